@@ -1,0 +1,30 @@
+/** What an operation says about itself; the writer adds seq, service, node, prev and hash. */
+export interface AuditEvent {
+  readonly time: number // Unix milliseconds
+  readonly request_id: string
+  readonly operation: string
+  readonly principal: string // 'unauthenticated' when nobody
+  readonly auth_method: string // 'none' when nobody
+  readonly realm?: string
+  readonly object?: string
+  readonly algorithm?: string
+  readonly client_ip: string
+  readonly outcome: 'success' | 'failure'
+  readonly status: number
+  readonly reason?: string
+  readonly duration_ms: number
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+export type AuditFailureMode = 'continue' | 'reject'
+
+/** What workers see of the audit log. */
+export interface AuditTrail {
+  readonly mode: AuditFailureMode
+  /** `continue`: returns at once; what cannot be written is counted and told by the next record that can. */
+  record(event: AuditEvent): void
+  /** Resolves when the record is on disk (fsynced); rejects with failure('audit_unavailable') when it cannot be. */
+  recordDurably(event: AuditEvent): Promise<void>
+  /** Everything recorded so far is on disk or counted as lost. */
+  flush(): Promise<void>
+}

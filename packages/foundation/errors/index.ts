@@ -1,0 +1,2 @@
+export { Failure, type FailureOptions, failure, StartupError, toFailure } from './failure.ts'
+export { type ErrorKind, type ErrorKindRow, errorKinds } from './kinds.ts'

@@ -1,0 +1,153 @@
+import type { X509Certificate } from 'node:crypto'
+import type { Static, TSchema } from 'typebox'
+import type { Commit } from '../sql/types.ts'
+import type { Logger } from '../telemetry/types.ts'
+
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
+
+/** Who is asking. `name` is what rights, ownership and the audit log know. */
+export interface Principal {
+  readonly name: string
+  /** e.g. 'session', 'jwt', 'tls_auth', 'app_token', 'api_token', 'default_username' */
+  readonly method: string
+  readonly realm?: string
+}
+
+/** The request as the dispatcher and the authenticators see it. Read once into plain values. */
+export interface IncomingRequest {
+  readonly id: string
+  readonly method: HttpMethod
+  /** Path without query, not decoded. */
+  readonly path: string
+  readonly query: URLSearchParams
+  /** Lower-case name -> value; repeated headers are joined as node:http does. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  /** Values of all `Cookie` members with this name (duplicates are for the caller to refuse). */
+  cookies(name: string): readonly string[]
+  /** TCP peer, or the client behind a trusted proxy. */
+  readonly clientAddress: string
+  /** TCP peer, always. */
+  readonly peerAddress: string
+  /** Verified client certificate of the TLS connection (chain checked against the client CA), if any. */
+  readonly peerCertificate: () => X509Certificate | undefined
+  /** Raw body bytes; empty when none. */
+  readonly body: Uint8Array
+}
+
+/** What a handler gets besides its input. */
+export interface OperationContext<Services> {
+  readonly services: Services
+  readonly request: IncomingRequest
+  readonly principal: Principal | undefined
+  /** The only way for a handler to write: in audit mode `reject` the record is on disk before the commit. */
+  readonly commit: Commit
+  readonly log: Logger
+  /** Adds to the audit record of this request (object id, algorithm, before and after …). Never secrets. */
+  audit(fields: AuditFields): void
+}
+
+export interface AuditFields {
+  readonly principal?: string
+  readonly auth_method?: string
+  readonly realm?: string
+  readonly object?: string
+  readonly algorithm?: string
+  readonly reason?: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Who may call it. Declared in the operation, enforced by the dispatcher before `act` runs. `public` is the only
+ * access that needs no principal; everything else is denied when `check` does not return.
+ */
+export interface Access<Services> {
+  readonly name: string // shown in openapi.yaml and in the authorization matrix, e.g. 'key right: encrypt'
+  readonly public?: true
+  /** Throws failure('forbidden' | 'unauthorized' | 'not_found') to deny. `input` has passed validation. */
+  check?(input: OperationInput, context: OperationContext<Services>): void | Promise<void>
+}
+
+/** Path parameters, query parameters and JSON body, each checked by its schema. */
+export interface OperationInput {
+  readonly path: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+/** A reply that is not plain JSON with the operation's status. */
+export interface RawReply {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  /** Bytes or text as they are; undefined = empty body. */
+  readonly raw?: Uint8Array | string
+  readonly contentType?: string
+  /** JSON body instead of `raw`. */
+  readonly json?: unknown
+}
+
+export interface RouteDeclaration {
+  readonly methods: readonly HttpMethod[]
+  /** e.g. `/v1/crypto/keys/{kid}`; a last segment `{name*}` takes the whole tail. */
+  readonly path: string
+}
+
+export interface Operation<Services = never> {
+  /** Audit name, metric label, OpenAPI operationId: `crypto.encrypt`. Unique. */
+  readonly name: string
+  readonly route: RouteDeclaration
+  readonly summary: string
+  readonly description?: string
+  readonly tag: string
+  readonly access: Access<Services>
+  readonly pathParameters?: TSchema
+  readonly queryParameters?: TSchema
+  /** JSON body schema; undefined = the body is not read as JSON (raw bytes stay in `request.body`). */
+  readonly request?: TSchema
+  /** true: an absent or empty body is `undefined` instead of 400; with a schema it is then not checked. */
+  readonly bodyOptional?: boolean
+  /** true: the body is JSON whatever its Content-Type (Vault-compatible logins). */
+  readonly anyContentType?: boolean
+  /** Upper bound of the body in bytes; default is the service's `body_limit`. */
+  readonly bodyLimit?: number
+  /** Success status; default 200. 204 sends no body. */
+  readonly status?: number
+  readonly reply?: TSchema
+  readonly replyContentType?: string
+  /** Statuses besides success that it can answer, for openapi.yaml; common ones (400, 401, 429, 500 …) are added. */
+  readonly errors?: Readonly<Record<number, string>>
+  /** false: not audited (health, version, documents). Default true. */
+  readonly audited?: boolean
+  /** 'vault': the error body also carries `errors: [sentence]`. */
+  readonly errorShape?: 'vault'
+  /** 'any-origin': permissive CORS without credentials. Default: same-origin plus the configured list. */
+  readonly cors?: 'any-origin'
+  /** Overrides `Cache-Control: no-store`. */
+  readonly cacheControl?: string
+  act(input: OperationInput, context: OperationContext<Services>): unknown
+}
+
+/** Typed form used to declare operations; `input.body`, `.path` and `.query` have their schemas' static types. */
+export interface OperationDeclaration<
+  Services,
+  Body extends TSchema | undefined,
+  Path extends TSchema | undefined,
+  Query extends TSchema | undefined,
+> extends Omit<Operation<Services>, 'act' | 'request' | 'pathParameters' | 'queryParameters' | 'access'> {
+  readonly access: Access<Services>
+  readonly request?: Body
+  readonly pathParameters?: Path
+  readonly queryParameters?: Query
+  act(
+    input: {
+      readonly body: Body extends TSchema ? Static<Body> : undefined
+      readonly path: Path extends TSchema ? Static<Path> : Readonly<Record<string, never>>
+      readonly query: Query extends TSchema ? Static<Query> : Readonly<Record<string, string>>
+    },
+    context: OperationContext<Services>,
+  ): unknown
+}
+
+/** Finds out who asks. Returns undefined when the request carries no credential that it knows. */
+export type Authenticate = (
+  request: IncomingRequest,
+) => Principal | undefined | Promise<Principal | undefined>

@@ -1,0 +1,18 @@
+export interface OutboundResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Uint8Array
+}
+
+/** The one HTTP client: https only, no redirects, bounded in time and size, public addresses only unless allowed. */
+export interface Outbound {
+  get(
+    url: string,
+    options?: { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<OutboundResponse>
+  post(
+    url: string,
+    body: Uint8Array,
+    options?: { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<OutboundResponse>
+}

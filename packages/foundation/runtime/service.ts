@@ -1,0 +1,60 @@
+import type { AuditTrail } from '../audit/types.ts'
+import type { SettingsTable } from '../config/setting.ts'
+import type { Authenticate, Operation } from '../operations/types.ts'
+import type { Outbound } from '../outbound/types.ts'
+import type { Seal } from '../seal/types.ts'
+import type { Database } from '../sql/types.ts'
+import type { Logger, Metrics } from '../telemetry/types.ts'
+import type { Clock } from './clock.ts'
+
+/** What the runtime gives a service, in the primary and again in each worker. */
+export interface ServiceEnvironment<Config> {
+  readonly config: Config
+  /** `WARDER_HOME`, absolute. */
+  readonly home: string
+  /** `https://host:port` as bound (the chosen port when 0 was asked for). Known in workers, not yet in `prepare`. */
+  readonly baseUrl: string
+  readonly db: Database
+  readonly seal: Seal
+  readonly audit: AuditTrail
+  readonly outbound: Outbound
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly node: string
+}
+
+export interface Migration {
+  /** 1, 2, 3 … without gaps. Never changed once released: its checksum is kept in the database. */
+  readonly number: number
+  readonly name: string
+  /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */
+  readonly statements: readonly string[]
+}
+
+export interface PeriodicWork<Config> {
+  readonly name: string
+  readonly everySeconds: number
+  /** Runs in the primary, on one node at a time. */
+  run(environment: ServiceEnvironment<Config>): Promise<void>
+}
+
+/** A running service inside one worker. */
+export interface ServiceInstance<Services> {
+  readonly services: Services
+  readonly authenticate: Authenticate
+  readonly operations: readonly Operation<Services>[]
+  close?(): Promise<void>
+}
+
+/** One of the two services, as the runtime starts it. */
+export interface ServiceDefinition<Config = never, Services = never> {
+  readonly name: 'auth' | 'kms'
+  readonly settings: SettingsTable
+  readonly migrations: readonly Migration[]
+  /** In the primary, once, after migrations and before any worker: first-run bootstrap. Returns lines to show once. */
+  prepare(environment: ServiceEnvironment<Config>): Promise<{ readonly notices: readonly string[] }>
+  /** In each worker. */
+  build(environment: ServiceEnvironment<Config>): Promise<ServiceInstance<Services>>
+  readonly periodic: readonly PeriodicWork<Config>[]
+}

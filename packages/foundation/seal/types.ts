@@ -1,0 +1,16 @@
+/** Where a sealed value lives. It is the additional data of the encryption, so values cannot be swapped between rows. */
+export interface SealedPlace {
+  readonly table: string
+  readonly row: string
+  readonly column: string
+}
+
+/**
+ * Envelope encryption of everything secret at rest: AES-256-GCM under a data key that is wrapped by the root key.
+ * Sealed bytes: version (1) | data key id (16) | IV (12) | ciphertext | tag (16).
+ */
+export interface Seal {
+  seal(place: SealedPlace, bytes: Uint8Array): Uint8Array
+  /** Throws when the bytes were not sealed for this place, or by this root key. Synchronous for every known data key. */
+  open(place: SealedPlace, sealed: Uint8Array): Uint8Array | Promise<Uint8Array>
+}

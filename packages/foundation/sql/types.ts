@@ -1,0 +1,63 @@
+/** A value of a column. BLOBs come back as Uint8Array, integers as number (all of ours are below 2^53). */
+export type SqlValue = string | number | Uint8Array | null
+export type Row = Readonly<Record<string, SqlValue>>
+export type MaybePromise<T> = T | Promise<T>
+
+/**
+ * A statement, declared once at module level: `const byId = query<[id: string], KeyRow>('SELECT … WHERE id = ?')`.
+ * One portable text for SQLite and PostgreSQL: `?` placeholders, no dialect words. It is prepared once for each
+ * connection and found again by identity of the object.
+ */
+export interface Query<P extends readonly SqlValue[], R> {
+  readonly text: string
+  /** The same text with `$1 … $n`, for PostgreSQL. */
+  readonly numbered: string
+  readonly __params?: P
+  readonly __row?: R
+}
+
+/**
+ * One row change of a commit. `expect` is the guard: how many rows it must touch, else the whole commit is taken
+ * back and `GuardFailed` is thrown (somebody else was faster, or the row is not there). A unique key that exists
+ * already throws `UniqueViolation`. Without `expect` any number will do.
+ */
+export interface Change {
+  readonly query: Query<readonly SqlValue[], unknown>
+  readonly params: readonly SqlValue[]
+  readonly expect?: number
+}
+
+export interface ChangeResult {
+  readonly changes: number
+  /** Rows of a `RETURNING` clause, else empty. */
+  readonly rows: readonly Row[]
+}
+
+/** All of the changes or none of them; durable (fsynced) when the promise resolves. */
+export type Commit = (changes: readonly Change[]) => Promise<readonly ChangeResult[]>
+
+export interface Database {
+  readonly dialect: 'sqlite' | 'postgresql'
+  /** First row or undefined. On SQLite it answers synchronously: `await` it either way. */
+  get<P extends readonly SqlValue[], R>(query: Query<P, R>, params: P): MaybePromise<R | undefined>
+  all<P extends readonly SqlValue[], R>(query: Query<P, R>, params: P): MaybePromise<readonly R[]>
+  readonly commit: Commit
+  /**
+   * Tells other processes and nodes that rows of `topic` with this key changed (part of the commit on PostgreSQL:
+   * NOTIFY; on SQLite nothing is sent, readers see the version again at each use).
+   */
+  changed(topic: string, key: string): Change
+  /** Listens for `changed`. On SQLite never called. `key` undefined = anything may have changed (connection was lost). */
+  watch(topic: string, listener: (key: string | undefined) => void): () => void
+  /** One trivial read, for /health. Milliseconds it took; throws when the database does not answer. */
+  ping(): Promise<number>
+  close(): Promise<void>
+}
+
+/** A cache over rows that is never stale about rights and states: see `createRowCache` in `cache.ts`. */
+export interface RowCache<V> {
+  /** undefined = no such row. */
+  get(key: string): MaybePromise<V | undefined>
+  forget(key: string): void
+  readonly size: number
+}
