@@ -1,0 +1,47 @@
+import type { Logger } from '../telemetry/types.ts'
+
+export interface PeriodicJob {
+  readonly name: string
+  readonly everySeconds: number
+  run(): Promise<void>
+}
+
+/**
+ * Runs each job again and again, never twice at once, until stopped. `lease` says whether this node may run it now
+ * (one holder across nodes). A job that fails is logged and tried again at its next turn.
+ */
+export function startPeriodic(
+  jobs: readonly PeriodicJob[],
+  lease: (name: string, seconds: number) => Promise<boolean>,
+  log: Logger,
+): { stop(): Promise<void> } {
+  let stopped = false
+  const running = new Set<Promise<void>>()
+  const timers = jobs.map((job) => {
+    let busy = false
+    const turn = async (): Promise<void> => {
+      if (busy || stopped) return
+      busy = true
+      try {
+        if (await lease(job.name, job.everySeconds * 3)) await job.run()
+      } catch (error) {
+        log.warn({ job: job.name, error }, 'periodic work failed; it is tried again at its next turn')
+      } finally {
+        busy = false
+      }
+    }
+    const timer = setInterval(() => {
+      const work = turn().finally(() => running.delete(work))
+      running.add(work)
+    }, job.everySeconds * 1000)
+    timer.unref()
+    return timer
+  })
+  return {
+    async stop() {
+      stopped = true
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all(running)
+    },
+  }
+}
