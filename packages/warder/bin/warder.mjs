@@ -1,1 +1,43 @@
 #!/usr/bin/env node
+// Plain JavaScript, so that it runs on an old Node and can say what to do. It hands over to the pinned Node of
+// node_modules where this one is too old, then to ../main.ts.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = dirname(fileURLToPath(import.meta.url))
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const newEnough = major > 26 || (major === 26 && minor >= 10)
+
+if (newEnough) {
+  // RSA, key generation and password hashing run on this pool; it is read when the pool is first used.
+  process.env.UV_THREADPOOL_SIZE ??= String(Math.max(4, availableParallelism()))
+  const { main } = await import('../main.ts')
+  process.exitCode = await main(process.argv.slice(2))
+} else {
+  const pinned = join(
+    here,
+    '..',
+    '..',
+    '..',
+    'node_modules',
+    '.bin',
+    process.platform === 'win32' ? 'node.cmd' : 'node',
+  )
+  if (process.env.WARDER_NODE_HANDOVER !== undefined || !existsSync(pinned)) {
+    process.stderr.write(
+      `Warder runs on Node 26.10 or later; this is ${process.version}.\n` +
+        'Run `npm ci --ignore-scripts` in the checkout (it brings the right Node for Linux, macOS and Windows),\n' +
+        'or install Node 26 from https://nodejs.org and run the command again.\n',
+    )
+    process.exit(1)
+  }
+  const result = spawnSync(pinned, process.argv.slice(1), {
+    stdio: 'inherit',
+    env: { ...process.env, WARDER_NODE_HANDOVER: '1' },
+    shell: process.platform === 'win32',
+  })
+  process.exit(result.status ?? 1)
+}

@@ -1,0 +1,87 @@
+import { Worker } from 'node:worker_threads'
+import type { Logger } from '../telemetry/types.ts'
+import type { FromWorker, ToWorker, TlsMaterial, WorkerStart } from './messages.ts'
+
+/** A worker thread as the primary sees it. */
+export interface WorkerHandle {
+  readonly index: number
+  /** Resolves when it serves; rejects when it could not start. */
+  readonly listening: Promise<number>
+  /** Resolves with the exit code when the thread is gone. */
+  readonly gone: Promise<number>
+  setTls(tls: TlsMaterial): void
+  metrics(): Promise<unknown>
+  /** Stops accepting, finishes what is in flight (at most `timeoutMs`), then ends the thread. */
+  drain(timeoutMs: number): Promise<void>
+}
+
+/** A worker told why it could not start; `startup` means the sentence is for the person at the terminal. */
+export class WorkerStartFailed extends Error {
+  readonly startup: boolean
+
+  constructor(message: string, startup: boolean) {
+    super(message)
+    this.name = 'WorkerStartFailed'
+    this.startup = startup
+  }
+}
+
+const answerWithinMs = 2_000
+
+/** Starts one worker thread: own event loop, own connections, the service built inside it. */
+export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
+  const ports = [start.audit, ...(start.writer === undefined ? [] : [start.writer])]
+  const thread = new Worker(new URL('./worker-thread.ts', import.meta.url), {
+    name: `warder-${start.index}`,
+    workerData: start,
+    transferList: ports,
+    stdout: false,
+    stderr: false,
+  })
+  const questions = new Map<number, (metrics: unknown) => void>()
+  let nextQuestion = 0
+  let drained: (() => void) | undefined
+  const gone = new Promise<number>((resolve) => thread.once('exit', resolve))
+  const listening = new Promise<number>((resolve, reject) => {
+    thread.on('message', (message: FromWorker) => {
+      if (message.type === 'listening') resolve(message.port)
+      else if (message.type === 'failed') reject(new WorkerStartFailed(message.message, message.startup))
+      else if (message.type === 'drained') drained?.()
+      else questions.get(message.id)?.(message.metrics)
+    })
+    thread.once('error', (error) => {
+      log.error({ worker: start.index, error }, 'a worker thread failed')
+      reject(error)
+    })
+    thread.once('exit', (code) => reject(new Error(`the worker thread ended with code ${code}`)))
+  })
+  listening.catch(() => undefined)
+  const post = (message: ToWorker): void => thread.postMessage(message)
+  return {
+    index: start.index,
+    listening,
+    gone,
+    setTls: (tls) => post({ type: 'tls', tls }),
+    metrics: () =>
+      new Promise((resolve) => {
+        const id = nextQuestion++
+        const timer = setTimeout(() => answer(undefined), answerWithinMs)
+        const answer = (metrics: unknown): void => {
+          clearTimeout(timer)
+          questions.delete(id)
+          resolve(metrics)
+        }
+        questions.set(id, answer)
+        post({ type: 'metrics', id })
+      }),
+    async drain(timeoutMs) {
+      const answered = new Promise<void>((resolve) => {
+        drained = resolve
+      })
+      post({ type: 'drain', timeoutMs })
+      const late = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs + answerWithinMs).unref())
+      await Promise.race([answered, gone, late])
+      await thread.terminate()
+    },
+  }
+}

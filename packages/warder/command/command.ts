@@ -1,0 +1,62 @@
+/** What a command gets from outside, so that a test can hold it. */
+export interface Terminal {
+  out(line: string): void
+  err(line: string): void
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** One word after `warder`. Each says what it does, how it is called, and shows an example. */
+export interface Command {
+  readonly name: string
+  readonly summary: string
+  /** Lines of `warder NAME --help`. */
+  readonly help: string
+  /** @returns the exit code: 0 done, 1 it failed, 2 it was called wrongly */
+  run(args: readonly string[], terminal: Terminal): Promise<number>
+}
+
+/** Called wrongly: one line, then where the help is; exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/**
+ * Takes `--name VALUE` or `--name=VALUE` out of the arguments.
+ * @returns the value (the last one wins) and what is left
+ */
+export function takeOption(
+  args: readonly string[],
+  name: string,
+): { value: string | undefined; rest: string[] } {
+  const rest: string[] = []
+  let value: string | undefined
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index] ?? ''
+    if (arg === `--${name}`) {
+      value = args[index + 1]
+      if (value === undefined) throw new UsageError(`--${name} needs a value`)
+      index += 1
+    } else if (arg.startsWith(`--${name}=`)) {
+      value = arg.slice(name.length + 3)
+    } else {
+      rest.push(arg)
+    }
+  }
+  return { value, rest }
+}
+
+/** Takes a flag without a value out of the arguments. */
+export function takeFlag(args: readonly string[], name: string): { given: boolean; rest: string[] } {
+  const rest = args.filter((arg) => arg !== `--${name}`)
+  return { given: rest.length !== args.length, rest }
+}
+
+/** Throws for whatever is left when a command has taken all it knows. */
+export function expectNothing(rest: readonly string[]): void {
+  if (rest.length > 0) throw new UsageError(`unknown argument: ${rest[0]}`)
+}
+
+/** `--home`, else `WARDER_HOME`, else `./.warder`. */
+export function homeOf(option: string | undefined, env: Terminal['env']): string {
+  return option ?? (env.WARDER_HOME === undefined || env.WARDER_HOME === '' ? '.warder' : env.WARDER_HOME)
+}

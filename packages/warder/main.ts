@@ -1,0 +1,68 @@
+import { StartupError } from '@warder/foundation/errors'
+import { audit } from './command/audit.ts'
+import { type Command, type Terminal, UsageError } from './command/command.ts'
+import { config } from './command/config.ts'
+import { rootKey } from './command/root-key.ts'
+import { auth, kms } from './command/service.ts'
+import { start } from './command/start.ts'
+import { tryOut } from './command/try.ts'
+import { version } from './version.ts'
+
+const commands: readonly Command[] = [start, tryOut, auth, kms, audit, rootKey, config]
+
+const overview = `Warder ${version}: an authentication service and a key management service, self-hosted.
+
+  warder COMMAND [OPTIONS]        npx warder … in a checkout
+
+${commands.map((command) => `  ${command.name.padEnd(10)} ${command.summary}`).join('\n')}
+
+  warder COMMAND --help           what a command does, its options and an example
+  warder --version
+
+All of them take --home DIR (else WARDER_HOME, else ./.warder): where configuration, databases, certificates,
+the root key and the audit logs are.
+`
+
+const console: Terminal = {
+  out: (line) => process.stdout.write(`${line}\n`),
+  err: (line) => process.stderr.write(`${line}\n`),
+  env: process.env,
+}
+
+/** The whole command. @returns its exit code: 0 done, 1 failed, 2 called wrongly. */
+export async function main(args: readonly string[], terminal: Terminal = console): Promise<number> {
+  const [name, ...rest] = args
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    const topic = commands.find((command) => command.name === rest[0])
+    terminal.out(topic === undefined ? overview : topic.help)
+    return 0
+  }
+  if (name === '--version' || name === 'version') {
+    terminal.out(version)
+    return 0
+  }
+  const command = commands.find((candidate) => candidate.name === name)
+  if (command === undefined) {
+    terminal.err(
+      `warder: there is no command '${name}'; these are: ${commands.map((known) => known.name).join(', ')}`,
+    )
+    return 2
+  }
+  if (rest.includes('--help') || rest.includes('-h')) {
+    terminal.out(command.help)
+    return 0
+  }
+  try {
+    return await command.run(rest, terminal)
+  } catch (error) {
+    if (error instanceof UsageError) {
+      terminal.err(`warder ${name}: ${error.message}; see warder ${name} --help`)
+      return 2
+    }
+    if (error instanceof StartupError) {
+      terminal.err(`warder ${name}: ${error.message}`)
+      return 1
+    }
+    throw error
+  }
+}

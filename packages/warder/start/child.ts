@@ -1,0 +1,37 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/** What a service process tells its parent. */
+export interface ServiceReady {
+  readonly type: 'ready'
+  readonly url: string
+  readonly kmip?: { readonly host: string; readonly port: number }
+  readonly notices: readonly string[]
+}
+
+export interface ServiceChild {
+  readonly name: string
+  /** Resolves when it serves; rejects when it ended before that (it has said why on standard error). */
+  readonly ready: Promise<ServiceReady>
+  readonly exited: Promise<number>
+  signal(signal: NodeJS.Signals): void
+}
+
+const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
+
+/** Runs `warder auth` or `warder kms` as a process of its own. */
+export function startChild(name: 'auth' | 'kms', args: readonly string[]): ServiceChild {
+  const child: ChildProcess = fork(entry, [name, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const exited = new Promise<number>((resolve) => {
+    child.once('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)))
+  })
+  const ready = new Promise<ServiceReady>((resolve, reject) => {
+    child.on('message', (message: ServiceReady) => {
+      if (message.type === 'ready') resolve(message)
+    })
+    child.once('error', reject)
+    exited.then((code) => reject(new Error(`warder ${name} ended with code ${code} before it served`)))
+  })
+  ready.catch(() => undefined)
+  return { name, ready, exited, signal: (signal) => void child.kill(signal) }
+}

@@ -1,0 +1,254 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { open, stat } from 'node:fs/promises'
+import { type HttpsClient, httpsClient } from '../client/https-client.ts'
+import { brief, createSteps, expectJson, expectStatus, expectText, type Steps, TryFailed } from './step.ts'
+
+export interface TryOptions {
+  readonly authUrl: string
+  readonly kmsUrl: string
+  readonly caFile: string | undefined
+  readonly realm: string
+  readonly username: string
+  readonly password: string
+  /** A real file to encrypt, decrypt and compare. */
+  readonly file: string | undefined
+  readonly out: (line: string) => void
+}
+
+interface Kms {
+  ask(path: string, json: unknown): Promise<Readonly<Record<string, unknown>>>
+}
+
+/**
+ * The whole run of a new user against started services: log in, make keys, encrypt, decrypt, sign, verify, MAC,
+ * delete, log out; each step shows what came back. What it makes it also removes.
+ * @returns the number of steps that passed
+ * @throws TryFailed at the first step that does not
+ */
+export async function tryServices(options: TryOptions): Promise<number> {
+  const steps = createSteps(options.out)
+  const auth = httpsClient(options.authUrl, options.caFile)
+  const kms = httpsClient(options.kmsUrl, options.caFile)
+  try {
+    await steps.step(
+      'auth answers',
+      () => auth.ask('/public/version'),
+      ({ text }) => `version ${text}`,
+    )
+    await steps.step(
+      'kms is healthy',
+      async () => expectJson(await kms.ask('/health'), 200),
+      ({ status }) => `${status}`,
+    )
+    const cookie = await logIn(steps, auth, options)
+    const token = cookie.slice('_ea_='.length)
+    const bearer: Kms = {
+      ask: async (path, json) =>
+        expectJson(await kms.ask(path, { json, headers: { authorization: `Bearer ${token}` } }), 200),
+    }
+    await steps.step(
+      'the kms refuses a request without a token',
+      async () =>
+        expectStatus(await kms.ask('/v1/crypto/keys', { json: { kty: 'oct', alg: 'A256GCM' } }), 401),
+      () => '401',
+    )
+    const made: string[] = []
+    try {
+      await encryptAndDecrypt(steps, bearer, made, options.file)
+      await wrapWithRsa(steps, bearer, made)
+      await signAndVerify(steps, bearer, made)
+      await authenticateMessage(steps, bearer, made)
+    } finally {
+      await steps.step(
+        'delete the keys',
+        async () => {
+          for (const kid of made) {
+            expectStatus(
+              await kms.ask(`/v1/crypto/keys/${kid}`, {
+                method: 'DELETE',
+                headers: { authorization: `Bearer ${token}` },
+              }),
+              204,
+            )
+          }
+          return made.length
+        },
+        (count) => `${count} deleted`,
+      )
+    }
+    await logOut(steps, auth, cookie, options.realm)
+    return steps.passed
+  } finally {
+    auth.close()
+    kms.close()
+  }
+}
+
+async function logIn(steps: Steps, auth: HttpsClient, options: TryOptions): Promise<string> {
+  const realm = encodeURIComponent(options.realm)
+  const basic = Buffer.from(`${options.username}:${options.password}`).toString('base64')
+  const cookie = await steps.step(
+    'log in with a password',
+    async () => {
+      const answer = await auth.ask(`/login?realm=${realm}`, {
+        json: {},
+        headers: { authorization: `Basic ${basic}` },
+      })
+      const { next_step } = expectJson(answer, 200)
+      if (next_step !== 'Authenticated') throw new TryFailed(`the next step is ${next_step}: finish it first`)
+      const [header] = [answer.headers['set-cookie']].flat()
+      const value = header?.split(';')[0]
+      if (value === undefined || !value.startsWith('_ea_=')) throw new TryFailed('no _ea_ cookie came back')
+      return value
+    },
+    (value) => brief(value),
+  )
+  await steps.step(
+    'ask who I am',
+    async () => expectJson(await auth.ask(`/whoami?realm=${realm}`, { headers: { cookie } }), 200),
+    ({ sub, as_rid }) => `${sub} of realm ${as_rid}`,
+  )
+  return cookie
+}
+
+async function logOut(steps: Steps, auth: HttpsClient, cookie: string, realm: string): Promise<void> {
+  await steps.step(
+    'log out, and the session is worth nothing',
+    async () => {
+      const who = expectJson(
+        await auth.ask(`/whoami?realm=${encodeURIComponent(realm)}`, { headers: { cookie } }),
+        200,
+      )
+      const ids = { session_ids: [expectText(who.jti, 'jti')] }
+      expectStatus(await auth.ask('/sessions', { method: 'DELETE', json: ids, headers: { cookie } }), 204)
+      expectStatus(await auth.ask(`/whoami?realm=${encodeURIComponent(realm)}`, { headers: { cookie } }), 401)
+    },
+    () => '204, then 401',
+  )
+}
+
+async function makeKey(
+  steps: Steps,
+  kms: Kms,
+  made: string[],
+  request: Record<string, unknown>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const name = [request.kty, request.alg ?? request.crv ?? request.bits].filter(Boolean).join(' ')
+  const key = await steps.step(
+    `make a key: ${name}`,
+    () => kms.ask('/v1/crypto/keys', request),
+    ({ kid }) => `kid ${kid}`,
+  )
+  made.push(expectText(key.kid, 'kid'))
+  return key
+}
+
+async function encryptAndDecrypt(
+  steps: Steps,
+  kms: Kms,
+  made: string[],
+  file: string | undefined,
+): Promise<void> {
+  const { kid } = await makeKey(steps, kms, made, { kty: 'oct', alg: 'A256GCM' })
+  const data = Buffer.from('attack at dawn').toString('base64url')
+  const sealed = await steps.step(
+    'encrypt "attack at dawn"',
+    () => kms.ask('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data }),
+    ({ ciphertext }) => `ciphertext ${ciphertext}`,
+  )
+  await steps.step(
+    'decrypt it',
+    async () => sameData(await kms.ask('/v1/crypto/decrypt', sealed), data),
+    (plain) => `"${Buffer.from(plain, 'base64url').toString()}"`,
+  )
+  if (file !== undefined) await roundTripFile(steps, kms, expectText(kid, 'kid'), file)
+}
+
+async function wrapWithRsa(steps: Steps, kms: Kms, made: string[]): Promise<void> {
+  const { kid } = await makeKey(steps, kms, made, { kty: 'RSA', bits: 2048 })
+  const data = randomBytes(32).toString('base64url')
+  await steps.step(
+    'encrypt and decrypt with RSA-OAEP-256',
+    async () => {
+      const sealed = await kms.ask('/v1/crypto/encrypt', { kid, alg: 'RSA-OAEP-256', enc: 'A256GCM', data })
+      return sameData(await kms.ask('/v1/crypto/decrypt', sealed), data)
+    },
+    () => '32 random bytes came back',
+  )
+}
+
+async function signAndVerify(steps: Steps, kms: Kms, made: string[]): Promise<void> {
+  const { kid } = await makeKey(steps, kms, made, { kty: 'EC', crv: 'P-256', alg: 'ES256' })
+  const data = Buffer.from('I owe you one').toString('base64url')
+  const signed = await steps.step(
+    'sign "I owe you one" with ES256',
+    () => kms.ask('/v1/crypto/sign', { kid, alg: 'ES256', data }),
+    ({ signature }) => brief(`signature ${signature}`),
+  )
+  await steps.step(
+    'verify it, and a changed text',
+    async () => {
+      const changed = Buffer.from('I owe you two').toString('base64url')
+      const right = await kms.ask('/v1/crypto/verify', { ...signed, data })
+      const wrong = await kms.ask('/v1/crypto/verify', { ...signed, data: changed })
+      if (right.valid !== true || wrong.valid !== false) throw new TryFailed('verification came out wrong')
+    },
+    () => 'valid: true, then valid: false',
+  )
+}
+
+async function authenticateMessage(steps: Steps, kms: Kms, made: string[]): Promise<void> {
+  const { kid } = await makeKey(steps, kms, made, { kty: 'oct', alg: 'HS256' })
+  const data = Buffer.from('message').toString('base64url')
+  await steps.step(
+    'compute and check a MAC with HS256',
+    async () => {
+      const { mac } = await kms.ask('/v1/crypto/mac', { kid, alg: 'HS256', data })
+      const { valid } = await kms.ask('/v1/crypto/mac', { kid, alg: 'HS256', data, mac })
+      if (valid !== true) throw new TryFailed('the MAC did not verify')
+      return expectText(mac, 'mac')
+    },
+    (mac) => brief(mac),
+  )
+}
+
+const chunkBytes = 1024 * 1024
+
+async function roundTripFile(steps: Steps, kms: Kms, kid: string, file: string): Promise<void> {
+  await steps.step(
+    `encrypt and decrypt ${file}`,
+    async () => {
+      const { size } = await stat(file)
+      const chunks = Math.max(1, Math.ceil(size / chunkBytes))
+      const before = createHash('sha256')
+      const after = createHash('sha256')
+      await using handle = await open(file, 'r')
+      for (let index = 0; index < chunks; index += 1) {
+        const { buffer, bytesRead } = await handle.read(
+          Buffer.alloc(chunkBytes),
+          0,
+          chunkBytes,
+          index * chunkBytes,
+        )
+        const plain = buffer.subarray(0, bytesRead)
+        before.update(plain)
+        const data = plain.toString('base64url')
+        // The chunk's place is authenticated with it, so that chunks cannot be dropped or swapped.
+        const aad = Buffer.from(`${index + 1}/${chunks}`).toString('base64url')
+        const sealed = await kms.ask('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data, aad })
+        const opened = await kms.ask('/v1/crypto/decrypt', sealed)
+        after.update(Buffer.from(expectText(opened.data, 'data'), 'base64url'))
+      }
+      const [left, right] = [before.digest('hex'), after.digest('hex')]
+      if (left !== right) throw new TryFailed('what came back differs from the file')
+      return { size, left }
+    },
+    ({ size, left }) => `${size} bytes, SHA-256 ${left.slice(0, 16)}... both`,
+  )
+}
+
+function sameData(answer: Readonly<Record<string, unknown>>, data: string): string {
+  const plain = expectText(answer.data, 'data')
+  if (plain !== data) throw new TryFailed('what came back is not what was encrypted')
+  return plain
+}

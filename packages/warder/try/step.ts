@@ -1,0 +1,57 @@
+import type { Answer } from '../client/https-client.ts'
+
+/** Something did not come back as it should; the run stops and says so. */
+export class TryFailed extends Error {
+  override readonly name = 'TryFailed'
+}
+
+export interface Steps {
+  /** Runs one step and shows what came back in one line. */
+  step<R>(what: string, run: () => Promise<R>, show: (result: R) => string): Promise<R>
+  readonly passed: number
+}
+
+export function createSteps(out: (line: string) => void): Steps {
+  let passed = 0
+  return {
+    async step(what, run, show) {
+      try {
+        const result = await run()
+        passed += 1
+        out(`  ok  ${what.padEnd(46)} ${show(result)}`)
+        return result
+      } catch (error) {
+        out(`  NO  ${what.padEnd(46)} ${error instanceof Error ? error.message : String(error)}`)
+        throw error instanceof TryFailed ? error : new TryFailed(what, { cause: error })
+      }
+    },
+    get passed() {
+      return passed
+    },
+  }
+}
+
+/** The JSON object of an answer that must have this status. */
+export function expectJson(answer: Answer, status: number): Readonly<Record<string, unknown>> {
+  expectStatus(answer, status)
+  if (typeof answer.json !== 'object' || answer.json === null) {
+    throw new TryFailed(`expected a JSON object, got: ${answer.text.slice(0, 200)}`)
+  }
+  return answer.json as Readonly<Record<string, unknown>>
+}
+
+export function expectStatus(answer: Answer, status: number): void {
+  if (answer.status !== status) {
+    throw new TryFailed(`expected ${status}, got ${answer.status}: ${answer.text.slice(0, 300)}`)
+  }
+}
+
+export function expectText(value: unknown, name: string): string {
+  if (typeof value !== 'string') throw new TryFailed(`the answer has no ${name}`)
+  return value
+}
+
+/** First characters of something long, for showing. */
+export function brief(text: string): string {
+  return text.length <= 44 ? text : `${text.slice(0, 41)}...`
+}
