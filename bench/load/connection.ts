@@ -1,0 +1,85 @@
+import { connect, type TLSSocket } from 'node:tls'
+
+export interface Reply {
+  readonly status: number
+  readonly body: Buffer
+}
+
+/**
+ * One keep-alive HTTP/1.1 connection that sends ready-made bytes and reads replies with a Content-Length. It does
+ * much less than an HTTP client, so that the machine's time goes to the server that is measured.
+ */
+export interface Connection {
+  exchange(request: Uint8Array): Promise<Reply>
+  close(): void
+}
+
+export function openConnection(host: string, port: number, ca: string): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect({
+      host,
+      port,
+      ca,
+      servername: 'localhost',
+      ALPNProtocols: ['http/1.1'],
+    })
+    socket.setNoDelay(true)
+    let waiting: { resolve(reply: Reply): void; reject(error: Error): void } | undefined
+    let received: Buffer = Buffer.alloc(0)
+    const fail = (error: Error): void => {
+      reject(error)
+      waiting?.reject(error)
+      waiting = undefined
+    }
+    socket.on('error', fail)
+    socket.on('close', () => fail(new Error('the server closed the connection')))
+    socket.on('data', (chunk: Buffer) => {
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+      const reply = readReply(received)
+      if (reply === undefined) return
+      received = received.subarray(reply.length)
+      const { resolve: answer } = waiting ?? { resolve: () => undefined }
+      waiting = undefined
+      answer(reply)
+    })
+    socket.once('secureConnect', () =>
+      resolve({
+        exchange: (request) =>
+          new Promise<Reply>((answered, failed) => {
+            waiting = { resolve: answered, reject: failed }
+            socket.write(request)
+          }),
+        close: () => socket.destroy(),
+      }),
+    )
+  })
+}
+
+/** @returns the first whole reply in the bytes and how many bytes it took, or undefined when it is not all there */
+export function readReply(bytes: Buffer): (Reply & { readonly length: number }) | undefined {
+  const head = bytes.indexOf('\r\n\r\n')
+  if (head < 0) return undefined
+  const text = bytes.toString('latin1', 0, head)
+  const status = Number(text.slice(9, 12))
+  const declared = /\r\ncontent-length: *(\d+)/i.exec(text)?.[1]
+  if (declared === undefined && status !== 204) throw new Error(`a reply without Content-Length: ${text}`)
+  const length = head + 4 + Number(declared ?? 0)
+  if (bytes.length < length) return undefined
+  return { status, body: bytes.subarray(head + 4, length), length }
+}
+
+/** The bytes of a request, made once and sent many times. */
+export function requestBytes(
+  method: string,
+  path: string,
+  host: string,
+  headers: Readonly<Record<string, string>>,
+  body: string | undefined,
+): Buffer {
+  const lines = [`${method} ${path} HTTP/1.1`, `Host: ${host}`]
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
+  if (body !== undefined) {
+    lines.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`)
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body ?? ''}`)
+}

@@ -1,0 +1,93 @@
+import { openConnection, type Reply, requestBytes } from './connection.ts'
+
+export interface LoadPlan {
+  readonly host: string
+  readonly port: number
+  readonly ca: string
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly connections: number
+  readonly seconds: number
+  readonly warmupSeconds: number
+  readonly expect: { readonly status: number; readonly includes: string }
+}
+
+export interface LoadResult {
+  /** Requests answered as expected in the measured time. */
+  readonly requests: number
+  readonly seconds: number
+  /** Replies that were not what was expected. */
+  readonly wrong: number
+  readonly firstWrong: string | undefined
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+const mostSamples = 4_000_000
+
+/**
+ * Closed-loop load: each connection sends its next request when the last is answered and checked. `onMeasure` is
+ * called when the warm-up is over and again at the end, so that the caller can read the server's processor time.
+ */
+export async function generateLoad(
+  plan: LoadPlan,
+  onMeasure: (moment: 'start' | 'end') => void,
+): Promise<LoadResult> {
+  const request = requestBytes(plan.method, plan.path, `localhost:${plan.port}`, plan.headers, plan.body)
+  const connections = await Promise.all(
+    Array.from({ length: plan.connections }, () => openConnection(plan.host, plan.port, plan.ca)),
+  )
+  const latencies: number[] = []
+  const needle = Buffer.from(plan.expect.includes)
+  let wrong = 0
+  let firstWrong: string | undefined
+  let measuring = false
+  let stop = false
+  const right = (reply: Reply): boolean =>
+    reply.status === plan.expect.status && (needle.length === 0 || reply.body.includes(needle))
+  const drive = async (connection: (typeof connections)[number]): Promise<void> => {
+    while (!stop) {
+      const sent = performance.now()
+      const reply = await connection.exchange(request)
+      if (!right(reply)) {
+        wrong += 1
+        firstWrong ??= `${reply.status} ${reply.body.toString().slice(0, 300)}`
+        if (wrong > 100) stop = true
+      } else if (measuring && latencies.length < mostSamples) {
+        latencies.push(performance.now() - sent)
+      }
+    }
+  }
+  const drivers = Promise.all(connections.map(drive))
+  await sleep(plan.warmupSeconds * 1000)
+  onMeasure('start')
+  measuring = true
+  const began = performance.now()
+  await Promise.race([sleep(plan.seconds * 1000), drivers])
+  measuring = false
+  const seconds = (performance.now() - began) / 1000
+  onMeasure('end')
+  stop = true
+  await drivers
+  for (const connection of connections) connection.close()
+  latencies.sort((a, b) => a - b)
+  return {
+    requests: latencies.length,
+    seconds,
+    wrong,
+    firstWrong,
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+  }
+}
+
+/** @param sorted ascending; empty gives NaN */
+export function quantile(sorted: readonly number[], q: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}

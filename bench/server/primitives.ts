@@ -1,0 +1,58 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+} from 'node:crypto'
+
+export interface Primitive {
+  readonly name: string
+  /** Operations per second of one core, nothing around it. */
+  readonly perSecond: number
+}
+
+/** What bare `node:crypto` does on one core: the limit for whatever the kms does with a key. */
+export function measurePrimitives(seconds: number): readonly Primitive[] {
+  const message = randomBytes(64)
+  const aes = createSecretKey(randomBytes(32))
+  const hmac = createSecretKey(randomBytes(32))
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const iv = randomBytes(12)
+  const encrypt = (): { ciphertext: Buffer; tag: Buffer } => {
+    const cipher = createCipheriv('aes-256-gcm', aes, iv)
+    const ciphertext = Buffer.concat([cipher.update(message), cipher.final()])
+    return { ciphertext, tag: cipher.getAuthTag() }
+  }
+  const sealed = encrypt()
+  const decrypt = (): void => {
+    const decipher = createDecipheriv('aes-256-gcm', aes, iv)
+    decipher.setAuthTag(sealed.tag)
+    decipher.update(sealed.ciphertext)
+    decipher.final()
+  }
+  return [
+    { name: 'AES-256-GCM encrypt 64 B', perSecond: rate(seconds, encrypt) },
+    { name: 'AES-256-GCM decrypt 64 B', perSecond: rate(seconds, decrypt) },
+    { name: 'ES256 sign', perSecond: rate(seconds, () => sign('sha256', message, { key: ec, dsaEncoding: 'ieee-p1363' })) },
+    { name: 'RS256 (2048) sign', perSecond: rate(seconds, () => sign('sha256', message, rsa)) },
+    { name: 'HS256', perSecond: rate(seconds, () => createHmac('sha256', hmac).update(message).digest()) },
+  ]
+}
+
+/** Counted by processor time of this process, so that another program on the core does not change it. */
+function rate(seconds: number, work: () => void): number {
+  for (let index = 0; index < 200; index += 1) work()
+  const until = performance.now() + seconds * 1000
+  const before = process.cpuUsage()
+  let count = 0
+  while (performance.now() < until) {
+    for (let index = 0; index < 20; index += 1) work()
+    count += 20
+  }
+  const used = process.cpuUsage(before)
+  return count / ((used.user + used.system) / 1e6)
+}
