@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, constants, existsSync, mkdirSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { resolve } from 'node:path'
 import { StartupError } from '../errors/index.ts'
 
@@ -13,7 +22,9 @@ export function openHome(path: string): string {
   try {
     mkdirSync(home, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new StartupError(`cannot make the home folder ${home}: ${reasonOf(error)}; set WARDER_HOME or --home to another`)
+    throw new StartupError(
+      `cannot make the home folder ${home}: ${reasonOf(error)}; set WARDER_HOME or --home to another`,
+    )
   }
   const { mode } = statSync(home)
   if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
@@ -24,7 +35,9 @@ export function openHome(path: string): string {
     closeSync(openSync(probe, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600))
     unlinkSync(probe)
   } catch (error) {
-    throw new StartupError(`the home folder ${home} cannot be written: ${reasonOf(error)}; set WARDER_HOME or --home to another`)
+    throw new StartupError(
+      `the home folder ${home} cannot be written: ${reasonOf(error)}; set WARDER_HOME or --home to another`,
+    )
   }
   return home
 }

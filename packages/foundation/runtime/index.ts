@@ -1,3 +1,5 @@
 export { type Clock, systemClock, unixSeconds } from './clock.ts'
+export { openHome, writeOnce } from './home.ts'
+export { baseUrlOf, canSharePort, claimPort } from './ports.ts'
 export { Secret } from './secret.ts'
 export type * from './service.ts'

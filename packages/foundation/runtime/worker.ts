@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Logger } from '../telemetry/types.ts'
-import type { FromWorker, ToWorker, TlsMaterial, WorkerStart } from './messages.ts'
+import type { FromWorker, TlsMaterial, ToWorker, WorkerStart } from './messages.ts'
 
 /** A worker thread as the primary sees it. */
 export interface WorkerHandle {
