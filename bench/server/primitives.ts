@@ -37,7 +37,10 @@ export function measurePrimitives(seconds: number): readonly Primitive[] {
   return [
     { name: 'AES-256-GCM encrypt 64 B', perSecond: rate(seconds, encrypt) },
     { name: 'AES-256-GCM decrypt 64 B', perSecond: rate(seconds, decrypt) },
-    { name: 'ES256 sign', perSecond: rate(seconds, () => sign('sha256', message, { key: ec, dsaEncoding: 'ieee-p1363' })) },
+    {
+      name: 'ES256 sign',
+      perSecond: rate(seconds, () => sign('sha256', message, { key: ec, dsaEncoding: 'ieee-p1363' })),
+    },
     { name: 'RS256 (2048) sign', perSecond: rate(seconds, () => sign('sha256', message, rsa)) },
     { name: 'HS256', perSecond: rate(seconds, () => createHmac('sha256', hmac).update(message).digest()) },
   ]

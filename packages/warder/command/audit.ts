@@ -47,7 +47,9 @@ Example:
 }
 
 function logsOf(home: string): string[] {
-  const found = ['auth', 'kms'].map((name) => resolve(join(home, 'audit', name))).filter((folder) => existsSync(folder))
+  const found = ['auth', 'kms']
+    .map((name) => resolve(join(home, 'audit', name)))
+    .filter((folder) => existsSync(folder))
   if (found.length === 0) throw new StartupError(`there is no audit log in ${resolve(home)}/audit`)
   return found
 }
@@ -58,7 +60,8 @@ async function verify(paths: readonly string[], terminal: Terminal): Promise<num
     if (!existsSync(path)) throw new StartupError(`${path} is not there`)
     const verdict = await verifyAudit(path)
     if (verdict.firstBroken === undefined) {
-      const head = verdict.head === undefined ? '' : `, head seq ${verdict.head.seq} hash ${verdict.head.hash}`
+      const head =
+        verdict.head === undefined ? '' : `, head seq ${verdict.head.seq} hash ${verdict.head.hash}`
       terminal.out(`ok      ${path}: ${verdict.records} records in ${verdict.files} files${head}`)
     } else {
       code = 1
@@ -72,6 +75,7 @@ async function verify(paths: readonly string[], terminal: Terminal): Promise<num
 function timeOption<Name extends string>(name: Name, value: string | undefined): { [K in Name]?: number } {
   if (value === undefined) return {}
   const time = Date.parse(value)
-  if (Number.isNaN(time)) throw new UsageError(`--${name} is a time like 2026-11-21T00:00:00Z, not '${value}'`)
+  if (Number.isNaN(time))
+    throw new UsageError(`--${name} is a time like 2026-11-21T00:00:00Z, not '${value}'`)
   return { [name]: time } as { [K in Name]?: number }
 }

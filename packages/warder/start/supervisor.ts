@@ -70,7 +70,11 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   }
 }
 
-async function begin(name: 'auth' | 'kms', args: readonly string[], running: Supervised[]): Promise<ServiceReady> {
+async function begin(
+  name: 'auth' | 'kms',
+  args: readonly string[],
+  running: Supervised[],
+): Promise<ServiceReady> {
   const child = startChild(name, args)
   const one: Supervised = { name, args, child, restarts: [] }
   running.push(one)

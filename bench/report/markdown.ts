@@ -1,0 +1,57 @@
+export interface Measured {
+  readonly name: string
+  readonly requests: number
+  readonly cpuSeconds: number
+  readonly seconds: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly residentMiB: number
+  /** Ratio to bare `node:crypto`, where there is such a thing. */
+  readonly bare: number | undefined
+}
+
+export interface Report {
+  readonly date: string
+  readonly machine: string
+  readonly echo: Measured
+  readonly rows: readonly Measured[]
+  readonly notes: readonly string[]
+}
+
+/** Requests for each second of processor time that the server used. */
+export function perCore(measured: Measured): number {
+  return measured.requests / measured.cpuSeconds
+}
+
+export function markdown(report: Report): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  const limit = perCore(report.echo)
+  const rows = [report.echo, ...report.rows].map((row) =>
+    line([
+      row.name,
+      Math.round(perCore(row)).toLocaleString('en'),
+      (perCore(row) / limit).toFixed(2),
+      row.bare === undefined ? '' : (perCore(row) / row.bare).toFixed(2),
+      Math.round(row.requests / row.seconds).toLocaleString('en'),
+      row.p50Ms.toFixed(2),
+      row.p99Ms.toFixed(2),
+      Math.round(row.residentMiB).toString(),
+    ]),
+  )
+  return `# Performance
+
+Measured by \`npm run bench -- --write\` on ${report.date}: ${report.machine}. The load generator has a process of its
+own and checks every answer; TLS 1.3, keep-alive connections, authentication and audit (\`continue\`) are on. Machines
+differ and drift: read the ratios, which come from one run.
+
+- **a core**: requests for each second of processor time that the server used (all of its threads together)
+- **to echo**: that, divided by the same of a bare \`node:https\` server which parses and returns JSON
+- **to bare**: that, divided by operations of bare \`node:crypto\` on one core
+
+${line(['what', 'a core', 'to echo', 'to bare', 'requests/s', 'p50 ms', 'p99 ms', 'resident MiB'])}
+${line(Array.from({ length: 8 }, (_, index) => (index === 0 ? '---' : '---:')))}
+${rows.join('\n')}
+
+${report.notes.map((note) => `- ${note}`).join('\n')}
+`
+}

@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto'
+import type { HttpsClient } from 'warder/client'
+import type { Installation } from './server/installation.ts'
+
+export interface Scenario {
+  readonly name: string
+  readonly server: 'echo' | 'auth' | 'kms'
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
+  readonly expect: { readonly status: number; readonly includes: string }
+  /** Name of the bare primitive to compare with. */
+  readonly primitive?: string
+  readonly connections?: number
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Logs in, makes the keys, and describes what is measured. The first scenario is the echo. */
+export async function prepareScenarios(
+  warder: Installation,
+  client: { readonly auth: HttpsClient; readonly kms: HttpsClient },
+  echoUrl: string,
+): Promise<readonly Scenario[]> {
+  const basic = `Basic ${Buffer.from(`admin:${warder.password}`).toString('base64')}`
+  const login = await client.auth.ask('/login?realm=_', { json: {}, headers: { authorization: basic } })
+  const cookie = [login.headers['set-cookie']].flat()[0]?.split(';')[0] ?? ''
+  const bearer = { Authorization: `Bearer ${cookie.slice('_ea_='.length)}` }
+  const ask = async (path: string, json: Json): Promise<Json> => {
+    const answer = await client.kms.ask(path, { json, headers: bearer })
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
+    return answer.json as Json
+  }
+  const data = randomBytes(64).toString('base64url')
+  const aes = await ask('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  const hmac = await ask('/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })
+  const ec = await ask('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })
+  const rsa = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'RS256' })
+  const encrypt = { kid: aes.kid, alg: 'dir', enc: 'A256GCM', data }
+  const sealed = await ask('/v1/crypto/encrypt', encrypt)
+  const post = (
+    name: string,
+    path: string,
+    body: Json,
+    includes: string,
+    more: Partial<Scenario> = {},
+  ): Scenario => ({
+    name,
+    server: 'kms',
+    method: 'POST',
+    url: warder.kmsUrl + path,
+    headers: bearer,
+    body: JSON.stringify(body),
+    expect: { status: 200, includes },
+    ...more,
+  })
+  return [
+    {
+      ...post('bare node:https JSON echo', '/', encrypt, data),
+      server: 'echo',
+      url: `${echoUrl}/`,
+      headers: {},
+    },
+    post('encrypt A256GCM 64 B', '/v1/crypto/encrypt', encrypt, '"ciphertext"', {
+      primitive: 'AES-256-GCM encrypt 64 B',
+    }),
+    post('decrypt A256GCM 64 B', '/v1/crypto/decrypt', sealed, data, {
+      primitive: 'AES-256-GCM decrypt 64 B',
+    }),
+    post('mac HS256', '/v1/crypto/mac', { kid: hmac.kid, alg: 'HS256', data }, '"mac"', {
+      primitive: 'HS256',
+    }),
+    post('sign ES256', '/v1/crypto/sign', { kid: ec.kid, alg: 'ES256', data }, '"signature"', {
+      primitive: 'ES256 sign',
+    }),
+    post('sign RS256 (2048)', '/v1/crypto/sign', { kid: rsa.kid, alg: 'RS256', data }, '"signature"', {
+      primitive: 'RS256 (2048) sign',
+    }),
+    post('create a key, one at a time', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' }, '"kid"', {
+      connections: 1,
+    }),
+    post('create keys, 64 at a time', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' }, '"kid"', {
+      connections: 64,
+    }),
+    {
+      name: 'whoami',
+      server: 'auth',
+      method: 'GET',
+      url: `${warder.authUrl}/whoami?realm=_`,
+      headers: { Cookie: cookie },
+      body: undefined,
+      expect: { status: 200, includes: '"sub":"admin"' },
+    },
+    {
+      name: 'login (argon2id, 64 MiB)',
+      server: 'auth',
+      method: 'POST',
+      url: `${warder.authUrl}/login?realm=_`,
+      headers: { Authorization: basic },
+      body: '{}',
+      expect: { status: 200, includes: 'Authenticated' },
+      connections: 4,
+    },
+  ]
+}

@@ -1,0 +1,1 @@
+export { type Answer, type Ask, type HttpsClient, httpsClient } from './https-client.ts'
