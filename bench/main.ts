@@ -1,15 +1,14 @@
 import { fork } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { httpsClient } from 'warder/client'
+import { type Installation, startInstallation } from 'warder/testing'
 import { startLoadClient } from './load/client.ts'
 import { type Measured, markdown, perCore } from './report/markdown.ts'
 import { prepareScenarios, type Scenario } from './scenarios.ts'
 import { costOf } from './server/cost.ts'
-import { type Installation, startInstallation } from './server/installation.ts'
 import { measurePrimitives } from './server/primitives.ts'
 
 const help = `npm run bench -- [--seconds 4] [--connections 32] [--workers 1] [--only NAME] [--write]
@@ -44,21 +43,24 @@ export async function main(args: readonly string[]): Promise<number> {
   const seconds = Number(values.seconds)
   const connections = Number(values.connections)
   const load = startLoadClient()
-  const warder = await startInstallation({ AUTH_WORKERS: values.workers, KMS_WORKERS: values.workers })
+  const warder = await startInstallation({
+    env: { AUTH_WORKERS: values.workers, KMS_WORKERS: values.workers },
+  })
   try {
+    const ca = readFileSync(warder.caFile, 'utf8')
     print('bare node:crypto ...')
     const primitives = measurePrimitives(1)
     const echoServer = await startEcho(warder)
     const drive = async (scenario: Scenario): Promise<Measured> => {
       let before = { cpuSeconds: 0, residentMiB: 0 }
       let after = before
-      const pids = scenario.server === 'echo' ? [echoServer.pid] : warder.pids(scenario.server)
+      const pids = scenario.server === 'echo' ? [echoServer.pid] : [warder.pid(scenario.server)]
       const url = new URL(scenario.url)
       const result = await load.run(
         {
           host: '127.0.0.1',
           port: Number(url.port),
-          ca: warder.ca,
+          ca,
           method: scenario.method,
           path: url.pathname + url.search,
           headers: scenario.headers,
@@ -86,10 +88,7 @@ export async function main(args: readonly string[]): Promise<number> {
         bare: primitives.find(({ name }) => name === scenario.primitive)?.perSecond,
       }
     }
-    const client = {
-      auth: httpsClient(warder.authUrl, caFile(warder)),
-      kms: httpsClient(warder.kmsUrl, caFile(warder)),
-    }
+    const client = { auth: warder.client('auth'), kms: warder.client('kms') }
     const scenarios = await prepareScenarios(warder, client, `https://127.0.0.1:${echoServer.port}`)
     const [first, ...others] = scenarios
     if (first === undefined) throw new Error('no scenario')
@@ -126,10 +125,6 @@ export async function main(args: readonly string[]): Promise<number> {
     load.close()
     await warder.stop()
   }
-}
-
-function caFile(warder: Installation): string {
-  return join(warder.home, 'tls', 'ca.crt')
 }
 
 function startEcho(warder: Installation): Promise<{ pid: number; port: number; stop(): void }> {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { HttpsClient } from 'warder/client'
-import type { Installation } from './server/installation.ts'
+import type { Installation } from 'warder/testing'
 
 export interface Scenario {
   readonly name: string

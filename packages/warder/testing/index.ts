@@ -1,0 +1,7 @@
+export {
+  cleanEnvironment,
+  type Installation,
+  runWarder,
+  startInstallation,
+  temporaryHome,
+} from './installation.ts'

@@ -1,0 +1,137 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type HttpsClient, httpsClient } from '../client/index.ts'
+
+/** A whole Warder, started in a home of its own as a user starts it: for scenarios and for the benchmark. */
+export interface Installation {
+  readonly home: string
+  readonly authUrl: string
+  readonly kmsUrl: string
+  readonly caFile: string
+  readonly password: string
+  readonly process: ChildProcess
+  /** Everything written to standard output and standard error so far. */
+  output(): string
+  client(service: 'auth' | 'kms'): HttpsClient
+  /** SIGTERM. @returns the exit code */
+  stop(): Promise<number | null>
+  /** SIGKILL to it and both services, as when the machine loses its power. */
+  kill(): Promise<void>
+  /** Process ids of the services. */
+  pid(service: 'auth' | 'kms'): number
+}
+
+const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
+const startWithinMs = 60_000
+
+/** The environment of a started Warder: none of the caller's settings leak into it. */
+export function cleanEnvironment(env: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(WARDER|AUTH|KMS)_|^NODE_TEST/.test(name),
+  )
+  return {
+    ...Object.fromEntries(inherited),
+    AUTH_PORT: '0',
+    KMS_PORT: '0',
+    KMS_SOCKET_SERVER_PORT: '0',
+    AUTH_WORKERS: '1',
+    KMS_WORKERS: '1',
+    ...env,
+  }
+}
+
+/** Runs `warder` with these words until it ends. */
+export function runWarder(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [entry, ...args], {
+      env: cleanEnvironment(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let out = ''
+    let err = ''
+    child.stdout.on('data', (text) => {
+      out += text
+    })
+    child.stderr.on('data', (text) => {
+      err += text
+    })
+    child.once('close', (code) => resolve({ code, out, err }))
+  })
+}
+
+/** A new, empty folder for a home; the caller removes it. */
+export function temporaryHome(): string {
+  return mkdtempSync(join(tmpdir(), 'warder-'))
+}
+
+export async function startInstallation(
+  options: { readonly home?: string; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<Installation> {
+  const home = options.home ?? temporaryHome()
+  const child = spawn(process.execPath, [entry, 'start', '--home', home], {
+    env: cleanEnvironment(options.env ?? {}),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const collect = (text: Buffer): void => {
+    // Bounded: a test that logs without end must not fill the memory of its runner.
+    if (output.length < 1_000_000) output += text.toString()
+  }
+  child.stdout.on('data', collect)
+  child.stderr.on('data', collect)
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
+  const path = join(home, 'endpoints.json')
+  const until = performance.now() + startWithinMs
+  while (!existsSync(path)) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() > until) {
+      child.kill('SIGKILL')
+      throw new Error(`Warder did not start:\n${output}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  const endpoints = JSON.parse(readFileSync(path, 'utf8')) as { auth: { url: string }; kms: { url: string } }
+  const caFile = join(home, 'tls', 'ca.crt')
+  const passwordFile = join(home, 'initial-admin-password')
+  return {
+    home,
+    authUrl: endpoints.auth.url,
+    kmsUrl: endpoints.kms.url,
+    caFile,
+    password: options.env?.WARDER_ADMIN_PASSWORD ?? readFileSync(passwordFile, 'utf8').trim(),
+    process: child,
+    output: () => output,
+    client: (service) => httpsClient(service === 'auth' ? endpoints.auth.url : endpoints.kms.url, caFile),
+    async stop() {
+      child.kill('SIGTERM')
+      const code = await ended
+      if (options.home === undefined) rmSync(home, { recursive: true, force: true })
+      return code
+    },
+    async kill() {
+      const services = [servicePid(child.pid ?? 0, 'auth'), servicePid(child.pid ?? 0, 'kms')]
+      child.kill('SIGKILL')
+      for (const pid of services) process.kill(pid, 'SIGKILL')
+      await ended
+    },
+    pid: (service) => servicePid(child.pid ?? 0, service),
+  }
+}
+
+/** Finds the child process that runs `warder auth` or `warder kms` (Linux). */
+function servicePid(parent: number, service: string): number {
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .map(Number)
+  const found = children.find(
+    (pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[2] === service,
+  )
+  if (found === undefined) throw new Error(`no process of ${service} below ${parent}`)
+  return found
+}
