@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { test } from 'node:test'
+import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+
+/** More rounds for a long run: WARDER_POWER_CUT_ROUNDS=500 npm test -- power-cut */
+const rounds = Number(process.env.WARDER_POWER_CUT_ROUNDS ?? 20)
+
+interface Acknowledged {
+  readonly kid: string
+  readonly kid_public?: string
+  readonly kty: string
+}
+
+async function bearer(warder: Installation): Promise<string> {
+  const auth = warder.client('auth')
+  const basic = Buffer.from(`admin:${warder.password}`).toString('base64')
+  const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
+  auth.close()
+  const cookie = [answer.headers['set-cookie']].flat()[0] ?? ''
+  return `Bearer ${/^_ea_=([^;]+)/.exec(cookie)?.[1]}`
+}
+
+/** Creates keys of both kinds from several connections until the server is gone; keeps what was acknowledged. */
+async function createUntilGone(warder: Installation, authorization: string): Promise<Acknowledged[]> {
+  const acknowledged: Acknowledged[] = []
+  const requests = [
+    { kty: 'oct', alg: 'HS256' },
+    { kty: 'EC', crv: 'P-256', alg: 'ES256' },
+  ]
+  const creator = async (index: number): Promise<void> => {
+    const kms = warder.client('kms')
+    for (let count = index; ; count += 1) {
+      try {
+        const answer = await kms.ask('/v1/crypto/keys', {
+          json: requests[count % 2],
+          headers: { authorization },
+        })
+        if (answer.status === 200) acknowledged.push(answer.json as Acknowledged)
+      } catch {
+        kms.close()
+        return
+      }
+    }
+  }
+  await Promise.all([0, 1, 2, 3].map(creator))
+  return acknowledged
+}
+
+/** Every acknowledged key is there, whole, and works. */
+async function checkAll(
+  warder: Installation,
+  authorization: string,
+  keys: readonly Acknowledged[],
+): Promise<void> {
+  const kms = warder.client('kms')
+  const ask = async (path: string, json: unknown): Promise<Readonly<Record<string, unknown>>> => {
+    const answer = await kms.ask(path, { json, headers: { authorization } })
+    assert.equal(answer.status, 200, `${path}: ${answer.text}`)
+    return answer.json as Readonly<Record<string, unknown>>
+  }
+  for (const key of keys) {
+    if (key.kty === 'oct') {
+      assert.ok((await ask('/v1/crypto/mac', { kid: key.kid, alg: 'HS256', data: 'eA' })).mac)
+    } else {
+      const signed = await ask('/v1/crypto/sign', { kid: key.kid, alg: 'ES256', data: 'eA' })
+      const verified = await ask('/v1/crypto/verify', { ...signed, data: 'eA' })
+      assert.deepEqual(verified, { kid: key.kid_public, valid: true })
+    }
+  }
+  kms.close()
+}
+
+test(`killed ${rounds} times at random moments of a stream of creates, nothing acknowledged is lost`, {
+  timeout: 170_000 + rounds * 5_000,
+}, async () => {
+  const home = temporaryHome()
+  const all: Acknowledged[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const warder = await startInstallation({ home })
+    const authorization = await bearer(warder)
+    await checkAll(warder, authorization, all.slice(-60))
+    const stream = createUntilGone(warder, authorization)
+    await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 180))
+    await warder.kill()
+    all.push(...(await stream))
+  }
+  const warder = await startInstallation({ home })
+  assert.ok(all.length > rounds, 'the stream did create keys')
+  await checkAll(warder, await bearer(warder), all)
+  assert.equal(await warder.stop(), 0)
+  const { code, out } = await runWarder(['audit', 'verify', '--home', home])
+  assert.equal(code, 0, out)
+  rmSync(home, { recursive: true })
+})

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+
+const home = temporaryHome()
+
+before(async () => {
+  const warder = await startInstallation({ home })
+  assert.equal(await warder.stop(), 0)
+})
+after(() => rmSync(home, { recursive: true, force: true }))
+
+/** The start ends with code 1 and one line that matches; nothing else is said. */
+async function refused(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  line: RegExp,
+): Promise<void> {
+  const { code, err } = await runWarder(args, env)
+  assert.equal(code, 1, err)
+  const lines = err.split('\n').filter((text) => text.startsWith('warder '))
+  assert.equal(lines.length, 1, err)
+  assert.match(lines[0] ?? '', line)
+  assert.doesNotMatch(err, /\n {4}at /, 'no stack trace for a person')
+}
+
+test('a wrong root key is named, and nothing is written', async () => {
+  const key = readFileSync(join(home, 'root.key'))
+  const databases = ['auth', 'kms'].map((name) => join(home, `${name}.db`))
+  const before = databases.map((file) => readFileSync(file))
+  const other = temporaryHome()
+  const warder = await startInstallation({ home: other })
+  await warder.stop()
+  writeFileSync(join(home, 'root.key'), readFileSync(join(other, 'root.key')))
+  try {
+    await refused(['kms', '--home', home], {}, /root key/)
+    await refused(['auth', '--home', home], {}, /root key/)
+  } finally {
+    writeFileSync(join(home, 'root.key'), key)
+    rmSync(other, { recursive: true })
+  }
+  assert.deepEqual(
+    databases.map((file) => readFileSync(file)),
+    before,
+  )
+})
+
+test('a port in use is named', async () => {
+  const holder = createServer()
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))
+  const { port } = holder.address() as { port: number }
+  await refused(
+    ['auth', '--home', home],
+    { AUTH_PORT: String(port) },
+    new RegExp(`127\\.0\\.0\\.1:${port}: the port is in use`),
+  )
+  holder.close()
+})
+
+test('a home that cannot be made or written is named', async () => {
+  writeFileSync(join(home, 'file'), '')
+  await refused(['kms', '--home', join(home, 'file', 'home')], {}, /home folder/)
+  const open = join(home, 'open')
+  mkdirSync(open)
+  chmodSync(open, 0o777)
+  await refused(['kms', '--home', open], {}, /chmod 700/)
+})
+
+test('a broken TLS file is named', async () => {
+  const broken = join(home, 'broken.crt')
+  writeFileSync(broken, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n')
+  await refused(['auth', '--home', home], { AUTH_TLS_CERT_FILE: broken }, /broken\.crt/)
+})
+
+test('an unknown setting is named with its file and line, and the nearest name', async () => {
+  const file = join(home, 'kms.toml')
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, `rate_limit_per_secnd = 5\n${text}`)
+  try {
+    await refused(['kms', '--home', home], {}, /kms\.toml:1: .*rate_limit_per_secnd.*rate_limit_per_second/)
+  } finally {
+    writeFileSync(file, text)
+  }
+})
+
+test('a bad value is named wherever it comes from', async () => {
+  await refused(
+    ['kms', '--home', home],
+    { KMS_AUDIT_FAILURE_MODE: 'perhaps' },
+    /KMS_AUDIT_FAILURE_MODE.*perhaps/,
+  )
+  await refused(['kms', '--home', home, '--port', '70000'], {}, /--port.*70000/)
+})
+
+test('the root key file that others can read is refused', async () => {
+  chmodSync(join(home, 'root.key'), 0o644)
+  try {
+    await refused(['kms', '--home', home], {}, /root\.key/)
+  } finally {
+    chmodSync(join(home, 'root.key'), 0o600)
+  }
+  assert.equal(statSync(join(home, 'root.key')).mode & 0o777, 0o600)
+})
