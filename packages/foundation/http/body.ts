@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { failure } from '../errors/index.ts'
+import { emptyBody } from './request.ts'
+
+/** The caller went away before the request was complete: there is nobody to answer. */
+export const aborted = Symbol('aborted')
+
+/** Bytes of bodies that are being held at the same time, across all requests of this process. */
+export class BodyBudget {
+  readonly #limit: number
+  #held = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** False when it would be too much. */
+  take(bytes: number): boolean {
+    if (this.#held + bytes > this.#limit) return false
+    this.#held += bytes
+    return true
+  }
+
+  give(bytes: number): void {
+    this.#held -= bytes
+  }
+
+  get held(): number {
+    return this.#held
+  }
+}
+
+/** Whether the head announces a body (RFC 9112 §6.3). */
+export function announcesBody(message: IncomingMessage): boolean {
+  const length = message.headers['content-length']
+  return (length !== undefined && length !== '0') || message.headers['transfer-encoding'] !== undefined
+}
+
+/**
+ * Reads the whole body, at most `limit` bytes. A declared length over the limit is refused before anything is read;
+ * a chunked body is counted as it comes. Rejects with failure('payload_too_large') or failure('overloaded');
+ * resolves to `aborted` when the connection ends first. Bytes stay counted in `budget` until `budget.give`.
+ */
+export function readBody(
+  message: IncomingMessage,
+  response: ServerResponse,
+  limit: number,
+  budget: BodyBudget,
+): Promise<Uint8Array | typeof aborted> {
+  const declared = Number(message.headers['content-length'] ?? 0)
+  if (declared > limit) return Promise.reject(failure('payload_too_large'))
+  if (message.headers.expect !== undefined) response.writeContinue()
+  return new Promise((resolve, reject) => {
+    let first: Uint8Array | undefined
+    let rest: Uint8Array[] | undefined
+    let size = 0
+    const stop = (): void => {
+      message.off('data', onData)
+      message.off('end', onEnd)
+      message.off('close', onClose)
+    }
+    const refuse = (kind: 'payload_too_large' | 'overloaded'): void => {
+      stop()
+      budget.give(size)
+      reject(failure(kind, undefined, kind === 'overloaded' ? { retryAfterSeconds: 1 } : {}))
+    }
+    const onData = (chunk: Uint8Array): void => {
+      if (size + chunk.length > limit) refuse('payload_too_large')
+      else if (!budget.take(chunk.length)) refuse('overloaded')
+      else keep(chunk)
+    }
+    const keep = (chunk: Uint8Array): void => {
+      size += chunk.length
+      if (first === undefined) first = chunk
+      else if (rest === undefined) rest = [first, chunk]
+      else rest.push(chunk)
+    }
+    const onEnd = (): void => {
+      stop()
+      resolve(rest === undefined ? (first ?? emptyBody) : Buffer.concat(rest, size))
+    }
+    const onClose = (): void => {
+      stop()
+      budget.give(size)
+      resolve(aborted)
+    }
+    message.on('data', onData)
+    message.on('end', onEnd)
+    message.on('close', onClose)
+  })
+}

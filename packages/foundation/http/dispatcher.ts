@@ -1,0 +1,166 @@
+import { failure, toFailure } from '../errors/index.ts'
+import type { HttpMethod } from '../operations/types.ts'
+import { aborted, announcesBody, type BodyBudget, readBody } from './body.ts'
+import type { Cors } from './cors.ts'
+import type { Exchange } from './exchange.ts'
+import { type CompiledOperation, validInput } from './input.ts'
+import { type PreparedReply, prepareFailure, prepareReply } from './reply.ts'
+import type { Router } from './router.ts'
+
+export interface Dispatcher<Services> {
+  readonly router: Router<CompiledOperation<Services>>
+  readonly cors: Cors
+  readonly budget: BodyBudget
+}
+
+/**
+ * The one way of a request. Whatever is thrown on it becomes a reply; what leaves here has been audited as the mode
+ * asks. undefined: the caller went away before the request was complete.
+ */
+export async function dispatch<Services>(
+  dispatcher: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+): Promise<PreparedReply | undefined> {
+  let reply: PreparedReply
+  try {
+    const result = await answer(dispatcher, exchange)
+    if (result === undefined) return undefined
+    reply = result
+  } catch (thrown) {
+    reply = failed(exchange, thrown)
+  }
+  if (!exchange.audited || exchange.options.audit.mode === 'continue') return reply
+  return recordBeforeReply(exchange, reply)
+}
+
+async function answer<Services>(
+  dispatcher: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+): Promise<PreparedReply | undefined> {
+  const { request, options } = exchange
+  limitRate(exchange)
+  if (request.method === ('OPTIONS' as string)) return preflight(dispatcher, exchange)
+  const { operation } = matchedOrThrow(exchange)
+  if (announcesBody(exchange.message) && !(await receive(dispatcher, exchange))) return undefined
+  if (operation.access.public !== true) {
+    refuseForeignPages(dispatcher, exchange)
+    const principal = options.authenticate(request)
+    exchange.principal = principal instanceof Promise ? await principal : principal
+    if (exchange.principal === undefined) throw failure('unauthorized')
+  }
+  const input = validInput(matchedOrThrow(exchange), request, exchange.parameters ?? {})
+  const allowed = operation.access.check?.(input, exchange)
+  if (allowed instanceof Promise) await allowed
+  const result = operation.act(input, exchange)
+  return prepareReply(
+    result instanceof Promise ? await result : result,
+    exchange.successStatus,
+    operation.replyContentType,
+  )
+}
+
+/** Every request counts, also those that nothing answers. The key is the TCP peer, never a forwarded address. */
+function limitRate<Services>({ options, connection }: Exchange<Services>): void {
+  const verdict = options.rateLimiter?.take(connection.peerAddress)
+  if (verdict === undefined || verdict.allowed) return
+  throw failure('rate_limited', undefined, { retryAfterSeconds: verdict.retryAfterSeconds })
+}
+
+function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperation<Services> {
+  const { compiled, message, request } = exchange
+  // RFC 9112 §3.2: a request without Host is refused; so is a target that is not a path.
+  if (message.headers.host === undefined && message.httpVersion === '1.1') {
+    throw failure('bad_request', 'The header Host is missing.')
+  }
+  if (!request.path.startsWith('/')) throw failure('bad_request', 'The request target must be a path.')
+  if (exchange.routeFailure !== undefined) throw exchange.routeFailure
+  if (compiled !== undefined) return compiled
+  if (exchange.allow === undefined) throw failure('not_found', 'There is nothing at this path.')
+  throw failure('method_not_allowed', undefined, { headers: { Allow: exchange.allow.join(', ') } })
+}
+
+async function receive<Services>(
+  { budget }: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+): Promise<boolean> {
+  const { message, response, request, connection } = exchange
+  connection.reading++
+  const body = await readBody(message, response, matchedOrThrow(exchange).bodyLimit, budget).finally(
+    () => connection.reading--,
+  )
+  if (body === aborted) return false
+  exchange.bodyBytes = body.length
+  request.body = body
+  return true
+}
+
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/**
+ * A page of a foreign origin must not act with the cookies or the certificate of its visitor: browsers send `Origin`
+ * with every such request, other clients do not.
+ */
+function refuseForeignPages<Services>({ cors }: Dispatcher<Services>, exchange: Exchange<Services>): void {
+  const { request, operation } = exchange
+  const { origin, host } = request.headers
+  if (origin === undefined || safeMethods.has(request.method) || operation?.cors === 'any-origin') return
+  if (!cors.permits(origin, host))
+    throw failure('forbidden', 'Requests from pages of this origin are refused.')
+}
+
+function preflight<Services>(
+  { router, cors }: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+): PreparedReply {
+  const { origin, host } = exchange.request.headers
+  const wanted = exchange.request.headers['access-control-request-method']
+  if (origin === undefined || wanted === undefined) {
+    if (exchange.allow === undefined) throw failure('not_found', 'There is nothing at this path.')
+    return noContent({ Allow: [...exchange.allow, 'OPTIONS'].join(', ') })
+  }
+  const match = router.find(wanted, exchange.request.path)
+  if (match.target === undefined) throw failure('not_found', 'There is nothing at this path.')
+  const anyOrigin = match.target.operation.cors === 'any-origin'
+  const allow: readonly HttpMethod[] = match.target.operation.route.methods
+  const requested = exchange.request.headers['access-control-request-headers']
+  const headers = cors.preflight(origin, host, anyOrigin, allow, requested)
+  if (headers === undefined) throw failure('forbidden', 'Requests from pages of this origin are refused.')
+  exchange.preflightAnyOrigin = anyOrigin
+  return noContent(headers)
+}
+
+function noContent(headers: Readonly<Record<string, string>>): PreparedReply {
+  return { status: 204, body: undefined, contentType: undefined, headers }
+}
+
+/** The reply to a failure; the private detail goes to the log, under the request id. */
+export function failed<Services>(exchange: Exchange<Services>, thrown: unknown): PreparedReply {
+  const problem = toFailure(thrown)
+  const { log, request, operation } = exchange
+  if (problem.status >= 500) {
+    const cause = problem.cause instanceof Error ? problem.cause.stack : undefined
+    log.error({ kind: problem.kind, detail: problem.detail, cause }, 'a request failed')
+  } else if (problem.detail !== undefined) {
+    log.info({ kind: problem.kind, detail: problem.detail }, 'a request was refused')
+  }
+  return prepareFailure(problem, request.id, operation?.errorShape)
+}
+
+/** Audit mode `reject`: the record of what happened is on disk before the reply. */
+async function recordBeforeReply<Services>(
+  exchange: Exchange<Services>,
+  reply: PreparedReply,
+): Promise<PreparedReply> {
+  const before = exchange.recordedStatus
+  if (before === reply.status) return reply
+  const follows =
+    before === undefined ? undefined : { follows: exchange.committed ? 'committed' : 'uncommitted' }
+  try {
+    await exchange.recordDurably(reply.status, reply.reason, follows)
+    return reply
+  } catch (thrown) {
+    const instead = failed(exchange, thrown)
+    // What is committed cannot be taken back, and `nothing was done` would be a lie: its first record is on disk.
+    return exchange.committed ? reply : instead
+  }
+}

@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AuditEvent } from '../audit/types.ts'
+import { failure } from '../errors/index.ts'
+import type { AuditFields, Operation, OperationContext, Principal } from '../operations/types.ts'
+import type { Change, ChangeResult } from '../sql/types.ts'
+import type { Logger } from '../telemetry/types.ts'
+import type { Connection } from './connections.ts'
+import type { CompiledOperation } from './input.ts'
+import type { ServiceServerOptions } from './options.ts'
+import type { HttpRequest } from './request.ts'
+
+/** One request on its way through the server, and the context that its handler sees. */
+export class Exchange<Services> implements OperationContext<Services> {
+  readonly options: ServiceServerOptions<Services>
+  readonly request: HttpRequest
+  readonly message: IncomingMessage
+  readonly response: ServerResponse
+  readonly connection: Connection
+  readonly startedAt: number
+  principal: Principal | undefined
+  /** undefined = no operation answers here. */
+  compiled: CompiledOperation<Services> | undefined
+  parameters: Readonly<Record<string, string>> | undefined
+  /** Methods of a path that does not answer this one. */
+  allow: readonly string[] | undefined
+  /** The path leads somewhere but its parameters cannot be read. */
+  routeFailure: unknown
+  preflightAnyOrigin = false
+  /** Bytes that the body takes from the budget. */
+  bodyBytes = 0
+  /** Status of the record that is on disk already. */
+  recordedStatus: number | undefined
+  committed = false
+  #fields: AuditFields | undefined
+  #log: Logger | undefined
+
+  constructor(
+    options: ServiceServerOptions<Services>,
+    request: HttpRequest,
+    message: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection,
+  ) {
+    this.options = options
+    this.request = request
+    this.message = message
+    this.response = response
+    this.connection = connection
+    this.startedAt = options.clock.monotonic()
+  }
+
+  get services(): Services {
+    return this.options.services
+  }
+
+  get log(): Logger {
+    this.#log ??= this.options.log.child({ request_id: this.request.id, operation: this.operationName })
+    return this.#log
+  }
+
+  get operation(): Operation<Services> | undefined {
+    return this.compiled?.operation
+  }
+
+  get operationName(): string {
+    return this.compiled?.operation.name ?? 'http.unmatched'
+  }
+
+  get successStatus(): number {
+    return this.compiled?.operation.status ?? 200
+  }
+
+  get audited(): boolean {
+    return this.compiled?.operation.audited !== false
+  }
+
+  readonly audit = (fields: AuditFields): void => {
+    const before = this.#fields
+    if (before === undefined) {
+      this.#fields = fields
+      return
+    }
+    const details =
+      before.details === undefined && fields.details === undefined
+        ? {}
+        : { details: { ...before.details, ...fields.details } }
+    this.#fields = { ...before, ...fields, ...details }
+  }
+
+  /**
+   * In audit mode `reject` the success of this request is on disk before its first commit: what the handler wants in
+   * the record it has to say before it commits. What the record said too early is put right by a second record.
+   */
+  readonly commit = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
+    const { audit, commit } = this.options
+    if (audit.mode === 'reject' && this.audited && this.recordedStatus === undefined) {
+      await this.recordDurably(this.successStatus, undefined, undefined)
+    }
+    const results = await commit(changes)
+    this.committed = true
+    return results
+  }
+
+  /** Rejects with failure('audit_unavailable') and nothing else. */
+  async recordDurably(
+    status: number,
+    reason: string | undefined,
+    details: Readonly<Record<string, unknown>> | undefined,
+  ): Promise<void> {
+    const event = this.auditEvent(status, reason, details)
+    try {
+      await this.options.audit.recordDurably(event)
+    } catch (cause) {
+      throw failure('audit_unavailable', cause instanceof Error ? cause.message : String(cause), { cause })
+    }
+    this.recordedStatus = status
+  }
+
+  auditEvent(
+    status: number,
+    reason: string | undefined,
+    moreDetails: Readonly<Record<string, unknown>> | undefined,
+  ): AuditEvent {
+    const { clock } = this.options
+    const fields = this.#fields ?? noFields
+    const realm = fields.realm ?? this.principal?.realm
+    const why = fields.reason ?? reason
+    const details = moreDetails === undefined ? fields.details : { ...fields.details, ...moreDetails }
+    const event: { -readonly [Key in keyof AuditEvent]: AuditEvent[Key] } = {
+      time: clock.now(),
+      request_id: this.request.id,
+      operation: this.operationName,
+      principal: fields.principal ?? this.principal?.name ?? 'unauthenticated',
+      auth_method: fields.auth_method ?? this.principal?.method ?? 'none',
+      client_ip: this.request.clientAddress,
+      outcome: status < 400 ? 'success' : 'failure',
+      status,
+      duration_ms: this.durationMs(),
+    }
+    if (realm !== undefined) event.realm = realm
+    if (fields.object !== undefined) event.object = fields.object
+    if (fields.algorithm !== undefined) event.algorithm = fields.algorithm
+    if (why !== undefined) event.reason = why
+    if (details !== undefined) event.details = details
+    return event
+  }
+
+  /** Milliseconds, to the microsecond. */
+  durationMs(): number {
+    return Math.round((this.options.clock.monotonic() - this.startedAt) * 1000) / 1000
+  }
+}
+
+const noFields: AuditFields = Object.freeze({})

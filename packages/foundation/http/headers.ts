@@ -1,0 +1,74 @@
+import type { PreparedReply } from './reply.ts'
+
+const frameAncestors = "frame-ancestors 'none'"
+
+/** On every response of both services, whatever it answers. */
+export const securityHeaders: readonly string[] = [
+  'X-Frame-Options',
+  'DENY',
+  'Content-Security-Policy',
+  frameAncestors,
+  'X-Content-Type-Options',
+  'nosniff',
+  'Strict-Transport-Security',
+  'max-age=31536000',
+]
+
+/** Those that a reply may say for itself; the others are not its to change. */
+const replaceable = new Set(['content-security-policy', 'cache-control'])
+const ours = new Set([
+  'x-frame-options',
+  'x-content-type-options',
+  'strict-transport-security',
+  'x-request-id',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+])
+
+/** A flat list of names and values, as `writeHead` takes it. */
+export function responseHeaders(
+  reply: PreparedReply,
+  requestId: string,
+  cacheControl: string,
+  contentLength: number | undefined,
+): string[] {
+  if (reply.headers !== undefined)
+    return mergedHeaders(reply, reply.headers, requestId, cacheControl, contentLength)
+  const list = [...securityHeaders, 'Cache-Control', cacheControl, 'X-Request-Id', requestId]
+  if (reply.contentType !== undefined) list.push('Content-Type', reply.contentType)
+  if (contentLength !== undefined) list.push('Content-Length', String(contentLength))
+  return list
+}
+
+function mergedHeaders(
+  reply: PreparedReply,
+  own: NonNullable<PreparedReply['headers']>,
+  requestId: string,
+  cacheControl: string,
+  contentLength: number | undefined,
+): string[] {
+  const list = responseHeaders({ ...reply, headers: undefined }, requestId, cacheControl, contentLength)
+  for (const [name, value] of Object.entries(own)) {
+    const lower = name.toLowerCase()
+    if (ours.has(lower)) continue
+    if (replaceable.has(lower) || lower === 'content-type') drop(list, lower)
+    for (const one of typeof value === 'string' ? [value] : value) {
+      list.push(name, lower === 'content-security-policy' ? withFrameAncestors(one) : one)
+    }
+  }
+  return list
+}
+
+function withFrameAncestors(policy: string): string {
+  return policy.includes('frame-ancestors') ? policy : `${policy}; ${frameAncestors}`
+}
+
+function drop(list: string[], lower: string): void {
+  for (let index = 0; index < list.length; index += 2) {
+    if (list[index]?.toLowerCase() === lower) {
+      list.splice(index, 2)
+      return
+    }
+  }
+}

@@ -1,0 +1,20 @@
+export {
+  type AddressSet,
+  addressSet,
+  type Cidr,
+  clientAddress,
+  normalAddress,
+  parseCidr,
+} from './client-address.ts'
+export { parseJsonBody } from './json-body.ts'
+export {
+  defaultLimits,
+  type ListenOptions,
+  type ServerLimits,
+  type ServiceServer,
+  type ServiceServerOptions,
+} from './options.ts'
+export * from './rate-limit/index.ts'
+export { rawReply } from './reply.ts'
+export { createServiceServer } from './server.ts'
+export { compileCheck } from './validation.ts'

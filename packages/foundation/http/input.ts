@@ -1,0 +1,95 @@
+import { failure } from '../errors/index.ts'
+import type { Operation, OperationInput } from '../operations/types.ts'
+import { parseJsonBody } from './json-body.ts'
+import type { HttpRequest } from './request.ts'
+import { type Check, compileCheck } from './validation.ts'
+
+/** An operation with its schemas compiled, once. */
+export interface CompiledOperation<Services> {
+  readonly operation: Operation<Services>
+  readonly checkPath: Check | undefined
+  readonly checkQuery: Check | undefined
+  readonly checkBody: Check | undefined
+  readonly bodyLimit: number
+}
+
+export function compileOperation<Services>(
+  operation: Operation<Services>,
+  defaultBodyLimit: number,
+): CompiledOperation<Services> {
+  const { pathParameters, queryParameters, request } = operation
+  return {
+    operation,
+    checkPath: pathParameters && compileCheck(pathParameters, 'Invalid path parameter'),
+    checkQuery: queryParameters && compileCheck(queryParameters, 'Invalid query parameter'),
+    checkBody: request && compileCheck(request, 'Invalid request body'),
+    bodyLimit: operation.bodyLimit ?? defaultBodyLimit,
+  }
+}
+
+const noMembers: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
+
+/** Path, query and body as plain values, each checked by its schema. Throws failure('bad_request') and 415. */
+export function validInput<Services>(
+  compiled: CompiledOperation<Services>,
+  request: HttpRequest,
+  parameters: Readonly<Record<string, string>>,
+): OperationInput {
+  compiled.checkPath?.(parameters)
+  const query = request.rawQuery === '' ? noMembers : readQuery(request)
+  compiled.checkQuery?.(query)
+  return {
+    path: parameters,
+    query,
+    body: compiled.checkBody === undefined ? undefined : readJson(compiled, request),
+  }
+}
+
+function readJson<Services>(compiled: CompiledOperation<Services>, request: HttpRequest): unknown {
+  const { operation, checkBody } = compiled
+  if (request.body.length === 0) {
+    if (operation.bodyOptional === true) return undefined
+    throw failure('bad_request', 'Invalid request body: it is empty; a JSON text is expected.')
+  }
+  if (operation.anyContentType !== true) checkContentType(request.headers['content-type'])
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw failure('unsupported_media_type', 'A compressed request body is not supported.')
+  }
+  const value = parseJsonBody(request.body)
+  checkBody?.(value)
+  return value
+}
+
+const jsonMediaType =
+  /^application\/(?:json|[a-z0-9!#$&^_.-]+\+json)[ \t]*(?:;[ \t]*charset="?utf-?8"?[ \t]*)?$/i
+
+function checkContentType(contentType: string | undefined): void {
+  if (contentType === 'application/json') return
+  if (contentType === undefined) {
+    throw failure(
+      'bad_request',
+      'Invalid request body: the header Content-Type: application/json is missing.',
+    )
+  }
+  if (!jsonMediaType.test(contentType)) {
+    throw failure('unsupported_media_type', 'The content type of the body must be application/json.')
+  }
+}
+
+/** A parameter given twice is refused: two readers may each take another one. */
+function readQuery(request: HttpRequest): Readonly<Record<string, string>> {
+  if (request.rawQuery.includes('%')) {
+    try {
+      decodeURIComponent(request.rawQuery)
+    } catch (cause) {
+      throw failure('bad_request', 'Invalid query: it is not valid percent-encoding.', { cause })
+    }
+  }
+  const query: Record<string, string> = Object.create(null)
+  for (const [name, value] of request.query) {
+    if (name in query) throw failure('bad_request', 'Invalid query: a parameter appears twice.')
+    query[name] = value
+  }
+  return query
+}

@@ -1,0 +1,82 @@
+import type { Server as HttpServer } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
+import type { SecureContextOptions, TlsOptions } from 'node:tls'
+import type { AuditTrail } from '../audit/types.ts'
+import type { Authenticate, Operation } from '../operations/types.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Commit } from '../sql/types.ts'
+import type { Logger, Metrics } from '../telemetry/types.ts'
+import type { TokenBuckets } from './rate-limit/token-buckets.ts'
+
+/** Every bound of the server. Times in milliseconds, sizes in bytes. */
+export interface ServerLimits {
+  /** Body of one request, unless its operation says otherwise. */
+  readonly bodyBytes: number
+  /** Bodies of all requests that this process holds at one time. */
+  readonly bufferedBytes: number
+  readonly maxHeaderBytes: number
+  readonly headersTimeoutMs: number
+  /** Head and body of one request. */
+  readonly requestTimeoutMs: number
+  readonly keepAliveTimeoutMs: number
+  /** A connection on which nothing moves, e.g. a client that does not read its reply. */
+  readonly idleTimeoutMs: number
+  readonly handshakeTimeoutMs: number
+  /** How often slow requests are looked for. */
+  readonly connectionsCheckingIntervalMs: number
+  readonly maxConnections: number
+}
+
+export const defaultLimits: ServerLimits = {
+  bodyBytes: 64 * 1024 * 1024,
+  bufferedBytes: 512 * 1024 * 1024,
+  maxHeaderBytes: 16 * 1024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 65_000,
+  idleTimeoutMs: 300_000,
+  handshakeTimeoutMs: 10_000,
+  connectionsCheckingIntervalMs: 1_000,
+  maxConnections: 20_000,
+}
+
+export interface ServiceServerOptions<Services> {
+  readonly operations: readonly Operation<Services>[]
+  readonly services: Services
+  readonly authenticate: Authenticate
+  readonly audit: AuditTrail
+  readonly commit: Commit
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly serviceName: string
+  /** undefined = plain HTTP (behind a proxy that ends TLS). */
+  readonly tls?: (SecureContextOptions & TlsOptions) | undefined
+  /** Origins besides the service's own, e.g. `https://console.example`. */
+  readonly corsAllowedOrigins?: readonly string[]
+  readonly trustedProxyCidrs?: readonly string[]
+  /** undefined = off. */
+  readonly rateLimiter?: TokenBuckets | undefined
+  /** What is not named has its value of `defaultLimits`. */
+  readonly limits?: Partial<ServerLimits>
+  /** Only for the same-origin rule: the public address when it differs from the Host header. */
+  readonly baseUrl?: string
+}
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0 = any free port. */
+  readonly port: number
+  readonly reusePort?: boolean
+}
+
+export interface ServiceServer {
+  readonly server: HttpServer | HttpsServer
+  listen(options: ListenOptions): Promise<{ readonly port: number }>
+  /** Stops accepting, lets requests in flight finish, and after `timeoutMs` cuts what is left. */
+  drain(timeoutMs: number): Promise<void>
+  /** New certificates and trust for new connections. A plain HTTP server refuses. */
+  setTls(options: SecureContextOptions): void
+  /** Requests begun and not answered. */
+  inFlight(): number
+}

@@ -1,0 +1,78 @@
+import { X509Certificate } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { TLSSocket } from 'node:tls'
+import type { HttpMethod, IncomingRequest } from '../operations/types.ts'
+import type { Connection } from './connections.ts'
+
+export const emptyBody: Uint8Array = new Uint8Array(0)
+
+/** Most cookies that one header is searched through. */
+const maxCookies = 100
+
+/** A request over HTTP. What is seldom needed (query, cookies, certificate) is read when asked for, and once. */
+export class HttpRequest implements IncomingRequest {
+  readonly id: string
+  readonly method: HttpMethod
+  readonly path: string
+  /** Text after `?`, or empty. */
+  readonly rawQuery: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly clientAddress: string
+  readonly peerAddress: string
+  readonly #message: IncomingMessage
+  readonly #connection: Connection
+  #query: URLSearchParams | undefined
+  body: Uint8Array = emptyBody
+
+  constructor(id: string, message: IncomingMessage, connection: Connection, clientAddress: string) {
+    const target = message.url ?? '/'
+    const mark = target.indexOf('?')
+    this.id = id
+    this.method = message.method as HttpMethod
+    this.path = mark === -1 ? target : target.slice(0, mark)
+    this.rawQuery = mark === -1 ? '' : target.slice(mark + 1)
+    // node joins repeated headers to one text; only Set-Cookie is a list, and a request has no use for it.
+    this.headers = message.headers as Readonly<Record<string, string | undefined>>
+    this.clientAddress = clientAddress
+    this.peerAddress = connection.peerAddress
+    this.#message = message
+    this.#connection = connection
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.rawQuery)
+    return this.#query
+  }
+
+  cookies(name: string): readonly string[] {
+    const header = this.headers.cookie
+    if (header === undefined) return []
+    const values: string[] = []
+    for (const pair of header.split(';', maxCookies)) {
+      const equals = pair.indexOf('=')
+      if (equals === -1 || pair.slice(0, equals).trim() !== name) continue
+      values.push(unquote(pair.slice(equals + 1).trim()))
+    }
+    return values
+  }
+
+  /** Usable without its object: authenticators take it as a function. */
+  readonly peerCertificate = (): X509Certificate | undefined => {
+    if (this.#connection.certificate !== null) return this.#connection.certificate
+    const socket = this.#message.socket
+    this.#connection.certificate = socket instanceof TLSSocket ? verifiedCertificate(socket) : undefined
+    return this.#connection.certificate
+  }
+}
+
+/** Only a certificate whose chain the TLS layer accepted counts: an unverified one is no certificate. */
+function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
+  if (!socket.authorized) return undefined
+  const certificate = socket.getPeerX509Certificate()
+  return certificate === undefined ? undefined : new X509Certificate(certificate.raw)
+}
+
+/** RFC 6265 §4.1.1: a cookie value may stand in double quotes. */
+function unquote(value: string): string {
+  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+}

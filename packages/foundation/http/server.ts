@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer, type Server as HttpsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import { failure, StartupError, toFailure } from '../errors/index.ts'
+import { assertUniqueOperations } from '../operations/define.ts'
+import { announcesBody, BodyBudget } from './body.ts'
+import { addressSet, clientAddress } from './client-address.ts'
+import { refuseClientError } from './client-error.ts'
+import { createConnections } from './connections.ts'
+import { createCors } from './cors.ts'
+import { type Dispatcher, dispatch, failed } from './dispatcher.ts'
+import { Exchange } from './exchange.ts'
+import { responseHeaders } from './headers.ts'
+import { compileOperation } from './input.ts'
+import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
+import type { PreparedReply } from './reply.ts'
+import { HttpRequest } from './request.ts'
+import { createRouter } from './router.ts'
+
+/** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
+const drainableBytes = 64 * 1024
+/** How long a refused upload is read and thrown away, so that the caller gets to read the reply. */
+const lingerMs = 1000
+
+/**
+ * Serves a table of operations over HTTP/1.1, with TLS unless told otherwise. The way of a request is in
+ * `dispatcher.ts`; here are the socket, its limits, and the reply.
+ */
+export function createServiceServer<Services>(options: ServiceServerOptions<Services>): ServiceServer {
+  assertUniqueOperations(options.operations)
+  const limits: ServerLimits = { ...defaultLimits, ...options.limits }
+  const connections = createConnections()
+  const trusted = addressSet(options.trustedProxyCidrs ?? [])
+  const dispatcher: Dispatcher<Services> = {
+    router: createRouter(
+      options.operations.map((operation) => ({
+        methods: operation.route.methods,
+        path: operation.route.path,
+        target: compileOperation(operation, limits.bodyBytes),
+      })),
+    ),
+    cors: createCors(options.corsAllowedOrigins ?? [], options.baseUrl, options.tls === undefined),
+    budget: new BodyBudget(limits.bufferedBytes),
+  }
+  let inFlight = 0
+  let draining = false
+
+  function onRequest(message: IncomingMessage, response: ServerResponse): void {
+    const connection = connections.of(message.socket)
+    const client = clientAddress(connection.peerAddress, forwardedFor(message), trusted)
+    const request = new HttpRequest(randomUUID(), message, connection, client)
+    const exchange = new Exchange(options, request, message, response, connection)
+    match(exchange)
+    inFlight++
+    connection.open++
+    dispatch(dispatcher, exchange)
+      .then(
+        (reply) => finish(exchange, reply),
+        (thrown: unknown) => finish(exchange, failed(exchange, thrown)),
+      )
+      .catch((thrown: unknown) => {
+        exchange.log.error({ detail: toFailure(thrown).detail }, 'a reply could not be sent')
+        message.socket.destroy()
+      })
+      .finally(() => {
+        inFlight--
+        connection.open--
+        if (exchange.bodyBytes > 0) dispatcher.budget.give(exchange.bodyBytes)
+      })
+  }
+
+  function match(exchange: Exchange<Services>): void {
+    try {
+      const found = dispatcher.router.find(exchange.request.method, exchange.request.path)
+      exchange.compiled = found.target
+      if (found.target === undefined) exchange.allow = found.allow
+      else exchange.parameters = found.parameters
+    } catch (thrown) {
+      exchange.routeFailure = thrown
+    }
+  }
+
+  function finish(exchange: Exchange<Services>, prepared: PreparedReply | undefined): void {
+    const { audit, metrics } = options
+    let reply = prepared
+    if (reply !== undefined) {
+      try {
+        write(exchange, reply)
+      } catch (thrown) {
+        // A handler's header that HTTP cannot carry (RFC 9110 §5.5): nothing has been sent yet.
+        reply = failed(exchange, thrown)
+        write(exchange, reply)
+      }
+    }
+    const status = reply?.status ?? 408
+    metrics.operation(exchange.operationName, status, exchange.durationMs())
+    if (reply !== undefined && audit.mode === 'continue' && exchange.audited && !isPreflight(exchange)) {
+      audit.record(exchange.auditEvent(status, reply.reason, undefined))
+    }
+  }
+
+  function write(exchange: Exchange<Services>, reply: PreparedReply): void {
+    const { response, message, request, operation } = exchange
+    const { body, status } = reply
+    const bodyless = status === 204 || status === 304
+    const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
+    const headers = responseHeaders(reply, request.id, operation?.cacheControl ?? 'no-store', length)
+    const anyOrigin = operation?.cors === 'any-origin' || exchange.preflightAnyOrigin
+    dispatcher.cors.reply(headers, request.headers.origin, request.headers.host, anyOrigin)
+    const unread = !message.complete && announcesBody(message) && !drainable(message)
+    if (unread) exchange.connection.closing = true
+    if (unread || draining) headers.push('Connection', 'close')
+    response.writeHead(status, headers)
+    if (unread) linger(message, response, bodyless ? undefined : body)
+    else if (body === undefined || bodyless) response.end()
+    else response.end(body)
+  }
+
+  const server = build(options, limits, onRequest)
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    options.metrics.count('http_client_errors_total')
+    const connection = connections.known(socket)
+    const busy = connection !== undefined && (connection.closing || connection.open > connection.reading)
+    refuseClientError(error, socket, busy)
+  })
+
+  return {
+    server,
+    listen({ host, port, reusePort }) {
+      return new Promise((resolve, reject) => {
+        const refuse = (error: Error): void =>
+          reject(
+            new StartupError(`${options.serviceName}: cannot listen on ${host}:${port}: ${error.message}`),
+          )
+        server.once('error', refuse)
+        server.listen({ host, port, reusePort: reusePort === true, backlog: 1024 }, () => {
+          server.off('error', refuse)
+          const address = server.address()
+          resolve({ port: typeof address === 'object' && address !== null ? address.port : port })
+        })
+      })
+    },
+    drain(timeoutMs) {
+      draining = true
+      return new Promise((resolve) => {
+        const cut = setTimeout(() => {
+          for (const socket of sockets) socket.destroy()
+          server.closeAllConnections()
+        }, timeoutMs)
+        server.close(() => {
+          clearTimeout(cut)
+          resolve()
+        })
+        server.closeIdleConnections()
+      })
+    },
+    setTls(tls) {
+      if (options.tls === undefined) throw failure('internal_error', 'this server has no TLS to reload')
+      ;(server as HttpsServer).setSecureContext(tls)
+    },
+    inFlight: () => inFlight,
+  }
+}
+
+function build<Services>(
+  options: ServiceServerOptions<Services>,
+  limits: ServerLimits,
+  onRequest: (message: IncomingMessage, response: ServerResponse) => void,
+): ServiceServer['server'] {
+  const http: ServerOptions = {
+    insecureHTTPParser: false,
+    requireHostHeader: false, // refused by the dispatcher, so that the reply carries every header
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
+    noDelay: true,
+  }
+  const server =
+    options.tls === undefined
+      ? createServer(http)
+      : createSecureServer({ ...http, handshakeTimeout: limits.handshakeTimeoutMs, ...options.tls })
+  server.maxConnections = limits.maxConnections
+  server.timeout = limits.idleTimeoutMs
+  server.on('request', onRequest)
+  server.on('checkContinue', onRequest)
+  server.on('checkExpectation', onRequest)
+  return server
+}
+
+function forwardedFor(message: IncomingMessage): string | undefined {
+  const value = message.headers['x-forwarded-for']
+  return typeof value === 'string' ? value : undefined
+}
+
+function drainable(message: IncomingMessage): boolean {
+  return Number(message.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= drainableBytes
+}
+
+/** Sends the reply, then reads on for a moment: closing with unread bytes would reset the connection under it. */
+function linger(
+  message: IncomingMessage,
+  response: ServerResponse,
+  body: string | Uint8Array | undefined,
+): void {
+  if (body !== undefined) response.write(body)
+  const end = (): void => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(end, lingerMs)
+  message.once('end', end)
+  message.once('close', end)
+  message.resume()
+}
+
+function isPreflight<Services>(exchange: Exchange<Services>): boolean {
+  return exchange.message.method === 'OPTIONS'
+}

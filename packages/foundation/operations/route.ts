@@ -1,0 +1,48 @@
+import type { HttpMethod, RouteDeclaration } from './types.ts'
+
+function route(method: HttpMethod): (path: string) => RouteDeclaration {
+  return (path) => ({ methods: [method], path })
+}
+
+/** Route of an operation: `get('/realms/{realm_id}')`. HEAD is answered by the same operation without a body. */
+export const get = route('GET')
+export const post = route('POST')
+export const put = route('PUT')
+export const patch = route('PATCH')
+/** DELETE (the word itself is taken by the language). */
+export const del = route('DELETE')
+
+/** Several methods that mean the same on one path: `methods(['PUT', 'POST'], '/auth/approle/role/{name}')`. */
+export function methods(names: readonly HttpMethod[], path: string): RouteDeclaration {
+  return { methods: names, path }
+}
+
+/** One segment of a declared path. */
+export interface PathSegment {
+  readonly kind: 'text' | 'parameter' | 'tail'
+  /** Text to match, or the parameter's name. */
+  readonly value: string
+}
+
+/**
+ * Reads a declared path: `/realms/{realm_id}/files/{rest*}`. Throws a plain Error when the declaration is wrong
+ * (that is a mistake of the program, found when the table is built).
+ */
+export function pathSegments(path: string): readonly PathSegment[] {
+  if (!path.startsWith('/')) throw new Error(`route ${path}: must start with a slash`)
+  if (path === '/') return []
+  const texts = path.slice(1).split('/')
+  return texts.map((text, index) => {
+    const parameter = /^\{([A-Za-z_][A-Za-z0-9_]*)(\*?)\}$/.exec(text)
+    if (parameter?.[1] !== undefined) {
+      const tail = parameter[2] === '*'
+      if (tail && index !== texts.length - 1)
+        throw new Error(`route ${path}: a tail must be the last segment`)
+      return { kind: tail ? 'tail' : 'parameter', value: parameter[1] }
+    }
+    if (text === '' || !/^[A-Za-z0-9._~:@!$&'()+,;=-]+$/.test(text)) {
+      throw new Error(`route ${path}: segment ${JSON.stringify(text)} is not plain text`)
+    }
+    return { kind: 'text', value: text }
+  })
+}
