@@ -6,6 +6,8 @@ export {
   normalAddress,
   parseCidr,
 } from './client-address.ts'
+export { documentationOperations } from './documentation.ts'
+export { healthOperation } from './health.ts'
 export { parseJsonBody } from './json-body.ts'
 export {
   defaultLimits,

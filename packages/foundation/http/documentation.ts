@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { defineOperation, get, type Json, type Operation, toYaml } from '../operations/index.ts'
+import { rawReply } from './reply.ts'
+
+const pagePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/**
+ * The public description of a service: `GET /openapi.yaml`, and `GET /swagger`, a page of our own that shows it and
+ * sends requests. The page loads nothing from elsewhere; its script and style are files of their own because the
+ * policy allows no inline code.
+ */
+export function documentationOperations<Services>(options: {
+  readonly document: Json
+}): readonly Operation<Services>[] {
+  const define = defineOperation<Services>()
+  const json = JSON.stringify(options.document)
+  const file = (name: string, path: string, summary: string, contentType: string, content: string) =>
+    define({
+      name,
+      route: get(path),
+      summary,
+      tag: 'Documentation',
+      access: { name: 'public', public: true },
+      replyContentType: contentType,
+      audited: false,
+      cors: 'any-origin',
+      cacheControl: 'no-cache',
+      act: () => rawReply({ raw: content, contentType, headers: { 'Content-Security-Policy': pagePolicy } }),
+    })
+  return [
+    file('docs.openapi', '/openapi.yaml', 'This description', 'application/yaml', toYaml(options.document)),
+    file('docs.page', '/swagger', 'The page that shows it', 'text/html; charset=utf-8', page('page.html')),
+    file(
+      'docs.script',
+      '/swagger.js',
+      'Script of the page',
+      'text/javascript; charset=utf-8',
+      page('page.js'),
+    ),
+    file('docs.style', '/swagger.css', 'Style of the page', 'text/css; charset=utf-8', page('page.css')),
+    file('docs.json', '/openapi.json', 'This description as JSON', 'application/json', json),
+  ]
+}
+
+function page(name: string): string {
+  return readFileSync(new URL(`swagger/${name}`, import.meta.url), 'utf8')
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import Type from 'typebox'
+import {
+  accessTable,
+  defineOperation,
+  get,
+  type Json,
+  methods,
+  openApiDocument,
+  post,
+  toYaml,
+} from './index.ts'
+import { problemsOf } from './openapi-structure.ts'
+
+const define = defineOperation<never>()
+const Kid = Type.Object({ kid: Type.String({ description: 'id: "quoted"' }) })
+const operations = [
+  define({
+    name: 'keys.get',
+    route: get('/keys/{kid}'),
+    summary: 'One key',
+    tag: 'Keys',
+    access: { name: 'key right: get' },
+    pathParameters: Kid,
+    queryParameters: Type.Object({ full: Type.Optional(Type.String()), as: Type.String() }),
+    reply: Kid,
+    errors: { 404: 'No such key.', 418: 'Teapot.' },
+    act: ({ path }) => path,
+  }),
+  define({
+    name: 'keys.put',
+    route: methods(['PUT', 'POST'], '/keys'),
+    summary: 'Creates',
+    tag: 'Keys',
+    access: { name: 'anyone', public: true },
+    request: Type.Object({ alg: Type.Union([Type.Literal('a'), Type.Null()]) }),
+    status: 204,
+    act: ({ body }) => body,
+  }),
+  define({
+    name: 'files',
+    route: post('/files/{rest*}'),
+    summary: 'Tail',
+    tag: 'Files',
+    access: { name: 'signed in' },
+    act: () => undefined,
+  }),
+]
+const document = openApiDocument({
+  title: 'Test',
+  version: '1',
+  serverUrl: 'https://127.0.0.1:1',
+  operations,
+  securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+})
+
+test('the document is structurally valid OpenAPI 3.1', () => {
+  assert.deepEqual(problemsOf(document), [])
+})
+
+test('the structural check finds a dangling reference, a repeated operationId and an undeclared parameter', () => {
+  const broken = (change: (text: string) => string): Json => JSON.parse(change(JSON.stringify(document)))
+  assert.match(
+    problemsOf(broken((text) => text.replaceAll('schemas/Error', 'schemas/Err'))).join(),
+    /dangling/,
+  )
+  assert.match(problemsOf(broken((text) => text.replace('keys.put.post', 'keys.put'))).join(), /operationId/)
+  assert.match(problemsOf(broken((text) => text.replace('"name":"kid"', '"name":"kip"'))).join(), /parameter/)
+  assert.match(problemsOf(broken((text) => text.replace('"type":"string"', '"type":"text"'))).join(), /type/)
+})
+
+test('every operation is there with its statuses, and only guarded ones ask for credentials', () => {
+  const paths = (document as unknown as { paths: Record<string, Record<string, Record<string, object>>> })
+    .paths
+  const read = paths['/keys/{kid}']?.get
+  assert.deepEqual(Object.keys(read?.responses ?? {}), [
+    '200',
+    '400',
+    '401',
+    '403',
+    '404',
+    '418',
+    '429',
+    '500',
+    '503',
+  ])
+  assert.deepEqual(read?.security, [{ bearer: [] }])
+  assert.deepEqual(paths['/keys']?.put?.security, [])
+  assert.deepEqual(Object.keys(paths), ['/keys/{kid}', '/keys', '/files/{rest}'])
+})
+
+test('the authorization matrix is read off the table', () => {
+  assert.deepEqual(accessTable(operations)[3], {
+    operation: 'keys.get',
+    method: 'GET',
+    path: '/keys/{kid}',
+    access: 'key right: get',
+    public: false,
+  })
+})
+
+test('text that YAML would take for something else is quoted', () => {
+  const yaml = toYaml({
+    yes: 'no',
+    a: '1',
+    b: 'x: y',
+    c: ['- z', '', null, {}, [], { d: 'e #f', g: true }],
+    h: 'a\nb',
+  })
+  assert.equal(
+    yaml,
+    '"yes": "no"\na: "1"\nb: "x: y"\nc:\n  - "- z"\n  - ""\n  - null\n  - {}\n  - []\n  - d: "e #f"\n    g: true\nh: "a\\nb"\n'
+      .replace('\na:', '\na:')
+      .replace('  - {}', '  - {}'),
+  )
+})
+
+test('any text survives as a YAML scalar: plain only when harmless, else a JSON string', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const written = toYaml({ a: text }).slice(3, -1)
+      assert.equal(written.startsWith('"') ? JSON.parse(written) : written, text)
+      assert.ok(!written.includes('\n'))
+    }),
+  )
+})

@@ -1,0 +1,169 @@
+import { type ErrorKindRow, errorKinds } from '../errors/index.ts'
+import { pathSegments } from './route.ts'
+import type { HttpMethod, Operation } from './types.ts'
+
+/** A JSON value; the document holds nothing else. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+type JsonObject = { readonly [name: string]: Json }
+
+/** A way to authenticate, as OpenAPI 3.1 §4.8.27 describes it, e.g. `{ type: 'http', scheme: 'bearer' }`. */
+export type SecurityScheme = JsonObject
+
+export interface DocumentOptions {
+  readonly title: string
+  readonly version: string
+  readonly serverUrl: string
+  readonly description?: string
+  readonly operations: readonly Operation<never>[]
+  /** By name; each operation that is not public accepts any one of them. */
+  readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>
+}
+
+/** Statuses that every operation can answer besides its own. */
+const commonStatuses: readonly number[] = [400, 429, 500, 503]
+const waitHeaders: JsonObject = {
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 1 } },
+}
+
+/**
+ * The OpenAPI 3.1 document of a table of operations: plain JSON, ready for `JSON.stringify` or `toYaml`. Everything
+ * in it comes from the declarations that the dispatcher enforces.
+ */
+export function openApiDocument(options: DocumentOptions): JsonObject {
+  const paths: Record<string, Record<string, Json>> = {}
+  const schemes = Object.keys(options.securitySchemes ?? {})
+  for (const operation of options.operations) {
+    const path = operation.route.path.replace(/\{([^}*]+)\*\}/, '{$1}')
+    for (const [index, method] of operation.route.methods.entries()) {
+      const item = paths[path] ?? {}
+      item[method.toLowerCase()] = describeOperation(operation, method, index, schemes)
+      paths[path] = item
+    }
+  }
+  const tags = [...new Set(options.operations.map((operation) => operation.tag))].sort()
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: options.title,
+      version: options.version,
+      ...(options.description !== undefined && { description: options.description }),
+    },
+    servers: [{ url: options.serverUrl }],
+    tags: tags.map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { Error: errorSchema() },
+      securitySchemes: options.securitySchemes ?? {},
+    },
+  }
+}
+
+function describeOperation(
+  operation: Operation<never>,
+  method: HttpMethod,
+  index: number,
+  schemes: readonly string[],
+): JsonObject {
+  const described: Record<string, Json> = {
+    // An operationId is unique: the first method has the audit name itself.
+    operationId: index === 0 ? operation.name : `${operation.name}.${method.toLowerCase()}`,
+    summary: operation.summary,
+    description: [operation.description, `Access: ${operation.access.name}.`].filter(Boolean).join('\n\n'),
+    tags: [operation.tag],
+    security: operation.access.public === true ? [] : schemes.map((name) => ({ [name]: [] })),
+    responses: responses(operation),
+  }
+  const parameters = [...pathParameters(operation), ...queryParameters(operation)]
+  if (parameters.length > 0) described.parameters = parameters
+  if (operation.request !== undefined) {
+    described.requestBody = {
+      required: operation.bodyOptional !== true,
+      content: { 'application/json': { schema: plain(operation.request) } },
+    }
+  }
+  return described
+}
+
+function pathParameters(operation: Operation<never>): readonly JsonObject[] {
+  const properties = membersOf(operation.pathParameters)
+  return pathSegments(operation.route.path)
+    .filter((segment) => segment.kind !== 'text')
+    .map(({ value }) => ({
+      name: value,
+      in: 'path',
+      required: true,
+      schema: properties[value] ?? { type: 'string' },
+    }))
+}
+
+function queryParameters(operation: Operation<never>): readonly JsonObject[] {
+  if (operation.queryParameters === undefined) return []
+  const schema = plain(operation.queryParameters)
+  const required = isObject(schema) && Array.isArray(schema.required) ? schema.required : []
+  return Object.entries(membersOf(operation.queryParameters)).map(([name, member]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    schema: member,
+  }))
+}
+
+function responses(operation: Operation<never>): JsonObject {
+  const success = operation.status ?? 200
+  const found: Record<string, Json> = { [success]: successResponse(operation, success) }
+  const declared = operation.errors ?? {}
+  const guarded = operation.access.public === true ? [] : [401, 403]
+  for (const status of [...commonStatuses, ...guarded, ...Object.keys(declared).map(Number)]) {
+    if (status === success) continue
+    found[status] = {
+      description: declared[status] ?? sentenceOf(status),
+      ...((status === 429 || status === 503) && { headers: waitHeaders }),
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    }
+  }
+  return found
+}
+
+function successResponse(operation: Operation<never>, status: number): JsonObject {
+  const description = status === 204 ? 'Done; no body.' : 'Success.'
+  if (status === 204 || (operation.reply === undefined && operation.replyContentType === undefined)) {
+    return { description }
+  }
+  const schema = operation.reply === undefined ? {} : { schema: plain(operation.reply) }
+  return { description, content: { [operation.replyContentType ?? 'application/json']: schema } }
+}
+
+function sentenceOf(status: number): string {
+  const rows: readonly ErrorKindRow[] = Object.values(errorKinds)
+  return rows.find((row) => row.status === status)?.sentence ?? 'Another answer.'
+}
+
+function errorSchema(): JsonObject {
+  return {
+    type: 'object',
+    description: 'What went wrong: a kind for programs, a sentence for people.',
+    required: ['error', 'description'],
+    properties: {
+      error: { type: 'string', enum: Object.keys(errorKinds) },
+      description: { type: 'string' },
+      request_id: { type: 'string', description: 'On 5xx: finds the detail in the log.' },
+      errors: { type: 'array', items: { type: 'string' }, description: 'For Vault-compatible clients.' },
+    },
+  }
+}
+
+function membersOf(schema: unknown): JsonObject {
+  if (schema === undefined) return {}
+  const value = plain(schema)
+  return isObject(value) && isObject(value.properties) ? value.properties : {}
+}
+
+/** A schema without the marks that TypeBox keeps for itself. */
+function plain(schema: unknown): Json {
+  const text = JSON.stringify(schema, (name, value: unknown) => (name.startsWith('~') ? undefined : value))
+  return JSON.parse(text) as Json
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
