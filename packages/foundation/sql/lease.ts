@@ -1,0 +1,51 @@
+import type { Clock } from '../runtime/clock.ts'
+import type { Migration } from '../runtime/service.ts'
+import { GuardFailed, UniqueViolation } from './errors.ts'
+import { change, insertInto, query } from './query.ts'
+import type { Database } from './types.ts'
+
+export const leaseMigrations: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'leases',
+    statements: [
+      'CREATE TABLE lease (name TEXT NOT NULL PRIMARY KEY, holder TEXT NOT NULL, until_ms BIGINT NOT NULL, version BIGINT NOT NULL)',
+    ],
+  },
+]
+
+const read = query<[name: string], { holder: string; until_ms: number; version: number }>(
+  'SELECT holder, until_ms, version FROM lease WHERE name = ?',
+)
+const take = query<[holder: string, until: number, name: string, version: number]>(
+  'UPDATE lease SET holder = ?, until_ms = ?, version = version + 1 WHERE name = ? AND version = ?',
+)
+const first = insertInto<[string, string, number, number]>('lease', ['name', 'holder', 'until_ms', 'version'])
+
+/**
+ * One holder across nodes, for periodic work. Nodes' clocks need to agree only to within the lease.
+ * @returns whether this holder has the lease now (taken or prolonged by `seconds`)
+ */
+export async function holdLease(
+  db: Database,
+  name: string,
+  holder: string,
+  seconds: number,
+  clock: Clock,
+): Promise<boolean> {
+  const now = clock.now()
+  const until = now + seconds * 1000
+  const row = await db.get(read, [name])
+  try {
+    if (row === undefined) {
+      await db.commit([change(first, [name, holder, until, 1], 1)])
+      return true
+    }
+    if (row.holder !== holder && row.until_ms > now) return false
+    await db.commit([change(take, [holder, until, name, row.version], 1)])
+    return true
+  } catch (error) {
+    if (error instanceof GuardFailed || error instanceof UniqueViolation) return false
+    throw error
+  }
+}

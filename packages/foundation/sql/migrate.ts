@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { StartupError } from '../errors/index.ts'
+import type { Migration } from '../runtime/service.ts'
+import { UniqueViolation } from './errors.ts'
+import { change, insertInto, query } from './query.ts'
+import type { Database } from './types.ts'
+
+const table = `CREATE TABLE IF NOT EXISTS schema_migration (
+  component TEXT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL,
+  PRIMARY KEY (component, number))`
+
+interface Applied {
+  readonly number: number
+  readonly name: string
+  readonly checksum: string
+}
+
+const applied = query<[component: string], Applied>(
+  'SELECT number, name, checksum FROM schema_migration WHERE component = ? ORDER BY number',
+)
+const record = insertInto<[string, number, string, string, number]>('schema_migration', [
+  'component',
+  'number',
+  'name',
+  'checksum',
+  'applied_at',
+])
+
+/**
+ * Brings the tables of a component up to date. Each migration is one commit whose first change claims its number, so
+ * two processes that start at once cannot both carry it out: the second waits, then finds it done.
+ * @throws StartupError when the database is newer than the program, or a released migration was changed
+ */
+export async function migrate(
+  db: Database,
+  component: string,
+  migrations: readonly Migration[],
+  now: () => number = Date.now,
+): Promise<void> {
+  for (const [index, migration] of migrations.entries()) {
+    if (migration.number !== index + 1) {
+      throw new StartupError(`${component}: migration ${migration.number} stands where ${index + 1} belongs`)
+    }
+  }
+  await createTable(db)
+  for (;;) {
+    const done = await db.all(applied, [component])
+    checkHistory(component, migrations, done)
+    const next = migrations[done.length]
+    if (next === undefined) return
+    try {
+      await db.commit([
+        change(record, [component, next.number, next.name, checksumOf(next), now()]),
+        ...next.statements.map((statement) =>
+          change(query<[], unknown>(portable(statement, db.dialect)), []),
+        ),
+      ])
+    } catch (error) {
+      // Another process carried it out while we waited: read again.
+      if (!(error instanceof UniqueViolation)) throw error
+    }
+  }
+}
+
+function checkHistory(component: string, migrations: readonly Migration[], done: readonly Applied[]): void {
+  if (done.length > migrations.length) {
+    const newest = done.at(-1)
+    throw new StartupError(
+      `the database is newer than this program: ${component} has migration ${newest?.number} (${newest?.name}), ` +
+        `this program knows ${migrations.length}; start the newer version of Warder`,
+    )
+  }
+  for (const [index, row] of done.entries()) {
+    const migration = migrations[index]
+    if (
+      migration === undefined ||
+      row.number !== migration.number ||
+      row.checksum !== checksumOf(migration)
+    ) {
+      throw new StartupError(
+        `the database was made by another version of Warder: migration ${row.number} of ${component} (${row.name}) ` +
+          'is not the one this program has; restore a backup, or start the version that made it',
+      )
+    }
+  }
+}
+
+/** Two processes may create the table at once; PostgreSQL then refuses one of them, and the second try finds it. */
+async function createTable(db: Database): Promise<void> {
+  const statement = change(query<[], unknown>(portable(table, db.dialect)), [])
+  try {
+    await db.commit([statement])
+  } catch {
+    await db.commit([statement])
+  }
+}
+
+function checksumOf(migration: Migration): string {
+  return createHash('sha256').update(migration.statements.join('\n;\n')).digest('hex')
+}
+
+/**
+ * The dialect's text of portable DDL. `BYTES` is BLOB or BYTEA; a table is STRICT on SQLite, and WITHOUT ROWID unless it
+ * says `/* rowid *\/` (wide rows); text is compared by code point on PostgreSQL too, as SQLite does.
+ */
+export function portable(ddl: string, dialect: Database['dialect']): string {
+  if (dialect === 'postgresql') {
+    return ddl
+      .replace(/\/\* rowid \*\//g, '')
+      .replace(/\bBYTES\b/g, 'BYTEA')
+      .replace(/\bTEXT\b/g, 'TEXT COLLATE "C"')
+  }
+  const text = ddl.replace(/\bBYTES\b/g, 'BLOB').replace(/\bBIGINT\b/g, 'INTEGER')
+  if (!/^\s*CREATE TABLE/i.test(text)) return text
+  const rowid = /\/\* rowid \*\//.test(text) || !/PRIMARY KEY/i.test(text)
+  return `${text.replace(/\/\* rowid \*\//g, '').trimEnd()} STRICT${rowid ? '' : ', WITHOUT ROWID'}`
+}

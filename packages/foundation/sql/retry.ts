@@ -1,0 +1,19 @@
+import { failure } from '../errors/index.ts'
+import { GuardFailed } from './errors.ts'
+
+/**
+ * Runs an operation again from its read when somebody else was faster, at most `times` times.
+ * @throws failure('conflict') when it lost every time
+ */
+export async function retryOnGuard<R>(times: number, run: () => Promise<R>): Promise<R> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!(error instanceof GuardFailed)) throw error
+      if (attempt >= times) {
+        throw failure('conflict', 'Somebody else changed it at the same time: try again.', { cause: error })
+      }
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import { closeSync, constants, openSync } from 'node:fs'
+import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
+import { StartupError } from '../errors/index.ts'
+import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
+import type { ChangeResult, Row, SqlValue } from './types.ts'
+
+/** A change as it crosses threads. */
+export type PlainChange = readonly [text: string, params: readonly SqlValue[], expect: number | undefined]
+
+const mostStatements = 500
+const busyTimeoutMs = 10_000
+
+/** Opens a connection with everything that does not belong to us switched off (ATTACH, untrusted schema, extensions). */
+export function openConnection(path: string, readOnly: boolean): DatabaseSync {
+  try {
+    // Made first with its mode: SQLite gives the -wal and -shm files the mode of the database.
+    if (path !== ':memory:') closeSync(openSync(path, constants.O_CREAT | constants.O_RDWR, 0o600))
+    const db = new DatabaseSync(path, {
+      timeout: busyTimeoutMs,
+      enableForeignKeyConstraints: true,
+      defensive: true,
+    })
+    db.exec('PRAGMA journal_mode = WAL')
+    db.exec('PRAGMA synchronous = FULL')
+    db.exec('PRAGMA trusted_schema = OFF')
+    db.exec('PRAGMA cache_size = -16384')
+    if (readOnly) db.exec('PRAGMA query_only = ON')
+    db.setAuthorizer((action) =>
+      action === sqlite.SQLITE_ATTACH || action === sqlite.SQLITE_DETACH
+        ? sqlite.SQLITE_DENY
+        : sqlite.SQLITE_OK,
+    )
+    return db
+  } catch (error) {
+    throw new StartupError(
+      `cannot open the database ${path}: ${error instanceof Error ? error.message : error}`,
+    )
+  }
+}
+
+/** Prepared statements of one connection by their text, the oldest dropped beyond a bound. */
+export class Statements {
+  readonly #db: DatabaseSync
+  readonly #byText = new Map<string, StatementSync>()
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  of(text: string): StatementSync {
+    const known = this.#byText.get(text)
+    if (known !== undefined) return known
+    const statement = this.#db.prepare(text)
+    if (this.#byText.size >= mostStatements) {
+      const [oldest] = this.#byText.keys()
+      if (oldest !== undefined) this.#byText.delete(oldest)
+    }
+    this.#byText.set(text, statement)
+    return statement
+  }
+}
+
+export type UnitOutcome = { readonly results: readonly ChangeResult[] } | { readonly error: Error }
+
+/**
+ * Group commit: each unit in a savepoint of its own with its guards, one COMMIT (one fsync) for all of them. A unit
+ * that fails is taken back alone. When the transaction itself fails (disk full), every unit of the group fails.
+ */
+export function commitGroup(
+  db: DatabaseSync,
+  statements: Statements,
+  units: readonly (readonly PlainChange[])[],
+): UnitOutcome[] {
+  try {
+    db.exec('BEGIN IMMEDIATE')
+  } catch (error) {
+    return units.map(() => ({ error: classify(error) }))
+  }
+  try {
+    const outcomes: UnitOutcome[] = []
+    for (const unit of units)
+      outcomes.push(units.length === 1 ? runAlone(statements, unit) : runUnit(db, statements, unit))
+    const [only] = outcomes
+    if (units.length === 1 && only !== undefined && 'error' in only) {
+      db.exec('ROLLBACK')
+      return outcomes
+    }
+    db.exec('COMMIT')
+    return outcomes
+  } catch (error) {
+    // The transaction is lost as a whole; SQLite may have rolled back already.
+    if (db.isTransaction) db.exec('ROLLBACK')
+    const lost = classify(error)
+    return units.map(() => ({ error: lost }))
+  }
+}
+
+function runAlone(statements: Statements, unit: readonly PlainChange[]): UnitOutcome {
+  try {
+    return { results: runChanges(statements, unit) }
+  } catch (error) {
+    const known = classify(error)
+    if (known instanceof StorageUnavailable) throw error
+    return { error: known }
+  }
+}
+
+function runUnit(db: DatabaseSync, statements: Statements, unit: readonly PlainChange[]): UnitOutcome {
+  db.exec('SAVEPOINT unit')
+  try {
+    const results = runChanges(statements, unit)
+    db.exec('RELEASE unit')
+    return { results }
+  } catch (error) {
+    const known = classify(error)
+    if (known instanceof StorageUnavailable) throw error
+    db.exec('ROLLBACK TO unit')
+    db.exec('RELEASE unit')
+    return { error: known }
+  }
+}
+
+function runChanges(statements: Statements, unit: readonly PlainChange[]): ChangeResult[] {
+  return unit.map(([text, params, expect], index) => {
+    const statement = statements.of(text)
+    let result: ChangeResult
+    if (/\bRETURNING\b/i.test(text)) {
+      const rows = statement.all(...params) as Row[]
+      result = { changes: rows.length, rows }
+    } else {
+      result = { changes: Number(statement.run(...params).changes), rows: [] }
+    }
+    if (expect !== undefined && result.changes !== expect) throw new GuardFailed(index)
+    return result
+  })
+}
+
+const constraintUnique = 2067
+const constraintPrimaryKey = 1555
+const unavailable = new Set([5, 6, 8, 10, 11, 13, 14, 26]) // BUSY LOCKED READONLY IOERR CORRUPT FULL CANTOPEN NOTADB
+
+/** What an error of SQLite means to the caller. */
+export function classify(error: unknown): Error {
+  if (error instanceof GuardFailed || error instanceof UniqueViolation) return error
+  if (!(error instanceof Error)) return new Error(String(error))
+  const code = (error as Error & { errcode?: number }).errcode
+  if (code === constraintUnique || code === constraintPrimaryKey) return new UniqueViolation(error.message)
+  if (code !== undefined && unavailable.has(code & 0xff))
+    return new StorageUnavailable(error.message, { cause: error })
+  return error
+}

@@ -1,0 +1,150 @@
+import type { StatementSync } from 'node:sqlite'
+import type { MessagePort } from 'node:worker_threads'
+import { StorageUnavailable } from './errors.ts'
+import { query } from './query.ts'
+import {
+  commitGroup,
+  openConnection,
+  type PlainChange,
+  Statements,
+  type UnitOutcome,
+} from './sqlite-connection.ts'
+import { type CommitAnswer, fromAnswer } from './sqlite-messages.ts'
+import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
+
+/** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */
+const mostWaiting = 20_000
+const nothing = query<[], { one: number }>('SELECT 1 AS one')
+
+/**
+ * SQLite through `node:sqlite`: WAL, FULL, one file.
+ * @param options.writer port of the writer thread; without it this connection writes for itself (commands, tests),
+ *   and commits that are asked for in the same turn still share one fsync
+ */
+export function openSqlite(options: {
+  readonly path: string
+  readonly writer?: MessagePort | undefined
+}): Database {
+  const db = openConnection(options.path, options.writer !== undefined)
+  const prepared = new WeakMap<object, StatementSync>()
+  const statementOf = (statement: Query<readonly SqlValue[], unknown>): StatementSync => {
+    let known = prepared.get(statement)
+    if (known === undefined) {
+      known = db.prepare(statement.text)
+      prepared.set(statement, known)
+    }
+    return known
+  }
+  const writer = options.writer === undefined ? ownWriter(db) : remoteWriter(options.writer)
+  const database: Database = {
+    dialect: 'sqlite',
+    get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
+      return statementOf(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined
+    },
+    all<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): readonly R[] {
+      return statementOf(statement as Query<readonly SqlValue[], unknown>).all(
+        ...params,
+      ) as unknown as readonly R[]
+    },
+    commit: writer.commit,
+    changed: () => noChange,
+    watch: () => () => undefined,
+    async ping() {
+      const began = performance.now()
+      await database.get(nothing, [])
+      return performance.now() - began
+    },
+    async close() {
+      await writer.close()
+      db.close()
+    },
+  }
+  return database
+}
+
+/** Readers of SQLite see the version again at each use: nothing needs to be told. Dropped before the commit. */
+const noChange: Change = { query: query('SELECT 1'), params: [] }
+
+function plain(changes: readonly Change[]): PlainChange[] {
+  const units: PlainChange[] = []
+  for (const one of changes) if (one !== noChange) units.push([one.query.text, one.params, one.expect])
+  return units
+}
+
+interface Writer {
+  readonly commit: Commit
+  close(): Promise<void>
+}
+
+interface Waiting {
+  resolve(results: readonly ChangeResult[]): void
+  reject(error: Error): void
+}
+
+function settle(waiting: Waiting, outcome: UnitOutcome): void {
+  if ('results' in outcome) waiting.resolve(outcome.results)
+  else waiting.reject(outcome.error)
+}
+
+function remoteWriter(port: MessagePort): Writer {
+  const waiting = new Map<number, Waiting>()
+  let next = 0
+  let closed = false
+  port.on('message', (answers: readonly CommitAnswer[]) => {
+    for (const answer of answers) {
+      const one = waiting.get(answer[0])
+      waiting.delete(answer[0])
+      if (one !== undefined) settle(one, fromAnswer(answer))
+    }
+    if (waiting.size === 0) port.unref()
+  })
+  port.on('close', () => {
+    closed = true
+    for (const one of waiting.values()) one.reject(new StorageUnavailable('the writer ended'))
+    waiting.clear()
+  })
+  port.unref()
+  return {
+    commit: (changes) =>
+      new Promise((resolve, reject) => {
+        if (closed) return reject(new StorageUnavailable('the writer has ended'))
+        if (waiting.size >= mostWaiting)
+          return reject(new StorageUnavailable('too many commits wait for the writer'))
+        const id = next++
+        if (waiting.size === 0) port.ref()
+        waiting.set(id, { resolve, reject })
+        port.postMessage({ id, changes: plain(changes) })
+      }),
+    async close() {
+      port.close()
+    },
+  }
+}
+
+function ownWriter(db: ReturnType<typeof openConnection>): Writer {
+  const statements = new Statements(db)
+  let queue: { readonly changes: PlainChange[]; readonly waiting: Waiting }[] = []
+  const flush = (): void => {
+    const group = queue
+    queue = []
+    if (group.length === 0) return
+    const outcomes = commitGroup(
+      db,
+      statements,
+      group.map(({ changes }) => changes),
+    )
+    for (const [index, { waiting }] of group.entries()) {
+      settle(waiting, outcomes[index] ?? { error: new Error('no outcome') })
+    }
+  }
+  return {
+    commit: (changes) =>
+      new Promise((resolve, reject) => {
+        queue.push({ changes: plain(changes), waiting: { resolve, reject } })
+        if (queue.length === 1) setImmediate(flush)
+      }),
+    async close() {
+      flush()
+    },
+  }
+}
