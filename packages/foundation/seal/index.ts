@@ -1,1 +1,11 @@
+export { loadRootKeys, type RootKey, type RootKeySource } from './root-key.ts'
+export {
+  type RotateOptions,
+  rotateRootKey,
+  rotateRootKeyFile,
+  type SealedDatabase,
+  settleRotation,
+} from './rotate.ts'
+export { type OpenSealOptions, openSeal } from './seal.ts'
+export { sealMigrations } from './store.ts'
 export type * from './types.ts'

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { StartupError } from '../errors/index.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import type { Database } from '../sql/types.ts'
+import { additionalData, openWith } from './envelope.ts'
+import { nextPath, promoteNext, type RootKey, readRootKey, removeNext, writeRootKey } from './root-key.ts'
+import { dataKeyPlace, findFitting, wrapUnder } from './seal.ts'
+import { readDataKeys, replaceRootKey, rewrapDataKey } from './store.ts'
+
+export interface SealedDatabase {
+  readonly service: string
+  readonly db: Database
+}
+
+export interface RotateOptions {
+  readonly databases: readonly SealedDatabase[]
+  readonly clock?: Clock
+  /** Called after each step with its name; a test stops there. */
+  readonly onStep?: (step: string) => void | Promise<void>
+}
+
+/**
+ * Changes the root key of a file without touching a row of data: writes `root.key.next`, wraps each database's data
+ * keys under it (one commit a database), then gives it the old one's name. Stopped at any moment, every database
+ * opens with one of the two files, and running it again finishes the work.
+ */
+export async function rotateRootKeyFile(path: string, options: RotateOptions): Promise<void> {
+  const step = options.onStep ?? (() => undefined)
+  const next = nextPath(path)
+  if (!existsSync(next)) {
+    writeRootKey(next, randomBytes(32))
+    await step('next written')
+  }
+  const old: RootKey = { kind: 'key', from: path, key: readRootKey(path) }
+  const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
+  for (const database of options.databases) {
+    await rewrap(database, old, fresh, options.clock ?? systemClock)
+    await step(`${database.service} wrapped`)
+  }
+  promoteNext(path)
+  await step('promoted')
+}
+
+/** For root keys that are not files: the old and the new one are given. Started again it finishes what was begun. */
+export async function rotateRootKey(old: RootKey, fresh: RootKey, options: RotateOptions): Promise<void> {
+  for (const database of options.databases) {
+    await rewrap(database, old, fresh, options.clock ?? systemClock)
+    await options.onStep?.(`${database.service} wrapped`)
+  }
+}
+
+/**
+ * At a start: an interrupted rotation whose databases are all on the new key is finished; one that had not reached
+ * any database is forgotten. Anything between is left for `warder root-key rotate`.
+ */
+export async function settleRotation(path: string, databases: readonly SealedDatabase[]): Promise<void> {
+  const next = nextPath(path)
+  if (!existsSync(next)) return
+  const rootKeys: RootKey[] = [path, next].map((file) => ({
+    kind: 'key',
+    from: file,
+    key: readRootKey(file),
+  }))
+  const sources = new Set<string>()
+  for (const { db, service } of databases) {
+    const fitting = await findFitting({ db, service, rootKeys, clock: systemClock })
+    if (fitting === undefined) return
+    if (fitting !== 'empty') sources.add(fitting.root.from)
+  }
+  if (sources.size !== 1) return
+  if (sources.has(next)) promoteNext(path)
+  else removeNext(path)
+}
+
+async function rewrap(
+  { db, service }: SealedDatabase,
+  old: RootKey,
+  fresh: RootKey,
+  clock: Clock,
+): Promise<void> {
+  const fitting = await findFitting({ db, service, rootKeys: [fresh, old], clock })
+  if (fitting === 'empty') return
+  if (fitting === undefined) {
+    throw new StartupError(
+      `wrong root key: ${old.from} is not the one that the ${service} database was sealed with`,
+    )
+  }
+  if (fitting.root === fresh) return
+  const salt = randomBytes(16)
+  const { checkValue, wrap } = await wrapUnder(fresh, salt, service)
+  const changes = [replaceRootKey(salt, checkValue, fitting.version)]
+  for (const row of await db.all(readDataKeys, [])) {
+    const dataKey = openWith(fitting.key, additionalData(service, dataKeyPlace(row.id)), row.wrapped)
+    changes.push(rewrapDataKey(row.id, wrap(row.id, dataKey), row.version))
+    dataKey.fill(0)
+  }
+  await db.commit(changes)
+}

@@ -1,0 +1,144 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { StartupError } from '../errors/index.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { UniqueViolation } from '../sql/index.ts'
+import type { Database } from '../sql/types.ts'
+import { additionalData, dataKeyIdOf, openWith, sealWith } from './envelope.ts'
+import { deriveServiceKey, type RootKey } from './root-key.ts'
+import { addDataKey, addRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './store.ts'
+import type { Seal, SealedPlace } from './types.ts'
+
+export interface OpenSealOptions {
+  readonly db: Database
+  /** Tried in order; the first whose check value matches is the one. */
+  readonly rootKeys: readonly RootKey[]
+  /** Keeps the services' keys apart. */
+  readonly service: string
+  readonly clock: Clock
+}
+
+const checkText = Buffer.from('warder root key check v1')
+const checkPlace: SealedPlace = { table: 'root_key', row: 'root', column: 'check_value' }
+const noId = Buffer.alloc(16)
+const keyBytes = 32
+
+export function dataKeyPlace(id: string): SealedPlace {
+  return { table: 'data_key', row: id, column: 'wrapped' }
+}
+
+/** A root key that fits the database, and the service key that came of it. */
+export interface FittingKey {
+  readonly root: RootKey
+  readonly key: KeyObject
+  readonly version: number
+}
+
+/** Finds which of the root keys the database was sealed with; undefined when none fits. */
+export async function findFitting(options: OpenSealOptions): Promise<FittingKey | 'empty' | undefined> {
+  const row = await options.db.get(readRootKeyRow, rootKeyParameters)
+  if (row === undefined) return 'empty'
+  const aad = additionalData(options.service, checkPlace)
+  for (const root of options.rootKeys) {
+    const key = await serviceKey(root, row.salt, options.service)
+    try {
+      openWith(key, aad, row.check_value)
+      return { root, key, version: row.version }
+    } catch {
+      // Not this one: the next is tried.
+    }
+  }
+  return undefined
+}
+
+/** The check value and the wrapping of data keys under a root key, for the first run and for rotation. */
+export async function wrapUnder(root: RootKey, salt: Uint8Array, service: string) {
+  const key = await serviceKey(root, salt, service)
+  return {
+    checkValue: sealWith(key, noId, additionalData(service, checkPlace), checkText),
+    wrap: (id: string, dataKey: Uint8Array) =>
+      sealWith(key, noId, additionalData(service, dataKeyPlace(id)), dataKey),
+  }
+}
+
+async function serviceKey(root: RootKey, salt: Uint8Array, service: string): Promise<KeyObject> {
+  const secret = await deriveServiceKey(root, salt, service)
+  const key = secret.use((bytes) => createSecretKey(bytes))
+  secret.wipe()
+  return key
+}
+
+/**
+ * Opens the envelope encryption of a service's database; on an empty database makes the check value and the first
+ * data key in one commit. Nothing is written when the root key is wrong.
+ * @throws StartupError naming the source of a root key that does not fit
+ */
+export async function openSeal(options: OpenSealOptions): Promise<Seal> {
+  let fitting = await findFitting(options)
+  if (fitting === 'empty') {
+    await firstRun(options)
+    fitting = await findFitting(options)
+  }
+  if (fitting === undefined || fitting === 'empty') {
+    const sources = options.rootKeys.map(({ from }) => from).join(', ')
+    throw new StartupError(
+      `wrong root key: ${sources} is not the one that the ${options.service} database was sealed with; ` +
+        'restore the right one (nothing was changed)',
+    )
+  }
+  return createSeal(options, fitting.key)
+}
+
+async function firstRun(options: OpenSealOptions): Promise<void> {
+  const [root] = options.rootKeys
+  if (root === undefined) throw new StartupError('there is no root key')
+  const salt = randomBytes(16)
+  const { checkValue, wrap } = await wrapUnder(root, salt, options.service)
+  const id = randomBytes(16).toString('hex')
+  const dataKey = randomBytes(keyBytes)
+  const now = options.clock.now()
+  try {
+    await options.db.commit([addRootKey(salt, checkValue, now), addDataKey(id, wrap(id, dataKey), now)])
+  } catch (error) {
+    // Another process had its first run at the same moment: what it made is read instead.
+    if (!(error instanceof UniqueViolation)) throw error
+  } finally {
+    dataKey.fill(0)
+  }
+}
+
+async function createSeal({ db, service }: OpenSealOptions, wrapping: KeyObject): Promise<Seal> {
+  const keys = new Map<string, KeyObject>()
+  let current: { readonly id: Buffer; readonly key: KeyObject } | undefined
+  const load = async (): Promise<void> => {
+    for (const row of await db.all(readDataKeys, [])) {
+      if (keys.has(row.id)) continue
+      const bytes = openWith(wrapping, additionalData(service, dataKeyPlace(row.id)), row.wrapped)
+      const key = createSecretKey(bytes)
+      bytes.fill(0)
+      keys.set(row.id, key)
+      // Rows come in order of age: the newest seals.
+      current = { id: Buffer.from(row.id, 'hex'), key }
+    }
+  }
+  await load()
+  return {
+    seal(place, bytes) {
+      if (current === undefined) throw new Error('there is no data key')
+      return sealWith(current.key, current.id, additionalData(service, place), bytes)
+    },
+    open(place, sealed) {
+      const id = dataKeyIdOf(sealed)
+      if (id === undefined)
+        throw new Error(`what ${place.table}.${place.column} holds was not sealed by Warder`)
+      const aad = additionalData(service, place)
+      const key = keys.get(id)
+      if (key !== undefined) return openWith(key, aad, sealed)
+      return load().then(() => {
+        const loaded = keys.get(id)
+        if (loaded === undefined)
+          throw new Error(`the data key of ${place.table}.${place.column} is not known`)
+        return openWith(loaded, aad, sealed)
+      })
+    },
+  }
+}
