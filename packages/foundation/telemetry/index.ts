@@ -1,1 +1,3 @@
+export { createLogger, type LoggerOptions, type LogLevel } from './logger.ts'
+export { createMetrics, mergeMetrics, type ThreadMetrics } from './metrics.ts'
 export type * from './types.ts'
