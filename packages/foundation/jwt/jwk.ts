@@ -1,0 +1,69 @@
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { algorithmsOf } from './algorithms.ts'
+import type { VerificationKey } from './types.ts'
+
+/** Public keys taken of one set at most; a larger set is a mistake or an attack. */
+const mostKeys = 50
+const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth', 'priv']
+
+/**
+ * Keys of a JWK set (RFC 7517 §5) that can verify signatures. What is malformed, symmetric, private, too weak or for
+ * encryption is left out; several keys with one kid are all kept.
+ */
+export function keysOfSet(set: unknown): readonly VerificationKey[] {
+  const list = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined
+  if (!Array.isArray(list)) throw new TypeError('not a JWK set: it has no keys array')
+  const keys: VerificationKey[] = []
+  for (const jwk of list.slice(0, mostKeys)) {
+    const key = verificationKey(jwk)
+    if (key !== undefined) keys.push(key)
+  }
+  return keys
+}
+
+function verificationKey(jwk: unknown): VerificationKey | undefined {
+  if (typeof jwk !== 'object' || jwk === null) return undefined
+  const members = jwk as Readonly<Record<string, unknown>>
+  if (privateMembers.some((name) => Object.hasOwn(members, name))) return undefined
+  const { kid, use, key_ops: operations, alg } = members
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > 512)) return undefined
+  if (use !== undefined && use !== 'sig') return undefined
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))
+    return undefined
+  try {
+    const key = createPublicKey({ key: members as never, format: 'jwk' })
+    const allowed = algorithmsOf(key)
+    const algorithms = typeof alg === 'string' ? allowed.filter((one) => one === alg) : allowed
+    return algorithms.length === 0 ? undefined : { kid, key, algorithms }
+  } catch {
+    return undefined
+  }
+}
+
+/** A public signature key as a JWK: `kid` is the RFC 7638 thumbprint, `use` sig, `alg` where the key has just one. */
+export function publicJwk(key: KeyObject): Readonly<Record<string, string>> {
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key
+  const jwk = publicKey.export({ format: 'jwk' }) as Record<string, string>
+  const algorithms = algorithmsOf(publicKey)
+  const [algorithm] = algorithms
+  return {
+    ...jwk,
+    kid: thumbprint(jwk),
+    use: 'sig',
+    ...(algorithms.length === 1 && algorithm !== undefined ? { alg: algorithm } : {}),
+  }
+}
+
+const required: Readonly<Record<string, readonly string[]>> = {
+  EC: ['crv', 'kty', 'x', 'y'],
+  RSA: ['e', 'kty', 'n'],
+  OKP: ['crv', 'kty', 'x'],
+}
+
+/** SHA-256 over the required members in lexical order, base64url (RFC 7638 §3, RFC 8037 §2). */
+export function thumbprint(jwk: Readonly<Record<string, unknown>>): string {
+  const names = required[String(jwk.kty)]
+  if (names === undefined) throw new TypeError(`no thumbprint for kty ${String(jwk.kty)}`)
+  const canonical = JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]])))
+  return createHash('sha256').update(canonical).digest('base64url')
+}

@@ -1,0 +1,153 @@
+import type { KeyObject } from 'node:crypto'
+import type { Clock } from '../runtime/clock.ts'
+import { createSignature, verifySignature } from './algorithms.ts'
+import { parseStrictObject } from './strict-json.ts'
+import type { ExpectedToken, KeySet, VerifiedToken } from './types.ts'
+
+/** A token that is not accepted. The reason is for the log; the caller is told 401 and nothing else. */
+export class JwtRejected extends Error {
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options)
+    this.name = 'JwtRejected'
+  }
+}
+
+const longestToken = 16 * 1024
+const longestKid = 512
+const latestTime = 253_402_300_800 // the year 10000, in seconds: anything later is not a date
+
+/** The `kid` and claims of a token that has not been verified: to choose an issuer, for nothing else. */
+export function peekToken(compact: string): {
+  readonly kid: string | undefined
+  readonly issuer: string | undefined
+} {
+  const { header, claims } = decode(compact)
+  return {
+    kid: typeof header.kid === 'string' ? header.kid : undefined,
+    issuer: typeof claims.iss === 'string' ? claims.iss : undefined,
+  }
+}
+
+/**
+ * Verifies a compact JWT (RFC 7519, RFC 8725): signature by a key of the set with an algorithm that the key allows,
+ * `exp` required, `nbf` and `iat` not in the future, issuer and audience as expected. Keys or URLs that the header
+ * brings along (`jwk`, `jku`, `x5u`, `x5c`) are never used.
+ * @throws JwtRejected
+ */
+export async function verifyToken(
+  compact: string,
+  keys: KeySet,
+  expected: ExpectedToken,
+  clock: Clock,
+): Promise<VerifiedToken> {
+  const { header, claims, signingInput, signature } = decode(compact)
+  const algorithm = header.alg
+  if (typeof algorithm !== 'string') throw new JwtRejected('no alg')
+  if (expected.algorithms !== undefined && !expected.algorithms.includes(algorithm)) {
+    throw new JwtRejected('alg is not allowed here')
+  }
+  const kid = header.kid
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > longestKid))
+    throw new JwtRejected('kid is malformed')
+  const candidates = await keys.find(kid)
+  const verified = candidates.some(
+    (candidate) =>
+      candidate.algorithms.includes(algorithm) &&
+      verifySignature(algorithm, candidate.key, signingInput, signature),
+  )
+  if (!verified) throw new JwtRejected(candidates.length === 0 ? 'no key for it' : 'the signature is wrong')
+  checkClaims(claims, expected, clock)
+  return { header, claims }
+}
+
+/** Signs claims as a compact JWT. The header's `alg` must be one that the key allows. */
+export function signToken(
+  header: Readonly<Record<string, unknown>> & { readonly alg: string },
+  claims: Readonly<Record<string, unknown>>,
+  key: KeyObject,
+): string {
+  const input = `${encode(header)}.${encode(claims)}`
+  return `${input}.${createSignature(header.alg, key, Buffer.from(input)).toString('base64url')}`
+}
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+interface Decoded {
+  readonly header: Readonly<Record<string, unknown>>
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly signingInput: Uint8Array
+  readonly signature: Uint8Array
+}
+
+function decode(compact: string): Decoded {
+  if (compact.length > longestToken) throw new JwtRejected('longer than 16 KiB')
+  const parts = compact.split('.')
+  const [head, body, tail] = parts
+  if (parts.length !== 3 || head === undefined || body === undefined || tail === undefined) {
+    throw new JwtRejected('not three parts')
+  }
+  const header = parseStrictObject(strictBase64Url(head))
+  if (header === undefined) throw new JwtRejected('the header is not a JSON object without repeated members')
+  for (const refused of ['crit', 'b64', 'zip', 'enc']) {
+    if (Object.hasOwn(header, refused)) throw new JwtRejected(`${refused} is not understood`)
+  }
+  const type = header.typ
+  if (
+    type !== undefined &&
+    (typeof type !== 'string' || !/^(application\/)?(jwt|at\+jwt|jose)$/i.test(type))
+  ) {
+    throw new JwtRejected('typ is not JWT')
+  }
+  const claims = parseStrictObject(strictBase64Url(body))
+  if (claims === undefined) throw new JwtRejected('the claims are not a JSON object without repeated members')
+  return {
+    header,
+    claims,
+    signingInput: Buffer.from(compact.slice(0, head.length + 1 + body.length), 'latin1'),
+    signature: strictBase64Url(tail),
+  }
+}
+
+/** Base64url without padding whose unused bits are zero, so that a token has one spelling. */
+function strictBase64Url(text: string): Buffer {
+  const bytes = Buffer.from(text, 'base64url')
+  if (!/^[A-Za-z0-9_-]*$/.test(text) || bytes.toString('base64url') !== text)
+    throw new JwtRejected('bad base64url')
+  return bytes
+}
+
+function checkClaims(claims: Readonly<Record<string, unknown>>, expected: ExpectedToken, clock: Clock): void {
+  const now = clock.now() / 1000
+  const exp = timeClaim(claims, 'exp')
+  if (exp === undefined) throw new JwtRejected('no exp')
+  if (exp + expected.leewaySeconds <= now) throw new JwtRejected('expired')
+  for (const name of ['nbf', 'iat'] as const) {
+    const time = timeClaim(claims, name)
+    if (time !== undefined && time - expected.leewaySeconds > now)
+      throw new JwtRejected(`${name} is in the future`)
+  }
+  if (expected.issuer !== undefined && claims.iss !== expected.issuer) throw new JwtRejected('another issuer')
+  for (const name of expected.requiredClaims) {
+    const value = claims[name]
+    if (value === undefined || value === null || value === '') throw new JwtRejected(`no ${name}`)
+  }
+  if (claims.sub !== undefined && typeof claims.sub !== 'string') throw new JwtRejected('sub is not a string')
+  if (expected.audience !== undefined) {
+    const given = claims.aud
+    const audiences: readonly unknown[] = Array.isArray(given) ? given : [given]
+    if (!audiences.some((one) => typeof one === 'string' && expected.audience?.includes(one) === true)) {
+      throw new JwtRejected('another audience')
+    }
+  }
+}
+
+function timeClaim(claims: Readonly<Record<string, unknown>>, name: string): number | undefined {
+  const value = claims[name]
+  if (value === undefined) return undefined
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > latestTime) {
+    throw new JwtRejected(`${name} is not a time`)
+  }
+  return value
+}

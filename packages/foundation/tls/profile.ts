@@ -1,0 +1,91 @@
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createSecureContext, type TlsOptions } from 'node:tls'
+import { StartupError } from '../errors/index.ts'
+import { chooseCiphers } from './cipher-suites.ts'
+
+export interface TlsFiles {
+  /** PEM: the server's certificate, then its intermediates. */
+  readonly certFile: string
+  readonly keyFile: string
+  /** PEM: authorities whose client certificates are accepted; a certificate is then asked for. */
+  readonly clientsCaFile?: string | undefined
+  readonly cipherSuites?: string | undefined
+  /** true: a connection without a verified client certificate is closed in the handshake (the KMIP socket). */
+  readonly requireClientCertificate?: boolean
+  /** 48 bytes shared by all workers, so that a session resumes on any of them. */
+  readonly ticketKeys?: Buffer | undefined
+}
+
+/** Options of `node:tls` as plain data: they can be handed to worker threads. */
+export type TlsProfile = Readonly<TlsOptions>
+
+/**
+ * Server options: TLS 1.2 and 1.3, Mozilla's intermediate profile v5, PQ hybrid key exchange where the client can.
+ * A client certificate that does not verify does not end the handshake (`verifiedPeerCertificate` then finds none).
+ * @throws StartupError with one line that names the file and what is wrong with it
+ */
+export function tlsProfile(files: TlsFiles): TlsProfile {
+  const choice = chooseCiphers(files.cipherSuites)
+  const cert = readPem(files.certFile, 'tls_cert_file')
+  const key = readPem(files.keyFile, 'tls_key_file')
+  checkPair(cert, key, files)
+  const ca =
+    files.clientsCaFile === undefined ? undefined : readPem(files.clientsCaFile, 'clients_ca_cert_file')
+  if (ca !== undefined) parseCertificate(ca, files.clientsCaFile ?? '', 'clients_ca_cert_file')
+  return {
+    cert,
+    key,
+    ...(ca === undefined ? {} : { ca }),
+    requestCert: ca !== undefined,
+    rejectUnauthorized: files.requireClientCertificate === true,
+    ...choice,
+    honorCipherOrder: false,
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: 10_000,
+    ...(files.ticketKeys === undefined ? {} : { ticketKeys: files.ticketKeys }),
+    // Bound to this profile, so that a session is not resumed into another trust.
+    sessionIdContext: 'warder',
+  }
+}
+
+/** Ticket keys for the workers of one service. */
+export function newTicketKeys(): Buffer {
+  return randomBytes(48)
+}
+
+function readPem(file: string, setting: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new StartupError(`${setting}: cannot read ${file}: ${messageOf(error)}`)
+  }
+}
+
+function parseCertificate(pem: Buffer, file: string, setting: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch (error) {
+    throw new StartupError(`${setting}: ${file} holds no certificate in PEM: ${messageOf(error)}`)
+  }
+}
+
+function checkPair(cert: Buffer, key: Buffer, files: TlsFiles): void {
+  const certificate = parseCertificate(cert, files.certFile, 'tls_cert_file')
+  let matches: boolean
+  try {
+    matches = certificate.checkPrivateKey(createPrivateKey(key))
+  } catch (error) {
+    throw new StartupError(`tls_key_file: ${files.keyFile} holds no private key in PEM: ${messageOf(error)}`)
+  }
+  if (!matches) throw new StartupError(`tls_key_file: ${files.keyFile} is not the key of ${files.certFile}`)
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    throw new StartupError(`tls_cert_file: ${files.certFile} cannot be used: ${messageOf(error)}`)
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
