@@ -15,7 +15,7 @@ export interface Setting<T> {
   readonly env?: string
   readonly flag?: string
   /** Returns a sentence when the value will not do. */
-  readonly check?: (value: NonNullable<T>) => string | undefined
+  check?(value: NonNullable<T>): string | undefined
 }
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
@@ -27,7 +27,7 @@ interface Common<T> {
   readonly docs: string
   readonly env?: string
   readonly flag?: string
-  readonly check?: (value: NonNullable<T>) => string | undefined
+  check?(value: NonNullable<T>): string | undefined
 }
 
 export function integer(

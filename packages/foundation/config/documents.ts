@@ -1,0 +1,71 @@
+import { envNameOf, flagOf } from './load.ts'
+import { expected } from './read-value.ts'
+import type { Setting, SettingsTable } from './setting.ts'
+
+/** An annotated configuration file in which every default stands as a comment: it loads to the defaults. */
+export function defaultConfigToml(service: string, table: SettingsTable): string {
+  const lines = [
+    `# Settings of Warder's ${service} service. Each stands here with its default; take the # away to change one.`,
+    '# A flag comes before an environment variable, that before this file.',
+    '',
+  ]
+  let section = ''
+  const entries = Object.entries(table).sort(([a], [b]) => Number(a.includes('.')) - Number(b.includes('.')))
+  for (const [key, setting] of entries) {
+    const parts = key.split('.')
+    const name = parts.at(-1) ?? key
+    const own = parts.slice(0, -1).join('.')
+    if (own !== section) {
+      section = own
+      lines.push(`[${section}]`, '')
+    }
+    lines.push(`# ${setting.docs}`, `# ${name} = ${tomlValue(setting)}`, '')
+  }
+  return lines.join('\n')
+}
+
+/** `--help` of a service: each setting with flag, environment variable and default. */
+export function settingsHelp(service: string, table: SettingsTable): string {
+  return Object.entries(table)
+    .map(([key, setting]) => {
+      const value = setting.type === 'boolean' ? '' : ` ${setting.type.toUpperCase()}`
+      return `  --${flagOf(key, setting)}${value}\n      ${setting.docs}\n      ${envNameOf(service, key, setting)}; default ${shownDefault(setting)}`
+    })
+    .join('\n')
+}
+
+/** The settings as a Markdown table, for docs/reference. */
+export function settingsReference(service: string, table: SettingsTable): string {
+  const rows = Object.entries(table).map(([key, setting]) => {
+    const cells = [
+      `\`${key}\``,
+      `\`${envNameOf(service, key, setting)}\``,
+      `\`--${flagOf(key, setting)}\``,
+      shownDefault(setting),
+      `${setting.docs} ${setting.type === 'text' && setting.choices === undefined ? '' : sentence(expected(setting))}`.trim(),
+    ]
+    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  })
+  return [
+    `| key in ${service}.toml | environment | flag | default | |`,
+    '|---|---|---|---|---|',
+    ...rows,
+  ].join('\n')
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}
+
+function shownDefault(setting: Setting<unknown>): string {
+  if (setting.default === undefined) return 'unset'
+  if (Array.isArray(setting.default))
+    return setting.default.length === 0 ? 'none' : setting.default.join(', ')
+  return String(setting.default)
+}
+
+/** The default as TOML; for an unset one an empty value that shows the type. */
+function tomlValue(setting: Setting<unknown>): string {
+  if (setting.default !== undefined) return JSON.stringify(setting.default)
+  return { integer: '0', boolean: 'false', list: '[]', text: '""', secret: '""' }[setting.type]
+}

@@ -1,0 +1,163 @@
+import { BlockList, isIP } from 'node:net'
+import {
+  boolean,
+  choice,
+  integer,
+  list,
+  optionalInteger,
+  optionalText,
+  type Setting,
+  text,
+} from './setting.ts'
+
+const service = {
+  auth: { port: 8443, portEnv: 'AUTH_PORT', body: 1_048_576 },
+  kms: { port: 9998, portEnv: 'KMS_PORT', body: 67_108_864 },
+} as const
+
+/** Settings that both services have. Paths that are not absolute start at the home folder. */
+export function foundationSettings(name: 'auth' | 'kms') {
+  const own = service[name]
+  return {
+    host: text({ default: '127.0.0.1', docs: 'Address to listen on; 0.0.0.0 or :: for all of the machine.' }),
+    port: integer({
+      default: own.port,
+      min: 0,
+      max: 65_535,
+      env: own.portEnv,
+      docs: 'TCP port; 0 = any free one.',
+    }),
+    workers: integer({ default: 0, min: 0, max: 256, docs: 'Threads that serve; 0 = one for each core.' }),
+    plaintext_http: boolean({
+      default: false,
+      docs: 'Serve HTTP without TLS: only behind a proxy that ends TLS, or for a measurement.',
+    }),
+    tls_cert_file: optionalText({
+      docs: "The server's certificate chain (PEM); default: the local authority's of the first run.",
+    }),
+    tls_key_file: optionalText({ docs: 'Its private key (PEM).' }),
+    tls_cipher_suites: optionalText({
+      docs: 'Cipher suites by OpenSSL or IANA name, separated by colons; only TLS 1.3 names = TLS 1.3 only. Default: Mozilla intermediate, version 5.',
+    }),
+    clients_ca_cert_file: optionalText({
+      docs: 'Authorities (PEM) whose client certificates are accepted; the Common Name becomes the identity.',
+    }),
+    database_url: secretText(
+      `sqlite:PATH or postgresql://USER@HOST/DATABASE. Default: sqlite:${name}.db in the home folder.`,
+    ),
+    root_key_source: choice({
+      default: 'file',
+      choices: ['file', 'environment', 'passphrase'],
+      docs: 'Where the root key comes from: a file (made on the first run), WARDER_ROOT_KEY, or WARDER_ROOT_KEY_PASSPHRASE.',
+    }),
+    root_key_file: text({
+      default: 'root.key',
+      docs: 'The root key file, mode 0600. Keep a copy: without it nothing opens.',
+    }),
+    rate_limit_per_second: optionalInteger({
+      min: 1,
+      max: 1_000_000,
+      docs: 'Requests a second for each TCP peer address (IPv6: each /64); bursts of three times as many. Unset = no limit.',
+    }),
+    body_limit_bytes: integer({
+      default: own.body,
+      min: 1024,
+      max: 67_108_864,
+      docs: 'Largest request body.',
+    }),
+    headers_timeout_ms: integer({
+      default: 10_000,
+      min: 100,
+      max: 600_000,
+      docs: 'Time for the headers of a request to arrive.',
+    }),
+    request_timeout_ms: integer({
+      default: 30_000,
+      min: 100,
+      max: 600_000,
+      docs: 'Time for a whole request to arrive.',
+    }),
+    keep_alive_timeout_ms: integer({
+      default: 120_000,
+      min: 100,
+      max: 3_600_000,
+      docs: 'Time an idle connection is kept.',
+    }),
+    drain_timeout_ms: integer({
+      default: 20_000,
+      min: 0,
+      max: 600_000,
+      docs: 'Time to finish what is in flight at a stop.',
+    }),
+    cors_allowed_origins: list({
+      default: [],
+      docs: 'Origins (scheme://host[:port]) whose pages may call this service.',
+      check: (origins) => {
+        const wrong = origins.find((origin) => !isOrigin(origin))
+        return wrong === undefined ? undefined : `must hold origins like https://app.example (got "${wrong}")`
+      },
+    }),
+    audit_enabled: boolean({ default: true, docs: 'Keep the chained audit log.' }),
+    audit_failure_mode: choice({
+      default: 'continue',
+      choices: ['continue', 'reject'],
+      docs: 'When a record cannot be written: continue (and record how many were lost), or reject the request with 503.',
+    }),
+    audit_trusted_proxy_cidrs: list({
+      default: [],
+      docs: 'Peers whose X-Forwarded-For tells the client address.',
+      check: (blocks) => {
+        const wrong = blocks.find((block) => !isCidr(block))
+        return wrong === undefined ? undefined : `must hold CIDR blocks like 10.0.0.0/8 (got "${wrong}")`
+      },
+    }),
+    audit_rotate_bytes: integer({
+      default: 268_435_456,
+      min: 65_536,
+      docs: 'Size at which the audit log goes on in a new file.',
+    }),
+    log_level: choice({
+      default: 'info',
+      choices: ['debug', 'info', 'warn', 'error'],
+      docs: 'What goes to the log.',
+    }),
+    metrics_port: optionalInteger({
+      min: 0,
+      max: 65_535,
+      docs: 'Port for GET /metrics (Prometheus, HTTPS, same host); 0 = any free one. Unset = no metrics.',
+    }),
+    otlp_endpoint: optionalText({
+      docs: 'Base URL (https) of an OTLP/HTTP collector that metrics are sent to each minute.',
+    }),
+    outbound_allow_private_networks: boolean({
+      default: false,
+      docs: 'Let key sets and metadata be fetched from private, loopback and link-local addresses.',
+    }),
+    outbound_ca_file: optionalText({
+      docs: 'Authorities (PEM) trusted for outbound requests besides the usual ones.',
+    }),
+    cache_lease_ms: integer({
+      default: 1000,
+      min: 0,
+      max: 60_000,
+      docs: 'PostgreSQL: how long a cached row may be used before it is checked again (0 = each time). It bounds how long a revoked key works on another node.',
+    }),
+    node_name: optionalText({ docs: 'Name of this node in the audit log; default: the host name.' }),
+  }
+}
+
+function secretText(docs: string): Setting<string | undefined> {
+  return { type: 'secret', default: undefined, docs }
+}
+
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text && /^https?:/.test(text)
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', prefix = ''] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > (family === 4 ? 32 : 128)) return false
+  new BlockList().addSubnet(address, Number(prefix), family === 4 ? 'ipv4' : 'ipv6')
+  return true
+}

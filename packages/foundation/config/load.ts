@@ -1,0 +1,199 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { parse, TomlError } from 'smol-toml'
+import { StartupError } from '../errors/index.ts'
+import { readText, readTyped } from './read-value.ts'
+import type { Setting, SettingsTable, SettingValues } from './setting.ts'
+import { tomlLines } from './toml-lines.ts'
+
+export type Provenance = 'flag' | 'environment' | 'file' | 'default'
+
+export interface LoadOptions<Table extends SettingsTable> {
+  readonly service: 'auth' | 'kms'
+  readonly table: Table
+  /** TOML file; it need not exist. */
+  readonly file: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** `--key value`, `--key=value`, `--flag`, `--no-flag`; nothing else may be left in it. */
+  readonly args: readonly string[]
+  /** Pairs of settings that contradict each other: a sentence when they do. */
+  readonly contradictions?: readonly ((values: SettingValues<Table>) => string | undefined)[]
+}
+
+export interface LoadedConfig<Table extends SettingsTable> {
+  readonly values: SettingValues<Table>
+  readonly provenance: Readonly<Record<string, Provenance>>
+  /** Sentences for the person at the terminal, e.g. about environment variables that mean nothing. */
+  readonly warnings: readonly string[]
+}
+
+/** The environment variable of a setting: `KMS_ROLES_CRYPTO_OFFICER_USERS` for `roles.crypto_officer_users`. */
+export function envNameOf(service: string, key: string, setting: Setting<unknown>): string {
+  return setting.env ?? `${service}_${key.replaceAll(/[.-]/g, '_')}`.toUpperCase()
+}
+
+/** The flag of a setting, without its dashes. */
+export function flagOf(key: string, setting: Setting<unknown>): string {
+  return setting.flag ?? key.replaceAll(/[._]/g, '-')
+}
+
+/**
+ * Loads the settings of a service: flag before environment before file before default.
+ * @throws StartupError of one line that names key, value and where it stands
+ */
+export function loadConfig<const Table extends SettingsTable>(
+  options: LoadOptions<Table>,
+): LoadedConfig<Table> {
+  const values: Record<string, unknown> = {}
+  const provenance: Record<string, Provenance> = {}
+  for (const [key, setting] of Object.entries(options.table)) {
+    values[key] = setting.default
+    provenance[key] = 'default'
+  }
+  const layers = [readFile(options), readEnvironment(options), readFlags(options)]
+  for (const { from, found } of layers) {
+    for (const [key, value] of found) {
+      values[key] = value
+      provenance[key] = from
+    }
+  }
+  const typed = values as SettingValues<Table>
+  for (const contradiction of options.contradictions ?? []) {
+    const sentence = contradiction(typed)
+    if (sentence !== undefined) throw new StartupError(sentence)
+  }
+  return { values: typed, provenance, warnings: unknownVariables(options) }
+}
+
+type Sources = Omit<LoadOptions<SettingsTable>, 'contradictions'>
+
+interface Layer {
+  readonly from: Provenance
+  readonly found: ReadonlyMap<string, unknown>
+}
+
+function readFile({ table, file }: Sources): Layer {
+  const found = new Map<string, unknown>()
+  if (!existsSync(file)) return { from: 'file', found }
+  let text: string
+  let parsed: unknown
+  try {
+    text = readFileSync(file, 'utf8')
+    parsed = parse(text)
+  } catch (error) {
+    if (error instanceof TomlError)
+      throw new StartupError(`${file}:${error.line}: ${error.message.split('\n')[0]}`)
+    throw new StartupError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`)
+  }
+  const lines = tomlLines(text)
+  for (const [key, value] of flatten(parsed, table, '')) {
+    const place = `${file}:${lines.get(key) ?? lines.get(key.split('.')[0] ?? '') ?? 1}`
+    const setting = table[key]
+    if (setting === undefined)
+      throw new StartupError(`${place}: unknown setting '${key}'${suggestion(key, Object.keys(table))}`)
+    const read = readTyped(setting, value)
+    if ('problem' in read) throw new StartupError(`${place}: ${key} ${read.problem}${shown(setting, value)}`)
+    found.set(key, read.value)
+  }
+  return { from: 'file', found }
+}
+
+/** Leaves of the parsed file by dotted key. */
+function flatten(value: unknown, table: SettingsTable, prefix: string): [string, unknown][] {
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value) ||
+    value instanceof Date ||
+    prefix in table
+  ) {
+    return [[prefix, value]]
+  }
+  return Object.entries(value).flatMap(([name, inner]) =>
+    flatten(inner, table, prefix === '' ? name : `${prefix}.${name}`),
+  )
+}
+
+function readEnvironment({ service, table, env }: Sources): Layer {
+  const found = new Map<string, unknown>()
+  for (const [key, setting] of Object.entries(table)) {
+    const name = envNameOf(service, key, setting)
+    const text = env[name]
+    if (text === undefined || text === '') continue
+    const read = readText(setting, text)
+    if ('problem' in read)
+      throw new StartupError(`environment variable ${name} ${read.problem}${shown(setting, text)}`)
+    found.set(key, read.value)
+  }
+  return { from: 'environment', found }
+}
+
+function readFlags({ table, args }: Sources): Layer {
+  const found = new Map<string, unknown>()
+  const byFlag = new Map(Object.entries(table).map(([key, setting]) => [flagOf(key, setting), key]))
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index] ?? ''
+    const match = /^--(no-)?([a-z0-9-]+)(?:=(.*))?$/s.exec(arg)
+    const plainKey = byFlag.get(match?.[2] ?? '')
+    const key = plainKey ?? byFlag.get(`no-${match?.[2]}`)
+    const setting = key === undefined ? undefined : table[key]
+    if (match === null || key === undefined || setting === undefined) {
+      throw new StartupError(
+        `unknown flag '${arg.split('=')[0]}'${suggestion(arg.replace(/^--(no-)?/, ''), [...byFlag.keys()], '--')}`,
+      )
+    }
+    let text = match[3]
+    if (setting.type === 'boolean' && text === undefined) {
+      text = match[1] === undefined ? 'true' : 'false'
+    } else if (match[1] !== undefined) {
+      throw new StartupError(
+        `unknown flag '${arg}': only settings that are true or false can be switched off`,
+      )
+    } else if (text === undefined) {
+      index += 1
+      text = args[index]
+      if (text === undefined) throw new StartupError(`${arg} needs a value`)
+    }
+    const read = readText(setting, text)
+    if ('problem' in read) throw new StartupError(`--${match[2]} ${read.problem}${shown(setting, text)}`)
+    found.set(key, read.value)
+  }
+  return { from: 'flag', found }
+}
+
+function shown(setting: Setting<unknown>, value: unknown): string {
+  return setting.type === 'secret'
+    ? ''
+    : ` (got ${JSON.stringify(typeof value === 'bigint' ? Number(value) : value)})`
+}
+
+/** Variables with the service's prefix that are no setting: most likely a slip, but they may be somebody else's. */
+function unknownVariables({ service, table, env }: Sources): string[] {
+  const prefix = `${service.toUpperCase()}_`
+  const known = Object.entries(table).map(([key, setting]) => envNameOf(service, key, setting))
+  return Object.keys(env)
+    .filter((name) => name.startsWith(prefix) && !known.includes(name))
+    .map((name) => `environment variable ${name} is not a setting of ${service}${suggestion(name, known)}`)
+}
+
+function suggestion(name: string, known: readonly string[], prefix = ''): string {
+  const [best] = known
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance)
+  if (best === undefined || best.distance > Math.max(2, name.length / 3)) return ''
+  return `; did you mean ${prefix}${best.candidate}?`
+}
+
+/** Levenshtein distance; both texts are cut to 64 characters. */
+function editDistance(left: string, right: string): number {
+  const [a, b] = [left.slice(0, 64), right.slice(0, 64)]
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j += 1) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + cost))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}

@@ -1,0 +1,73 @@
+import type { Setting } from './setting.ts'
+
+/** A value, or the sentence that says what it must be. */
+export type Read = { readonly value: unknown } | { readonly problem: string }
+
+/** Checks a value of a TOML file, which has its type already. */
+export function readTyped(setting: Setting<unknown>, value: unknown): Read {
+  switch (setting.type) {
+    case 'integer': {
+      const number = typeof value === 'bigint' ? Number(value) : value
+      if (typeof number !== 'number' || !Number.isSafeInteger(number)) return { problem: expected(setting) }
+      return checked(setting, number)
+    }
+    case 'boolean':
+      return typeof value === 'boolean' ? checked(setting, value) : { problem: expected(setting) }
+    case 'list':
+      if (!Array.isArray(value) || value.some((item) => typeof item !== 'string'))
+        return { problem: expected(setting) }
+      return checked(setting, value)
+    default:
+      return typeof value === 'string' ? checked(setting, value) : { problem: expected(setting) }
+  }
+}
+
+/** Reads a value of an environment variable or a flag: strict, nothing is guessed. */
+export function readText(setting: Setting<unknown>, text: string): Read {
+  switch (setting.type) {
+    case 'integer':
+      if (!/^-?(0|[1-9][0-9]{0,15})$/.test(text)) return { problem: expected(setting) }
+      return checked(setting, Number(text))
+    case 'boolean':
+      if (text === 'true' || text === '1') return { value: true }
+      return text === 'false' || text === '0' ? { value: false } : { problem: expected(setting) }
+    case 'list':
+      return checked(
+        setting,
+        text
+          .split(',')
+          .map((item) => item.trim())
+          .filter((item) => item !== ''),
+      )
+    default:
+      return checked(setting, text)
+  }
+}
+
+function checked(setting: Setting<unknown>, value: NonNullable<unknown>): Read {
+  if (typeof value === 'number') {
+    if (setting.min !== undefined && value < setting.min) return { problem: expected(setting) }
+    if (setting.max !== undefined && value > setting.max) return { problem: expected(setting) }
+  }
+  if (setting.choices !== undefined && !setting.choices.includes(String(value)))
+    return { problem: expected(setting) }
+  const problem = setting.check?.(value)
+  return problem === undefined ? { value } : { problem }
+}
+
+/** `must be an integer from 0 to 65535` */
+export function expected(setting: Setting<unknown>): string {
+  if (setting.choices !== undefined) return `must be ${setting.choices.join(' or ')}`
+  if (setting.type !== 'integer') {
+    return {
+      boolean: 'must be true or false',
+      list: 'must be a list of texts',
+      text: 'must be a text',
+      secret: 'must be a text',
+    }[setting.type]
+  }
+  if (setting.min !== undefined && setting.max !== undefined)
+    return `must be an integer from ${setting.min} to ${setting.max}`
+  if (setting.min !== undefined) return `must be an integer of at least ${setting.min}`
+  return setting.max === undefined ? 'must be an integer' : `must be an integer of at most ${setting.max}`
+}
