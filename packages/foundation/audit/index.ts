@@ -1,1 +1,7 @@
+export { canonicalJson } from './canonical.ts'
+export { auditClient } from './client.ts'
+export { cef, type ExportOptions, exportAudit } from './export.ts'
+export { type LogFile, type OpenLogFile, openLogFile } from './files.ts'
+export { type AuditLog, type AuditLogOptions, openAuditLog } from './log.ts'
 export type * from './types.ts'
+export { type BrokenAt, type ChainHead, type Verdict, verifyAudit } from './verify.ts'

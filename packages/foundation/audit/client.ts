@@ -1,0 +1,98 @@
+import type { MessagePort } from 'node:worker_threads'
+import { failure } from '../errors/index.ts'
+import { type FromWriter, packRecords, type ToWriter } from './messages.ts'
+import { type PreparedRecord, prepareRecord } from './record.ts'
+import type { AuditFailureMode, AuditTrail } from './types.ts'
+
+/** Records that may wait in a worker for the end of its turn. */
+const mostWaiting = 20_000
+/** Durable records that may wait for the writer. */
+const mostUnanswered = 20_000
+
+interface Waiting {
+  resolve(): void
+  reject(error: Error): void
+}
+
+/**
+ * A worker's side of the audit log: makes the records ready and hands them to the writer, one message a turn.
+ * @param port of `AuditLog.connect()`
+ */
+export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTrail & { close(): void } {
+  let records: PreparedRecord[] = []
+  let durable: [number, number][] = []
+  let lost = 0
+  let scheduled = false
+  let nextId = 1
+  const waiting = new Map<number, Waiting>()
+  let closed = false
+
+  const send = (): void => {
+    scheduled = false
+    if (records.length === 0 && lost === 0) return
+    const message: ToWriter = { type: 'records', text: packRecords(records), durable, lost }
+    records = []
+    durable = []
+    lost = 0
+    port.postMessage(message)
+  }
+  const add = (event: Parameters<AuditTrail['record']>[0]): boolean => {
+    if (closed || records.length >= mostWaiting) {
+      lost += 1
+      return false
+    }
+    records.push(prepareRecord(event))
+    if (!scheduled) {
+      scheduled = true
+      setImmediate(send)
+    }
+    return true
+  }
+  const ask = (id: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      if (waiting.size === 0) port.ref()
+      waiting.set(id, { resolve, reject })
+    })
+  const answer = (id: number, error: Error | undefined): void => {
+    const one = waiting.get(id)
+    waiting.delete(id)
+    if (waiting.size === 0) port.unref()
+    if (error === undefined) one?.resolve()
+    else one?.reject(error)
+  }
+
+  port.on('message', ({ written, failed }: FromWriter) => {
+    for (const id of written) answer(id, undefined)
+    for (const id of failed) answer(id, failure('audit_unavailable', 'the audit writer could not write'))
+  })
+  port.on('close', () => {
+    closed = true
+    for (const id of [...waiting.keys()])
+      answer(id, failure('audit_unavailable', 'the audit writer has ended'))
+  })
+  port.unref()
+
+  return {
+    mode,
+    record(event) {
+      add(event)
+    },
+    async recordDurably(event) {
+      if (waiting.size >= mostUnanswered || !add(event)) {
+        throw failure('audit_unavailable', 'too many records wait for the audit writer')
+      }
+      const id = nextId++
+      durable.push([records.length - 1, id])
+      return ask(id)
+    },
+    async flush() {
+      send()
+      if (closed) return
+      const id = nextId++
+      const done = ask(id)
+      port.postMessage({ type: 'flush', id } satisfies ToWriter)
+      return done
+    },
+    close: () => port.close(),
+  }
+}

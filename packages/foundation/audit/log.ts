@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, truncateSync } from 'node:fs'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { openLogFile } from './files.ts'
+import { lockFolder, logFileName, logFiles, setAside, syncFolder } from './folder.ts'
+import { type FromWriter, type ToWriter, unpackRecords } from './messages.ts'
+import { genesis, prepareRecord } from './record.ts'
+import type { AuditTrail } from './types.ts'
+import { type ChainHead, type Verdict, verifyAudit } from './verify.ts'
+import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
+
+export type AuditLogOptions = Omit<WriterOptions, 'openFile'> & Partial<Pick<WriterOptions, 'openFile'>>
+
+/** The audit log of a service, in its primary. */
+export interface AuditLog {
+  readonly trail: AuditTrail
+  /** A port for one worker (transferable), to give to `auditClient`. */
+  connect(): MessagePort
+  readonly head: ChainHead
+  /** Writes what waits and lets go of the folder. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the log: verifies the whole chain, cuts a torn last line and records that, puts a broken chain aside under
+ * another name and begins a new one with a record that names it.
+ * @throws StartupError when another process writes this log, or the folder cannot be used
+ */
+export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
+  const options: WriterOptions = { ...given, openFile: given.openFile ?? openLogFile }
+  mkdirSync(options.folder, { recursive: true, mode: 0o700 })
+  const unlock = lockFolder(options.folder)
+  try {
+    const start = await settle(options)
+    const files = logFiles(options.folder)
+    const path = files.at(-1)?.path ?? logFileName(options.folder, start.head.seq + 1)
+    const writer = new AuditWriter(options, options.openFile(path), start.head)
+    syncFolder(options.folder)
+    for (const event of start.events) writer.add(prepareRecord(event))
+    return auditLog(options, writer, unlock)
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+type OwnEvent = ReturnType<typeof ownEvent> & { readonly details: Readonly<Record<string, unknown>> }
+
+async function settle(
+  options: WriterOptions,
+): Promise<{ readonly head: ChainHead; readonly events: readonly OwnEvent[] }> {
+  const verdict = await verifyAudit(options.folder)
+  const now = options.clock.now()
+  if (verdict.firstBroken !== undefined) return sealBroken(options, verdict)
+  const head = verdict.head ?? { seq: 0, hash: genesis }
+  if (verdict.torn === undefined) return { head, events: [] }
+  const { file, at, bytes } = verdict.torn
+  const sha256 = createHash('sha256').update(readFileSync(file).subarray(at)).digest('hex')
+  truncateSync(file, at)
+  options.log.warn({ file, bytes }, 'the last line of the audit log was torn and has been cut')
+  return { head, events: [{ ...ownEvent(now, 'audit.torn_line_removed'), details: { bytes, sha256 } }] }
+}
+
+async function sealBroken(options: WriterOptions, verdict: Verdict) {
+  const now = options.clock.now()
+  const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
+  const sealed = await setAside(
+    logFiles(options.folder).map(({ path }) => path),
+    stamp,
+  )
+  const { firstBroken } = verdict
+  const brokenAt = {
+    file: firstBroken?.file.slice(firstBroken.file.lastIndexOf('/') + 1),
+    line: firstBroken?.line,
+    reason: firstBroken?.reason,
+  }
+  options.log.error(
+    { sealed, brokenAt },
+    'the audit chain is broken; it was put aside and a new chain begins',
+  )
+  const event = {
+    ...ownEvent(now, 'audit.chain_sealed'),
+    outcome: 'failure' as const,
+    details: { sealed, broken_at: brokenAt },
+  }
+  return { head: { seq: 0, hash: genesis }, events: [event] }
+}
+
+function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => void): AuditLog {
+  const ports = new Set<MessagePort>()
+  const trail: AuditTrail = {
+    mode: options.mode,
+    record: (event) => writer.add(prepareRecord(event)),
+    recordDurably: (event) =>
+      new Promise((resolve, reject) => {
+        writer.add(prepareRecord(event), (error) => (error === undefined ? resolve() : reject(error)))
+      }),
+    flush: () => writer.flush(),
+  }
+  return {
+    trail,
+    connect() {
+      const { port1, port2 } = new MessageChannel()
+      ports.add(port1)
+      port1.on('close', () => ports.delete(port1))
+      port1.on('message', (message: ToWriter) => receive(writer, port1, message))
+      return port2
+    },
+    get head() {
+      return writer.head
+    },
+    async close() {
+      await writer.close()
+      for (const port of ports) port.close()
+      unlock()
+    },
+  }
+}
+
+function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): void {
+  if (message.type === 'flush') {
+    const { id } = message
+    writer.flush().then(
+      () => port.postMessage({ written: [id], failed: [] } satisfies FromWriter),
+      () => port.postMessage({ written: [], failed: [id] } satisfies FromWriter),
+    )
+    return
+  }
+  writer.lose(message.lost)
+  const durable = new Map(message.durable)
+  // One answer for the durable records of a message, when the last of them is settled.
+  const written: number[] = []
+  const failed: number[] = []
+  for (const [place, record] of unpackRecords(message.text).entries()) {
+    const id = durable.get(place)
+    if (id === undefined) {
+      writer.add(record)
+      continue
+    }
+    writer.add(record, (error) => {
+      if (error === undefined) written.push(id)
+      else failed.push(id)
+      if (written.length + failed.length === durable.size)
+        port.postMessage({ written, failed } satisfies FromWriter)
+    })
+  }
+}
