@@ -1,0 +1,14 @@
+export { type GcmSealed, gcmDecrypt, gcmEncrypt } from './aes-gcm.ts'
+export { es256Sign, es256Verify } from './ecdsa.ts'
+export { generateEc, generateRsa, generateSecret } from './generate.ts'
+export { type HmacHash, hmacCompute, hmacVerify } from './hmac.ts'
+export {
+  type GeneratedKey,
+  type KeyMaterial,
+  type MaterialAlgorithm,
+  type MaterialDescriptor,
+  type MaterialKind,
+  parseMaterial,
+  publicFromPrivate,
+  serializeMaterial,
+} from './material.ts'

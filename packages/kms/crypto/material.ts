@@ -1,0 +1,79 @@
+import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+
+export type MaterialKind = 'secret' | 'private' | 'public'
+export type MaterialAlgorithm = 'AES' | 'HMAC' | 'RSA' | 'EC' | 'Ed25519' | 'ML-DSA-44'
+
+/** What is needed beside the bytes to load a key again; holds nothing secret. */
+export interface MaterialDescriptor {
+  readonly kind: MaterialKind
+  readonly algorithm: MaterialAlgorithm
+  /** Length of a secret, of the RSA modulus, or of the curve's field, in bits. */
+  readonly bits: number
+  /** JOSE name of an EC curve: `P-256`, `P-384` or `P-521`. */
+  readonly curve?: string
+}
+
+/** A loaded key with what the algorithm tables ask about it. */
+export interface KeyMaterial extends MaterialDescriptor {
+  readonly key: KeyObject
+}
+
+/** One secret, or the two halves of a pair. */
+export type GeneratedKey =
+  | { readonly secret: KeyMaterial }
+  | { readonly private: KeyMaterial; readonly public: KeyMaterial }
+
+/** Storage form: raw bytes of a secret, PKCS#8 DER (RFC 5958) of a private key, SPKI DER (RFC 5280) of a public one. */
+export function serializeMaterial(material: KeyMaterial): Uint8Array {
+  switch (material.kind) {
+    case 'secret':
+      return material.key.export()
+    case 'private':
+      return material.key.export({ format: 'der', type: 'pkcs8' })
+    case 'public':
+      return material.key.export({ format: 'der', type: 'spki' })
+  }
+}
+
+const nodeKeyTypes: Readonly<Record<MaterialAlgorithm, string | undefined>> = {
+  AES: undefined,
+  HMAC: undefined,
+  RSA: 'rsa',
+  EC: 'ec',
+  Ed25519: 'ed25519',
+  'ML-DSA-44': 'ml-dsa-44',
+}
+
+/**
+ * Loads what `serializeMaterial` wrote. The caller still owns `bytes` and wipes them.
+ * @throws Failure internal_error when the bytes are not a key of the described type.
+ */
+export function parseMaterial(descriptor: MaterialDescriptor, bytes: Uint8Array): KeyMaterial {
+  const key = loadKey(descriptor.kind, bytes)
+  const isSecret = descriptor.kind === 'secret'
+  const fits = isSecret
+    ? bytes.length * 8 === descriptor.bits && nodeKeyTypes[descriptor.algorithm] === undefined
+    : key.asymmetricKeyType === nodeKeyTypes[descriptor.algorithm]
+  if (!fits) throw failure('internal_error', 'stored key does not fit its descriptor')
+  return { ...descriptor, key }
+}
+
+/** The public half of a private key. */
+export function publicFromPrivate(material: KeyMaterial): KeyMaterial {
+  if (material.kind !== 'private') throw failure('crypto_failure', 'The key is not a private key.')
+  return { ...material, kind: 'public', key: createPublicKey(material.key) }
+}
+
+function loadKey(kind: MaterialKind, bytes: Uint8Array): KeyObject {
+  // A view, not a copy: one more copy of a key is one more to wipe.
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  try {
+    if (kind === 'secret') return createSecretKey(view)
+    if (kind === 'private') return createPrivateKey({ key: view, format: 'der', type: 'pkcs8' })
+    return createPublicKey({ key: view, format: 'der', type: 'spki' })
+  } catch {
+    // The cause is dropped on purpose: a parser's message may quote its input.
+    throw failure('internal_error', 'stored key cannot be parsed')
+  }
+}
