@@ -12,3 +12,4 @@ export {
   publicFromPrivate,
   serializeMaterial,
 } from './material.ts'
+export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './rsa-signature.ts'

@@ -1,0 +1,20 @@
+import { failure } from '@warder/foundation/errors'
+
+/** Text that is known to be strict base64url (RFC 4648 §5): no padding, canonical last character. */
+export type Base64Url = string & { readonly __brand: 'Base64Url' }
+
+/** The base64url text of `bytes`, without padding. */
+export function encodeBase64Url(bytes: Uint8Array): Base64Url {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url') as Base64Url
+}
+
+/**
+ * The bytes of strict base64url `text`. `member` names the request's member in the error.
+ * @throws Failure bad_request for padding, foreign characters or spare bits that are not zero.
+ */
+export function decodeBase64Url(text: string, member: string): Buffer {
+  const bytes = Buffer.from(text, 'base64url')
+  // Buffer skips what it does not know; only strict text comes back the same.
+  if (bytes.toString('base64url') !== text) throw failure('bad_request', `'${member}' is not base64url.`)
+  return bytes
+}
