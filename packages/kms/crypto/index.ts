@@ -12,4 +12,5 @@ export {
   publicFromPrivate,
   serializeMaterial,
 } from './material.ts'
+export { type OaepHash, oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa-oaep.ts'
 export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './rsa-signature.ts'
