@@ -1,27 +1,25 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { DatabasePlace } from './database.ts'
+import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 
 /** What a worker is started with. Everything here is plain data or a port: it crosses a thread boundary. */
 export interface WorkerStart {
-  readonly module: string
-  readonly exportName: string
-  readonly config: Readonly<Record<string, unknown>>
-  readonly home: string
+  readonly index: number
+  readonly launch: Omit<ServiceLaunch, 'env'>
   readonly node: string
-  readonly version: string
-  readonly host: string
   readonly port: number
+  /** true: several workers listen on the port, the kernel spreads connections over them. */
   readonly sharePort: boolean
   readonly baseUrl: string
-  readonly rootKey: Uint8Array
+  readonly rootKeys: readonly PlainRootKey[]
   readonly tls: TlsMaterial | undefined
-  readonly databaseUrl: string
+  readonly database: DatabasePlace
   readonly writer: MessagePort | undefined
-  readonly audit: MessagePort
+  readonly audit: MessagePort | undefined
   readonly buckets: SharedArrayBuffer | undefined
-  readonly index: number
 }
 
-/** Certificates and keys as read by the primary, so that a worker needs no file and all workers serve the same. */
+/** Certificates and keys as read by the primary: a worker needs no file, and all workers serve the same. */
 export type TlsMaterial = Readonly<Record<string, unknown>>
 
 export type ToWorker =

@@ -6,6 +6,6 @@ export {
   type SealedDatabase,
   settleRotation,
 } from './rotate.ts'
-export { type OpenSealOptions, openSeal } from './seal.ts'
+export { isUnsealed, type OpenSealOptions, openSeal } from './seal.ts'
 export { sealMigrations } from './store.ts'
 export type * from './types.ts'

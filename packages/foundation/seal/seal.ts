@@ -33,6 +33,11 @@ export interface FittingKey {
   readonly version: number
 }
 
+/** Whether nothing was sealed in this database yet (its first run). */
+export async function isUnsealed(db: Database): Promise<boolean> {
+  return (await db.get(readRootKeyRow, rootKeyParameters)) === undefined
+}
+
 /** Finds which of the root keys the database was sealed with; undefined when none fits. */
 export async function findFitting(options: OpenSealOptions): Promise<FittingKey | 'empty' | undefined> {
   const row = await options.db.get(readRootKeyRow, rootKeyParameters)

@@ -1,0 +1,72 @@
+import type { AuditFailureMode } from '../audit/types.ts'
+import type { RootKey, RootKeySource } from '../seal/index.ts'
+
+/** The common settings that the runtime itself reads (see `foundationSettings`). */
+export interface RuntimeConfig {
+  readonly host: string
+  readonly port: number
+  readonly workers: number
+  readonly plaintext_http: boolean
+  readonly tls_cert_file: string | undefined
+  readonly tls_key_file: string | undefined
+  readonly tls_cipher_suites: string | undefined
+  readonly clients_ca_cert_file: string | undefined
+  readonly database_url: string | undefined
+  readonly root_key_source: 'file' | 'environment' | 'passphrase'
+  readonly root_key_file: string
+  readonly rate_limit_per_second: number | undefined
+  readonly body_limit_bytes: number
+  readonly headers_timeout_ms: number
+  readonly request_timeout_ms: number
+  readonly keep_alive_timeout_ms: number
+  readonly drain_timeout_ms: number
+  readonly cors_allowed_origins: readonly string[]
+  readonly audit_enabled: boolean
+  readonly audit_failure_mode: AuditFailureMode
+  readonly audit_trusted_proxy_cidrs: readonly string[]
+  readonly audit_rotate_bytes: number
+  readonly log_level: 'debug' | 'info' | 'warn' | 'error'
+  readonly metrics_port: number | undefined
+  readonly otlp_endpoint: string | undefined
+  readonly outbound_allow_private_networks: boolean
+  readonly outbound_ca_file: string | undefined
+  readonly cache_lease_ms: number
+  readonly node_name: string | undefined
+}
+
+/** What is needed to run one service. */
+export interface ServiceLaunch {
+  /** URL of the module and the name under which it exports its `ServiceDefinition`: workers load it themselves. */
+  readonly module: string
+  readonly exportName: string
+  readonly config: RuntimeConfig & Readonly<Record<string, unknown>>
+  readonly home: string
+  readonly version: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string) => string): RootKeySource {
+  switch (config.root_key_source) {
+    case 'file':
+      return { kind: 'file', path: resolvePath(config.root_key_file) }
+    case 'environment':
+      return { kind: 'environment', variable: 'WARDER_ROOT_KEY' }
+    case 'passphrase':
+      return { kind: 'passphrase', variable: 'WARDER_ROOT_KEY_PASSPHRASE' }
+  }
+}
+
+/** A root key as it is handed to a worker thread: inside this process, never written or logged. */
+export interface PlainRootKey {
+  readonly kind: RootKey['kind']
+  readonly from: string
+  readonly bytes: Uint8Array
+}
+
+export function toPlain(key: RootKey): PlainRootKey {
+  const secret = key.kind === 'key' ? key.key : key.passphrase
+  return { kind: key.kind, from: key.from, bytes: secret.use((bytes) => Uint8Array.from(bytes)) }
+}
+
+/** Buckets of the rate limit, whatever the number of peers: 512 KiB. */
+export const rateLimitSlots = 65_536

@@ -1,0 +1,215 @@
+import { availableParallelism, hostname } from 'node:os'
+import { join } from 'node:path'
+import { type AuditLog, openAuditLog } from '../audit/index.ts'
+import { StartupError } from '../errors/index.ts'
+import { tokenBucketMemory } from '../http/index.ts'
+import { createOutbound } from '../outbound/index.ts'
+import { isUnsealed, loadRootKeys, openSeal, type RootKey, sealMigrations } from '../seal/index.ts'
+import { holdLease, leaseMigrations, migrate } from '../sql/index.ts'
+import type { Database } from '../sql/types.ts'
+import { createLogger, createMetrics, mergeMetrics } from '../telemetry/index.ts'
+import { ensureLocalAuthority } from '../tls/index.ts'
+import { systemClock } from './clock.ts'
+import { connect, databasePlace, startWriter } from './database.ts'
+import { rateLimitSlots, rootKeySource, type ServiceLaunch, toPlain } from './launch.ts'
+import { startMetricsListener } from './metrics-listener.ts'
+import { noAudit } from './no-audit.ts'
+import { startPeriodic } from './periodic.ts'
+import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
+import type { ServiceDefinition, ServiceEnvironment } from './service.ts'
+import { startTeam } from './team.ts'
+import { inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
+import { startWorker, WorkerStartFailed } from './worker.ts'
+
+/** A service that runs: what its process does with signals. */
+export interface RunningService {
+  readonly url: string
+  readonly metricsPort: number | undefined
+  /** Lines to show once, e.g. where the first administrator's password is. */
+  readonly notices: readonly string[]
+  /** Reads the certificates again; the old ones stay when the new ones cannot be used. */
+  reloadTls(): void
+  /** Stops accepting, finishes what is in flight, flushes the audit log. */
+  stop(): Promise<void>
+  /** Resolves with a reason when the service cannot go on. */
+  readonly failed: Promise<string>
+}
+
+/**
+ * Starts a service: one main thread (this one: audit log, periodic work), one writer thread for SQLite, N workers.
+ * Order matters: the root key is checked before anything is written, the database is up to date before any worker
+ * reads it, and the port is claimed last, so that a start that fails has not served.
+ * @throws StartupError with one line for the person at the terminal
+ */
+export async function runService(launch: ServiceLaunch): Promise<RunningService> {
+  const { config, home } = launch
+  const definition = await loadDefinition(launch)
+  const { name } = definition
+  const log = createLogger({ level: config.log_level, service: name })
+  const clock = systemClock
+  const metrics = createMetrics()
+  const node = config.node_name ?? hostname()
+  const cleanup: (() => Promise<void> | void)[] = []
+  const undo = async (): Promise<void> => {
+    for (const step of cleanup.toReversed()) await step()
+  }
+  try {
+    if (usesLocalAuthority(config)) await ensureLocalAuthority({ folder: join(home, 'tls'), clock })
+    const readTls = tlsReader(config, home, name)
+    const tls = readTls()
+    const place = databasePlace(config.database_url, home, name)
+    const writer = await startWriter(place)
+    if (writer !== undefined) cleanup.push(() => writer.close())
+    const db = await connect(place, writer?.port())
+    cleanup.push(() => db.close())
+    const rootKeys = await openRootKeys(launch, db)
+    await migrate(db, 'lease', leaseMigrations)
+    const seal = await openSeal({ db, rootKeys, service: name, clock })
+    await migrate(db, name, definition.migrations)
+    const audit = config.audit_enabled
+      ? await openAuditLog({
+          folder: join(home, 'audit', name),
+          service: name,
+          node,
+          mode: config.audit_failure_mode,
+          rotateBytes: config.audit_rotate_bytes,
+          clock,
+          log,
+          metrics,
+        })
+      : undefined
+    if (audit !== undefined) cleanup.push(() => audit.close())
+    const environment: ServiceEnvironment<unknown> = {
+      config,
+      home,
+      baseUrl: '',
+      db,
+      seal,
+      audit: audit?.trail ?? noAudit,
+      outbound: createOutbound({
+        allowPrivateNetworks: config.outbound_allow_private_networks,
+        caFile: config.outbound_ca_file === undefined ? undefined : inHome(home, config.outbound_ca_file),
+      }),
+      log,
+      metrics,
+      clock,
+      node,
+    }
+    const { notices } = await definition.prepare(environment)
+    const port = await claimPort(config.host, config.port, name)
+    const url = baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
+    if (config.plaintext_http) log.warn({ url }, 'plaintext_http is on: nothing on this port is encrypted')
+
+    let giveUp: (reason: string) => void = () => undefined
+    const failed = new Promise<string>((resolve) => {
+      giveUp = resolve
+    })
+    writer?.onFailure((error) => giveUp(`the SQLite writer failed: ${error.message}`))
+    const size = workerCount(config.workers)
+    const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
+    const { env: _, ...plainLaunch } = launch
+    const team = await startTeam({
+      size,
+      log,
+      onGivingUp: giveUp,
+      start: (index) =>
+        startWorker(
+          {
+            index,
+            launch: plainLaunch,
+            node,
+            port,
+            sharePort: size > 1 && canSharePort(process.platform),
+            baseUrl: url,
+            rootKeys: rootKeys.map(toPlain),
+            tls,
+            database: place,
+            writer: writer?.port(),
+            audit: audit?.connect(),
+            buckets,
+          },
+          log,
+        ),
+    })
+    cleanup.push(() => team.drain(config.drain_timeout_ms))
+    const listener =
+      config.metrics_port === undefined
+        ? undefined
+        : await startMetricsListener({
+            host: config.host,
+            port: config.metrics_port,
+            tls,
+            exposition: async () => mergeMetrics([await metrics.snapshot(), ...(await team.metrics())]),
+          })
+    if (listener !== undefined) cleanup.push(() => listener.close())
+    const periodic = startPeriodic(
+      definition.periodic.map((job) => ({ ...job, run: () => job.run({ ...environment, baseUrl: url }) })),
+      (job, seconds) => holdLease(db, `${name}:${job}`, `${node}:${process.pid}`, seconds, clock),
+      log,
+    )
+    cleanup.push(() => periodic.stop())
+    recordStart(audit, clock.now(), 'service.start', launch.version)
+    log.info({ url, workers: size, database: place.kind, metrics_port: listener?.port }, 'serving')
+    return {
+      url,
+      metricsPort: listener?.port,
+      notices,
+      reloadTls() {
+        try {
+          const fresh = readTls()
+          if (fresh !== undefined) team.setTls(fresh)
+          log.info({}, 'certificates were read again')
+        } catch (error) {
+          log.error({ error }, 'the certificates cannot be used; the ones read before stay')
+        }
+      },
+      async stop() {
+        recordStart(audit, clock.now(), 'service.stop', launch.version)
+        await undo()
+      },
+      failed,
+    }
+  } catch (error) {
+    await undo()
+    if (error instanceof WorkerStartFailed && error.startup) throw new StartupError(error.message)
+    throw error
+  }
+}
+
+async function loadDefinition(launch: ServiceLaunch): Promise<ServiceDefinition<unknown, unknown>> {
+  const module = (await import(launch.module)) as Record<string, ServiceDefinition<unknown, unknown>>
+  const definition = module[launch.exportName]
+  if (definition === undefined) throw new Error(`${launch.module} exports no ${launch.exportName}`)
+  return definition
+}
+
+/**
+ * The root keys to try. While a rotation of the key file is unfinished both files are tried; `warder root-key rotate`
+ * finishes it.
+ */
+async function openRootKeys({ config, env, home }: ServiceLaunch, db: Database): Promise<readonly RootKey[]> {
+  await migrate(db, 'seal', sealMigrations)
+  const source = rootKeySource(config, (path) => inHome(home, path))
+  // Made only for an empty database: a lost root key must be said, not replaced by one that opens nothing.
+  return loadRootKeys(source, env, { create: await isUnsealed(db) })
+}
+
+function workerCount(setting: number): number {
+  if (!canSharePort(process.platform)) return 1
+  return setting === 0 ? availableParallelism() : setting
+}
+
+function recordStart(audit: AuditLog | undefined, time: number, operation: string, version: string): void {
+  audit?.trail.record({
+    time,
+    request_id: '-',
+    operation,
+    principal: 'warder',
+    auth_method: 'none',
+    client_ip: '-',
+    outcome: 'success',
+    status: 200,
+    duration_ms: 0,
+    details: { version, pid: process.pid },
+  })
+}

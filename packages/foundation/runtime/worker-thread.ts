@@ -1,0 +1,164 @@
+// One worker: builds the service on connections of its own and serves until it is told to drain.
+import { parentPort, workerData } from 'node:worker_threads'
+import { auditClient } from '../audit/index.ts'
+import type { AuditTrail } from '../audit/types.ts'
+import { StartupError } from '../errors/index.ts'
+import {
+  createServiceServer,
+  createTokenBuckets,
+  documentationOperations,
+  healthOperation,
+  type ServiceServer,
+} from '../http/index.ts'
+import { openApiDocument } from '../operations/index.ts'
+import { createOutbound } from '../outbound/index.ts'
+import { openSeal } from '../seal/index.ts'
+import { createLogger, createMetrics } from '../telemetry/index.ts'
+import { systemClock } from './clock.ts'
+import { connect } from './database.ts'
+import { rateLimitSlots } from './launch.ts'
+import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
+import { noAudit } from './no-audit.ts'
+import { Secret } from './secret.ts'
+import type { ServiceDefinition, ServiceEnvironment, ServiceInstance } from './service.ts'
+import { inHome } from './tls-material.ts'
+
+const start = workerData as WorkerStart
+const { launch } = start
+const { config } = launch
+const clock = systemClock
+const send = (message: FromWorker): void => parentPort?.postMessage(message)
+const metrics = createMetrics()
+
+interface Running {
+  readonly server: ServiceServer
+  stop(): Promise<void>
+}
+
+async function run(): Promise<Running> {
+  const module = (await import(launch.module)) as Record<string, ServiceDefinition<unknown, unknown>>
+  const definition = module[launch.exportName]
+  if (definition === undefined) throw new Error(`${launch.module} exports no ${launch.exportName}`)
+  const log = createLogger({ level: config.log_level, service: definition.name }).child({
+    worker: start.index,
+  })
+  const db = await connect(start.database, start.writer)
+  const rootKeys = start.rootKeys.map((key) =>
+    key.kind === 'key'
+      ? ({ kind: 'key', from: key.from, key: new Secret(key.bytes) } as const)
+      : ({ kind: 'passphrase', from: key.from, passphrase: new Secret(key.bytes) } as const),
+  )
+  const seal = await openSeal({ db, rootKeys, service: definition.name, clock })
+  const audit: AuditTrail & { close?(): void } =
+    start.audit === undefined ? noAudit : auditClient(start.audit, config.audit_failure_mode)
+  const environment: ServiceEnvironment<unknown> = {
+    config,
+    home: launch.home,
+    baseUrl: start.baseUrl,
+    db,
+    seal,
+    audit,
+    outbound: createOutbound({
+      allowPrivateNetworks: config.outbound_allow_private_networks,
+      caFile:
+        config.outbound_ca_file === undefined ? undefined : inHome(launch.home, config.outbound_ca_file),
+    }),
+    log,
+    metrics,
+    clock,
+    node: start.node,
+  }
+  const service = await definition.build(environment)
+  const server = createServiceServer<unknown>({
+    operations: withDiagnostics(service, definition.name, environment),
+    services: service.services,
+    authenticate: service.authenticate,
+    audit,
+    commit: db.commit,
+    log,
+    metrics,
+    clock,
+    serviceName: definition.name,
+    tls: start.tls,
+    corsAllowedOrigins: config.cors_allowed_origins,
+    trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
+    rateLimiter:
+      config.rate_limit_per_second === undefined || start.buckets === undefined
+        ? undefined
+        : createTokenBuckets({
+            ratePerSecond: config.rate_limit_per_second,
+            burst: config.rate_limit_per_second * 3,
+            clock,
+            slots: rateLimitSlots,
+            memory: start.buckets,
+          }),
+    limits: {
+      bodyBytes: config.body_limit_bytes,
+      headersTimeoutMs: config.headers_timeout_ms,
+      requestTimeoutMs: config.request_timeout_ms,
+      keepAliveTimeoutMs: config.keep_alive_timeout_ms,
+    },
+    baseUrl: start.baseUrl,
+  })
+  metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
+  const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
+  send({ type: 'listening', port })
+  return {
+    server,
+    async stop() {
+      await service.close?.()
+      await audit.flush()
+      audit.close?.()
+      await db.close()
+    },
+  }
+}
+
+function withDiagnostics(
+  service: ServiceInstance<unknown>,
+  name: string,
+  { db }: ServiceEnvironment<unknown>,
+): ServiceInstance<unknown>['operations'] {
+  const health = healthOperation<unknown>({ databaseName: db.dialect, ping: () => db.ping(), clock })
+  const operations = [...service.operations.filter((operation) => operation.name !== health.name), health]
+  const document = openApiDocument({
+    title: `Warder ${name}`,
+    version: launch.version,
+    serverUrl: start.baseUrl,
+    operations,
+  })
+  return [...operations, ...documentationOperations<unknown>({ document })]
+}
+
+let running: Running | undefined
+
+parentPort?.on('message', (message: ToWorker) => {
+  switch (message.type) {
+    case 'tls':
+      running?.server.setTls(message.tls)
+      break
+    case 'metrics':
+      void metrics.snapshot().then((snapshot) => send({ type: 'metrics', id: message.id, metrics: snapshot }))
+      break
+    case 'drain':
+      void drain(message.timeoutMs)
+  }
+})
+
+async function drain(timeoutMs: number): Promise<void> {
+  try {
+    await running?.server.drain(timeoutMs)
+    await running?.stop()
+  } finally {
+    send({ type: 'drained' })
+  }
+}
+
+try {
+  running = await run()
+} catch (error) {
+  const startup = error instanceof StartupError
+  const message =
+    error instanceof Error ? (startup ? error.message : (error.stack ?? error.message)) : String(error)
+  send({ type: 'failed', message, startup })
+}
