@@ -1,0 +1,135 @@
+import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import type { Session } from '../sessions/session.ts'
+import type { Admin } from './admin.ts'
+
+interface AdminRow {
+  readonly id: string
+  readonly userpass: string | null
+  readonly jwt: string | null
+  readonly fido2: string | null
+  readonly digital_credentials: string | null
+  readonly client_certificate: string | null
+  readonly version: number
+}
+interface RealmRow {
+  readonly admin_id: string
+  readonly realm_id: string
+}
+
+const columns = 'id, userpass, jwt, fido2, digital_credentials, client_certificate, version'
+const byId = query<[id: string], AdminRow>(`SELECT ${columns} FROM admin WHERE id = ?`)
+const everyAdmin = query<[], AdminRow>(`SELECT ${columns} FROM admin ORDER BY id`)
+const realmsOf = query<[id: string], RealmRow>(
+  'SELECT admin_id, realm_id FROM admin_realm WHERE admin_id = ? ORDER BY realm_id',
+)
+const everyAdminRealm = query<[], RealmRow>(
+  'SELECT admin_id, realm_id FROM admin_realm ORDER BY admin_id, realm_id',
+)
+const joined = 'SELECT r.admin_id, r.realm_id FROM admin a JOIN admin_realm r ON r.admin_id = a.id'
+const byUserpass = query<[subject: string], RealmRow>(`${joined} WHERE a.userpass = ?`)
+const byJwt = query<[subject: string], RealmRow>(`${joined} WHERE a.jwt = ?`)
+const byCertificate = query<[name: string, fingerprint: string], RealmRow>(
+  `${joined} WHERE a.client_certificate = ? OR a.client_certificate = ?`,
+)
+const totpOf = query<[realm: string, username: string], { readonly username: string }>(
+  'SELECT username FROM totp WHERE realm_id = ? AND username = ?',
+)
+
+const insert = insertInto<
+  [string, string | null, string | null, string | null, string | null, string | null, number]
+>('admin', ['id', 'userpass', 'jwt', 'fido2', 'digital_credentials', 'client_certificate', 'version'])
+const update = query<
+  [string | null, string | null, string | null, string | null, string | null, string, number],
+  unknown
+>(
+  `UPDATE admin SET userpass = ?, jwt = ?, fido2 = ?, digital_credentials = ?, client_certificate = ?,
+     version = version + 1 WHERE id = ? AND version = ?`,
+)
+const remove = query<[string, number], unknown>('DELETE FROM admin WHERE id = ? AND version = ?')
+const insertRealm = insertInto<[string, string]>('admin_realm', ['admin_id', 'realm_id'])
+const removeRealms = query<[string], unknown>('DELETE FROM admin_realm WHERE admin_id = ?')
+
+function toAdmin(row: AdminRow, realms: readonly string[]): Admin {
+  return {
+    ...row,
+    digital_credentials:
+      row.digital_credentials === null
+        ? null
+        : (JSON.parse(row.digital_credentials) as Record<string, unknown>),
+    realms,
+  }
+}
+
+export async function findAdmin(db: Database, id: string): Promise<Admin | undefined> {
+  const row = await db.get(byId, [id])
+  if (row === undefined) return undefined
+  const realms = await db.all(realmsOf, [id])
+  return toAdmin(
+    row,
+    realms.map(({ realm_id }) => realm_id),
+  )
+}
+
+/** By id, in order. */
+export async function listAdmins(db: Database): Promise<readonly Admin[]> {
+  const rows = await db.all(everyAdmin, [])
+  const realms = Map.groupBy(await db.all(everyAdminRealm, []), ({ admin_id }) => admin_id)
+  return rows.map((row) =>
+    toAdmin(
+      row,
+      (realms.get(row.id) ?? []).map(({ realm_id }) => realm_id),
+    ),
+  )
+}
+
+/** Whether the password credential that the admin refers to has TOTP; it lives in `_` or in a realm of the admin. */
+export async function hasTotp(
+  db: Database,
+  admin: Pick<Admin, 'userpass' | 'jwt' | 'realms'>,
+): Promise<boolean> {
+  for (const realm of new Set(['_', ...admin.realms])) {
+    for (const name of [admin.userpass, admin.jwt]) {
+      if (name !== null && (await db.get(totpOf, [realm, name])) !== undefined) return true
+    }
+  }
+  return false
+}
+
+/** Admins, by id, whose credential this session began with, and the realms of each. */
+export async function adminsBehind(
+  db: Database,
+  session: Pick<Session, 'scheme' | 'username' | 'certificateSha256'>,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const { scheme, username, certificateSha256 } = session
+  let rows: readonly RealmRow[] = []
+  if (scheme === 'up') rows = await db.all(byUserpass, [username])
+  else if (scheme === 'jwt') rows = await db.all(byJwt, [username])
+  else if (scheme === 'cc') rows = await db.all(byCertificate, [username, certificateSha256 ?? username])
+  const byAdmin = Map.groupBy(rows, ({ admin_id }) => admin_id)
+  return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
+}
+
+const jsonOf = (value: Admin['digital_credentials']): string | null =>
+  value === null ? null : JSON.stringify(value)
+
+export function adminInsertion(admin: Omit<Admin, 'version'>): readonly Change[] {
+  const { id, userpass, jwt, fido2, digital_credentials, client_certificate } = admin
+  return [
+    change(insert, [id, userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, 1]),
+    ...admin.realms.map((realm) => change(insertRealm, [id, realm])),
+  ]
+}
+
+/** `version` is the version that was read: the guard. */
+export function adminReplacement(admin: Admin): readonly Change[] {
+  const { id, userpass, jwt, fido2, digital_credentials, client_certificate, version } = admin
+  return [
+    change(update, [userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, id, version], 1),
+    change(removeRealms, [id]),
+    ...admin.realms.map((realm) => change(insertRealm, [id, realm])),
+  ]
+}
+
+export function adminRemoval(admin: Admin): readonly Change[] {
+  return [change(remove, [admin.id, admin.version], 1), change(removeRealms, [admin.id])]
+}

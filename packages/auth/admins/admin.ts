@@ -1,0 +1,72 @@
+import Type, { type Static } from 'typebox'
+import { RealmId } from '../realms/index.ts'
+
+/** 1 to 256 characters without control characters: it stands in paths and in the audit log. */
+export const AdminId = Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$' })
+
+const text = Type.String({ minLength: 1, maxLength: 512 })
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+
+/** An admin as callers send it. `totp_…` members are ignored: they reflect the credential's enrollment. */
+export const AdminInput = Type.Object({
+  id: Type.Optional(AdminId),
+  realms: Type.Array(RealmId, { maxItems: 10_000 }),
+  userpass: nullable(text),
+  jwt: nullable(text),
+  fido2: nullable(text),
+  digital_credentials: nullable(Type.Record(Type.String(), Type.Unknown())),
+  client_certificate: nullable(text),
+})
+export type AdminRequest = Static<typeof AdminInput>
+
+export interface Admin {
+  readonly id: string
+  readonly realms: readonly string[]
+  readonly userpass: string | null
+  readonly jwt: string | null
+  readonly fido2: string | null
+  readonly digital_credentials: Readonly<Record<string, unknown>> | null
+  readonly client_certificate: string | null
+  readonly version: number
+}
+
+const nullableReply = Type.Union([Type.String(), Type.Null()])
+export const AdminReply = Type.Object({
+  id: Type.String(),
+  realms: Type.Array(Type.String()),
+  userpass: nullableReply,
+  jwt: nullableReply,
+  fido2: nullableReply,
+  digital_credentials: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+  client_certificate: nullableReply,
+  totp_enabled: Type.Boolean(),
+  totp_secret: Type.Null({ description: 'Never returned: the secret is sealed.' }),
+  totp_auth_url: Type.Null({ description: 'Never returned: it holds the secret.' }),
+})
+
+export function readAdmin(id: string, input: AdminRequest): Omit<Admin, 'version'> {
+  return {
+    id,
+    realms: [...new Set(input.realms)].sort(),
+    userpass: input.userpass ?? null,
+    jwt: input.jwt ?? null,
+    fido2: input.fido2 ?? null,
+    digital_credentials: input.digital_credentials ?? null,
+    client_certificate: input.client_certificate ?? null,
+  }
+}
+
+export function showAdmin(admin: Omit<Admin, 'version'>, totpEnabled: boolean): Static<typeof AdminReply> {
+  return {
+    id: admin.id,
+    realms: [...admin.realms],
+    userpass: admin.userpass,
+    jwt: admin.jwt,
+    fido2: admin.fido2,
+    digital_credentials: admin.digital_credentials === null ? null : { ...admin.digital_credentials },
+    client_certificate: admin.client_certificate,
+    totp_enabled: totpEnabled,
+    totp_secret: null,
+    totp_auth_url: null,
+  }
+}

@@ -1,0 +1,220 @@
+import { failure } from '@warder/foundation/errors'
+import {
+  defineOperation,
+  del,
+  get,
+  type Operation,
+  type OperationContext,
+  post,
+  put,
+} from '@warder/foundation/operations'
+import { retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
+import { findRealm, RealmId, realmExists } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import {
+  type Admin,
+  AdminId,
+  AdminInput,
+  AdminReply,
+  type AdminRequest,
+  readAdmin,
+  showAdmin,
+} from './admin.ts'
+import {
+  adminInsertion,
+  adminRemoval,
+  adminReplacement,
+  findAdmin,
+  hasTotp,
+  listAdmins,
+} from './admin-store.ts'
+import { requireCovered } from './powers.ts'
+
+const define = defineOperation<AuthServices>()
+const tag = 'Administrators'
+const AdminPath = Type.Object({ admin_id: AdminId })
+const AdminRealmPath = Type.Object({ admin_id: AdminId, realm_id: RealmId })
+const access = { ...anyAdmin, name: 'super administrator, or administrator of every realm of that admin' }
+const bodyLimit = 1024 * 1024
+
+type Context = OperationContext<AuthServices>
+
+async function show(context: Context, admin: Omit<Admin, 'version'>) {
+  return showAdmin(admin, await hasTotp(context.services.db, admin))
+}
+
+/** @throws failure('bad_request') when a realm does not exist */
+async function requireRealms(context: Context, realms: readonly string[]): Promise<void> {
+  for (const realm of realms) {
+    if ((await findRealm(context.services.db, realm)) === undefined) {
+      throw failure('bad_request', 'realms: names a realm that does not exist.')
+    }
+  }
+}
+
+/** @throws failure('not_found') only for who may know, else failure('forbidden') */
+async function coveredAdmin(context: Context, id: string): Promise<Admin> {
+  const powers = await powersOfCaller(context)
+  const admin = await findAdmin(context.services.db, id)
+  if (admin === undefined) throw failure('not_found', 'There is no such administrator.')
+  requireCovered(powers, admin.realms)
+  return admin
+}
+
+/** Replaces an admin by what `change` makes of it; run again when somebody else was faster. */
+function replaceAdmin(context: Context, id: string, change: (before: Admin) => Omit<Admin, 'version'>) {
+  return retryOnGuard(5, async () => {
+    const before = await coveredAdmin(context, id)
+    const after = { ...change(before), version: before.version }
+    requireCovered(await powersOfCaller(context), after.realms)
+    const shown = await show(context, after)
+    context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
+    await context.commit([...adminReplacement(after), ...addedRealms(before, after)])
+    return shown
+  })
+}
+
+const addedRealms = (before: Admin, after: Pick<Admin, 'realms'>) =>
+  after.realms.filter((realm) => !before.realms.includes(realm)).map((realm) => realmExists(realm))
+
+export const adminOperations: readonly Operation<AuthServices>[] = [
+  define({
+    name: 'admins.create',
+    route: post('/admins'),
+    summary: 'Create an administrator',
+    tag,
+    access,
+    request: Type.Intersect([AdminInput, Type.Object({ id: AdminId })]),
+    bodyLimit,
+    status: 201,
+    reply: AdminReply,
+    errors: { 409: 'An administrator with this id exists.' },
+    async act({ body }, context) {
+      const admin = readAdmin(body.id, body as AdminRequest)
+      requireCovered(await powersOfCaller(context), admin.realms)
+      await requireRealms(context, admin.realms)
+      const shown = await show(context, admin)
+      context.audit({ object: admin.id, details: { after: shown } })
+      try {
+        await context.commit([...admin.realms.map((realm) => realmExists(realm)), ...adminInsertion(admin)])
+      } catch (error) {
+        if (error instanceof UniqueViolation) {
+          throw failure('conflict', 'An administrator with this id exists already.')
+        }
+        throw error
+      }
+      return shown
+    },
+  }),
+  define({
+    name: 'admins.list',
+    route: get('/admins'),
+    summary: 'Every administrator',
+    tag,
+    access: superAdmin,
+    reply: Type.Array(AdminReply),
+    async act(_input, context) {
+      const admins = await listAdmins(context.services.db)
+      return Promise.all(admins.map((admin) => show(context, admin)))
+    },
+  }),
+  define({
+    name: 'admins.get',
+    route: get('/admins/{admin_id}'),
+    summary: 'An administrator',
+    tag,
+    access,
+    pathParameters: AdminPath,
+    reply: AdminReply,
+    errors: { 404: 'There is no such administrator.' },
+    act: async ({ path }, context) => show(context, await coveredAdmin(context, path.admin_id)),
+  }),
+  define({
+    name: 'admins.replace',
+    route: put('/admins/{admin_id}'),
+    summary: 'Replace an administrator',
+    description: 'The id of the path counts; `totp_…` members are ignored.',
+    tag,
+    access,
+    pathParameters: AdminPath,
+    request: AdminInput,
+    bodyLimit,
+    reply: AdminReply,
+    errors: { 404: 'There is no such administrator.' },
+    async act({ path, body }, context) {
+      const wanted = readAdmin(path.admin_id, body)
+      await coveredAdmin(context, path.admin_id)
+      requireCovered(await powersOfCaller(context), wanted.realms)
+      await requireRealms(context, wanted.realms)
+      return replaceAdmin(context, path.admin_id, () => wanted)
+    },
+  }),
+  define({
+    name: 'admins.delete',
+    route: del('/admins/{admin_id}'),
+    summary: 'Delete an administrator; the credential stays',
+    tag,
+    access,
+    pathParameters: AdminPath,
+    status: 204,
+    async act({ path }, context) {
+      context.audit({ object: path.admin_id })
+      if ((await findAdmin(context.services.db, path.admin_id)) === undefined) return
+      await retryOnGuard(5, async () => {
+        const admin = await coveredAdmin(context, path.admin_id)
+        context.audit({ details: { before: showAdmin(admin, false) } })
+        await context.commit(adminRemoval(admin))
+      })
+    },
+  }),
+  define({
+    name: 'admins.add_realm',
+    route: put('/admins/{admin_id}/realms/{realm_id}'),
+    summary: 'Add a realm to an administrator',
+    tag,
+    access,
+    pathParameters: AdminRealmPath,
+    reply: AdminReply,
+    errors: { 404: 'There is no such administrator or realm.' },
+    async act({ path }, context) {
+      const { admin_id, realm_id } = path
+      requireCovered(await powersOfCaller(context), [realm_id])
+      if ((await findRealm(context.services.db, realm_id)) === undefined) {
+        throw failure('not_found', 'There is no such realm.')
+      }
+      return replaceAdmin(context, admin_id, (before) => ({
+        ...before,
+        realms: [...new Set([...before.realms, realm_id])].sort(),
+      }))
+    },
+  }),
+  define({
+    name: 'admins.remove_realm',
+    route: del('/admins/{admin_id}/realms/{realm_id}'),
+    summary: 'Remove a realm from an administrator',
+    tag,
+    access,
+    pathParameters: AdminRealmPath,
+    reply: AdminReply,
+    errors: { 404: 'There is no such administrator.' },
+    async act({ path }, context) {
+      const { admin_id, realm_id } = path
+      requireCovered(await powersOfCaller(context), [realm_id])
+      return removeRealmOf(context, admin_id, realm_id)
+    },
+  }),
+]
+
+/** A realm admin may take away the last realm of an admin, too: the admin then belongs to the super administrators. */
+function removeRealmOf(context: Context, id: string, realm: string) {
+  return retryOnGuard(5, async () => {
+    const before = await coveredAdmin(context, id)
+    const after = { ...before, realms: before.realms.filter((one) => one !== realm) }
+    const shown = await show(context, after)
+    context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
+    await context.commit(adminReplacement(after))
+    return shown
+  })
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { type ServiceEnvironment, unixSeconds } from '@warder/foundation/runtime'
+import { UniqueViolation } from '@warder/foundation/sql'
+import { adminInsertion } from './admins/admin-store.ts'
+import {
+  createPasswordHasher,
+  credentialInsertion,
+  longestPassword,
+  normalPassword,
+} from './credentials/index.ts'
+import { findRealm, realmInsertion, superRealm } from './realms/index.ts'
+import type { AuthConfig } from './settings.ts'
+import { ensureSigningKey } from './signing/index.ts'
+import { ensureThrottleKey } from './throttle/throttle-key.ts'
+
+const firstAdmin = 'admin'
+const oneHour = 3600
+const oneYear = 365 * 86_400
+
+/**
+ * What a fresh database needs: the signing keys, and, in one commit, the realm `_` with its first super admin. Runs at
+ * every start and does nothing where they are. The password is that of `WARDER_ADMIN_PASSWORD`, or a random one that
+ * is written to `initial-admin-password` in the home folder (0600) before anything is committed.
+ * @returns lines to show once
+ * @throws StartupError
+ */
+export async function bootstrap(
+  environment: ServiceEnvironment<AuthConfig>,
+  givenPassword: string | undefined = process.env.WARDER_ADMIN_PASSWORD,
+): Promise<readonly string[]> {
+  const { db, seal, clock, home } = environment
+  const now = unixSeconds(clock)
+  await ensureSigningKey(db, seal, 'session', now)
+  await ensureSigningKey(db, seal, 'certificate', now)
+  await ensureThrottleKey(db, seal, now)
+  if ((await findRealm(db, superRealm)) !== undefined) return []
+  const given = givenPassword === '' ? undefined : givenPassword
+  if (given !== undefined && given.length > longestPassword) {
+    throw new StartupError(`WARDER_ADMIN_PASSWORD: must have at most ${longestPassword} characters`)
+  }
+  const password = given ?? randomBytes(18).toString('base64url')
+  const passwordHash = await createPasswordHasher(1).hash(normalPassword(password))
+  const file = join(home, 'initial-admin-password')
+  if (given === undefined) writePassword(file, password)
+  try {
+    await db.commit([
+      realmInsertion({
+        id: superRealm,
+        auth_params: { username_password_params: { allow_expired_passwords: true } },
+        session_max_age_seconds: oneHour,
+        session_max_stale_age_seconds: oneHour,
+        certificate_max_age_seconds: oneYear,
+      }),
+      credentialInsertion({
+        realm: superRealm,
+        username: firstAdmin,
+        passwordHash,
+        changePassword: false,
+        roles: [],
+        extraClaims: undefined,
+      }),
+      ...adminInsertion({
+        id: firstAdmin,
+        realms: [superRealm],
+        userpass: firstAdmin,
+        jwt: null,
+        fido2: null,
+        digital_credentials: null,
+        client_certificate: null,
+      }),
+    ])
+  } catch (error) {
+    // Another node had its first run at the same moment: its password is the one.
+    if (error instanceof UniqueViolation) return []
+    throw error
+  }
+  const made = `The realm ${superRealm} has its first administrator: ${firstAdmin}`
+  if (given !== undefined) return [`${made}, with the password of WARDER_ADMIN_PASSWORD.`]
+  return [`${made}, with the password ${password}`, `(also in ${file}; change it, then delete the file).`]
+}
+
+/** Flushed to disk before the commit: a password that nobody knows would lock everybody out. */
+function writePassword(file: string, password: string): void {
+  try {
+    const handle = openSync(file, 'w', 0o600)
+    writeSync(handle, `${password}\n`)
+    fsyncSync(handle)
+    closeSync(handle)
+  } catch (error) {
+    throw new StartupError(`cannot write ${file}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, type Operation, post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { anySession, sessionOf } from '../callers.ts'
+import { reservedClaims } from '../credentials/index.ts'
+import { findRealm } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import { readVerificationKey } from './verification-key.ts'
+
+const define = defineOperation<AuthServices>()
+
+/** The session's extra claims among the names asked for. Nothing else of the session is ever copied. */
+function chosenClaims(
+  claims: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const wanted = names.filter((name) => !reservedClaims.has(name) && Object.hasOwn(claims, name))
+  return Object.fromEntries(wanted.map((name) => [name, claims[name]]))
+}
+
+export const certifyOperations: readonly Operation<AuthServices>[] = [
+  define({
+    name: 'certify',
+    route: post('/certify'),
+    summary: 'Certify a public key under the identity of the session',
+    description: 'Signed with a key that signs no session, so that a certificate is never taken for one.',
+    tag: 'Certificates',
+    access: anySession,
+    request: Type.Object({
+      verification_key: Type.String(),
+      claims: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: 1000 }), Type.Null()])),
+      exclude_sub: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+    }),
+    bodyLimit: 256 * 1024,
+    reply: Type.Object({ certificate: Type.String() }),
+    errors: { 500: 'Certificate signing is not configured.' },
+    async act({ body }, context) {
+      const { services } = context
+      const { session, claims } = sessionOf(context)
+      const verificationKey = readVerificationKey(body.verification_key)
+      const chosen = chosenClaims(claims, body.claims ?? [])
+      const excludeSub = body.exclude_sub === true
+      if (excludeSub && Object.keys(chosen).length === 0) {
+        throw failure('bad_request', 'exclude_sub: needs at least one listed claim that the session has.')
+      }
+      if (services.certificateSigner === undefined) throw failure('certificate_signing_unconfigured')
+      const realm = await findRealm(services.db, session.realm)
+      if (realm === undefined) throw failure('unauthorized')
+      const issuedAt = services.now()
+      const certificate = services.certificateSigner.sign({
+        ...chosen,
+        realm_id: session.realm,
+        ...(excludeSub ? {} : { sub: session.username }),
+        auth_scheme: session.scheme,
+        verification_key: verificationKey,
+        iat: issuedAt,
+        exp: issuedAt + realm.certificate_max_age_seconds,
+      })
+      const key_sha256 = createHash('sha256').update(verificationKey).digest('hex')
+      context.audit({ details: { key_sha256, claims: Object.keys(chosen), exclude_sub: excludeSub } })
+      return { certificate }
+    },
+  }),
+]

@@ -1,0 +1,113 @@
+import { failure } from '@warder/foundation/errors'
+import Type, { type Static } from 'typebox'
+import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
+import { checkInitialPassword, normalPassword } from './password-rules.ts'
+import { checkExtraClaims } from './reserved-claims.ts'
+import { checkUsername, Username } from './username.ts'
+
+const PasswordInput = Type.Union([
+  Type.Object({ plaintext: Type.String() }),
+  Type.Object({ hashed: Type.String({ maxLength: 512 }) }),
+])
+const Roles = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 })
+
+/** Roles and extra claims travel in the cookie of each request, whose header is bounded. */
+const largestRoles = 4096
+
+/** A credential as callers send it. Realm, and on update the name, are those of the path, whatever the body says. */
+export const CredentialInput = Type.Object({
+  realm: Type.Optional(Type.String()),
+  username: Type.Optional(Username),
+  password_input: Type.Optional(Type.Union([PasswordInput, Type.Null()])),
+  change_password: Type.Optional(Type.Boolean()),
+  roles: Type.Optional(Type.Union([Roles, Type.Null()])),
+  extra_claims: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()])),
+})
+export type CredentialRequest = Static<typeof CredentialInput>
+
+/** A credential as kept. */
+export interface Credential {
+  readonly realm: string
+  readonly username: string
+  readonly passwordHash: string
+  readonly changePassword: boolean
+  readonly roles: readonly string[]
+  readonly extraClaims: Readonly<Record<string, unknown>> | undefined
+  /** Grows with every change; a login is void when it changed meanwhile. */
+  readonly version: number
+}
+
+/** A credential as answered: never its hash. */
+export const CredentialReply = Type.Object({
+  realm: Type.String(),
+  username: Type.String(),
+  password_hash: Type.Literal(''),
+  change_password: Type.Boolean(),
+  roles: Type.Array(Type.String()),
+  extra_claims: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+})
+
+export function showCredential(
+  credential: Pick<Credential, 'realm' | 'username' | 'changePassword' | 'roles' | 'extraClaims'>,
+): Static<typeof CredentialReply> {
+  const { realm, username, changePassword, roles, extraClaims } = credential
+  const shown = {
+    realm,
+    username,
+    password_hash: '' as const,
+    change_password: changePassword,
+    roles: [...roles],
+  }
+  return extraClaims === undefined ? shown : { ...shown, extra_claims: { ...extraClaims } }
+}
+
+/** What a request says about a credential, checked; `password` only when it brings one. */
+export interface CredentialChange {
+  readonly changePassword: boolean
+  readonly roles: readonly string[]
+  readonly extraClaims: Readonly<Record<string, unknown>> | undefined
+  readonly password: { readonly plaintext: string } | { readonly hashed: string } | undefined
+}
+
+/** @throws failure('bad_request') when a member will not do */
+export function readCredential(username: string, input: CredentialRequest): CredentialChange {
+  checkUsername(username)
+  const extraClaims = input.extra_claims ?? undefined
+  const roles = input.roles ?? []
+  if (Buffer.byteLength(JSON.stringify(roles)) > largestRoles) {
+    throw failure('bad_request', 'roles: must not exceed 4096 bytes as JSON.')
+  }
+  if (extraClaims !== undefined) checkExtraClaims(extraClaims)
+  return {
+    changePassword: input.change_password ?? false,
+    roles,
+    extraClaims,
+    password: readPassword(input.password_input ?? undefined),
+  }
+}
+
+function readPassword(input: CredentialRequest['password_input']): CredentialChange['password'] {
+  if (!input) return undefined
+  if ('plaintext' in input && 'hashed' in input) {
+    throw failure('bad_request', 'password_input: give either plaintext or hashed.')
+  }
+  if ('plaintext' in input) {
+    checkInitialPassword(input.plaintext)
+    return { plaintext: normalPassword(input.plaintext) }
+  }
+  if (!isAcceptedHash(input.hashed)) {
+    throw failure(
+      'bad_request',
+      'password_input.hashed: must be a PHC string of argon2id, v=19, with exactly m=65536, t=3, p=4.',
+    )
+  }
+  return { hashed: input.hashed }
+}
+
+/** The hash to store. @throws failure('overloaded') */
+export async function hashOf(
+  password: NonNullable<CredentialChange['password']>,
+  hasher: PasswordHasher,
+): Promise<string> {
+  return 'hashed' in password ? password.hashed : hasher.hash(password.plaintext)
+}

@@ -1,0 +1,25 @@
+export {
+  type Credential,
+  CredentialInput,
+  CredentialReply,
+  hashOf,
+  readCredential,
+  showCredential,
+} from './credential.ts'
+export {
+  credentialInsertion,
+  credentialRemoval,
+  credentialUnchanged,
+  credentialUpdate,
+  findCredential,
+  listCredentials,
+} from './credential-store.ts'
+export { createPasswordHasher, isAcceptedHash, type PasswordHasher } from './password-hash.ts'
+export {
+  checkChosenPassword,
+  checkInitialPassword,
+  longestPassword,
+  normalPassword,
+} from './password-rules.ts'
+export { checkExtraClaims, reservedClaims } from './reserved-claims.ts'
+export { checkUsername, foldedName, isUsername, Username } from './username.ts'

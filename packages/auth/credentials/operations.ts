@@ -1,0 +1,169 @@
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
+import { GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { realmAdmin, superAdmin } from '../callers.ts'
+import { RealmPath, realmExists, realmOrThrow } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import { passwordSessionsRemoval } from '../sessions/index.ts'
+import { totpRemoval } from '../totp/index.ts'
+import {
+  type Credential,
+  CredentialInput,
+  CredentialReply,
+  hashOf,
+  readCredential,
+  showCredential,
+} from './credential.ts'
+import {
+  credentialInsertion,
+  credentialRemoval,
+  credentialUpdate,
+  findCredential,
+  listCredentials,
+} from './credential-store.ts'
+import { Username } from './username.ts'
+
+const define = defineOperation<AuthServices>()
+const tag = 'Credentials'
+const bodyLimit = 256 * 1024
+const CredentialPath = Type.Intersect([RealmPath, Type.Object({ username: Username })])
+
+/** @throws failure('not_found') */
+async function credentialOrThrow(
+  services: AuthServices,
+  realm: string,
+  username: string,
+): Promise<Credential> {
+  const credential = await findCredential(services.db, realm, username)
+  if (credential === undefined) throw failure('not_found', 'There is no such credential.')
+  return credential
+}
+
+export const credentialOperations: readonly Operation<AuthServices>[] = [
+  define({
+    name: 'credentials.create',
+    route: post('/realms/{realm_id}/userpass'),
+    summary: 'Create a username and password',
+    tag,
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    request: CredentialInput,
+    bodyLimit,
+    status: 201,
+    reply: CredentialReply,
+    errors: { 409: 'A credential with this name exists in the realm.' },
+    async act({ path, body }, context) {
+      const { db, hasher } = context.services
+      if (body.username === undefined)
+        throw failure('bad_request', 'Invalid request body: username: is required.')
+      const { password, ...rest } = readCredential(body.username, body)
+      if (password === undefined)
+        throw failure('bad_request', 'Invalid request body: password_input: is required.')
+      await realmOrThrow(db, path.realm_id)
+      const taken = failure('conflict', 'A credential with this username exists already.')
+      if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
+      const passwordHash = await hashOf(password, hasher)
+      const credential = { realm: path.realm_id, username: body.username, passwordHash, ...rest }
+      const shown = showCredential(credential)
+      context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
+      try {
+        await context.commit([realmExists(path.realm_id), credentialInsertion(credential)])
+      } catch (error) {
+        if (error instanceof UniqueViolation) throw taken
+        if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.')
+        throw error
+      }
+      return shown
+    },
+  }),
+  define({
+    name: 'credentials.list',
+    route: get('/realms/{realm_id}/userpass'),
+    summary: 'Credentials of a realm',
+    tag,
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    reply: Type.Array(CredentialReply),
+    async act({ path }, { services }) {
+      await realmOrThrow(services.db, path.realm_id)
+      return (await listCredentials(services.db, path.realm_id)).map(showCredential)
+    },
+  }),
+  define({
+    name: 'credentials.get',
+    route: get('/realms/{realm_id}/userpass/{username}'),
+    summary: 'A credential',
+    tag,
+    access: realmAdmin,
+    pathParameters: CredentialPath,
+    reply: CredentialReply,
+    errors: { 404: 'There is no such credential.' },
+    act: async ({ path }, { services }) =>
+      showCredential(await credentialOrThrow(services, path.realm_id, path.username)),
+  }),
+  define({
+    name: 'credentials.replace',
+    route: put('/realms/{realm_id}/userpass/{username}'),
+    summary: 'Replace a credential; without password_input the password stays',
+    description:
+      'Realm and name of the path count. A new password ends the sessions that began with the old one.',
+    tag,
+    access: realmAdmin,
+    pathParameters: CredentialPath,
+    request: CredentialInput,
+    bodyLimit,
+    reply: CredentialReply,
+    errors: { 404: 'There is no such credential.' },
+    async act({ path, body }, context) {
+      const { services } = context
+      const { realm_id: realm, username } = path
+      const { password, ...rest } = readCredential(username, body)
+      await credentialOrThrow(services, realm, username)
+      const passwordHash = password === undefined ? undefined : await hashOf(password, services.hasher)
+      return retryOnGuard(5, async () => {
+        const before = await credentialOrThrow(services, realm, username)
+        const after = { ...before, ...rest, passwordHash: passwordHash ?? before.passwordHash }
+        const details = {
+          before: showCredential(before),
+          after: showCredential(after),
+          password_changed: passwordHash !== undefined,
+        }
+        context.audit({ realm, object: username, details })
+        const ended = passwordHash === undefined ? [] : [passwordSessionsRemoval(realm, username)]
+        await context.commit([credentialUpdate(after), ...ended])
+        return showCredential(after)
+      })
+    },
+  }),
+  define({
+    name: 'credentials.delete',
+    route: del('/realms/{realm_id}/userpass/{username}'),
+    summary: 'Delete a credential, its TOTP enrollment and its sessions',
+    tag,
+    access: realmAdmin,
+    pathParameters: CredentialPath,
+    status: 204,
+    async act({ path }, context) {
+      const { realm_id: realm, username } = path
+      const before = await findCredential(context.services.db, realm, username)
+      const details = { before: before === undefined ? null : showCredential(before) }
+      context.audit({ realm, object: username, details })
+      if (before === undefined) return
+      await context.commit([
+        credentialRemoval(realm, username),
+        totpRemoval(realm, username),
+        passwordSessionsRemoval(realm, username),
+      ])
+    },
+  }),
+  define({
+    name: 'credentials.list_all',
+    route: get('/admins/userpass'),
+    summary: 'Credentials of every realm',
+    tag,
+    access: superAdmin,
+    reply: Type.Array(CredentialReply),
+    act: async (_input, { services }) => (await listCredentials(services.db)).map(showCredential),
+  }),
+]

@@ -1,0 +1,72 @@
+import { availableParallelism } from 'node:os'
+import { hash, verify } from '@node-rs/argon2'
+import { failure } from '@warder/foundation/errors'
+
+/** argon2id (its number in the library), 64 MiB, three passes, four lanes, version 19: RFC 9106 §4, second choice. */
+const cost = { algorithm: 2, version: 1, memoryCost: 65_536, timeCost: 3, parallelism: 4, outputLen: 32 }
+
+/** Hashes that may wait for a core. Each takes about 60 ms of one; who comes later is told to try again. */
+const longestQueue = 64
+
+/**
+ * The only form of stored hash: RFC 9106 in the PHC string format, with exactly our cost. Salt 8 to 64 bytes, output
+ * 16 to 64. Another cost would let whoever wrote it decide how much memory an unauthenticated login takes.
+ */
+const phc = /^\$argon2id\$v=19\$m=65536,t=3,p=4\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
+
+/** True when the text is such a hash, with both parts canonical base64 without padding. */
+export function isAcceptedHash(text: string): boolean {
+  const match = phc.exec(text)
+  if (match === null) return false
+  return [match[1], match[2]].every((part) => {
+    const bytes = Buffer.from(part ?? '', 'base64')
+    return bytes.toString('base64').replace(/=+$/, '') === part
+  })
+}
+
+export interface PasswordHasher {
+  /** @throws failure('overloaded') when the queue is full */
+  hash(password: string): Promise<string>
+  /**
+   * Whether the password has this hash. `undefined` (no such user) costs the same and is false.
+   * @throws failure('overloaded') when the queue is full
+   */
+  verify(stored: string | undefined, password: string): Promise<boolean>
+}
+
+/** Computes at most `concurrency` hashes at once (0 = one for each core), and lets 64 wait. */
+export function createPasswordHasher(concurrency: number): PasswordHasher {
+  const limit = concurrency === 0 ? availableParallelism() : concurrency
+  const waiting: (() => void)[] = []
+  let running = 0
+
+  async function inTurn<R>(work: () => Promise<R>): Promise<R> {
+    if (running >= limit) {
+      if (waiting.length >= longestQueue) {
+        throw failure('overloaded', 'the queue of password hashes is full', { retryAfterSeconds: 2 })
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    } else {
+      running++
+    }
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+
+  return {
+    hash: (password) => inTurn(() => hash(password, cost)),
+    verify: (stored, password) =>
+      inTurn(async () => {
+        const right = await verify(stored ?? nobody, password)
+        return right && stored !== undefined
+      }),
+  }
+}
+
+/** A hash of our cost that belongs to nobody: salt and output are zero bytes. */
+const nobody = `$argon2id$v=19$m=65536,t=3,p=4$${'A'.repeat(22)}$${'A'.repeat(43)}`

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import Type from 'typebox'
+
+/** As the schema can say it; the rest is `checkUsername`. */
+export const Username = Type.String({ minLength: 1, maxLength: 512 })
+
+const control = /\p{Cc}/u
+const outerBlank = /^\s|\s$/u
+const longest = 256
+
+/**
+ * Whether a text can be a username: 1 to 256 characters (code points), Unicode NFC, no control characters, no blank
+ * at either end. Names are compared exactly; nothing is folded or repaired, so that one name is one identity.
+ */
+export function isUsername(name: string): boolean {
+  const characters = [...name].length
+  return (
+    characters >= 1 &&
+    characters <= longest &&
+    name.isWellFormed() &&
+    !control.test(name) &&
+    !outerBlank.test(name) &&
+    name.normalize('NFC') === name
+  )
+}
+
+/** @throws failure('bad_request') */
+export function checkUsername(name: string): void {
+  if (isUsername(name)) return
+  throw failure(
+    'bad_request',
+    'username: must have 1 to 256 characters in Unicode NFC, no control characters and no blank at either end.',
+  )
+}
+
+/**
+ * What throttles count by: compatibility form, case folded, blanks trimmed, so that variants of a name share one
+ * counter (a look-alike must not open a second one). Hashed, because it may be any text that somebody typed.
+ */
+export function foldedName(name: string): string {
+  const folded = name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC').trim()
+  return createHash('sha256').update(folded).digest('base64url')
+}

@@ -1,0 +1,37 @@
+/** The credential of an `Authorization` header. */
+export type Authorization =
+  | { readonly kind: 'basic'; readonly username: string; readonly password: string }
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'malformed' }
+
+const malformed: Authorization = { kind: 'malformed' }
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/**
+ * Reads the header (RFC 9110 §11.4); undefined when there is none. Anything that is not exactly one well-formed
+ * credential of a known scheme is malformed, and never falls through to another way of login.
+ */
+export function readAuthorization(header: string | undefined): Authorization | undefined {
+  if (header === undefined) return undefined
+  const [scheme = '', credential = '', ...rest] = header.trim().split(/[ \t]+/)
+  if (credential === '' || rest.length > 0) return malformed
+  if (scheme.toLowerCase() === 'basic') return readBasic(credential)
+  if (scheme.toLowerCase() === 'bearer') return { kind: 'bearer', token: credential }
+  return malformed
+}
+
+/** RFC 7617 §2: base64 of UTF-8 `username:password`; the first colon ends the name. */
+function readBasic(credential: string): Authorization {
+  if (!base64.test(credential)) return malformed
+  const bytes = Buffer.from(credential, 'base64')
+  if (bytes.toString('base64').replace(/=+$/, '') !== credential.replace(/=+$/, '')) return malformed
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return malformed
+  }
+  const colon = text.indexOf(':')
+  if (colon < 1) return malformed
+  return { kind: 'basic', username: text.slice(0, colon), password: text.slice(colon + 1) }
+}

@@ -1,0 +1,96 @@
+import type { IncomingRequest } from '@warder/foundation/operations'
+import {
+  type Credential,
+  findCredential,
+  isUsername,
+  longestPassword,
+  normalPassword,
+} from '../credentials/index.ts'
+import { findRealm, type Realm } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import type { Subject } from '../sessions/index.ts'
+import type { Authorization } from './authorization.ts'
+import { certificateSubject } from './client-certificate.ts'
+import { LoginRefused } from './refusal.ts'
+
+/** Somebody whose first proof holds. `credential` is set for passwords only. */
+export interface Proven {
+  readonly realm: Realm
+  readonly subject: Subject
+  readonly credential: Credential | undefined
+}
+
+type PrimaryServices = Pick<AuthServices, 'db' | 'hasher' | 'providers' | 'now'>
+
+/** Checks the first proof: password, JWT or client certificate. @throws LoginRefused */
+export async function provePrimary(
+  services: PrimaryServices,
+  realmId: string,
+  authorization: Authorization | undefined,
+  request: IncomingRequest,
+): Promise<Proven> {
+  const realm = await findRealm(services.db, realmId)
+  switch (authorization?.kind) {
+    case 'basic':
+      return provePassword(services, realm, authorization.username, authorization.password)
+    case 'bearer':
+      return proveToken(services, realm, authorization.token)
+    case 'malformed':
+      throw new LoginRefused('malformed_credentials')
+    case undefined: {
+      const certificate = request.peerCertificate()
+      if (certificate === undefined) throw new LoginRefused('no_credentials')
+      if (realm === undefined) throw new LoginRefused('unknown_realm')
+      return {
+        realm,
+        subject: await certificateSubject(services.db, realm, certificate),
+        credential: undefined,
+      }
+    }
+  }
+}
+
+/** The same hash is computed whatever is wrong: realm, name or password. @throws LoginRefused */
+export async function provePassword(
+  services: Pick<AuthServices, 'db' | 'hasher'>,
+  realm: Realm | undefined,
+  username: string,
+  password: string,
+): Promise<Proven & { readonly credential: Credential }> {
+  const open = realm?.auth_params.username_password_params !== undefined
+  const credential =
+    realm !== undefined && open && isUsername(username)
+      ? await findCredential(services.db, realm.id, username)
+      : undefined
+  const tried = password.length > longestPassword * 4 ? '' : normalPassword(password)
+  const right = await services.hasher.verify(credential?.passwordHash, tried)
+  if (realm === undefined) throw new LoginRefused('unknown_realm')
+  if (!open) throw new LoginRefused('method_not_enabled')
+  if (credential === undefined) throw new LoginRefused('unknown_user')
+  if (!right || tried === '') throw new LoginRefused('wrong_password')
+  const subject: Subject = {
+    username: credential.username,
+    scheme: 'up',
+    certificateSha256: undefined,
+    roles: credential.roles,
+    extraClaims: credential.extraClaims,
+  }
+  return { realm, subject, credential }
+}
+
+async function proveToken(
+  services: PrimaryServices,
+  realm: Realm | undefined,
+  token: string,
+): Promise<Proven> {
+  if (realm === undefined) throw new LoginRefused('unknown_realm')
+  const params = realm.auth_params.jwt_params
+  if (params === undefined) throw new LoginRefused('method_not_enabled')
+  const username = await services.providers.subjectOf(params, token)
+  if (username === undefined || !isUsername(username)) throw new LoginRefused('invalid_token')
+  return {
+    realm,
+    subject: { username, scheme: 'jwt', certificateSha256: undefined, roles: [], extraClaims: undefined },
+    credential: undefined,
+  }
+}

@@ -1,0 +1,79 @@
+import { failure } from '@warder/foundation/errors'
+import { bucketKey } from '@warder/foundation/http'
+import type { OperationContext } from '@warder/foundation/operations'
+import { foldedName, isUsername } from '../credentials/index.ts'
+import type { AuthServices } from '../services.ts'
+import { LoginRefused, type RefusalReason, refusal } from './refusal.ts'
+
+type Context = OperationContext<AuthServices>
+
+/** Takes one login from what the address may try. @throws failure('rate_limited') */
+export function takeLogin({ services, request }: Context): void {
+  const verdict = services.loginBuckets.take(request.clientAddress)
+  if (verdict.allowed) return
+  throw failure('rate_limited', undefined, { retryAfterSeconds: verdict.retryAfterSeconds })
+}
+
+/** Refusals that a guesser learns from. The others cost the guesser nothing and tell nothing. */
+const counted: ReadonlySet<RefusalReason> = new Set([
+  'unknown_realm',
+  'method_not_enabled',
+  'unknown_user',
+  'wrong_password',
+  'wrong_totp_code',
+])
+
+/**
+ * Runs an attempt to prove to be `username`, under the counters of that name: one for the caller's address, so that
+ * nobody can lock a user out from elsewhere; and, once a code is given, one for codes from anywhere, which only
+ * somebody with the right password can drive up.
+ * @throws what the attempt throws, with LoginRefused turned into the one refusal
+ */
+export async function throttled<R>(
+  context: Context,
+  name: { readonly realm: string; readonly username: string; readonly withCode: boolean },
+  attempt: () => Promise<R>,
+): Promise<R> {
+  const { attempts, failures } = context.services
+  const folded = foldedName(name.username)
+  const slot = failures.slotOf(name.realm, folded, bucketKey(context.request.clientAddress))
+  const codes = failures.slotOf(name.realm, folded, 'codes')
+  const run = (): Promise<R> => counting(context, name, { slot, codes }, attempt)
+  if (!name.withCode) return attempts.run(slot, run)
+  return attempts.run(slot, () => attempts.run(codes, run))
+}
+
+async function counting<R>(
+  context: Context,
+  name: { readonly realm: string; readonly username: string },
+  slots: { readonly slot: number; readonly codes: number },
+  attempt: () => Promise<R>,
+): Promise<R> {
+  const { failures, now } = context.services
+  try {
+    return await attempt()
+  } catch (error) {
+    if (!(error instanceof LoginRefused)) throw error
+    // What was typed into the name field may be a password: only what can be a name is recorded.
+    if (isUsername(name.username)) context.audit({ object: name.username })
+    if (counted.has(error.reason)) await failures.count(slots.slot, now())
+    if (error.reason === 'wrong_totp_code') await failures.count(slots.codes, now())
+    throw refused(context, name.realm, error)
+  }
+}
+
+/** The refusal of a login; its reason goes to the audit log. */
+export function refused(context: Context, realm: string, error: LoginRefused): Error {
+  context.audit({ realm, reason: error.reason })
+  return refusal()
+}
+
+/** After a success: the failures before it no longer count. Only a counter that is not at zero is written. */
+export async function forgetFailures(context: Context, realm: string, username: string): Promise<void> {
+  const { failures, now } = context.services
+  const folded = foldedName(username)
+  for (const prefix of [bucketKey(context.request.clientAddress), 'codes']) {
+    const slot = failures.slotOf(realm, folded, prefix)
+    if ((await failures.state(slot, now())).failures > 0) await failures.clear(slot)
+  }
+}

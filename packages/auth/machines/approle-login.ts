@@ -1,0 +1,70 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import { takeLogin } from '../login/throttled.ts'
+import type { AuthServices } from '../services.ts'
+import { type AppRole, appRoleUnchanged, findAppRoleById } from './approle-store.ts'
+import { machineAuth } from './auth-reply.ts'
+import { findSecretId, type SecretId, secretIdUse } from './secret-id-store.ts'
+import { issueToken } from './tokens.ts'
+
+type Context = OperationContext<AuthServices>
+
+/** Commits may lose against as many others as use the same secret id at once. */
+const tries = 200
+
+/**
+ * Exchanges a role id and a secret id for a token. Using up the secret id and issuing the token are one commit.
+ * @throws failure('bad_request') for a wrong id, one sentence for all; failure('forbidden') for an exhausted secret id
+ */
+export async function logInByAppRole(
+  context: Context,
+  roleId: string,
+  secret: string | undefined,
+): Promise<ReturnType<typeof machineAuth>> {
+  takeLogin(context)
+  const { db, now } = context.services
+  return retryOnGuard(tries, async () => {
+    const role = await findAppRoleById(db, roleId)
+    if (role === undefined) throw wrongIds()
+    context.audit({ principal: role.name, auth_method: 'approle', realm: role.realm, object: role.name })
+    const used = role.bindSecretId ? await usableSecretId(context, role, secret) : undefined
+    const issued = issueToken(
+      {
+        kind: 'approle',
+        name: role.name,
+        realm: role.realm,
+        policies: role.policies,
+        tokenTtl: role.tokenTtl,
+      },
+      role.name,
+      now(),
+    )
+    const use = used === undefined ? [] : [secretIdUse(used)]
+    if (used !== undefined) context.audit({ details: { secret_id_accessor: used.accessor } })
+    await context.commit([appRoleUnchanged(role), ...use, issued.insertion])
+    return machineAuth(issued.secret, true, role.tokenTtl, role.policies, { role_name: role.name })
+  })
+}
+
+async function usableSecretId(context: Context, role: AppRole, value: string | undefined): Promise<SecretId> {
+  const { db, now } = context.services
+  const secret = value === undefined ? undefined : await findSecretId(db, value)
+  const known =
+    secret !== undefined &&
+    secret.roleName === role.name &&
+    (secret.expiresAt === 0 || secret.expiresAt > now())
+  if (!known) {
+    context.audit({ principal: 'unauthenticated', reason: 'wrong_secret_id' })
+    throw wrongIds()
+  }
+  if (secret.usesLeft === 0) {
+    context.audit({ principal: 'unauthenticated', reason: 'exhausted_secret_id' })
+    throw failure('forbidden', 'The secret id has been used up.')
+  }
+  return secret
+}
+
+function wrongIds(): Error {
+  return failure('bad_request', 'The role id or the secret id is not valid.')
+}

@@ -1,0 +1,93 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+
+/** Role whose holders prove a role id and, unless `bindSecretId` is false, a secret id. TTLs in seconds. */
+export interface AppRole {
+  readonly name: string
+  readonly roleId: string
+  readonly realm: string
+  /** 0 = tokens do not expire. */
+  readonly tokenTtl: number
+  /** 0 = secret ids do not expire. */
+  readonly secretIdTtl: number
+  readonly policies: readonly string[]
+  readonly bindSecretId: boolean
+  readonly version: number
+}
+
+interface RoleRow {
+  readonly name: string
+  readonly role_id: string
+  readonly realm_id: string
+  readonly token_ttl: number
+  readonly secret_id_ttl: number
+  readonly token_policies: string
+  readonly bind_secret_id: number
+  readonly version: number
+}
+
+const columns = 'name, role_id, realm_id, token_ttl, secret_id_ttl, token_policies, bind_secret_id, version'
+const byName = query<[name: string], RoleRow>(`SELECT ${columns} FROM approle_role WHERE name = ?`)
+const byRoleId = query<[id: string], RoleRow>(`SELECT ${columns} FROM approle_role WHERE role_id = ?`)
+const everyName = query<[], { readonly name: string; readonly realm_id: string }>(
+  'SELECT name, realm_id FROM approle_role ORDER BY name',
+)
+/** An update keeps role id and realm, and with them the secret ids and tokens. */
+const upsert = query<[string, string, string, number, number, string, number, realm: string], unknown>(
+  `INSERT INTO approle_role (name, role_id, realm_id, token_ttl, secret_id_ttl, token_policies, bind_secret_id, version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 1)
+     ON CONFLICT (name) DO UPDATE SET token_ttl = excluded.token_ttl, secret_id_ttl = excluded.secret_id_ttl,
+       token_policies = excluded.token_policies, bind_secret_id = excluded.bind_secret_id,
+       version = approle_role.version + 1
+     WHERE approle_role.realm_id = ?`,
+)
+const touch = query<[string, number], unknown>(
+  'UPDATE approle_role SET version = version WHERE name = ? AND version = ?',
+)
+const remove = query<[string, string], unknown>('DELETE FROM approle_role WHERE name = ? AND realm_id = ?')
+
+function toRole(row: RoleRow): AppRole {
+  return {
+    name: row.name,
+    roleId: row.role_id,
+    realm: row.realm_id,
+    tokenTtl: row.token_ttl,
+    secretIdTtl: row.secret_id_ttl,
+    policies: JSON.parse(row.token_policies) as string[],
+    bindSecretId: row.bind_secret_id === 1,
+    version: row.version,
+  }
+}
+
+export async function findAppRole(db: Database, name: string): Promise<AppRole | undefined> {
+  const row = await db.get(byName, [name])
+  return row === undefined ? undefined : toRole(row)
+}
+
+export async function findAppRoleById(db: Database, roleId: string): Promise<AppRole | undefined> {
+  const row = await db.get(byRoleId, [roleId])
+  return row === undefined ? undefined : toRole(row)
+}
+
+/** Names in order, with the realm of each. */
+export async function listAppRoles(
+  db: Database,
+): Promise<readonly { readonly name: string; readonly realm: string }[]> {
+  const rows = await db.all(everyName, [])
+  return rows.map(({ name, realm_id }) => ({ name, realm: realm_id }))
+}
+
+/** Makes or updates the role; the commit fails when the name belongs to another realm. */
+export function appRoleUpsert(role: Omit<AppRole, 'version'>): Change {
+  const { name, roleId, realm, tokenTtl, secretIdTtl, policies, bindSecretId } = role
+  const values = [name, roleId, realm, tokenTtl, secretIdTtl, JSON.stringify(policies)] as const
+  return change(upsert, [...values, bindSecretId ? 1 : 0, realm], 1)
+}
+
+/** A guard: the role is still what was read. */
+export function appRoleUnchanged(role: AppRole): Change {
+  return change(touch, [role.name, role.version], 1)
+}
+
+export function appRoleRemoval(role: AppRole): Change {
+  return change(remove, [role.name, role.realm])
+}

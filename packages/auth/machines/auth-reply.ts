@@ -1,0 +1,60 @@
+import type { Operation } from '@warder/foundation/operations'
+import Type from 'typebox'
+import type { AuthServices } from '../services.ts'
+
+const Text = Type.String()
+
+export const MachineAuthReply = Type.Object({
+  auth: Type.Object({
+    client_token: Text,
+    renewable: Type.Boolean(),
+    lease_duration: Type.Integer(),
+    policies: Type.Array(Text),
+    metadata: Type.Record(Text, Text),
+  }),
+})
+
+/** @param leaseDuration seconds */
+export function machineAuth(
+  clientToken: string,
+  renewable: boolean,
+  leaseDuration: number,
+  policies: readonly string[],
+  metadata: Readonly<Record<string, string>>,
+) {
+  return {
+    auth: {
+      client_token: clientToken,
+      renewable,
+      lease_duration: leaseDuration,
+      policies: [...policies],
+      metadata: { ...metadata },
+    },
+  }
+}
+
+/**
+ * The same operations under the paths that Vault-compatible clients use: with `/v1` before them, and `kubernetes` for
+ * `orchestrator`. Each alias has a name of its own, so that the audit log says which path was taken.
+ */
+export function withAliases(
+  operations: readonly Operation<AuthServices>[],
+): readonly Operation<AuthServices>[] {
+  const kubernetes = operations
+    .filter(({ route }) => route.path.startsWith('/auth/orchestrator/'))
+    .map((operation) => ({
+      ...operation,
+      name: operation.name.replace('orchestrator', 'kubernetes'),
+      route: {
+        ...operation.route,
+        path: operation.route.path.replace('/auth/orchestrator/', '/auth/kubernetes/'),
+      },
+    }))
+  const plain = [...operations, ...kubernetes]
+  const prefixed = plain.map((operation) => ({
+    ...operation,
+    name: `v1.${operation.name}`,
+    route: { ...operation.route, path: `/v1${operation.route.path}` },
+  }))
+  return [...plain, ...prefixed]
+}

@@ -1,0 +1,1 @@
+export { findToken, type MachineToken, presentedToken, removeExpiredTokens } from './tokens.ts'

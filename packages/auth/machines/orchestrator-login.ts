@@ -1,0 +1,90 @@
+import { failure } from '@warder/foundation/errors'
+import { JwtRejected, verifyToken } from '@warder/foundation/jwt'
+import type { OperationContext } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import { takeLogin } from '../login/throttled.ts'
+import type { AuthServices } from '../services.ts'
+import { machineAuth } from './auth-reply.ts'
+import {
+  findOrchestratorRole,
+  type OrchestratorRole,
+  orchestratorRoleUnchanged,
+} from './orchestrator-store.ts'
+import { issueToken } from './tokens.ts'
+
+const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384']
+/** An unknown key asks its issuer again at most this often. */
+const refreshSeconds = 60
+const leewaySeconds = 60
+
+/** A service account: namespace and name are DNS labels, so no separator can hide in them. */
+const serviceAccount =
+  /^system:serviceaccount:([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?):([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)$/
+
+/**
+ * Exchanges a service-account token for a machine token.
+ * @throws failure('bad_request') for an unknown role or a wrong token, one sentence for both; failure('forbidden')
+ *   when the account is not on the role's lists
+ */
+export async function logInByOrchestrator(
+  context: OperationContext<AuthServices>,
+  roleName: string,
+  token: string,
+): Promise<ReturnType<typeof machineAuth>> {
+  takeLogin(context)
+  const { db, now } = context.services
+  return retryOnGuard(5, async () => {
+    const role = await findOrchestratorRole(db, roleName)
+    if (role === undefined) throw wrongToken()
+    context.audit({ realm: role.realm, object: role.name, auth_method: 'orchestrator' })
+    const account = await accountOf(context, role, token)
+    const entity = `${account.namespace}/${account.name}`
+    if (!allows(role.namespaces, account.namespace) || !allows(role.names, account.name)) {
+      context.audit({ reason: 'account_not_allowed', details: { account: entity } })
+      throw failure('forbidden', 'The service account is not allowed by this role.')
+    }
+    context.audit({ principal: entity })
+    const issued = issueToken(
+      { kind: 'orchestrator', name: role.name, realm: role.realm, policies: [], tokenTtl: role.tokenTtl },
+      entity,
+      now(),
+    )
+    await context.commit([orchestratorRoleUnchanged(role), issued.insertion])
+    return machineAuth(issued.secret, true, role.tokenTtl, [], {
+      role: role.name,
+      service_account_name: account.name,
+      service_account_namespace: account.namespace,
+    })
+  })
+}
+
+async function accountOf(
+  { services, log }: OperationContext<AuthServices>,
+  role: OrchestratorRole,
+  token: string,
+): Promise<{ readonly namespace: string; readonly name: string }> {
+  const audiences = role.boundAudiences ?? []
+  const expected = {
+    issuer: role.expectedIssuer,
+    audience: audiences.length === 0 ? undefined : audiences,
+    requiredClaims: ['sub', 'exp'],
+    leewaySeconds,
+    algorithms,
+  }
+  try {
+    const keys = services.providers.keySet(role.jwksUrl, refreshSeconds)
+    const { claims } = await verifyToken(token, keys, expected, services.clock)
+    const match = typeof claims.sub === 'string' ? serviceAccount.exec(claims.sub) : null
+    if (match?.[1] !== undefined && match[3] !== undefined) return { namespace: match[1], name: match[3] }
+  } catch (error) {
+    if (!(error instanceof JwtRejected)) throw error
+    log.info({ reason: error.message }, 'a service-account token was refused')
+  }
+  throw wrongToken()
+}
+
+const allows = (list: readonly string[], name: string): boolean => list.includes('*') || list.includes(name)
+
+function wrongToken(): Error {
+  return failure('bad_request', 'The role or the token is not valid.')
+}

@@ -1,0 +1,157 @@
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, del, get, methods, type OperationContext } from '@warder/foundation/operations'
+import { GuardFailed } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { anyAdmin, everybody, powersOfCaller } from '../callers.ts'
+import { realmExists, requireHttps } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import { MachineAuthReply, withAliases } from './auth-reply.ts'
+import { logInByOrchestrator } from './orchestrator-login.ts'
+import {
+  findOrchestratorRole,
+  listOrchestratorRoles,
+  type OrchestratorRole,
+  orchestratorRoleRemoval,
+  orchestratorRoleUpsert,
+} from './orchestrator-store.ts'
+import { RoleName, RolePath, RoleQuery, realmOfNewRole, requireRole, Seconds } from './role-name.ts'
+import { roleTokensRevocation } from './tokens.ts'
+
+const define = defineOperation<AuthServices>()
+type Context = OperationContext<AuthServices>
+
+const common = { tag: 'Machines: orchestrator', errorShape: 'vault', bodyLimit: 64 * 1024 } as const
+const access = { ...anyAdmin, name: 'super administrator, or administrator of the realm of the role' }
+const Names = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 })
+const defaultTokenTtl = 3600
+
+const RoleFields = Type.Object({
+  jwks_url: Type.String({ minLength: 1, maxLength: 2048 }),
+  bound_service_account_names: Type.Optional(Names),
+  bound_service_account_namespaces: Type.Optional(Names),
+  token_ttl: Type.Optional(Seconds),
+  expected_issuer: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 2048 }), Type.Null()])),
+  bound_audiences: Type.Optional(Type.Union([Names, Type.Null()])),
+})
+
+async function saveRole(
+  context: Context,
+  name: string,
+  realmNamed: string | undefined,
+  body: Type.Static<typeof RoleFields>,
+): Promise<void> {
+  requireHttps('jwks_url', body.jwks_url)
+  const before = await findOrchestratorRole(context.services.db, name)
+  if (before !== undefined) await requireRole(context, before)
+  const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
+  const role = {
+    name,
+    realm,
+    jwksUrl: body.jwks_url,
+    names: body.bound_service_account_names ?? [],
+    namespaces: body.bound_service_account_namespaces ?? [],
+    tokenTtl: body.token_ttl ?? defaultTokenTtl,
+    expectedIssuer: body.expected_issuer ?? undefined,
+    boundAudiences: body.bound_audiences ?? undefined,
+  }
+  context.audit({ object: name, realm, details: { before: before ?? null, after: role } })
+  try {
+    await context.commit([realmExists(realm), orchestratorRoleUpsert(role)])
+  } catch (error) {
+    if (!(error instanceof GuardFailed)) throw error
+    if (error.index === 0) throw failure('bad_request', 'The realm of the role does not exist.')
+    throw failure('conflict', 'A role with this name exists in another realm.')
+  }
+}
+
+function showRole(role: OrchestratorRole) {
+  const { expectedIssuer, boundAudiences } = role
+  return {
+    jwks_url: role.jwksUrl,
+    bound_service_account_names: role.names,
+    bound_service_account_namespaces: role.namespaces,
+    token_ttl: role.tokenTtl,
+    ...(expectedIssuer === undefined ? {} : { expected_issuer: expectedIssuer }),
+    ...(boundAudiences === undefined ? {} : { bound_audiences: boundAudiences }),
+  }
+}
+
+export const orchestratorOperations = withAliases([
+  define({
+    ...common,
+    anyContentType: true,
+    name: 'orchestrator.login',
+    route: methods(['POST', 'PUT'], '/auth/orchestrator/login'),
+    summary: 'Exchange a service-account token for a machine token',
+    access: everybody,
+    request: Type.Object({
+      role: Type.String({ maxLength: 256 }),
+      jwt: Type.String({ maxLength: 32 * 1024 }),
+    }),
+    reply: MachineAuthReply,
+    errors: { 400: 'The role or the token is not valid.', 403: 'The service account is not allowed.' },
+    act: ({ body }, context) => logInByOrchestrator(context, body.role, body.jwt),
+  }),
+  define({
+    ...common,
+    anyContentType: true,
+    name: 'orchestrator.role.save',
+    route: methods(['POST', 'PUT'], '/auth/orchestrator/role/{name}'),
+    summary: 'Create a role, or replace its settings',
+    description: 'Empty lists of names or namespaces allow nobody.',
+    access,
+    pathParameters: RolePath,
+    queryParameters: RoleQuery,
+    request: RoleFields,
+    status: 204,
+    errors: { 409: 'A role with this name exists in another realm.' },
+    act: ({ path, query, body }, context) => saveRole(context, path.name, query.realm, body),
+  }),
+  define({
+    ...common,
+    name: 'orchestrator.role.get',
+    route: get('/auth/orchestrator/role/{name}'),
+    summary: 'The settings of a role',
+    access,
+    pathParameters: RolePath,
+    reply: Type.Object({ data: RoleFields }),
+    errors: { 404: 'There is no such role.' },
+    async act({ path }, context) {
+      const role = await findOrchestratorRole(context.services.db, path.name)
+      if (role === undefined) throw failure('not_found', 'There is no such role.')
+      await requireRole(context, role)
+      return { data: showRole(role) }
+    },
+  }),
+  define({
+    ...common,
+    name: 'orchestrator.role.delete',
+    route: del('/auth/orchestrator/role/{name}'),
+    summary: 'Delete a role and its tokens',
+    access,
+    pathParameters: Type.Object({ name: RoleName }),
+    status: 204,
+    async act({ path }, context) {
+      const role = await findOrchestratorRole(context.services.db, path.name)
+      context.audit({ object: path.name, details: { before: role ?? null } })
+      if (role === undefined) return
+      await requireRole(context, role)
+      await context.commit([roleTokensRevocation('orchestrator', role.name), orchestratorRoleRemoval(role)])
+    },
+  }),
+  define({
+    ...common,
+    name: 'orchestrator.role.list',
+    route: get('/auth/orchestrator/role'),
+    summary: 'Names of the roles that the caller administers',
+    access,
+    queryParameters: RoleQuery,
+    reply: Type.Object({ data: Type.Object({ keys: Type.Array(Type.String()) }) }),
+    async act(_input, context) {
+      const powers = await powersOfCaller(context)
+      const roles = await listOrchestratorRoles(context.services.db)
+      const own = roles.filter(({ realm }) => powers.administers(realm))
+      return { data: { keys: own.map(({ name }) => name) } }
+    },
+  }),
+])

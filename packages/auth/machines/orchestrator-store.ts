@@ -1,0 +1,108 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+
+/** Role for workloads that hold a service-account token of a container orchestrator. */
+export interface OrchestratorRole {
+  readonly name: string
+  readonly realm: string
+  readonly jwksUrl: string
+  /** Exact names, or `*` for any. An empty list allows nobody. */
+  readonly names: readonly string[]
+  readonly namespaces: readonly string[]
+  /** Seconds; 0 = tokens do not expire. */
+  readonly tokenTtl: number
+  readonly expectedIssuer: string | undefined
+  readonly boundAudiences: readonly string[] | undefined
+  readonly version: number
+}
+
+interface RoleRow {
+  readonly name: string
+  readonly realm_id: string
+  readonly jwks_url: string
+  readonly names: string
+  readonly namespaces: string
+  readonly token_ttl: number
+  readonly expected_issuer: string | null
+  readonly bound_audiences: string | null
+  readonly version: number
+}
+
+const columns =
+  'name, realm_id, jwks_url, names, namespaces, token_ttl, expected_issuer, bound_audiences, version'
+const byName = query<[name: string], RoleRow>(`SELECT ${columns} FROM orchestrator_role WHERE name = ?`)
+const everyName = query<[], { readonly name: string; readonly realm_id: string }>(
+  'SELECT name, realm_id FROM orchestrator_role ORDER BY name',
+)
+const upsert = query<
+  [string, string, string, string, string, number, string | null, string | null, realm: string],
+  unknown
+>(
+  `INSERT INTO orchestrator_role (name, realm_id, jwks_url, names, namespaces, token_ttl, expected_issuer,
+       bound_audiences, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)
+     ON CONFLICT (name) DO UPDATE SET jwks_url = excluded.jwks_url, names = excluded.names,
+       namespaces = excluded.namespaces, token_ttl = excluded.token_ttl,
+       expected_issuer = excluded.expected_issuer, bound_audiences = excluded.bound_audiences,
+       version = orchestrator_role.version + 1
+     WHERE orchestrator_role.realm_id = ?`,
+)
+const touch = query<[string, number], unknown>(
+  'UPDATE orchestrator_role SET version = version WHERE name = ? AND version = ?',
+)
+const remove = query<[string, string], unknown>(
+  'DELETE FROM orchestrator_role WHERE name = ? AND realm_id = ?',
+)
+
+export async function findOrchestratorRole(
+  db: Database,
+  name: string,
+): Promise<OrchestratorRole | undefined> {
+  const row = await db.get(byName, [name])
+  if (row === undefined) return undefined
+  return {
+    name: row.name,
+    realm: row.realm_id,
+    jwksUrl: row.jwks_url,
+    names: JSON.parse(row.names) as string[],
+    namespaces: JSON.parse(row.namespaces) as string[],
+    tokenTtl: row.token_ttl,
+    expectedIssuer: row.expected_issuer ?? undefined,
+    boundAudiences: row.bound_audiences === null ? undefined : (JSON.parse(row.bound_audiences) as string[]),
+    version: row.version,
+  }
+}
+
+/** Names in order, with the realm of each. */
+export async function listOrchestratorRoles(
+  db: Database,
+): Promise<readonly { readonly name: string; readonly realm: string }[]> {
+  const rows = await db.all(everyName, [])
+  return rows.map(({ name, realm_id }) => ({ name, realm: realm_id }))
+}
+
+/** Makes or updates the role; the commit fails when the name belongs to another realm. */
+export function orchestratorRoleUpsert(role: Omit<OrchestratorRole, 'version'>): Change {
+  return change(
+    upsert,
+    [
+      role.name,
+      role.realm,
+      role.jwksUrl,
+      JSON.stringify(role.names),
+      JSON.stringify(role.namespaces),
+      role.tokenTtl,
+      role.expectedIssuer ?? null,
+      role.boundAudiences === undefined ? null : JSON.stringify(role.boundAudiences),
+      role.realm,
+    ],
+    1,
+  )
+}
+
+/** A guard: the role is still what was read. */
+export function orchestratorRoleUnchanged(role: OrchestratorRole): Change {
+  return change(touch, [role.name, role.version], 1)
+}
+
+export function orchestratorRoleRemoval(role: OrchestratorRole): Change {
+  return change(remove, [role.name, role.realm])
+}

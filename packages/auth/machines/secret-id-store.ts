@@ -1,0 +1,84 @@
+import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { secretHash } from './tokens.ts'
+
+export interface SecretId {
+  readonly accessor: string
+  readonly roleName: string
+  /** Unix seconds; 0 = never. */
+  readonly expiresAt: number
+  /** -1 = without limit, 0 = exhausted. */
+  readonly usesLeft: number
+}
+
+interface SecretIdRow {
+  readonly accessor: string
+  readonly role_name: string
+  readonly expires_at: number
+  readonly uses_left: number
+}
+
+/** Seconds that an exhausted secret id without an expiry is remembered, so that its use is told from a wrong one. */
+const exhaustedRemembered = 30 * 86_400
+
+const byHash = query<[hash: Uint8Array], SecretIdRow>(
+  'SELECT accessor, role_name, expires_at, uses_left FROM secret_id WHERE secret_hash = ?',
+)
+const insert = insertInto<[string, Uint8Array, string, number, number, number]>('secret_id', [
+  'accessor',
+  'secret_hash',
+  'role_name',
+  'expires_at',
+  'uses_left',
+  'created_at',
+])
+/** One statement reads and takes: of any number of parallel uses, exactly as many succeed as there are uses. */
+const takeUse = query<[accessor: string], unknown>(
+  `UPDATE secret_id SET uses_left = CASE WHEN uses_left > 0 THEN uses_left - 1 ELSE uses_left END
+     WHERE accessor = ? AND uses_left <> 0`,
+)
+const destroy = query<[accessor: string, role: string], unknown>(
+  'DELETE FROM secret_id WHERE accessor = ? AND role_name = ?',
+)
+const destroyOfRole = query<[role: string], unknown>('DELETE FROM secret_id WHERE role_name = ?')
+const removeExpired = query<[now: number, before: number, most: number], unknown>(
+  `DELETE FROM secret_id WHERE accessor IN (SELECT accessor FROM secret_id
+     WHERE (expires_at > 0 AND expires_at <= ?) OR (expires_at = 0 AND uses_left = 0 AND created_at < ?) LIMIT ?)`,
+)
+
+/** The secret id with this value, whatever its state. */
+export async function findSecretId(db: Database, value: string): Promise<SecretId | undefined> {
+  const row = await db.get(byHash, [secretHash(value)])
+  if (row === undefined) return undefined
+  const { accessor, role_name, expires_at, uses_left } = row
+  return { accessor, roleName: role_name, expiresAt: expires_at, usesLeft: uses_left }
+}
+
+export function secretIdInsertion(secret: SecretId, value: string, now: number): Change {
+  const { accessor, roleName, expiresAt, usesLeft } = secret
+  return change(insert, [accessor, secretHash(value), roleName, expiresAt, usesLeft, now])
+}
+
+/** The commit fails when the secret id is exhausted or destroyed. */
+export function secretIdUse(secret: SecretId): Change {
+  return change(takeUse, [secret.accessor], 1)
+}
+
+/** Does nothing when the accessor belongs to another role. */
+export function secretIdDestruction(accessor: string, role: string): Change {
+  return change(destroy, [accessor, role])
+}
+
+export function roleSecretIdsDestruction(role: string): Change {
+  return change(destroyOfRole, [role])
+}
+
+const batch = 1000
+const mostBatches = 10_000
+
+/** Deletes what has expired, and what was exhausted long ago. */
+export async function removeExpiredSecretIds(commit: Commit, now: number): Promise<void> {
+  for (let round = 0; round < mostBatches; round++) {
+    const [result] = await commit([change(removeExpired, [now, now - exhaustedRemembered, batch])])
+    if ((result?.changes ?? 0) < batch) return
+  }
+}

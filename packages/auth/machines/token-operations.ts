@@ -1,0 +1,111 @@
+import { failure } from '@warder/foundation/errors'
+import {
+  type Access,
+  defineOperation,
+  get,
+  methods,
+  type OperationContext,
+} from '@warder/foundation/operations'
+import { GuardFailed } from '@warder/foundation/sql'
+import Type from 'typebox'
+import type { AuthServices } from '../services.ts'
+import { MachineAuthReply, machineAuth, withAliases } from './auth-reply.ts'
+import { findToken, type MachineToken, presentedToken, tokenRenewal, tokenRevocation } from './tokens.ts'
+
+const define = defineOperation<AuthServices>()
+type Context = OperationContext<AuthServices>
+
+const common = { tag: 'Machines: tokens', errorShape: 'vault', anyContentType: true } as const
+
+/** @throws failure('forbidden') for a token that is missing, unknown, expired or revoked: one sentence */
+async function liveToken(context: Context): Promise<{ secret: string; token: MachineToken }> {
+  const secret = presentedToken(context.request)
+  const token =
+    secret === undefined ? undefined : await findToken(context.services.db, secret, context.services.now())
+  if (secret === undefined || token === undefined) throw refused()
+  const { entity, realm, roleName } = token
+  context.audit({ principal: entity, auth_method: 'machine_token', realm, details: { role: roleName } })
+  return { secret, token }
+}
+
+const refused = (): Error => failure('forbidden', 'The token is missing or not valid: permission denied.')
+
+/**
+ * The token itself is the credential. `public` for the dispatcher, which would answer 401 where the interface says
+ * 403; each operation begins with `liveToken`.
+ */
+const machineToken: Access<AuthServices> = {
+  name: 'machine token',
+  public: true,
+  async check(_input, context) {
+    await liveToken(context)
+  },
+}
+
+export const tokenOperations = withAliases([
+  define({
+    ...common,
+    name: 'token.lookup_self',
+    route: get('/auth/token/lookup-self'),
+    summary: 'What is known about the token',
+    access: machineToken,
+    reply: Type.Object({
+      data: Type.Object({
+        id: Type.String(),
+        entity_id: Type.String(),
+        policies: Type.Array(Type.String()),
+        renewable: Type.Boolean(),
+        ttl: Type.Integer(),
+        creation_time: Type.Integer(),
+      }),
+    }),
+    errors: { 403: 'The token is missing or not valid.' },
+    async act(_input, context) {
+      const { secret, token } = await liveToken(context)
+      const ttl = token.expiresAt === 0 ? token.leaseDuration : token.expiresAt - context.services.now()
+      return {
+        data: {
+          id: secret,
+          entity_id: token.entity,
+          policies: token.policies,
+          renewable: token.renewable,
+          ttl,
+          creation_time: token.createdAt,
+        },
+      }
+    },
+  }),
+  define({
+    ...common,
+    name: 'token.renew_self',
+    route: methods(['POST', 'PUT'], '/auth/token/renew-self'),
+    summary: 'Begin the lease of the token again',
+    access: machineToken,
+    reply: MachineAuthReply,
+    errors: { 403: 'The token is missing, not valid or not renewable.' },
+    async act(_input, context) {
+      const { secret, token } = await liveToken(context)
+      if (!token.renewable) throw failure('forbidden', 'The token is not renewable.')
+      try {
+        await context.commit([tokenRenewal(token, context.services.now())])
+      } catch (error) {
+        if (error instanceof GuardFailed) throw refused()
+        throw error
+      }
+      return machineAuth(secret, token.renewable, token.leaseDuration, token.policies, {})
+    },
+  }),
+  define({
+    ...common,
+    name: 'token.revoke_self',
+    route: methods(['POST', 'PUT'], '/auth/token/revoke-self'),
+    summary: 'Revoke the token',
+    access: machineToken,
+    status: 204,
+    errors: { 403: 'The token is missing or not valid.' },
+    async act(_input, context) {
+      const { token } = await liveToken(context)
+      await context.commit([tokenRevocation(token)])
+    },
+  }),
+])

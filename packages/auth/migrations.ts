@@ -1,0 +1,78 @@
+import type { Migration } from '@warder/foundation/runtime'
+
+/**
+ * Tables of the authentication service. Times are Unix seconds. What a realm owns carries its id; deleting the realm
+ * deletes it in the same commit (`realms/realm-store.ts`). Nothing secret stands here in clear: passwords are
+ * argon2id, tokens and secret ids SHA-256, the rest is sealed (`sealed_…`).
+ */
+export const authMigrations: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'realms, admins, credentials, sessions, TOTP, machines',
+    statements: [
+      `CREATE TABLE signing_key (
+        purpose TEXT NOT NULL, kid TEXT NOT NULL, public_jwk TEXT NOT NULL, sealed_private BYTES NOT NULL,
+        created_at BIGINT NOT NULL, PRIMARY KEY (purpose, kid))`,
+
+      `CREATE TABLE realm (
+        id TEXT NOT NULL PRIMARY KEY, auth_params TEXT NOT NULL, session_max_age BIGINT NOT NULL,
+        session_max_stale_age BIGINT NOT NULL, certificate_max_age BIGINT NOT NULL, version BIGINT NOT NULL)`,
+
+      `CREATE TABLE admin (
+        id TEXT NOT NULL PRIMARY KEY, userpass TEXT, jwt TEXT, client_certificate TEXT, fido2 TEXT,
+        digital_credentials TEXT, version BIGINT NOT NULL)`,
+      'CREATE INDEX admin_by_userpass ON admin (userpass)',
+      'CREATE INDEX admin_by_jwt ON admin (jwt)',
+      'CREATE INDEX admin_by_certificate ON admin (client_certificate)',
+      `CREATE TABLE admin_realm (
+        admin_id TEXT NOT NULL, realm_id TEXT NOT NULL, PRIMARY KEY (admin_id, realm_id))`,
+      'CREATE INDEX admin_realm_by_realm ON admin_realm (realm_id, admin_id)',
+
+      `CREATE TABLE credential (
+        realm_id TEXT NOT NULL, username TEXT NOT NULL, password_hash TEXT NOT NULL, change_password BIGINT NOT NULL,
+        roles TEXT NOT NULL, extra_claims TEXT, version BIGINT NOT NULL, PRIMARY KEY (realm_id, username))`,
+
+      `CREATE TABLE totp (
+        realm_id TEXT NOT NULL, username TEXT NOT NULL, sealed_secret BYTES NOT NULL, algorithm TEXT NOT NULL,
+        period BIGINT NOT NULL, last_step BIGINT NOT NULL, PRIMARY KEY (realm_id, username))`,
+
+      `CREATE TABLE session (
+        session_id TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, username TEXT NOT NULL, auth_scheme TEXT NOT NULL,
+        certificate_sha256 TEXT, sealed_cookie BYTES NOT NULL, created_at BIGINT NOT NULL, max_age BIGINT NOT NULL,
+        max_stale_age BIGINT NOT NULL, ends_at BIGINT NOT NULL) /* rowid */`,
+      'CREATE INDEX session_by_user ON session (realm_id, username, auth_scheme)',
+      'CREATE INDEX session_by_end ON session (ends_at)',
+
+      `CREATE TABLE login_failure (
+        slot BIGINT NOT NULL PRIMARY KEY, failures BIGINT NOT NULL, last_at BIGINT NOT NULL,
+        blocked_until BIGINT NOT NULL)`,
+      'CREATE INDEX login_failure_by_time ON login_failure (last_at)',
+
+      `CREATE TABLE approle_role (
+        name TEXT NOT NULL PRIMARY KEY, role_id TEXT NOT NULL, realm_id TEXT NOT NULL, token_ttl BIGINT NOT NULL,
+        secret_id_ttl BIGINT NOT NULL, token_policies TEXT NOT NULL, bind_secret_id BIGINT NOT NULL,
+        version BIGINT NOT NULL)`,
+      'CREATE UNIQUE INDEX approle_role_by_id ON approle_role (role_id)',
+      'CREATE INDEX approle_role_by_realm ON approle_role (realm_id, name)',
+      `CREATE TABLE secret_id (
+        accessor TEXT NOT NULL PRIMARY KEY, secret_hash BYTES NOT NULL, role_name TEXT NOT NULL,
+        expires_at BIGINT NOT NULL, uses_left BIGINT NOT NULL, created_at BIGINT NOT NULL)`,
+      'CREATE UNIQUE INDEX secret_id_by_hash ON secret_id (secret_hash)',
+      'CREATE INDEX secret_id_by_role ON secret_id (role_name)',
+      'CREATE INDEX secret_id_by_expiry ON secret_id (expires_at)',
+
+      `CREATE TABLE orchestrator_role (
+        name TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, jwks_url TEXT NOT NULL, names TEXT NOT NULL,
+        namespaces TEXT NOT NULL, token_ttl BIGINT NOT NULL, expected_issuer TEXT, bound_audiences TEXT,
+        version BIGINT NOT NULL)`,
+      'CREATE INDEX orchestrator_role_by_realm ON orchestrator_role (realm_id, name)',
+
+      `CREATE TABLE app_token (
+        token_hash BYTES NOT NULL PRIMARY KEY, entity TEXT NOT NULL, realm_id TEXT NOT NULL, policies TEXT NOT NULL,
+        renewable BIGINT NOT NULL, lease_duration BIGINT NOT NULL, expires_at BIGINT NOT NULL,
+        created_at BIGINT NOT NULL, role_kind TEXT NOT NULL, role_name TEXT NOT NULL)`,
+      'CREATE INDEX app_token_by_expiry ON app_token (expires_at)',
+      'CREATE INDEX app_token_by_role ON app_token (role_kind, role_name)',
+    ],
+  },
+]

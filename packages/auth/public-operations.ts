@@ -1,0 +1,63 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { defineOperation, get, type Operation } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { everybody } from './callers.ts'
+import type { AuthServices } from './services.ts'
+import { version } from './version.ts'
+
+const define = defineOperation<AuthServices>()
+const tag = 'Public'
+const Text = Type.String()
+const KeySetReply = Type.Object({
+  keys: Type.Array(Type.Object({ kty: Text, crv: Text, x: Text, y: Text, use: Text, alg: Text, kid: Text })),
+})
+/** A new key is published for an hour before it signs, if ever keys rotate. */
+const cacheControl = 'public, max-age=3600'
+
+export const publicOperations: readonly Operation<AuthServices>[] = [
+  define({
+    name: 'version',
+    route: get('/public/version'),
+    summary: 'The version of the service',
+    tag,
+    access: everybody,
+    replyContentType: 'text/plain; charset=utf-8',
+    cors: 'any-origin',
+    audited: false,
+    act: () => rawReply({ raw: version, contentType: 'text/plain; charset=utf-8' }),
+  }),
+  define({
+    name: 'jwks.session',
+    route: get('/.well-known/jwks.json'),
+    summary: 'Public keys of session tokens',
+    tag,
+    access: everybody,
+    reply: KeySetReply,
+    errors: { 404: 'They are not published (`publish_session_jwks`).' },
+    cors: 'any-origin',
+    cacheControl,
+    audited: false,
+    act(_input, { services }) {
+      if (!services.config.publish_session_jwks) throw failure('not_found', 'Session keys are not published.')
+      return { keys: services.sessionSigner.publicJwks }
+    },
+  }),
+  define({
+    name: 'jwks.certificate',
+    route: get('/.well-known/certificate-jwks.json'),
+    summary: 'Public keys of certificates',
+    tag,
+    access: everybody,
+    reply: KeySetReply,
+    errors: { 404: 'Certificate signing is not configured.' },
+    cors: 'any-origin',
+    cacheControl,
+    audited: false,
+    act(_input, { services }) {
+      const signer = services.certificateSigner
+      if (signer === undefined) throw failure('not_found', 'Certificate signing is not configured.')
+      return { keys: signer.publicJwks }
+    },
+  }),
+]

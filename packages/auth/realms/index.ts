@@ -1,0 +1,14 @@
+export type { AuthSettings, TotpAlgorithm } from './auth-params.ts'
+export { requireHttps } from './auth-params.ts'
+export { type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
+export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
+export {
+  findRealm,
+  insertRealm,
+  listRealms,
+  realmExists,
+  realmInsertion,
+  realmOrThrow,
+  removeRealm,
+  replaceRealm,
+} from './realm-store.ts'

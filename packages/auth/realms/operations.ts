@@ -1,0 +1,101 @@
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
+import type { AuthServices } from '../services.ts'
+import { type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
+import { RealmId, RealmPath, superRealm } from './realm-id.ts'
+import { findRealm, insertRealm, listRealms, realmOrThrow, removeRealm, replaceRealm } from './realm-store.ts'
+
+const define = defineOperation<AuthServices>()
+const tag = 'Realms'
+
+/** `id` is required where no path says it. */
+const NewRealm = Type.Intersect([RealmInput, Type.Object({ id: RealmId })])
+
+const shown = (realm: Realm): Realm => ({ ...realm })
+
+export const realmOperations: readonly Operation<AuthServices>[] = [
+  define({
+    name: 'realms.create',
+    route: post('/admins/realms'),
+    summary: 'Create a realm',
+    tag,
+    access: superAdmin,
+    request: NewRealm,
+    status: 201,
+    reply: RealmReply,
+    errors: { 409: 'A realm with this id exists.' },
+    async act({ body }, context) {
+      const realm = readRealm(body.id, body)
+      context.audit({ object: realm.id, details: { after: realm } })
+      await insertRealm(context.commit, realm)
+      return shown(realm)
+    },
+  }),
+  define({
+    name: 'realms.list',
+    route: get('/admins/realms'),
+    summary: 'Realms that the caller administers',
+    tag,
+    access: anyAdmin,
+    reply: Type.Array(RealmReply),
+    async act(_input, context) {
+      const powers = await powersOfCaller(context)
+      if (powers.isSuper) return listRealms(context.services.db)
+      const realms = await Promise.all(powers.realms.map((id) => findRealm(context.services.db, id)))
+      return realms.filter((realm) => realm !== undefined)
+    },
+  }),
+  define({
+    name: 'realms.get',
+    route: get('/admins/realms/{realm_id}'),
+    summary: 'A realm',
+    tag,
+    access: anyAdmin,
+    pathParameters: RealmPath,
+    reply: RealmReply,
+    errors: { 404: 'There is no such realm.' },
+    async act({ path }, context) {
+      const powers = await powersOfCaller(context)
+      if (!powers.administers(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
+      return realmOrThrow(context.services.db, path.realm_id)
+    },
+  }),
+  define({
+    name: 'realms.replace',
+    route: put('/admins/realms/{realm_id}'),
+    summary: 'Replace the configuration of a realm',
+    description: 'The id of the path counts. Sessions keep the ages that they began with.',
+    tag,
+    access: superAdmin,
+    pathParameters: RealmPath,
+    request: RealmInput,
+    reply: RealmReply,
+    errors: { 404: 'There is no such realm.' },
+    async act({ path, body }, context) {
+      const realm = readRealm(path.realm_id, body)
+      const before = await realmOrThrow(context.services.db, path.realm_id)
+      context.audit({ object: realm.id, details: { before, after: realm } })
+      await replaceRealm(context.commit, realm)
+      return shown(realm)
+    },
+  }),
+  define({
+    name: 'realms.delete',
+    route: del('/admins/realms/{realm_id}'),
+    summary: 'Delete a realm with everything that belongs to it',
+    tag,
+    access: superAdmin,
+    pathParameters: RealmPath,
+    status: 204,
+    async act({ path }, context) {
+      if (path.realm_id === superRealm) {
+        throw failure('forbidden', 'The realm of the super administrators cannot be deleted.')
+      }
+      const before = await findRealm(context.services.db, path.realm_id)
+      context.audit({ object: path.realm_id, details: { before: before ?? null } })
+      await removeRealm(context.commit, path.realm_id)
+    },
+  }),
+]

@@ -1,0 +1,129 @@
+import { failure } from '@warder/foundation/errors'
+import {
+  type Change,
+  type Commit,
+  change,
+  type Database,
+  GuardFailed,
+  insertInto,
+  query,
+  UniqueViolation,
+} from '@warder/foundation/sql'
+import type { AuthSettings } from './auth-params.ts'
+import type { Realm } from './realm.ts'
+
+interface RealmRow {
+  readonly id: string
+  readonly auth_params: string
+  readonly session_max_age: number
+  readonly session_max_stale_age: number
+  readonly certificate_max_age: number
+}
+
+const columns = 'id, auth_params, session_max_age, session_max_stale_age, certificate_max_age'
+const byId = query<[id: string], RealmRow>(`SELECT ${columns} FROM realm WHERE id = ?`)
+const everyRealm = query<[], RealmRow>(`SELECT ${columns} FROM realm ORDER BY id`)
+const insert = insertInto<[string, string, number, number, number, number]>('realm', [
+  'id',
+  'auth_params',
+  'session_max_age',
+  'session_max_stale_age',
+  'certificate_max_age',
+  'version',
+])
+const update = query<[string, number, number, number, id: string], unknown>(
+  `UPDATE realm SET auth_params = ?, session_max_age = ?, session_max_stale_age = ?, certificate_max_age = ?,
+     version = version + 1 WHERE id = ?`,
+)
+const touch = query<[id: string], unknown>('UPDATE realm SET version = version WHERE id = ?')
+
+/** What goes with a realm, children first. `?` is the realm each time. */
+const removals = [
+  'DELETE FROM session WHERE realm_id = ?',
+  'DELETE FROM totp WHERE realm_id = ?',
+  'DELETE FROM credential WHERE realm_id = ?',
+  'DELETE FROM admin_realm WHERE realm_id = ?',
+  'DELETE FROM app_token WHERE realm_id = ?',
+  'DELETE FROM secret_id WHERE role_name IN (SELECT name FROM approle_role WHERE realm_id = ?)',
+  'DELETE FROM approle_role WHERE realm_id = ?',
+  'DELETE FROM orchestrator_role WHERE realm_id = ?',
+  'DELETE FROM realm WHERE id = ?',
+].map((text) => query<[id: string], unknown>(text))
+
+function toRealm(row: RealmRow): Realm {
+  return {
+    id: row.id,
+    auth_params: JSON.parse(row.auth_params) as AuthSettings,
+    session_max_age_seconds: row.session_max_age,
+    session_max_stale_age_seconds: row.session_max_stale_age,
+    certificate_max_age_seconds: row.certificate_max_age,
+  }
+}
+
+export async function findRealm(db: Database, id: string): Promise<Realm | undefined> {
+  const row = await db.get(byId, [id])
+  return row === undefined ? undefined : toRealm(row)
+}
+
+/** @throws failure('not_found') */
+export async function realmOrThrow(db: Database, id: string): Promise<Realm> {
+  const realm = await findRealm(db, id)
+  if (realm === undefined) throw failure('not_found', 'There is no such realm.')
+  return realm
+}
+
+/** By id, in order. */
+export async function listRealms(db: Database): Promise<readonly Realm[]> {
+  const rows = await db.all(everyRealm, [])
+  return rows.map(toRealm)
+}
+
+export function realmInsertion(realm: Realm): Change {
+  return change(insert, [
+    realm.id,
+    JSON.stringify(realm.auth_params),
+    realm.session_max_age_seconds,
+    realm.session_max_stale_age_seconds,
+    realm.certificate_max_age_seconds,
+    1,
+  ])
+}
+
+/** @throws failure('conflict') when the id is taken */
+export async function insertRealm(commit: Commit, realm: Realm): Promise<void> {
+  try {
+    await commit([realmInsertion(realm)])
+  } catch (error) {
+    if (error instanceof UniqueViolation) {
+      throw failure('conflict', 'A realm with this id exists already.', { cause: error })
+    }
+    throw error
+  }
+}
+
+/** @throws failure('not_found') */
+export async function replaceRealm(commit: Commit, realm: Realm): Promise<void> {
+  const params = [
+    JSON.stringify(realm.auth_params),
+    realm.session_max_age_seconds,
+    realm.session_max_stale_age_seconds,
+    realm.certificate_max_age_seconds,
+    realm.id,
+  ] as const
+  try {
+    await commit([change(update, [...params], 1)])
+  } catch (error) {
+    if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.', { cause: error })
+    throw error
+  }
+}
+
+/** The realm and everything that belongs to it, in one commit. Nothing happens when there is no such realm. */
+export async function removeRealm(commit: Commit, id: string): Promise<void> {
+  await commit(removals.map((statement) => change(statement, [id])))
+}
+
+/** A guard for commits that add something to a realm: they fail when the realm is gone, and hold it until done. */
+export function realmExists(id: string): Change {
+  return change(touch, [id], 1)
+}

@@ -1,0 +1,46 @@
+import { failure } from '@warder/foundation/errors'
+import Type, { type Static } from 'typebox'
+import { AuthParams, type AuthSettings, readAuthParams } from './auth-params.ts'
+import { RealmId } from './realm-id.ts'
+
+/** Ages end up in sums with the time of day; 100 years is far beyond any use and far below any overflow. */
+const longestAge = 100 * 366 * 86_400
+const Age = Type.Integer({ minimum: 1, maximum: longestAge })
+const defaultCertificateAge = 365 * 86_400
+
+/** A realm as callers send it. `id` may be left out where the path says it. */
+export const RealmInput = Type.Object({
+  id: Type.Optional(RealmId),
+  auth_params: AuthParams,
+  session_max_age_seconds: Age,
+  session_max_stale_age_seconds: Age,
+  certificate_max_age_seconds: Type.Optional(Type.Union([Age, Type.Null()])),
+})
+
+export interface Realm {
+  readonly id: string
+  readonly auth_params: AuthSettings
+  readonly session_max_age_seconds: number
+  readonly session_max_stale_age_seconds: number
+  readonly certificate_max_age_seconds: number
+}
+
+export const RealmReply = Type.Object({
+  id: RealmId,
+  auth_params: Type.Record(Type.String(), Type.Unknown()),
+  session_max_age_seconds: Type.Integer(),
+  session_max_stale_age_seconds: Type.Integer(),
+  certificate_max_age_seconds: Type.Integer(),
+})
+
+/** @throws failure('bad_request') when a member will not do */
+export function readRealm(id: string | undefined, input: Static<typeof RealmInput>): Realm {
+  if (id === undefined) throw failure('bad_request', 'Invalid request body: id: is required.')
+  return {
+    id,
+    auth_params: readAuthParams(input.auth_params),
+    session_max_age_seconds: input.session_max_age_seconds,
+    session_max_stale_age_seconds: input.session_max_stale_age_seconds,
+    certificate_max_age_seconds: input.certificate_max_age_seconds ?? defaultCertificateAge,
+  }
+}

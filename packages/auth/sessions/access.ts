@@ -1,0 +1,75 @@
+import { failure } from '@warder/foundation/errors'
+import type { Access, OperationContext } from '@warder/foundation/operations'
+import { powersOf } from '../admins/powers.ts'
+import { machineOf, sessionOf } from '../callers.ts'
+import { superRealm } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import type { AuthScheme } from './scheme.ts'
+
+/** Whose session it is about. */
+export interface SessionOwner {
+  readonly realm: string
+  readonly username: string
+  readonly scheme: AuthScheme
+}
+
+/** What the caller may do with sessions. */
+export interface SessionRights {
+  sees(owner: SessionOwner): boolean
+  ends(owner: SessionOwner): boolean
+  readsCookie(owner: SessionOwner): boolean
+  /** Everything of a realm at once. */
+  endsRealm(realm: string): boolean
+  /** Realms whose ended sessions may be swept; 'every' for all. */
+  readonly sweeps: 'every' | readonly string[]
+}
+
+/**
+ * Rights by who calls. A session: its owner's own sessions, and those of the realms that its admins administer. A
+ * machine token: what its policies `sessions` (read) and `sessions-admin` (everything) say, in the realm of the role
+ * that issued it, or in every realm when that is `_`.
+ * @throws failure('forbidden') for a machine token with neither policy
+ */
+export async function sessionRights(context: OperationContext<AuthServices>): Promise<SessionRights> {
+  const token = machineOf(context)
+  if (token !== undefined) return machineRights(token)
+  const { session } = sessionOf(context)
+  const powers = await powersOf(context.services.db, session)
+  const own = (owner: SessionOwner): boolean =>
+    owner.realm === session.realm && owner.username === session.username && owner.scheme === session.scheme
+  const administers = (realm: string): boolean => powers?.administers(realm) === true
+  const allowed = (owner: SessionOwner): boolean => own(owner) || administers(owner.realm)
+  return {
+    sees: allowed,
+    ends: allowed,
+    readsCookie: own,
+    endsRealm: administers,
+    sweeps: powers?.isSuper === true ? 'every' : (powers?.realms ?? []),
+  }
+}
+
+function machineRights(token: {
+  readonly realm: string
+  readonly policies: readonly string[]
+}): SessionRights {
+  const admin = token.policies.includes('sessions-admin')
+  if (!admin && !token.policies.includes('sessions')) {
+    throw failure('forbidden', 'The token has no policy for sessions.')
+  }
+  const within = (realm: string): boolean => token.realm === superRealm || token.realm === realm
+  return {
+    sees: (owner) => within(owner.realm),
+    ends: (owner) => admin && within(owner.realm),
+    readsCookie: (owner) => within(owner.realm),
+    endsRealm: (realm) => admin && within(realm),
+    sweeps: admin ? (token.realm === superRealm ? 'every' : [token.realm]) : [],
+  }
+}
+
+/** Which sessions is decided by the operation, one by one. */
+export const sessionAccess: Access<AuthServices> = {
+  name: 'session (own), administrator of the realm, or machine token with a sessions policy',
+  async check(_input, context) {
+    await sessionRights(context)
+  },
+}

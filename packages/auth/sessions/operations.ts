@@ -1,0 +1,199 @@
+import { failure } from '@warder/foundation/errors'
+import {
+  defineOperation,
+  del,
+  get,
+  type Operation,
+  type OperationContext,
+  post,
+} from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { RealmPath } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
+import { readScheme, SchemeName } from './scheme.ts'
+import { isLive, type Session, SessionReply, showSession } from './session.ts'
+import {
+  findSession,
+  realmSessionsRemoval,
+  removeEndedSessions,
+  sessionIdsOf,
+  sessionRemoval,
+} from './session-store.ts'
+
+const define = defineOperation<AuthServices>()
+const tag = 'Sessions'
+const mostItems = 10_000
+
+const Client = Type.Object({ username: Type.String({ maxLength: 512 }), auth_scheme: SchemeName })
+const Clients = Type.Array(Client, { maxItems: mostItems })
+const SessionPath = Type.Object({ session_id: Type.String({ maxLength: 64 }) })
+const MaybeSession = Type.Union([SessionReply, Type.Null()])
+
+type Context = OperationContext<AuthServices>
+
+/** The live session with this id, if the caller may see it. Being looked at counts as a use. */
+async function visibleSession(context: Context, id: string): Promise<Session | undefined> {
+  const { db, now, sessions } = context.services
+  const session = await findSession(db, id)
+  if (session === undefined || !isLive(session, now())) return undefined
+  const rights = await sessionRights(context)
+  return rights.sees(session) ? sessions.use(id) : undefined
+}
+
+async function show(context: Context, session: Session): Promise<Static<typeof SessionReply>> {
+  const rights = await sessionRights(context)
+  const cookie = rights.readsCookie(session) ? await context.services.sessions.cookieOf(session.id) : ''
+  return showSession(session, cookie ?? '')
+}
+
+function ownersOf(realm: string, clients: Static<typeof Clients>): readonly SessionOwner[] {
+  return clients.map(({ username, auth_scheme }) => ({ realm, username, scheme: readScheme(auth_scheme) }))
+}
+
+/** @throws failure('forbidden') when the caller may not end sessions of one of them */
+async function requireEnds(context: Context, owners: readonly SessionOwner[]): Promise<void> {
+  const rights = await sessionRights(context)
+  if (!owners.every((owner) => rights.ends(owner))) {
+    throw failure('forbidden', 'This needs rights over every session concerned.')
+  }
+}
+
+/** Ends sessions of the listed clients; `keep` stays. */
+async function logOut(
+  context: Context,
+  owners: readonly SessionOwner[],
+  keep: string | undefined,
+): Promise<void> {
+  const { db, now } = context.services
+  const ids = new Set<string>()
+  for (const owner of owners) for (const id of await sessionIdsOf(db, owner, now())) ids.add(id)
+  if (keep !== undefined) ids.delete(keep)
+  context.audit({ details: { ended: ids.size } })
+  if (ids.size > 0) await context.commit([...ids].map(sessionRemoval))
+}
+
+export const sessionOperations: readonly Operation<AuthServices>[] = [
+  define({
+    name: 'sessions.get',
+    route: get('/sessions/{session_id}'),
+    summary: 'A session, or null when it is missing, ended or not visible',
+    tag,
+    access: sessionAccess,
+    pathParameters: SessionPath,
+    reply: MaybeSession,
+    async act({ path }, context) {
+      context.audit({ object: path.session_id })
+      const session = await visibleSession(context, path.session_id)
+      return session === undefined ? null : show(context, session)
+    },
+  }),
+  define({
+    name: 'sessions.act',
+    route: post('/sessions/{session_id}'),
+    summary: 'A session, and log out sessions of its clients',
+    tag,
+    access: sessionAccess,
+    pathParameters: SessionPath,
+    request: Type.Object({
+      authenticated_clients: Clients,
+      sessions_action: Type.Optional(
+        Type.Union([Type.Literal('LogoutOtherSessions'), Type.Literal('LogoutAllSessions'), Type.Null()]),
+      ),
+    }),
+    reply: MaybeSession,
+    async act({ path, body }, context) {
+      const action = body.sessions_action ?? undefined
+      context.audit({ object: path.session_id, details: { action: action ?? 'none' } })
+      const session = await visibleSession(context, path.session_id)
+      if (session === undefined) return null
+      const shown = await show(context, session)
+      if (action === undefined) return shown
+      const owners = ownersOf(session.realm, body.authenticated_clients)
+      await requireEnds(context, [session, ...owners])
+      const listed = owners.some(
+        ({ username, scheme }) => username === session.username && scheme === session.scheme,
+      )
+      if (listed) {
+        await logOut(context, owners, action === 'LogoutOtherSessions' ? session.id : undefined)
+      }
+      return shown
+    },
+  }),
+  define({
+    name: 'sessions.list',
+    route: post('/sessions/realms/{realm_id}/clients'),
+    summary: 'Ids of the live sessions of clients of a realm',
+    tag,
+    access: sessionAccess,
+    pathParameters: RealmPath,
+    request: Type.Union([Clients, Type.Object({ authenticated_clients: Clients })]),
+    reply: Type.Object({ session_ids: Type.Array(Type.String()) }),
+    async act({ path, body }, context) {
+      const clients = 'authenticated_clients' in body ? body.authenticated_clients : body
+      const owners = ownersOf(path.realm_id, clients)
+      context.audit({ realm: path.realm_id })
+      const rights = await sessionRights(context)
+      if (!owners.every((owner) => rights.sees(owner))) {
+        throw failure('forbidden', 'This needs rights over every client listed.')
+      }
+      const ids = new Set<string>()
+      for (const owner of owners) {
+        for (const id of await sessionIdsOf(context.services.db, owner, context.services.now())) ids.add(id)
+      }
+      return { session_ids: [...ids] }
+    },
+  }),
+  define({
+    name: 'sessions.end',
+    route: del('/sessions'),
+    summary: 'End sessions by id',
+    tag,
+    access: sessionAccess,
+    request: Type.Object({
+      session_ids: Type.Array(Type.String({ maxLength: 64 }), { maxItems: mostItems }),
+    }),
+    status: 204,
+    async act({ body }, context) {
+      const ids = [...new Set(body.session_ids)]
+      context.audit({ details: { session_ids: ids.slice(0, 100), count: ids.length } })
+      const owners: SessionOwner[] = []
+      for (const id of ids) {
+        const session = await findSession(context.services.db, id)
+        if (session !== undefined) owners.push(session)
+      }
+      await requireEnds(context, owners)
+      if (owners.length > 0) await context.commit(ids.map(sessionRemoval))
+    },
+  }),
+  define({
+    name: 'sessions.sweep',
+    route: del('/sessions/expired'),
+    summary: 'Delete sessions that have ended',
+    tag,
+    access: sessionAccess,
+    status: 204,
+    async act(_input, context) {
+      const { sweeps } = await sessionRights(context)
+      if (sweeps.length === 0) throw failure('forbidden', 'This is for administrators.')
+      const now = context.services.now()
+      if (sweeps === 'every') await removeEndedSessions(context.commit, now)
+      else for (const realm of sweeps) await removeEndedSessions(context.commit, now, realm)
+    },
+  }),
+  define({
+    name: 'sessions.end_realm',
+    route: del('/sessions/realms/{realm_id}'),
+    summary: 'End every session of a realm',
+    tag,
+    access: sessionAccess,
+    pathParameters: RealmPath,
+    status: 204,
+    async act({ path }, context) {
+      context.audit({ realm: path.realm_id })
+      const rights = await sessionRights(context)
+      if (!rights.endsRealm(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
+      await context.commit([realmSessionsRemoval(path.realm_id)])
+    },
+  }),
+]

@@ -1,0 +1,117 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type Clock, unixSeconds } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { Change, Database } from '@warder/foundation/sql'
+import type { Logger } from '@warder/foundation/telemetry'
+import type { Realm } from '../realms/index.ts'
+import type { Signer } from '../signing/index.ts'
+import { type AuthClaims, claimsOf, type Subject } from './claims.ts'
+import { endAfterUse, isLive, type Session, worthwhileEnd } from './session.ts'
+import { findSealedCookie, findSession, sessionInsertion, sessionSlide } from './session-store.ts'
+
+/** A session that a request presented, and what its token says. */
+export interface PresentedSession {
+  readonly session: Session
+  readonly claims: AuthClaims
+}
+
+export interface SessionBook {
+  /** A new session and the change that keeps it. The cookie is the signed token. */
+  begin(subject: Subject, realm: Realm): { session: Session; cookie: string; insertion: Change }
+  /** The live session of a cookie, which counts as a use; undefined for anything else. */
+  present(cookie: string): Promise<PresentedSession | undefined>
+  /** A live session by id, which counts as a use; undefined when there is none. */
+  use(id: string): Promise<Session | undefined>
+  /** The session's cookie as it was issued. */
+  cookieOf(id: string): Promise<string | undefined>
+}
+
+/** Tokens whose signature is known to be right: 5,000 of at most 16 KiB, the oldest leave first. */
+const rememberedTokens = 5000
+
+const place = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
+
+export function createSessionBook(parts: {
+  readonly db: Database
+  readonly seal: Seal
+  readonly signer: Signer
+  readonly clock: Clock
+  readonly log: Logger
+  readonly issuer: string
+}): SessionBook {
+  const { db, seal, signer, clock, log, issuer } = parts
+  const verified = new Map<string, AuthClaims>()
+
+  function claimsFrom(token: string): AuthClaims | undefined {
+    const key = createHash('sha256').update(token).digest('base64url')
+    const known = verified.get(key)
+    if (known !== undefined) return known
+    const claims = signer.verify(token) as AuthClaims | undefined
+    if (claims === undefined) return undefined
+    if (verified.size >= rememberedTokens) {
+      const [oldest] = verified.keys()
+      if (oldest !== undefined) verified.delete(oldest)
+    }
+    verified.set(key, claims)
+    return claims
+  }
+
+  /** What is not written now is written by the next use: a failed write must not fail the request. */
+  async function countUse(session: Session, now: number): Promise<void> {
+    const end = worthwhileEnd(session, now)
+    if (end === undefined) return
+    try {
+      await db.commit([sessionSlide(session.id, end)])
+    } catch (error) {
+      log.warn({ detail: String(error) }, 'the idle limit of a session could not be moved')
+    }
+  }
+
+  async function use(id: string): Promise<Session | undefined> {
+    const session = await findSession(db, id)
+    const now = unixSeconds(clock)
+    if (session === undefined || !isLive(session, now)) return undefined
+    await countUse(session, now)
+    return session
+  }
+
+  return {
+    begin(subject, realm) {
+      const createdAt = unixSeconds(clock)
+      const id = randomUUID()
+      const ages = {
+        createdAt,
+        maxAge: realm.session_max_age_seconds,
+        maxStaleAge: realm.session_max_stale_age_seconds,
+      }
+      const session: Session = {
+        id,
+        realm: realm.id,
+        username: subject.username,
+        scheme: subject.scheme,
+        certificateSha256: subject.certificateSha256,
+        ...ages,
+        endsAt: endAfterUse(ages, createdAt),
+      }
+      const cookie = signer.sign(claimsOf(session, subject, issuer))
+      const sealed = seal.seal(place(id), Buffer.from(cookie))
+      return { session, cookie, insertion: sessionInsertion(session, sealed) }
+    },
+    async present(cookie) {
+      const claims = claimsFrom(cookie)
+      if (claims === undefined) return undefined
+      const session = await use(claims.jti)
+      if (session === undefined) return undefined
+      // The row is the truth; a token that says something else was not issued for it.
+      const same =
+        session.username === claims.sub && session.realm === claims.as_rid && session.scheme === claims.as_as
+      return same ? { session, claims } : undefined
+    },
+    use,
+    async cookieOf(id) {
+      const sealed = await findSealedCookie(db, id)
+      if (sealed === undefined) return undefined
+      return Buffer.from(await seal.open(place(id), sealed)).toString('utf8')
+    },
+  }
+}

@@ -1,0 +1,145 @@
+import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import type { AuthScheme } from './scheme.ts'
+import type { Session } from './session.ts'
+
+interface SessionRow {
+  readonly session_id: string
+  readonly realm_id: string
+  readonly username: string
+  readonly auth_scheme: string
+  readonly certificate_sha256: string | null
+  readonly created_at: number
+  readonly max_age: number
+  readonly max_stale_age: number
+  readonly ends_at: number
+}
+
+const columns =
+  'session_id, realm_id, username, auth_scheme, certificate_sha256, created_at, max_age, max_stale_age, ends_at'
+const byId = query<[id: string], SessionRow>(`SELECT ${columns} FROM session WHERE session_id = ?`)
+const cookieOf = query<[id: string], { readonly sealed_cookie: Uint8Array }>(
+  'SELECT sealed_cookie FROM session WHERE session_id = ?',
+)
+const idsOfClient = query<
+  [realm: string, username: string, scheme: string, now: number],
+  { readonly session_id: string }
+>(
+  `SELECT session_id FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = ? AND ends_at > ?
+     ORDER BY session_id`,
+)
+const insert = insertInto<
+  [string, string, string, string, string | null, Uint8Array, number, number, number, number]
+>('session', [
+  'session_id',
+  'realm_id',
+  'username',
+  'auth_scheme',
+  'certificate_sha256',
+  'sealed_cookie',
+  'created_at',
+  'max_age',
+  'max_stale_age',
+  'ends_at',
+])
+const slide = query<[endsAt: number, id: string, endsAt: number], unknown>(
+  'UPDATE session SET ends_at = ? WHERE session_id = ? AND ends_at < ?',
+)
+const removeOne = query<[id: string], unknown>('DELETE FROM session WHERE session_id = ?')
+const removeOfRealm = query<[realm: string], unknown>('DELETE FROM session WHERE realm_id = ?')
+const removeOfUser = query<[realm: string, username: string], unknown>(
+  "DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'up'",
+)
+const removeEnded = query<[now: number, most: number], unknown>(
+  'DELETE FROM session WHERE session_id IN (SELECT session_id FROM session WHERE ends_at <= ? LIMIT ?)',
+)
+const removeEndedOfRealm = query<[now: number, realm: string, most: number], unknown>(
+  `DELETE FROM session WHERE session_id IN
+     (SELECT session_id FROM session WHERE ends_at <= ? AND realm_id = ? LIMIT ?)`,
+)
+
+function toSession(row: SessionRow): Session {
+  return {
+    id: row.session_id,
+    realm: row.realm_id,
+    username: row.username,
+    scheme: row.auth_scheme as AuthScheme,
+    certificateSha256: row.certificate_sha256 ?? undefined,
+    createdAt: row.created_at,
+    maxAge: row.max_age,
+    maxStaleAge: row.max_stale_age,
+    endsAt: row.ends_at,
+  }
+}
+
+/** The row as it is, ended or not. */
+export async function findSession(db: Database, id: string): Promise<Session | undefined> {
+  const row = await db.get(byId, [id])
+  return row === undefined ? undefined : toSession(row)
+}
+
+export async function findSealedCookie(db: Database, id: string): Promise<Uint8Array | undefined> {
+  return (await db.get(cookieOf, [id]))?.sealed_cookie
+}
+
+export function sessionInsertion(session: Session, sealedCookie: Uint8Array): Change {
+  return change(insert, [
+    session.id,
+    session.realm,
+    session.username,
+    session.scheme,
+    session.certificateSha256 ?? null,
+    sealedCookie,
+    session.createdAt,
+    session.maxAge,
+    session.maxStaleAge,
+    session.endsAt,
+  ])
+}
+
+/** Moves the end later, never earlier, whoever else does it at the same time. */
+export function sessionSlide(id: string, endsAt: number): Change {
+  return change(slide, [endsAt, id, endsAt])
+}
+
+export function sessionRemoval(id: string): Change {
+  return change(removeOne, [id])
+}
+
+export function realmSessionsRemoval(realm: string): Change {
+  return change(removeOfRealm, [realm])
+}
+
+/** Every session that began with this user's password. */
+export function passwordSessionsRemoval(realm: string, username: string): Change {
+  return change(removeOfUser, [realm, username])
+}
+
+/** Ids of the live sessions of one client. */
+export async function sessionIdsOf(
+  db: Database,
+  client: { readonly realm: string; readonly username: string; readonly scheme: AuthScheme },
+  now: number,
+): Promise<readonly string[]> {
+  const rows = await db.all(idsOfClient, [client.realm, client.username, client.scheme, now])
+  return rows.map(({ session_id }) => session_id)
+}
+
+/** Rows of one commit of a sweep, so that logins do not wait behind it. */
+const batch = 1000
+const mostBatches = 10_000
+
+/** Deletes what has ended; of one realm when named. Returns how many rows. */
+export async function removeEndedSessions(commit: Commit, now: number, realm?: string): Promise<number> {
+  let removed = 0
+  for (let round = 0; round < mostBatches; round++) {
+    const [result] = await commit([
+      realm === undefined
+        ? change(removeEnded, [now, batch])
+        : change(removeEndedOfRealm, [now, realm, batch]),
+    ])
+    const changes = result?.changes ?? 0
+    removed += changes
+    if (changes < batch) break
+  }
+  return removed
+}

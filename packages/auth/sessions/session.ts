@@ -1,0 +1,66 @@
+import Type, { type Static } from 'typebox'
+import type { AuthScheme } from './scheme.ts'
+
+/** A session as kept. Times are Unix seconds. */
+export interface Session {
+  readonly id: string
+  readonly realm: string
+  readonly username: string
+  readonly scheme: AuthScheme
+  /** SHA-256 of the client certificate, hex, for sessions that began with one. */
+  readonly certificateSha256: string | undefined
+  readonly createdAt: number
+  readonly maxAge: number
+  readonly maxStaleAge: number
+  /** When it ends unless it is used: the sooner of last use + stale age and creation + age. */
+  readonly endsAt: number
+}
+
+export const SessionReply = Type.Object({
+  session_id: Type.String(),
+  realm_id: Type.String(),
+  username: Type.String(),
+  auth_scheme: Type.String(),
+  cookie_string: Type.String({
+    description: 'Empty unless the caller owns the session or may read sessions.',
+  }),
+  max_age_seconds: Type.Integer(),
+  max_stale_age_seconds: Type.Integer(),
+  created_at: Type.Integer(),
+})
+
+export function showSession(session: Session, cookie: string): Static<typeof SessionReply> {
+  return {
+    session_id: session.id,
+    realm_id: session.realm,
+    username: session.username,
+    auth_scheme: session.scheme,
+    cookie_string: cookie,
+    max_age_seconds: session.maxAge,
+    max_stale_age_seconds: session.maxStaleAge,
+    created_at: session.createdAt,
+  }
+}
+
+/** Where the end of a session lies when it is used at `now`: sliding, but never past its absolute limit. */
+export function endAfterUse(
+  session: Pick<Session, 'createdAt' | 'maxAge' | 'maxStaleAge'>,
+  now: number,
+): number {
+  return Math.min(now + session.maxStaleAge, session.createdAt + session.maxAge)
+}
+
+/** A session is over at its end, not after it. */
+export function isLive(session: Session, now: number): boolean {
+  return now < session.endsAt
+}
+
+/**
+ * The new end when it is worth a write, else undefined: at most one write for each tenth of the stale age, so that a
+ * busy session does not write at each request. Ending up to a tenth early is the price.
+ */
+export function worthwhileEnd(session: Session, now: number): number | undefined {
+  const end = endAfterUse(session, now)
+  const gained = end - session.endsAt
+  return gained > 0 && gained >= session.maxStaleAge / 10 ? end : undefined
+}

@@ -1,0 +1,36 @@
+import { boolean, integer, optionalText, type SettingValues } from '@warder/foundation/config'
+
+/** Settings of the authentication service; the common ones (address, TLS, database, audit) are the runtime's. */
+export const authSettings = {
+  issuer: optionalText({
+    docs: 'The `iss` claim of session tokens; unset: the base URL of the service.',
+  }),
+  publish_session_jwks: boolean({
+    default: false,
+    docs: 'Serve the public keys of session tokens at /.well-known/jwks.json.',
+  }),
+  certificate_signing: boolean({
+    default: true,
+    docs: 'Sign certificates at /certify, and serve the public keys at /.well-known/certificate-jwks.json.',
+  }),
+  login_rate_limit_per_second: integer({
+    default: 20,
+    min: 1,
+    max: 100_000,
+    docs: 'Logins of every kind that one address may try in a second, in the long run.',
+  }),
+  login_rate_limit_burst: integer({
+    default: 100,
+    min: 1,
+    max: 1_000_000,
+    docs: 'Logins of every kind that one address may try at once.',
+  }),
+  password_hash_concurrency: integer({
+    default: 0,
+    min: 0,
+    max: 256,
+    docs: 'Password hashes computed at the same time by one worker (64 MiB each); 0 = one for each core.',
+  }),
+} as const
+
+export type AuthConfig = SettingValues<typeof authSettings>

@@ -1,0 +1,3 @@
+export type { PublicJwk } from './es256.ts'
+export { longestToken } from './es256.ts'
+export { ensureSigningKey, openSigner, type Signer, type SigningPurpose } from './signing-keys.ts'

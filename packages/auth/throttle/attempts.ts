@@ -1,0 +1,66 @@
+import { failure } from '@warder/foundation/errors'
+import type { FailureCounter } from './failures.ts'
+
+/** Attempts at one name and address that are looked at together; as many as may fail without a wait. */
+const together = 5
+/** Attempts of everybody that may wait for their turn in one worker. */
+const mostWaiting = 256
+
+interface Gate {
+  running: number
+  readonly waiting: (() => void)[]
+}
+
+/**
+ * Lets attempts at one counter through, five at most at a time, so that two hundred guesses sent at once are not two
+ * hundred guesses: whoever waited sees the failures of those before.
+ */
+export interface Attempts {
+  /**
+   * Runs an attempt. What it throws is passed on; it counts failures itself.
+   * @throws failure('rate_limited') while the counter demands a wait, failure('overloaded') when too many wait
+   */
+  run<R>(slot: number, attempt: () => Promise<R>): Promise<R>
+}
+
+export function createAttempts(counter: FailureCounter, now: () => number): Attempts {
+  const gates = new Map<number, Gate>()
+  let waiting = 0
+
+  async function enter(slot: number): Promise<Gate> {
+    const gate = gates.get(slot) ?? { running: 0, waiting: [] }
+    gates.set(slot, gate)
+    if (gate.running < together) {
+      gate.running++
+      return gate
+    }
+    if (waiting >= mostWaiting) throw failure('overloaded', 'too many logins wait', { retryAfterSeconds: 2 })
+    waiting++
+    await new Promise<void>((resolve) => gate.waiting.push(resolve))
+    waiting--
+    return gate
+  }
+
+  function leave(slot: number, gate: Gate): void {
+    const next = gate.waiting.shift()
+    if (next !== undefined) {
+      next()
+      return
+    }
+    gate.running--
+    if (gate.running === 0) gates.delete(slot)
+  }
+
+  return {
+    async run(slot, attempt) {
+      const gate = await enter(slot)
+      try {
+        const { waitSeconds } = await counter.state(slot, now())
+        if (waitSeconds > 0) throw failure('rate_limited', undefined, { retryAfterSeconds: waitSeconds })
+        return await attempt()
+      } finally {
+        leave(slot, gate)
+      }
+    },
+  }
+}

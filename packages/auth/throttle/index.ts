@@ -1,0 +1,2 @@
+export { type Attempts, createAttempts } from './attempts.ts'
+export { createFailureCounter, type FailureCounter, removeOldFailures } from './failures.ts'

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto'
+import type { Seal } from '@warder/foundation/seal'
+import { change, type Database, insertInto, query, UniqueViolation } from '@warder/foundation/sql'
+
+const purpose = 'throttle'
+const kid = 'throttle'
+const place = { table: 'signing_key', row: `${purpose}/${kid}`, column: 'sealed_private' }
+
+const find = query<[purpose: string], { readonly sealed_private: Uint8Array }>(
+  'SELECT sealed_private FROM signing_key WHERE purpose = ?',
+)
+const insert = insertInto<[string, string, string, Uint8Array, number]>('signing_key', [
+  'purpose',
+  'kid',
+  'public_jwk',
+  'sealed_private',
+  'created_at',
+])
+
+/** Makes the key that failure counters are found by: the same for all workers and nodes. */
+export async function ensureThrottleKey(db: Database, seal: Seal, now: number): Promise<void> {
+  if ((await db.get(find, [purpose])) !== undefined) return
+  try {
+    await db.commit([change(insert, [purpose, kid, '{}', seal.seal(place, randomBytes(32)), now])])
+  } catch (error) {
+    if (!(error instanceof UniqueViolation)) throw error
+  }
+}
+
+/** Throws when there is none: `ensureThrottleKey` runs before. */
+export async function openThrottleKey(db: Database, seal: Seal): Promise<Uint8Array> {
+  const row = await db.get(find, [purpose])
+  if (row === undefined) throw new Error('there is no key for the failure counters')
+  return seal.open(place, row.sealed_private)
+}
