@@ -1,0 +1,116 @@
+import { failure } from '@warder/foundation/errors'
+import type { Access, OperationContext, OperationInput, Principal } from '@warder/foundation/operations'
+import type { Database, MaybePromise } from '@warder/foundation/sql'
+import { asObjectId, type Key, type KeyRing } from '../objects/index.ts'
+import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
+import type { Right } from './right.ts'
+
+/** What the access checks need of the service. */
+export interface AccessServices {
+  readonly db: Database
+  readonly keys: KeyRing
+  readonly roles: Roles
+}
+
+/** A key and the request about it, read once by the access check for the handler. */
+export interface Resolved<Request> {
+  readonly key: Key
+  readonly request: Request
+}
+
+/** An access check that reads the key and hands it to the handler of the same request. */
+export interface KeyAccess<Services extends AccessServices, Request> extends Access<Services> {
+  /** What the check read. It is an error to ask in an operation that has another access. */
+  resolved(context: OperationContext<Services>): Resolved<Request>
+}
+
+export interface KeyAccessOptions<Request> {
+  /** Reads the request strictly: what is malformed is told before anything about the key is (§7). */
+  readonly read: (input: OperationInput) => Request
+  readonly kid: (request: Request) => string
+  /**
+   * `private half`: naming the public half of a pair means the private one, whose rights then count, since it does
+   * the work (JWE decryption, §4.1).
+   */
+  readonly use?: 'private half'
+  /** Algorithm for the audit record. */
+  readonly algorithm?: (request: Request) => string | undefined
+}
+
+/** The key named by the request, if the caller has `right` on it; §2 of the specification. */
+export function keyRight<Services extends AccessServices, Request>(
+  right: Right,
+  options: KeyAccessOptions<Request>,
+): KeyAccess<Services, Request> {
+  const slots = new WeakMap<OperationContext<Services>, Resolved<Request>>()
+  return {
+    name: `key right: ${right}`,
+    check(input, context) {
+      const request = options.read(input)
+      const kid = options.kid(request)
+      const algorithm = options.algorithm?.(request)
+      const object = kid.length > 256 ? `${kid.slice(0, 256)}…` : kid
+      context.audit(algorithm === undefined ? { object } : { object, algorithm })
+      const key = permittedKey(context.services, principalOf(context), kid, right, options.use)
+      if (key instanceof Promise) {
+        return key.then((found) => {
+          slots.set(context, { key: found, request })
+        })
+      }
+      slots.set(context, { key, request })
+      return undefined
+    },
+    resolved(context) {
+      const found = slots.get(context)
+      if (found === undefined) throw failure('internal_error', `the access check of ${right} did not run`)
+      return found
+    },
+  }
+}
+
+export function principalOf<Services>(context: OperationContext<Services>): Principal {
+  const { principal } = context
+  if (principal === undefined) throw failure('unauthorized')
+  return principal
+}
+
+/**
+ * The key with this id, if `principal` has `right` on it. Synchronous for a cached key of the caller's own on SQLite.
+ * @throws failure('not_found') when there is none, or when the caller has no right at all on it;
+ *   failure('forbidden') when the caller has other rights on it
+ */
+export function permittedKey(
+  services: AccessServices,
+  principal: Principal,
+  kid: string,
+  right: Right,
+  use?: 'private half',
+): MaybePromise<Key> {
+  const id = asObjectId(kid)
+  if (id === undefined) throw keyNotFound()
+  const found = services.keys.get(id)
+  if (found instanceof Promise) return found.then((key) => permitted(services, principal, key, right, use))
+  return permitted(services, principal, found, right, use)
+}
+
+function permitted(
+  services: AccessServices,
+  principal: Principal,
+  key: Key | undefined,
+  right: Right,
+  use: 'private half' | undefined,
+): MaybePromise<Key> {
+  if (key === undefined) throw keyNotFound()
+  const { object } = key
+  if (use === 'private half' && object.type === 'PublicKey' && object.linkedId !== undefined) {
+    return permittedKey(services, principal, object.linkedId, right)
+  }
+  const verdict = verdictOn(services.db, services.roles, object, principal.name, right)
+  if (verdict instanceof Promise) return verdict.then((now) => allowed(key, now))
+  return allowed(key, verdict)
+}
+
+function allowed(key: Key, verdict: Verdict): Key {
+  requireAllowed(verdict)
+  return key
+}

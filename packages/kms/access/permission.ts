@@ -1,0 +1,72 @@
+import { failure } from '@warder/foundation/errors'
+import type { Database, MaybePromise } from '@warder/foundation/sql'
+import type { ManagedObject } from '../objects/index.ts'
+import { grantedTo } from './grant-store.ts'
+import { anyObject, createRight, type Right } from './right.ts'
+
+/** Who is more than an owner, as configured. */
+export interface Roles {
+  /** `[roles] crypto_officer_users`; empty = nobody is restricted. */
+  readonly cryptoOfficers: ReadonlySet<string>
+}
+
+/**
+ * What a crypto officer may do with objects of others: look after them and decide who uses them. Not: use them, or
+ * take their material out.
+ */
+const officerRights: ReadonlySet<Right> = new Set<Right>([
+  'getattributes',
+  'locate',
+  'validate',
+  'activate',
+  'revoke',
+  'destroy',
+  'addattribute',
+  'modifyattribute',
+  'setattribute',
+  'deleteattribute',
+  'authorize',
+])
+
+export type Verdict = 'allowed' | 'lacks_this_right' | 'nothing'
+
+/** Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. */
+export function verdictOn(
+  db: Database,
+  roles: Roles,
+  object: Pick<ManagedObject, 'id' | 'owner'>,
+  user: string,
+  right: Right,
+): MaybePromise<Verdict> {
+  if (object.owner === user) return 'allowed'
+  const officer = roles.cryptoOfficers.has(user)
+  if (officer && officerRights.has(right)) return 'allowed'
+  const granted = grantedTo(db, object.id, user)
+  return granted instanceof Promise
+    ? granted.then((rights) => judge(rights, right, officer))
+    : judge(granted, right, officer)
+}
+
+function judge(granted: ReadonlySet<string> | undefined, right: Right, officer: boolean): Verdict {
+  if (granted === undefined) return officer ? 'lacks_this_right' : 'nothing'
+  return granted.has(right) ? 'allowed' : 'lacks_this_right'
+}
+
+/**
+ * Denies unless the verdict is `allowed`. Who has no right at all on a key is not told that it exists.
+ * @throws failure('not_found' | 'forbidden')
+ */
+export function requireAllowed(verdict: Verdict): void {
+  if (verdict === 'allowed') return
+  throw verdict === 'lacks_this_right' ? failure('forbidden') : keyNotFound()
+}
+
+export function keyNotFound(): Error {
+  return failure('not_found', 'Key not found.')
+}
+
+/** Everybody may create, unless officers are configured: then they, and whom they granted `create`. */
+export async function mayCreate(db: Database, roles: Roles, user: string): Promise<boolean> {
+  if (roles.cryptoOfficers.size === 0 || roles.cryptoOfficers.has(user)) return true
+  return (await grantedTo(db, anyObject, user))?.has(createRight) === true
+}

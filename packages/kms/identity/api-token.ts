@@ -1,0 +1,27 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
+
+export interface ApiTokenOptions {
+  /** SHA-256 of the bytes of the key that is the token, if it is there, symmetric and Active now. */
+  readonly digest: () => Promise<Uint8Array | undefined>
+  readonly username: string
+}
+
+/**
+ * A bearer token that is the bytes of one symmetric key, in standard base64. Compared as bytes in constant time, and
+ * by their hash so that not even the length shows. A key that cannot be used refuses everybody.
+ */
+export function apiToken({ digest, username }: ApiTokenOptions): Extractor {
+  return async (request) => {
+    const token = bearerToken(request)
+    if (token === undefined || looksLikeJwt(token)) return undefined
+    const bytes = Buffer.from(token, 'base64')
+    if (bytes.length === 0 || bytes.toString('base64') !== token)
+      throw unauthorized('the API token is not base64')
+    const expected = await digest()
+    if (expected === undefined) throw unauthorized('the key of the API token cannot be used')
+    const given = createHash('sha256').update(bytes).digest()
+    if (!timingSafeEqual(given, expected)) throw unauthorized('the API token is wrong')
+    return principalNamed(username, 'api_token')
+  }
+}

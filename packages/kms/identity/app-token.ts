@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import type { IncomingRequest, Principal } from '@warder/foundation/operations'
+import type { Outbound } from '@warder/foundation/outbound'
+import type { Clock } from '@warder/foundation/runtime'
+import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
+
+export interface AppTokenOptions {
+  /** Base address of the authentication service. */
+  readonly url: string
+  readonly outbound: Outbound
+  readonly clock: Clock
+  /** How long an answer is believed. */
+  readonly ttlSeconds: number
+}
+
+const mostTokens = 100_000
+const longestToken = 1024
+const mostLookups = 256
+
+/**
+ * `X-Secret-Token` (or `X-Vault-Token`): a machine's token, which the authentication service is asked about. The user
+ * is `app:` and the token's entity. Refusals are not remembered, so that a new token works at once; look-ups of the
+ * same token at the same time are one; too many at once answer 503.
+ */
+export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions): Extractor {
+  const known = new Map<string, { readonly principal: Principal; readonly until: number }>()
+  const asking = new Map<string, Promise<Principal>>()
+  const address = `${url.replace(/\/+$/, '')}/auth/token/lookup-self`
+
+  return (request) => {
+    const token = tokenOf(request)
+    if (token === undefined) return undefined
+    if (token.length === 0 || token.length > longestToken || !/^[\x21-\x7e]+$/.test(token)) {
+      throw unauthorized('the app token is malformed')
+    }
+    const key = createHash('sha256').update(token).digest('base64url')
+    const entry = known.get(key)
+    if (entry !== undefined && clock.monotonic() < entry.until) return entry.principal
+    known.delete(key)
+    return asking.get(key) ?? ask(key, token)
+  }
+
+  function ask(key: string, token: string): Promise<Principal> {
+    if (asking.size >= mostLookups) throw failure('overloaded', 'too many tokens are being looked up')
+    const began = clock.monotonic()
+    const asked = lookUp(token)
+      .then((principal) => {
+        if (known.size >= mostTokens) {
+          const [oldest] = known.keys()
+          if (oldest !== undefined) known.delete(oldest)
+        }
+        known.set(key, { principal, until: began + ttlSeconds * 1000 })
+        return principal
+      })
+      .finally(() => asking.delete(key))
+    asking.set(key, asked)
+    return asked
+  }
+
+  async function lookUp(token: string): Promise<Principal> {
+    const answer = await outbound
+      .get(address, { headers: { 'X-Secret-Token': token } })
+      .catch((cause: unknown) => {
+        throw failure('overloaded', 'the authentication service does not answer', {
+          cause,
+          retryAfterSeconds: 1,
+        })
+      })
+    if (answer.status === 401 || answer.status === 403) throw unauthorized('the app token is not valid')
+    if (answer.status !== 200) {
+      throw failure('overloaded', `lookup-self answered ${answer.status}`, { retryAfterSeconds: 1 })
+    }
+    return principalNamed(`app:${entityIn(answer.body)}`, 'app_token')
+  }
+}
+
+function tokenOf(request: IncomingRequest): string | undefined {
+  const { 'x-secret-token': secret, 'x-vault-token': vault } = request.headers
+  if (secret !== undefined && vault !== undefined && secret !== vault) throw unauthorized('two app tokens')
+  return secret ?? vault
+}
+
+/** `data.entity_id` of the answer. */
+function entityIn(body: Uint8Array): string {
+  let answer: unknown
+  try {
+    answer = JSON.parse(Buffer.from(body).toString('utf8'))
+  } catch {
+    throw failure('overloaded', 'lookup-self did not answer JSON')
+  }
+  const data = typeof answer === 'object' && answer !== null && 'data' in answer ? answer.data : undefined
+  const entity = typeof data === 'object' && data !== null && 'entity_id' in data ? data.entity_id : undefined
+  if (typeof entity !== 'string' || entity === '') throw unauthorized('the app token has no entity')
+  return entity
+}

@@ -1,0 +1,86 @@
+import { StartupError } from '@warder/foundation/errors'
+import { createOutbound, type Outbound } from '@warder/foundation/outbound'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
+import { apiToken } from './api-token.ts'
+import { appToken } from './app-token.ts'
+import { authVerifier } from './auth-verifier.ts'
+import { clientCertificate } from './client-certificate.ts'
+import type { Extractor } from './extractor.ts'
+import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
+
+/** The settings that say who may ask. */
+export interface IdentityConfig {
+  readonly default_username: string
+  readonly clients_ca_cert_file: string | undefined
+  readonly jwt_auth_provider: readonly string[]
+  readonly auth_verifier_url: string | undefined
+  readonly auth_verifier_jwks: string | undefined
+  readonly auth_verifier_ca_cert: string | undefined
+  readonly auth_verifier_issuer: string | undefined
+  readonly auth_verifier_realm: string | undefined
+  readonly api_token_id: string | undefined
+  readonly vault_auth_verifier_url: string | undefined
+  readonly vault_token_cache_ttl_secs: number
+}
+
+export interface IdentityEnvironment {
+  readonly config: IdentityConfig
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly log: Logger
+  /** SHA-256 of a symmetric key that is Active now. */
+  readonly keyDigest: (id: string) => Promise<Uint8Array | undefined>
+}
+
+/**
+ * The extractors that are configured, in the order of the specification (§5).
+ * @throws StartupError for a configuration that cannot work
+ */
+export function configuredExtractors(environment: IdentityEnvironment): readonly Extractor[] {
+  const { config, clock, log, keyDigest } = environment
+  const extractors: Extractor[] = []
+  const outbound = outboundToAuth(config)
+  const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
+  if (lookupUrl !== undefined) {
+    const url = httpsAddress('vault_auth_verifier_url', lookupUrl)
+    extractors.push(appToken({ url, outbound, clock, ttlSeconds: config.vault_token_cache_ttl_secs }))
+  }
+  if (config.clients_ca_cert_file !== undefined) extractors.push(clientCertificate)
+  if (config.jwt_auth_provider.length > 0) {
+    const providers = [...new Set(config.jwt_auth_provider)].map((text) => readProvider(text, environment))
+    extractors.push(jwtProviders(providers, clock))
+  }
+  const keySet = verifierKeySet(config)
+  if (keySet !== undefined) {
+    extractors.push(
+      authVerifier({
+        keys: keySetAt(keySet, { outbound, clock, log }),
+        issuer: config.auth_verifier_issuer,
+        realm: config.auth_verifier_realm,
+        clock,
+      }),
+    )
+  }
+  if (tokenKey !== undefined) {
+    extractors.push(apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username }))
+  }
+  return extractors
+}
+
+function verifierKeySet(config: IdentityConfig): string | undefined {
+  if (config.auth_verifier_jwks !== undefined) return config.auth_verifier_jwks
+  if (config.auth_verifier_url === undefined) return undefined
+  return `${httpsAddress('auth_verifier_url', config.auth_verifier_url)}/.well-known/jwks.json`
+}
+
+function httpsAddress(setting: string, address: string): string {
+  if (!address.startsWith('https://'))
+    throw new StartupError(`${setting} must begin with https:// (got ${address})`)
+  return address.replace(/\/+$/, '')
+}
+
+/** The authentication service may stand on this machine: its address is the operator's word, not a caller's. */
+function outboundToAuth(config: IdentityConfig): Outbound {
+  return createOutbound({ allowPrivateNetworks: true, caFile: config.auth_verifier_ca_cert })
+}

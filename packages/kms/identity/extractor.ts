@@ -1,0 +1,51 @@
+import { failure } from '@warder/foundation/errors'
+import type { IncomingRequest, Principal } from '@warder/foundation/operations'
+
+/**
+ * One way to find out who asks.
+ * @returns undefined when the request carries no credential of this kind
+ * @throws failure('unauthorized') when it carries one that is wrong; failure('overloaded') when it cannot be checked now
+ */
+export type Extractor = (request: IncomingRequest) => Principal | undefined | Promise<Principal | undefined>
+
+/** Names that only one kind of credential may give, so that no other can pretend to be it. */
+const reserved: Readonly<Record<string, readonly string[]>> = {
+  'app:': ['app_token'],
+  'spiffe://': ['spiffe'],
+}
+
+/**
+ * Makes the principal, if the name can be one: 1 to 256 characters, no control or formatting characters, no blanks
+ * around it, not `*` (which stands for everybody in grants), and not in the space of another method.
+ * @throws failure('unauthorized')
+ */
+export function principalNamed(name: string, method: string, realm?: string): Principal {
+  const spoiled =
+    name.length === 0 || name.length > 256 || name !== name.trim() || /[\p{Cc}\p{Cf}]/u.test(name)
+  if (spoiled || name === '*') throw unauthorized('the name in the credential cannot be a user')
+  for (const [prefix, methods] of Object.entries(reserved)) {
+    if (name.startsWith(prefix) && !methods.includes(method)) {
+      throw unauthorized(`names that begin with ${prefix} are not for ${method}`)
+    }
+  }
+  return realm === undefined ? { name, method } : { name, method, realm }
+}
+
+/** 401 with one sentence for everything; why goes to the log. */
+export function unauthorized(detail: string, cause?: unknown): Error {
+  return failure('unauthorized', undefined, { detail, cause })
+}
+
+/** The token of `Authorization: Bearer`, scheme in any case (RFC 9110 §11.1); undefined for other schemes. */
+export function bearerToken(request: IncomingRequest): string | undefined {
+  const header = request.headers.authorization
+  if (header === undefined) return undefined
+  const found = /^bearer +([^\s,]+)$/i.exec(header)
+  return found?.[1]
+}
+
+/** Three parts with dots: a signed JWT and nothing else that is accepted here. */
+export function looksLikeJwt(token: string): boolean {
+  const first = token.indexOf('.')
+  return first > 0 && token.indexOf('.', first + 1) > first + 1
+}

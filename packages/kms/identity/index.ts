@@ -1,0 +1,8 @@
+export { apiToken } from './api-token.ts'
+export { appToken } from './app-token.ts'
+export { authVerifier } from './auth-verifier.ts'
+export { authenticateBy, type CascadeOptions } from './cascade.ts'
+export { clientCertificate } from './client-certificate.ts'
+export { configuredExtractors, type IdentityConfig } from './configured.ts'
+export { bearerToken, type Extractor, looksLikeJwt, principalNamed } from './extractor.ts'
+export { type JwtProvider, jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'

@@ -1,0 +1,153 @@
+import { StartupError } from '@warder/foundation/errors'
+import {
+  createTokenCache,
+  fileKeySet,
+  JwtRejected,
+  type KeySet,
+  peekToken,
+  remoteKeySet,
+  verifyToken,
+} from '@warder/foundation/jwt'
+import type { Principal } from '@warder/foundation/operations'
+import type { Outbound } from '@warder/foundation/outbound'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
+import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
+
+/** An issuer whose tokens are accepted. */
+export interface JwtProvider {
+  readonly issuer: string
+  readonly keys: KeySet
+  /** undefined = not checked. */
+  readonly audiences: readonly string[] | undefined
+}
+
+interface Environment {
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const spiffe = 'spiffe://'
+
+/**
+ * Reads `issuer[,key set[,audience…]]`.
+ * @throws StartupError for what cannot work
+ */
+export function readProvider(text: string, environment: Environment): JwtProvider {
+  const [issuer = '', keySet = '', ...rest] = text.split(',').map((part) => part.trim())
+  const audiences = rest.filter((audience) => audience !== '')
+  if (issuer === '') throw new StartupError('jwt_auth_provider: an entry has no issuer')
+  if (issuer.startsWith(spiffe)) {
+    if (audiences.length === 0) throw new StartupError(`jwt_auth_provider: ${issuer} needs an audience`)
+    if (keySet === '') throw new StartupError(`jwt_auth_provider: ${issuer} needs a key set`)
+  }
+  return {
+    issuer,
+    keys: keySetAt(
+      keySet === '' ? `${issuer.replace(/\/+$/, '')}/.well-known/jwks.json` : keySet,
+      environment,
+    ),
+    audiences: audiences.length === 0 ? undefined : audiences,
+  }
+}
+
+/** A key set by its address: https, or `file:` and a path. */
+export function keySetAt(address: string, { outbound, clock, log }: Environment): KeySet {
+  if (address.startsWith('file:')) {
+    const path = address.slice('file:'.length).replace(/^\/\/(?=\/)/, '')
+    try {
+      return fileKeySet(path, clock, log)
+    } catch (cause) {
+      throw new StartupError(`the key set ${path} cannot be read`, { cause })
+    }
+  }
+  if (!address.startsWith('https://')) throw new StartupError(`the key set ${address} must be https or file:`)
+  return remoteKeySet({ url: address, outbound, clock, log })
+}
+
+/** How long a verified token is believed without looking at the keys again. */
+export const trustSeconds = 60
+const mostTokens = 10_000
+const leewaySeconds = 60
+
+/**
+ * Bearer tokens of the configured issuers. A token that names one of them is verified by the keys of that issuer and
+ * no other; whatever is wrong with it ends the request. Tokens of other issuers are left to the next extractor.
+ */
+export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): Extractor {
+  const cache = createTokenCache<Principal>({ capacity: mostTokens, clock })
+  return (request) => {
+    const token = bearerToken(request)
+    if (token === undefined || !looksLikeJwt(token)) return undefined
+    return cache.get(token) ?? verify(token)
+  }
+
+  async function verify(token: string): Promise<Principal | undefined> {
+    try {
+      const candidates = providersOf(token)
+      let last: unknown
+      for (const provider of candidates) {
+        try {
+          return await verifyWith(provider, token)
+        } catch (error) {
+          if (!(error instanceof JwtRejected)) throw error
+          last = error
+        }
+      }
+      if (last !== undefined) throw last
+      return undefined
+    } catch (error) {
+      if (error instanceof JwtRejected) throw unauthorized(`bearer token: ${error.message}`, error)
+      throw error
+    }
+  }
+
+  function providersOf(token: string): readonly JwtProvider[] {
+    const { issuer } = peekToken(token)
+    const subject = subjectOf(token)
+    return providers.filter((provider) =>
+      provider.issuer.startsWith(spiffe)
+        ? subject?.startsWith(`${provider.issuer}/`) === true
+        : provider.issuer === issuer,
+    )
+  }
+
+  async function verifyWith(provider: JwtProvider, token: string): Promise<Principal> {
+    const workload = provider.issuer.startsWith(spiffe)
+    const { claims } = await verifyToken(
+      token,
+      provider.keys,
+      {
+        // A JWT-SVID need not have an issuer (SPIFFE JWT-SVID §3): its trust domain stands in the subject.
+        issuer: workload ? undefined : provider.issuer,
+        audience: provider.audiences,
+        requiredClaims: ['sub', 'exp'],
+        leewaySeconds,
+      },
+      clock,
+    )
+    const principal = principalNamed(nameIn(claims, workload), workload ? 'spiffe' : 'jwt_auth')
+    cache.put(token, principal, Math.min(Number(claims.exp), clock.now() / 1000 + trustSeconds))
+    return principal
+  }
+}
+
+/** `email` counts only when the issuer says that it was verified. */
+function nameIn(claims: Readonly<Record<string, unknown>>, workload: boolean): string {
+  const { email, email_verified: verified, sub } = claims
+  if (!workload && typeof email === 'string' && email !== '' && verified === true) return email
+  return String(sub)
+}
+
+/** The subject as the token claims it: to choose a provider, for nothing else. */
+function subjectOf(token: string): string | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
+    return typeof claims === 'object' && claims !== null && 'sub' in claims && typeof claims.sub === 'string'
+      ? claims.sub
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,40 @@
+import type { Migration } from '@warder/foundation/runtime'
+
+/**
+ * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP
+ * alike; `material` is sealed for its row. What belongs to an object carries its id and is deleted with it in one
+ * commit (`objects/object-store.ts`). `gcm_budget` stands apart so that counting does not change an object's version.
+ */
+export const kmsMigrations: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'managed objects, tags, names, links, grants, invocation budgets',
+    statements: [
+      `CREATE TABLE managed_object (
+        id TEXT NOT NULL PRIMARY KEY, object_type TEXT NOT NULL, algorithm TEXT, bits BIGINT, curve TEXT,
+        bound_alg TEXT, state TEXT NOT NULL, owner TEXT NOT NULL, usage_mask BIGINT NOT NULL, material BYTES,
+        linked_id TEXT, created_at BIGINT NOT NULL, changed_at BIGINT NOT NULL, activation_at BIGINT,
+        deactivation_at BIGINT, compromised_at BIGINT, destroyed_at BIGINT, revocation_reason TEXT,
+        revocation_message TEXT, attributes TEXT NOT NULL, version BIGINT NOT NULL) /* rowid */`,
+      'CREATE INDEX managed_object_by_owner ON managed_object (owner, id)',
+      'CREATE INDEX managed_object_by_activation ON managed_object (state, activation_at)',
+      'CREATE INDEX managed_object_by_deactivation ON managed_object (state, deactivation_at)',
+      `CREATE TABLE object_tag (
+        object_id TEXT NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (object_id, tag))`,
+      'CREATE INDEX object_tag_by_tag ON object_tag (tag, object_id)',
+      `CREATE TABLE object_name (
+        object_id TEXT NOT NULL, name TEXT NOT NULL, name_type TEXT NOT NULL, PRIMARY KEY (object_id, name))`,
+      'CREATE INDEX object_name_by_name ON object_name (name, object_id)',
+      `CREATE TABLE object_link (
+        object_id TEXT NOT NULL, link_type TEXT NOT NULL, linked_id TEXT NOT NULL,
+        PRIMARY KEY (object_id, link_type, linked_id))`,
+      'CREATE INDEX object_link_by_linked ON object_link (linked_id, link_type)',
+      `CREATE TABLE object_grant (
+        object_id TEXT NOT NULL, user_id TEXT NOT NULL, operation TEXT NOT NULL,
+        PRIMARY KEY (object_id, user_id, operation))`,
+      'CREATE INDEX object_grant_by_user ON object_grant (user_id, object_id)',
+      `CREATE TABLE gcm_budget (
+        object_id TEXT NOT NULL PRIMARY KEY, reserved BIGINT NOT NULL)`,
+    ],
+  },
+]

@@ -1,0 +1,107 @@
+import { Failure, failure } from '@warder/foundation/errors'
+import { type Database, GuardFailed } from '@warder/foundation/sql'
+import { reserveBlock } from './gcm-budget-store.ts'
+
+/** Counts the AES-GCM encryptions of every key across processes and restarts. */
+export interface GcmBudgets {
+  /**
+   * Takes one invocation; synchronous unless a new block has to be reserved first.
+   * @throws failure('crypto_failure') when the key has none left
+   */
+  take(id: string): Promise<void> | undefined
+  readonly size: number
+}
+
+interface Block {
+  left: number
+  size: number
+  pending: Promise<void> | undefined
+  /** Nothing can be reserved any more: not asked again. */
+  spent: boolean
+}
+
+/** The first block of a process is small, so that restarts waste little; each next one doubles. */
+const firstBlock = 1024
+const largestBlock = 2 ** 20
+
+/**
+ * Invocations are reserved in blocks by an atomic UPDATE that must not pass 2^32 (SP 800-38D §8.3), and used up from
+ * memory. What is left of a block when the process ends, or when the key leaves this map, counts as used. The next
+ * block is asked for when a quarter is left, so that nobody waits for it under load.
+ */
+export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number): GcmBudgets {
+  const blocks = new Map<string, Block>()
+
+  const reserve = (id: string, block: Block): Promise<void> => {
+    const size = Math.min(largestBlock, block.size === 0 ? firstBlock : block.size * 2)
+    block.pending = commitBlock(id, size)
+      .then(
+        (reserved) => {
+          block.left += reserved
+          block.size = reserved
+        },
+        (error: unknown) => {
+          block.spent = error instanceof Failure
+          throw error
+        },
+      )
+      .finally(() => {
+        block.pending = undefined
+      })
+    return block.pending
+  }
+
+  /** Near the end of the budget smaller and smaller blocks still fit. */
+  const commitBlock = async (id: string, wanted: number): Promise<number> => {
+    for (let size = wanted; size >= 1; size = Math.floor(size / 32)) {
+      try {
+        await db.commit([reserveBlock(id, size)])
+        return size
+      } catch (error) {
+        if (!(error instanceof GuardFailed)) throw error
+      }
+    }
+    throw spentBudget()
+  }
+
+  const blockOf = (id: string): Block => {
+    const known = blocks.get(id)
+    if (known !== undefined) return known
+    const block: Block = { left: 0, size: 0, pending: undefined, spent: false }
+    blocks.set(id, block)
+    if (blocks.size > capacity) {
+      const [oldest] = blocks.keys()
+      if (oldest !== undefined) blocks.delete(oldest)
+    }
+    return block
+  }
+
+  const takeLater = async (id: string, block: Block): Promise<void> => {
+    // Those that wait together may outnumber a small block: the last ones ask again.
+    while (block.left === 0) {
+      if (block.spent) throw spentBudget()
+      await (block.pending ?? reserve(id, block))
+    }
+    block.left -= 1
+  }
+
+  return {
+    take(id) {
+      const block = blockOf(id)
+      if (block.left === 0) return takeLater(id, block)
+      block.left -= 1
+      // A refusal now is not this caller's: the one who finds the block empty is told.
+      if (block.left < block.size / 4 && block.pending === undefined && !block.spent) {
+        reserve(id, block).catch(() => undefined)
+      }
+      return undefined
+    },
+    get size() {
+      return blocks.size
+    },
+  }
+}
+
+function spentBudget(): Failure {
+  return failure('crypto_failure', 'This key has encrypted as often as AES-GCM allows: use a new key.')
+}

@@ -1,0 +1,121 @@
+import { failure } from '@warder/foundation/errors'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import { createRowCache, type Database, type MaybePromise } from '@warder/foundation/sql'
+import {
+  type KeyMaterial,
+  type MaterialAlgorithm,
+  type MaterialDescriptor,
+  type MaterialKind,
+  parseMaterial,
+  publicFromPrivate,
+} from '../crypto/index.ts'
+import type { ManagedObject, ObjectType } from './managed-object.ts'
+import type { ObjectId } from './object-id.ts'
+import { findWithMaterial, objectTopic, objectVersion } from './object-store.ts'
+import { mayProcess, mayProtect, type State, stateAt } from './state-machine.ts'
+import { allows, type Usage } from './usage.ts'
+
+/** An object whose key is open in memory. Its row was looked at for this use: see `createRowCache`. */
+export class Key {
+  readonly object: ManagedObject
+  readonly #material: KeyMaterial | undefined
+  readonly #clock: Clock
+  #public: KeyMaterial | undefined
+
+  constructor(object: ManagedObject, material: KeyMaterial | undefined, clock: Clock) {
+    this.object = object
+    this.#material = material
+    this.#clock = clock
+  }
+
+  /** The state now: dates act by themselves, whether or not the row says so yet. */
+  get state(): State {
+    return stateAt(this.object, this.#clock.now())
+  }
+
+  /** The key itself. @throws failure('crypto_failure') when the object is not a key, or was destroyed */
+  get material(): KeyMaterial {
+    if (this.#material === undefined) throw failure('crypto_failure', 'This object has no key to use.')
+    return this.#material
+  }
+
+  /** The public half: of a private key it is derived, once. @throws failure('crypto_failure') */
+  get publicMaterial(): KeyMaterial {
+    if (this.#public === undefined) {
+      const { material } = this
+      if (material.kind === 'secret') throw failure('crypto_failure', 'A symmetric key has no public half.')
+      this.#public = material.kind === 'public' ? material : publicFromPrivate(material)
+    }
+    return this.#public
+  }
+
+  /** @throws failure('crypto_failure') unless it may be used to protect new data: Active only */
+  requireProtecting(use: Usage): this {
+    return this.#require(mayProtect(this.state), use)
+  }
+
+  /** @throws failure('crypto_failure') unless it may be used to read what was protected: Deactivated and Compromised too */
+  requireProcessing(use: Usage): this {
+    return this.#require(mayProcess(this.state), use)
+  }
+
+  #require(allowed: boolean, use: Usage): this {
+    if (!allowed) throw failure('crypto_failure', `The key is ${this.state}: it cannot be used for this.`)
+    if (!allows(this.object.usageMask, use))
+      throw failure('crypto_failure', 'The key was not made for this use.')
+    return this
+  }
+}
+
+/** Keys by id, each opened once; synchronous for a known key on SQLite. */
+export interface KeyRing {
+  get(id: ObjectId): MaybePromise<Key | undefined>
+  readonly size: number
+}
+
+export interface KeyRingOptions {
+  readonly db: Database
+  readonly seal: Seal
+  readonly clock: Clock
+  /** Opened keys at most. */
+  readonly capacity: number
+  /** PostgreSQL only: see `createRowCache`. */
+  readonly leaseMs: number
+}
+
+export function createKeyRing(options: KeyRingOptions): KeyRing {
+  const { db, seal, clock } = options
+  return createRowCache<Key>({
+    db,
+    topic: objectTopic,
+    version: objectVersion,
+    async load(id) {
+      const found = await findWithMaterial(db, seal, id as ObjectId)
+      if (found === undefined) return undefined
+      const { object, material } = found
+      const descriptor = descriptorOf(object)
+      const key =
+        material === undefined || descriptor === undefined ? undefined : parseMaterial(descriptor, material)
+      material?.fill(0)
+      return { version: object.version, value: new Key(object, key, clock) }
+    },
+    capacity: options.capacity,
+    leaseMs: options.leaseMs,
+    clock,
+  })
+}
+
+const kinds: Partial<Record<ObjectType, MaterialKind>> = {
+  SymmetricKey: 'secret',
+  PrivateKey: 'private',
+  PublicKey: 'public',
+}
+
+/** What the row says about its bytes; undefined for objects that are not keys of one piece. */
+function descriptorOf(object: ManagedObject): MaterialDescriptor | undefined {
+  const kind = kinds[object.type]
+  if (kind === undefined || object.algorithm === undefined || object.bits === undefined) return undefined
+  const shape = { kind, algorithm: object.algorithm as MaterialAlgorithm, bits: object.bits }
+  return object.curve === undefined ? shape : { ...shape, curve: object.curve }
+}

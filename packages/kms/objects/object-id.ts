@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+
+/** Longest identifier that an object can have, in UTF-16 units. */
+export const maxObjectIdLength = 256
+
+declare const brand: unique symbol
+/** Identifier of a managed object: checked for form, not for existence. */
+export type ObjectId = string & { readonly [brand]: 'ObjectId' }
+
+// Control characters would reach logs and terminals, and PostgreSQL has no NUL in text.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+const refused = /[\u0000-\u001f\u007f-\u009f]/
+
+/** undefined when no object can have this identifier: it is then as absent as any other. */
+export function asObjectId(text: string): ObjectId | undefined {
+  if (text.length === 0 || text.length > maxObjectIdLength || refused.test(text) || !text.isWellFormed()) {
+    return undefined
+  }
+  return text as ObjectId
+}
+
+const pool = Buffer.alloc(10 * 256)
+let used = pool.length
+
+/** A UUIDv7 (RFC 9562 §5.7): it sorts by time, so that new rows stand together in the index. Not a secret. */
+export function newObjectId(now: number): ObjectId {
+  if (used === pool.length) {
+    randomBytes(pool.length).copy(pool)
+    used = 0
+  }
+  const random = pool.toString('hex', used, used + 10)
+  used += 10
+  const time = now.toString(16).padStart(12, '0')
+  const variant = '89ab'[Number.parseInt(random[3] ?? '0', 16) & 3]
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}` as ObjectId
+}

@@ -1,0 +1,187 @@
+import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { openBudget, removeBudget } from './gcm-budget-store.ts'
+import type { ManagedObject, NewObject } from './managed-object.ts'
+import type { ObjectId } from './object-id.ts'
+import {
+  insertObject,
+  joinedObjectColumns,
+  type ObjectRow,
+  objectColumns,
+  toObject,
+  toParameters,
+  updateLifeCycle,
+} from './object-row.ts'
+import type { LifeCycle } from './state-machine.ts'
+import { addTagChanges, removeTags } from './tag-store.ts'
+
+/** Topic of `Database.changed` for rows of `managed_object`. */
+export const objectTopic = 'managed_object'
+
+const withMaterial = query<[id: string], ObjectRow & { readonly material: Uint8Array | null }>(
+  `SELECT ${objectColumns}, material FROM managed_object WHERE id = ?`,
+)
+const byId = query<[id: string], ObjectRow>(`SELECT ${objectColumns} FROM managed_object WHERE id = ?`)
+/** Read at each use of a cached key. */
+export const objectVersion = query<[id: string], { readonly version: number }>(
+  'SELECT version FROM managed_object WHERE id = ?',
+)
+const ownedPage = query<[owner: string, after: string, limit: number], ObjectRow>(
+  `SELECT ${objectColumns} FROM managed_object WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`,
+)
+const taggedPublic = query<[tag: string, limit: number], ObjectRow & { readonly material: Uint8Array }>(
+  `SELECT ${joinedObjectColumns}, o.material FROM object_tag t JOIN managed_object o ON o.id = t.object_id
+     WHERE t.tag = ? AND o.object_type = 'PublicKey' AND o.state IN ('Active', 'PreActive')
+     ORDER BY t.object_id DESC LIMIT ?`,
+)
+const deleteObject = query<[id: string, version: number], unknown>(
+  'DELETE FROM managed_object WHERE id = ? AND version = ?',
+)
+const deleteNames = query<[id: string], unknown>('DELETE FROM object_name WHERE object_id = ?')
+const deleteLinks = query<[id: string, id: string], unknown>(
+  'DELETE FROM object_link WHERE object_id = ? OR linked_id = ?',
+)
+const deleteGrants = query<[id: string], unknown>('DELETE FROM object_grant WHERE object_id = ?')
+const touch = query<[now: number, id: string, version: number], unknown>(
+  'UPDATE managed_object SET changed_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+)
+const dueActivation = query<[now: number, limit: number], ObjectRow>(
+  `SELECT ${objectColumns} FROM managed_object WHERE state = 'PreActive' AND activation_at <= ?
+     ORDER BY activation_at LIMIT ?`,
+)
+const dueDeactivation = query<[now: number, limit: number], ObjectRow>(
+  `SELECT ${objectColumns} FROM managed_object WHERE state = 'Active' AND deactivation_at <= ?
+     ORDER BY deactivation_at LIMIT ?`,
+)
+
+export function materialPlace(id: string): SealedPlace {
+  return { table: 'managed_object', row: id, column: 'material' }
+}
+
+export async function findObject(db: Database, id: ObjectId): Promise<ManagedObject | undefined> {
+  const row = await db.get(byId, [id])
+  return row === undefined ? undefined : toObject(row)
+}
+
+/** The object and its opened material, which the caller wipes. */
+export async function findWithMaterial(
+  db: Database,
+  seal: Seal,
+  id: ObjectId,
+): Promise<{ readonly object: ManagedObject; readonly material: Uint8Array | undefined } | undefined> {
+  const row = await db.get(withMaterial, [id])
+  if (row === undefined) return undefined
+  const material = row.material === null ? undefined : await seal.open(materialPlace(id), row.material)
+  return { object: toObject(row), material }
+}
+
+/** A page of what `owner` owns, in the order of ids. */
+export async function ownedObjects(
+  db: Database,
+  owner: string,
+  after: string,
+  limit: number,
+): Promise<readonly ManagedObject[]> {
+  return (await db.all(ownedPage, [owner, after, limit])).map(toObject)
+}
+
+/** Public keys with a tag, the newest first, with their opened material. Dates are for the caller to look at. */
+export async function publicKeysWithTag(
+  db: Database,
+  seal: Seal,
+  tag: string,
+  limit: number,
+): Promise<readonly { readonly object: ManagedObject; readonly material: Uint8Array }[]> {
+  const rows = await db.all(taggedPublic, [tag, limit])
+  return Promise.all(
+    rows.map(async (row) => ({
+      object: toObject(row),
+      material: await seal.open(materialPlace(row.id), row.material),
+    })),
+  )
+}
+
+/**
+ * Changes that create objects, the halves of a pair in one commit. An id that exists already makes the commit throw
+ * UniqueViolation. The first version is the time in microseconds: an id that is used again continues above.
+ */
+export function creationChanges(
+  db: Database,
+  seal: Seal,
+  created: readonly NewObject[],
+  now: number,
+): Change[] {
+  return created.flatMap(({ object, material, tags }) => {
+    const whole: ManagedObject = { ...object, changedAt: now, version: now * 1000 }
+    const sealed = material === undefined ? undefined : seal.seal(materialPlace(object.id), material)
+    return [
+      change(insertObject, toParameters(whole, sealed), 1),
+      ...addTagChanges(object.id, tags),
+      ...(object.algorithm === 'AES' ? [openBudget(object.id)] : []),
+      db.changed(objectTopic, object.id),
+    ]
+  })
+}
+
+/** Writes the life cycle, guarded by the version that was read. */
+export function lifeCycleChanges(
+  db: Database,
+  object: ManagedObject,
+  cycle: LifeCycle,
+  now: number,
+  reason: { readonly code: string | undefined; readonly message: string | undefined } = {
+    code: object.revocationReason,
+    message: object.revocationMessage,
+  },
+): Change[] {
+  return [
+    change(
+      updateLifeCycle,
+      [
+        cycle.state,
+        cycle.activationAt ?? null,
+        cycle.deactivationAt ?? null,
+        cycle.compromisedAt ?? null,
+        cycle.destroyedAt ?? null,
+        reason.code ?? null,
+        reason.message ?? null,
+        now,
+        object.id,
+        object.version,
+      ],
+      1,
+    ),
+    db.changed(objectTopic, object.id),
+  ]
+}
+
+/** Something that belongs to the object changed (rights, tags): its version tells everybody. */
+export function touchChanges(db: Database, object: ManagedObject, now: number): Change[] {
+  return [change(touch, [now, object.id, object.version], 1), db.changed(objectTopic, object.id)]
+}
+
+/** Removes objects and everything that belongs to them, in one commit. */
+export function removalChanges(db: Database, removed: readonly ManagedObject[]): Change[] {
+  return removed.flatMap(({ id, version }) => [
+    change(deleteObject, [id, version], 1),
+    removeTags(id),
+    change(deleteNames, [id]),
+    change(deleteLinks, [id, id]),
+    change(deleteGrants, [id]),
+    removeBudget(id),
+    db.changed(objectTopic, id),
+  ])
+}
+
+/** Objects whose stored state is older than their dates, at most `limit` of each kind. */
+export async function overdueObjects(
+  db: Database,
+  now: number,
+  limit: number,
+): Promise<readonly ManagedObject[]> {
+  const rows = [
+    ...(await db.all(dueActivation, [now, limit])),
+    ...(await db.all(dueDeactivation, [now, limit])),
+  ]
+  return rows.map(toObject)
+}

@@ -1,0 +1,22 @@
+/** Bits of the cryptographic usage mask (KMIP 2.1 §11.20). */
+export const usage = {
+  sign: 0x1,
+  verify: 0x2,
+  encrypt: 0x4,
+  decrypt: 0x8,
+  wrapKey: 0x10,
+  unwrapKey: 0x20,
+  macGenerate: 0x80,
+  macVerify: 0x100,
+  deriveKey: 0x200,
+} as const
+
+export type Usage = keyof typeof usage
+
+export function allows(mask: number, use: Usage): boolean {
+  return (mask & usage[use]) !== 0
+}
+
+export function usageMask(...uses: readonly Usage[]): number {
+  return uses.reduce((mask, use) => mask | usage[use], 0)
+}

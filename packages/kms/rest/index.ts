@@ -1,0 +1,41 @@
+import { documentationOperations, healthOperation } from '@warder/foundation/http'
+import { type Operation, openApiDocument } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
+import { version } from '../version.ts'
+import { accessQueries } from './access-queries.ts'
+import { grantOperations } from './grants.ts'
+import { tagOperations } from './key-tags.ts'
+import type { KmsServices } from './services.ts'
+import { systemOperations } from './system.ts'
+
+export type { KmsServices } from './services.ts'
+
+export interface OperationsOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly baseUrl: string
+}
+
+/** Every operation of the service over HTTP, with the documents that describe them. */
+export function kmsOperations({ db, clock, baseUrl }: OperationsOptions): readonly Operation<KmsServices>[] {
+  const operations = [
+    healthOperation<KmsServices>({ databaseName: db.dialect, ping: () => db.ping(), clock }),
+    ...systemOperations,
+    ...tagOperations,
+    ...grantOperations,
+    ...accessQueries,
+  ]
+  const document = openApiDocument({
+    title: 'Warder key management service',
+    version,
+    serverUrl: baseUrl,
+    operations,
+    securitySchemes: {
+      bearer: { type: 'http', scheme: 'bearer' },
+      secretToken: { type: 'apiKey', in: 'header', name: 'X-Secret-Token' },
+      certificate: { type: 'mutualTLS' },
+    },
+  })
+  return [...operations, ...documentationOperations<KmsServices>({ document })]
+}

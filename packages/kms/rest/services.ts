@@ -1,0 +1,29 @@
+import type { AuditTrail } from '@warder/foundation/audit'
+import { defineOperation } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { AccessServices } from '../access/index.ts'
+import type { GcmBudgets } from '../objects/index.ts'
+
+/** What the operations of the key management service work with. */
+export interface KmsServices extends AccessServices {
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly budgets: GcmBudgets
+  /** For records of batch items; everything else is recorded by the dispatcher. */
+  readonly audit: AuditTrail
+  /** true: only algorithms of FIPS builds. */
+  readonly fips: boolean
+  readonly defaultUsername: string
+  /** Generated signing pairs get the tag `jwks`. */
+  readonly tagSigningPairs: boolean
+  /** Keys that the JWKS shows at most; 0 = there is no JWKS. */
+  readonly jwksKeys: number
+}
+
+/** Declares an operation of this service. */
+export const define = defineOperation<KmsServices>()
+
+/** Everybody who is authenticated; what else is asked for is checked by the operation's own access. */
+export const signedIn = { name: 'signed in' } as const
+export const anybody = { name: 'public', public: true } as const

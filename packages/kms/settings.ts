@@ -1,0 +1,82 @@
+import {
+  boolean,
+  type foundationSettings,
+  integer,
+  list,
+  optionalText,
+  type SettingValues,
+  text,
+} from '@warder/foundation/config'
+
+/** Settings of the key management service; the common ones (address, TLS, database, audit) are the runtime's. */
+export const kmsSettings = {
+  default_username: text({
+    default: 'admin',
+    docs: 'Who a request runs as when no authentication method is configured, and who an API token stands for.',
+    check: (name) =>
+      /^[^\p{Cc}*]{1,256}$/u.test(name) ? undefined : 'it must be a name of 1 to 256 characters',
+  }),
+  force_default_username: boolean({
+    default: false,
+    docs: 'Authentication still has to succeed, then everybody is `default_username`.',
+  }),
+  'roles.crypto_officer_users': list({
+    default: [],
+    docs: 'Who may create objects and look after those of others. Empty: everybody may create, nobody does the other.',
+  }),
+  auth_verifier_url: optionalText({
+    docs: 'Address of the authentication service whose session tokens are accepted as bearer tokens.',
+  }),
+  auth_verifier_jwks: optionalText({
+    docs: 'Key set of those tokens; unset: `/.well-known/jwks.json` under `auth_verifier_url`.',
+  }),
+  auth_verifier_ca_cert: optionalText({
+    docs: 'PEM file of the CA that the authentication service has its certificate from.',
+  }),
+  auth_verifier_issuer: optionalText({ docs: 'The `iss` that those tokens must have; unset: any.' }),
+  auth_verifier_realm: optionalText({
+    docs: 'Only sessions of this realm are accepted; unset: of every realm, then equal names are the same user.',
+  }),
+  jwt_auth_provider: list({
+    default: [],
+    docs: 'Issuers of bearer tokens: `issuer[,key set[,audience…]]`; the key set is an https address or `file:` and a path. An issuer `spiffe://domain` accepts workload tokens of that domain and needs an audience.',
+  }),
+  api_token_id: optionalText({
+    env: 'KMS_API_TOKEN',
+    docs: 'Id of a symmetric key whose bytes, in base64, are a bearer token for `default_username`.',
+  }),
+  vault_auth_verifier_url: optionalText({
+    docs: 'Authentication service that is asked about `X-Secret-Token`; unset: such tokens are not accepted.',
+  }),
+  vault_token_cache_ttl_secs: integer({
+    default: 30,
+    min: 0,
+    max: 300,
+    docs: 'How long an answer about a token is believed: a revoked one may still work for that time.',
+  }),
+  fips: boolean({
+    default: false,
+    docs: 'Only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44; asks OpenSSL for its FIPS provider.',
+  }),
+  jwks_endpoint_enabled: boolean({ default: true, docs: 'Serve /.well-known/jwks.json.' }),
+  jwks_endpoint_max_keys: integer({
+    default: 50,
+    min: 1,
+    max: 1000,
+    docs: 'Keys that it shows at most, the newest.',
+  }),
+  jwks_endpoint_auto_tag: boolean({
+    default: true,
+    docs: 'Generated signing pairs get the tag `jwks`, so that their public keys are published.',
+  }),
+  unwrapped_cache_max_size: integer({
+    default: 10_000,
+    min: 1,
+    max: 1_000_000,
+    docs: 'Opened keys that a worker holds in memory at most.',
+  }),
+} as const
+
+/** What the service is configured with: its own settings and the common ones. */
+export type KmsConfig = SettingValues<typeof kmsSettings> &
+  SettingValues<ReturnType<typeof foundationSettings>>

@@ -1,0 +1,199 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { Agent } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
+import { foundationSettings } from '@warder/foundation/config'
+import { failure } from '@warder/foundation/errors'
+import { createServiceServer } from '@warder/foundation/http'
+import { publicJwk, signToken } from '@warder/foundation/jwt'
+import { createOutbound } from '@warder/foundation/outbound'
+import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warder/foundation/runtime'
+import { openSeal, sealMigrations } from '@warder/foundation/seal'
+import { type Database, migrate, openSqlite } from '@warder/foundation/sql'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import { ensureLocalAuthority } from '@warder/foundation/tls'
+import type { KmsServices } from '../rest/index.ts'
+import { kmsService } from '../service.ts'
+import { type KmsConfig, kmsSettings } from '../settings.ts'
+import { type Caller, caller } from './client.ts'
+
+export interface StartOptions {
+  readonly config?: Partial<KmsConfig>
+  readonly clock?: Clock
+  readonly auditMode?: 'continue' | 'reject'
+  /** Opened by the test; default is SQLite in the home. */
+  readonly db?: Database
+  /** true: tokens of `user()` are the only way in. Default. */
+  readonly tokens?: boolean
+  readonly clientCertificates?: boolean
+}
+
+/** The service over HTTPS on a free port, in a home of its own, with everything it said and wrote. */
+export interface Started extends AsyncDisposable {
+  readonly home: string
+  readonly port: number
+  readonly ca: string
+  readonly services: KmsServices
+  readonly environment: ServiceEnvironment<KmsConfig>
+  readonly audit: AuditEvent[]
+  readonly log: string[]
+  /** Whether audit records can be written. */
+  breakAudit(): void
+  /** A session token of the issuer that the service trusts. */
+  token(claims: Readonly<Record<string, unknown>>): string
+  /** A caller with a session token of this user. */
+  user(name: string): Caller
+  with(headers: Readonly<Record<string, string>>): Caller
+  /** A caller with the local authority's client certificate (CN `kmip-client`). */
+  certified(): Caller
+  /** Every byte of the database files. */
+  databaseBytes(): Buffer
+}
+
+export const issuer = 'https://auth.test'
+
+/** Starts the service as the runtime does. */
+export async function startKms(options: StartOptions = {}): Promise<Started> {
+  const home = mkdtempSync(join(tmpdir(), 'warder-kms-'))
+  const clock = options.clock ?? systemClock
+  const tls = join(home, 'tls')
+  await ensureLocalAuthority({ folder: tls, clock: systemClock })
+  const pem = (name: string): string => readFileSync(join(tls, name), 'utf8')
+  const signer = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicJwk(signer.publicKey)
+  const keySet = join(home, 'jwks.json')
+  writeFileSync(keySet, JSON.stringify({ keys: [jwk] }))
+
+  const config = configOf({
+    ...(options.tokens !== false && { auth_verifier_jwks: `file:${keySet}` }),
+    ...(options.clientCertificates === true && { clients_ca_cert_file: join(tls, 'ca.crt') }),
+    ...options.config,
+  })
+  const db = options.db ?? openSqlite({ path: join(home, 'kms.db') })
+  await migrate(db, 'seal', sealMigrations)
+  await migrate(db, 'kms', kmsService.migrations)
+  const rootKeys = [{ kind: 'key', from: 'test', key: new Secret(randomBytes(32)) } as const]
+  const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
+  const lines: string[] = []
+  const trail = memoryTrail(options.auditMode ?? 'continue')
+  const environment: ServiceEnvironment<KmsConfig> = {
+    config,
+    home,
+    baseUrl: 'https://localhost',
+    db,
+    seal,
+    audit: trail.audit,
+    outbound: createOutbound({ allowPrivateNetworks: true, caFile: join(tls, 'ca.crt') }),
+    log: memoryLog(lines),
+    metrics: noMetrics,
+    clock,
+    node: 'test',
+  }
+  await kmsService.prepare(environment)
+  const instance = await kmsService.build(environment)
+  const server = createServiceServer<KmsServices>({
+    ...instance,
+    audit: trail.audit,
+    commit: db.commit,
+    log: environment.log,
+    metrics: noMetrics,
+    clock,
+    serviceName: 'kms',
+    tls: {
+      cert: pem('kms.crt'),
+      key: pem('kms.key'),
+      ...(options.clientCertificates === true && {
+        ca: pem('ca.crt'),
+        requestCert: true,
+        rejectUnauthorized: false,
+      }),
+    },
+  })
+  const { port } = await server.listen({ host: '127.0.0.1', port: 0 })
+  const agents: Agent[] = []
+  const ca = pem('ca.crt')
+  const token: Started['token'] = (claims) => {
+    const now = Math.floor(clock.now() / 1000)
+    const header = { alg: 'ES256', typ: 'JWT', kid: jwk.kid }
+    return signToken(header, { iss: issuer, iat: now, exp: now + 600, ...claims }, signer.privateKey)
+  }
+  return {
+    home,
+    port,
+    ca,
+    services: instance.services,
+    environment,
+    audit: trail.events,
+    log: lines,
+    breakAudit: trail.break,
+    token,
+    user: (name) =>
+      caller({ port, ca, headers: { authorization: `Bearer ${token({ sub: name })}` } }, agents),
+    with: (headers) => caller({ port, ca, headers }, agents),
+    certified: () => caller({ port, ca, cert: pem('client.crt'), key: pem('client.key') }, agents),
+    databaseBytes: () =>
+      Buffer.concat(
+        readdirSync(home)
+          .filter((name) => name.startsWith('kms.db'))
+          .map((name) => readFileSync(join(home, name))),
+      ),
+    async [Symbol.asyncDispose]() {
+      for (const agent of agents) agent.destroy()
+      await server.drain(200)
+      await instance.close?.()
+      if (options.db === undefined) await db.close()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Every setting at its default, then what the test says. */
+function configOf(changes: Partial<KmsConfig>): KmsConfig {
+  const table = { ...foundationSettings('kms'), ...kmsSettings }
+  const defaults = Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, setting.default]))
+  return { ...(defaults as unknown as KmsConfig), ...changes }
+}
+
+function memoryTrail(mode: 'continue' | 'reject'): {
+  readonly audit: AuditTrail
+  readonly events: AuditEvent[]
+  break(): void
+} {
+  const events: AuditEvent[] = []
+  let broken = false
+  return {
+    events,
+    break() {
+      broken = true
+    },
+    audit: {
+      mode,
+      record(event) {
+        if (!broken) events.push(event)
+      },
+      async recordDurably(event) {
+        if (broken) throw failure('audit_unavailable', 'the disk is full')
+        events.push(event)
+      },
+      flush: async () => undefined,
+    },
+  }
+}
+
+/** A log that keeps everything it is told, also what a real one would leave out. */
+function memoryLog(lines: string[]): Logger {
+  const write = (fields: Readonly<Record<string, unknown>>, message: string): void => {
+    lines.push(`${message} ${JSON.stringify(fields)}`)
+  }
+  const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log }
+  return log
+}
+
+const noMetrics: Metrics = {
+  operation: () => undefined,
+  count: () => undefined,
+  gauge: () => undefined,
+  exposition: async () => '',
+}
