@@ -1,5 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
+import { peerCommonName } from '@warder/foundation/tls'
 import { adminsBehind } from '../admins/admin-store.ts'
 import { isUsername } from '../credentials/index.ts'
 import { type Realm, superRealm } from '../realms/index.ts'
@@ -16,8 +17,8 @@ export async function certificateSubject(
   realm: Realm,
   certificate: X509Certificate,
 ): Promise<Subject> {
-  const username = commonName(certificate)
-  if (username === undefined) throw new LoginRefused('certificate_not_allowed')
+  const username = peerCommonName(certificate)
+  if (username === undefined || !isUsername(username)) throw new LoginRefused('certificate_not_allowed')
   const certificateSha256 = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
   const subject: Subject = {
     username,
@@ -32,19 +33,4 @@ export async function certificateSubject(
   const listed = new Set([...admins.values()].flat())
   if (listed.size > 0 && (realm.id === superRealm || listed.has(realm.id))) return subject
   throw new LoginRefused('certificate_not_allowed')
-}
-
-/**
- * The one common name of the subject, if it can be a username. `*`, NUL and other control characters, two names, and
- * anything that is written with an escape are no name.
- */
-export function commonName(certificate: Pick<X509Certificate, 'subject'>): string | undefined {
-  const names = certificate.subject
-    .split('\n')
-    .filter((line) => line.startsWith('CN='))
-    .map((line) => line.slice(3))
-  const [name] = names
-  if (name === undefined || names.length !== 1) return undefined
-  if (name === '*' || name.includes('\\') || name.startsWith('"') || !isUsername(name)) return undefined
-  return name
 }

@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
+import { createServiceServer, healthOperation } from '@warder/foundation/http'
+import { createOutbound } from '@warder/foundation/outbound'
+import { type Clock, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
+import { openSeal, sealMigrations } from '@warder/foundation/seal'
+import { type Database, migrate, openSqlite } from '@warder/foundation/sql'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import { issueCertificate } from '@warder/foundation/tls'
+import { bootstrap } from '../bootstrap.ts'
+import type { Credential } from '../credentials/index.ts'
+import { type AuthConfig, type AuthServices, authService } from '../index.ts'
+import { type Answer, type Call, type Client, client } from './client.ts'
+
+/** A clock that a test moves. */
+export interface TestClock extends Clock {
+  advance(seconds: number): void
+}
+
+export function testClock(): TestClock {
+  let shift = 0
+  return {
+    now: () => Date.now() + shift,
+    monotonic: () => performance.now() + shift,
+    advance: (seconds) => {
+      shift += seconds * 1000
+    },
+  }
+}
+
+export interface TestAuthority {
+  readonly certificatePem: string
+  issue(
+    commonName: string,
+    purpose: 'server' | 'client',
+    validDays?: number,
+  ): Promise<{ readonly cert: string; readonly key: string }>
+}
+
+const day = 86_400_000
+
+/** A certificate authority for one test. */
+export async function testAuthority(): Promise<TestAuthority> {
+  const plan = (commonName: string, purpose: 'authority' | 'server' | 'client', validDays: number) => ({
+    commonName,
+    purpose,
+    hostnames: purpose === 'server' ? ['localhost'] : [],
+    addresses: purpose === 'server' ? ['127.0.0.1'] : [],
+    notBefore: new Date(Date.now() - 400 * day),
+    notAfter: new Date(Date.now() + validDays * day),
+  })
+  const authority = await issueCertificate(plan('Test authority', 'authority', 30), undefined)
+  return {
+    certificatePem: authority.certificatePem,
+    async issue(commonName, purpose, validDays = 30) {
+      const issued = await issueCertificate(plan(commonName, purpose, validDays), authority)
+      return { cert: issued.certificatePem, key: issued.keyPem }
+    },
+  }
+}
+
+export interface TestService extends AsyncDisposable {
+  readonly port: number
+  readonly home: string
+  readonly clock: TestClock
+  readonly authority: TestAuthority
+  readonly db: Database
+  readonly environment: ServiceEnvironment<AuthConfig>
+  readonly services: AuthServices
+  readonly events: AuditEvent[]
+  readonly logged: string[]
+  readonly notices: readonly string[]
+  readonly adminPassword: string
+  call(method: string, path: string, call?: Call): Promise<Answer>
+  /** A client with a certificate. */
+  clientWith(identity: { readonly cert: string; readonly key: string }): Client
+  /** Session cookie of a login that must succeed. */
+  logIn(realm: string, basic: string): Promise<string>
+  /** Session cookie of the first super admin; the same one for the whole test. */
+  superCookie(): Promise<string>
+}
+
+export interface TestOptions {
+  readonly config?: Partial<AuthConfig>
+  readonly db?: Database
+  readonly adminPassword?: string | undefined
+  /** Trust this authority for outbound requests, also to private addresses. */
+  readonly outboundCa?: string
+}
+
+const config: AuthConfig = {
+  issuer: undefined,
+  publish_session_jwks: true,
+  certificate_signing: true,
+  login_rate_limit_per_second: 1000,
+  login_rate_limit_burst: 10_000,
+  password_hash_concurrency: 0,
+}
+
+/** The whole service on a free port, over TLS, on an empty database (SQLite unless another is given). */
+export async function startAuth(options: TestOptions = {}): Promise<TestService> {
+  const home = mkdtempSync(join(tmpdir(), 'warder-auth-'))
+  const clock = testClock()
+  const authority = await testAuthority()
+  const server = await authority.issue('localhost', 'server')
+  const db = options.db ?? openSqlite({ path: join(home, 'auth.db') })
+  await migrate(db, 'seal', sealMigrations)
+  await migrate(db, 'auth', authService.migrations)
+  const rootKeys = [{ kind: 'key' as const, from: 'test', key: new Secret(randomBytes(32)) }]
+  const seal = await openSeal({ db, rootKeys, service: 'auth', clock })
+  const events: AuditEvent[] = []
+  const logged: string[] = []
+  const environment: ServiceEnvironment<AuthConfig> = {
+    config: { ...config, ...options.config },
+    home,
+    baseUrl: 'https://localhost',
+    db,
+    seal,
+    audit: memoryTrail(events),
+    outbound: createOutbound({
+      allowPrivateNetworks: options.outboundCa !== undefined,
+      caFile: options.outboundCa,
+      timeoutMs: 1000,
+    }),
+    log: memoryLog(logged),
+    metrics: silentMetrics,
+    clock,
+    node: 'test',
+  }
+  const notices = await bootstrap(environment, options.adminPassword)
+  const instance = await authService.build(environment)
+  const health = healthOperation<AuthServices>({
+    databaseName: db.dialect,
+    ping: () => db.ping(),
+    clock,
+  })
+  const service = createServiceServer<AuthServices>({
+    operations: [...instance.operations, health],
+    services: instance.services,
+    authenticate: instance.authenticate,
+    audit: environment.audit,
+    commit: db.commit,
+    log: environment.log,
+    metrics: silentMetrics,
+    clock,
+    serviceName: 'auth',
+    tls: { ...server, ca: authority.certificatePem, requestCert: true, rejectUnauthorized: false },
+  })
+  const { port } = await service.listen({ host: '127.0.0.1', port: 0 })
+  const plain = client(port, authority.certificatePem)
+  const clients: Client[] = [plain]
+  const adminPassword =
+    options.adminPassword ?? readFileSync(join(home, 'initial-admin-password'), 'utf8').trim()
+  let superSession: Promise<string> | undefined
+
+  const logIn = async (realm: string, basic: string): Promise<string> => {
+    const answer = await plain.call('POST', `/login?realm=${realm}`, { basic })
+    if (answer.status !== 200) throw new Error(`login: ${answer.status} ${answer.text}`)
+    return cookieOf(answer)
+  }
+  return {
+    port,
+    home,
+    clock,
+    authority,
+    db,
+    environment,
+    services: instance.services,
+    events,
+    logged,
+    notices,
+    adminPassword,
+    call: plain.call,
+    clientWith(identity) {
+      const made = client(port, authority.certificatePem, identity)
+      clients.push(made)
+      return made
+    },
+    logIn,
+    superCookie() {
+      superSession ??= logIn('_', `admin:${adminPassword}`)
+      return superSession
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of clients) one.close()
+      await service.drain(200)
+      await instance.close?.()
+      if (options.db === undefined) await db.close()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Value of the session cookie that an answer set. */
+export function cookieOf(answer: Answer): string {
+  const [header] = answer.headers['set-cookie'] ?? []
+  const value = header?.split(';')[0]
+  if (!value?.startsWith('_ea_=')) throw new Error('no session cookie')
+  return value.slice('_ea_='.length)
+}
+
+function memoryTrail(events: AuditEvent[]): AuditTrail {
+  return {
+    mode: 'continue',
+    record: (event) => void events.push(event),
+    recordDurably: async (event) => void events.push(event),
+    flush: async () => {},
+  }
+}
+
+function memoryLog(lines: string[]): Logger {
+  const write = (fields: Readonly<Record<string, unknown>>, message: string): void => {
+    lines.push(`${message} ${JSON.stringify(fields)}`)
+  }
+  const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log }
+  return log
+}
+
+const silentMetrics: Metrics = {
+  operation() {},
+  count() {},
+  gauge() {},
+  exposition: async () => '',
+}
+
+/** A password hash of the accepted cost that was computed once, for tests that need users but no logins. */
+export const knownHash: Credential['passwordHash'] =
+  '$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
