@@ -1,7 +1,22 @@
 export { type GcmSealed, gcmDecrypt, gcmEncrypt } from './aes-gcm.ts'
+export {
+  type Algorithm,
+  algorithmFor,
+  algorithms,
+  type ContentEncryption,
+  canonicalName,
+  type KeyManagementAlgorithm,
+  type KeyType,
+  keyOpsOf,
+  type MacAlgorithm,
+  type SignatureAlgorithm,
+} from './algorithms.ts'
 export { es256Sign, es256Verify } from './ecdsa.ts'
 export { generateEc, generateRsa, generateSecret } from './generate.ts'
+export { generateKey } from './generate-key.ts'
 export { type HmacHash, hmacCompute, hmacVerify } from './hmac.ts'
+export { type ImportMembers, importKey } from './import-jwk.ts'
+export { type KeyRequest, type KeySpec, keySpecOf } from './key-request.ts'
 export {
   type GeneratedKey,
   type KeyMaterial,
@@ -14,3 +29,4 @@ export {
 } from './material.ts'
 export { type OaepHash, oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa-oaep.ts'
 export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './rsa-signature.ts'
+export { checkSignature, createSignature } from './signature.ts'

@@ -1,1 +1,20 @@
 export { type Base64Url, decodeBase64Url, encodeBase64Url } from './base64url.ts'
+export {
+  additionalData,
+  type ContentCipher,
+  type FlattenedJwe,
+  jweDecryptDirect,
+  jweDecryptOaep,
+  jweEncryptDirect,
+  jweEncryptOaep,
+  type SealedContent,
+} from './jwe-flattened.ts'
+export { type DetachedJws, jwsSign, jwsVerify } from './jws-detached.ts'
+export {
+  type JweHeader,
+  type JwsHeader,
+  jweHeader,
+  jwsHeader,
+  readJweHeader,
+  readJwsHeader,
+} from './protected-header.ts'

@@ -1,0 +1,147 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import {
+  type ContentEncryption,
+  gcmDecrypt,
+  gcmEncrypt,
+  type KeyManagementAlgorithm,
+  type KeyMaterial,
+  oaepUnwrapCek,
+  oaepWrap,
+} from '../crypto/index.ts'
+import { type Base64Url, encodeBase64Url } from './base64url.ts'
+import { jweHeader } from './protected-header.ts'
+
+/** Flattened JWE (RFC 7516 §7.2.2) with everything in the protected header. */
+export interface FlattenedJwe {
+  readonly protected: Base64Url
+  readonly encrypted_key: Base64Url
+  readonly iv: Base64Url
+  readonly ciphertext: Base64Url
+  readonly tag: Base64Url
+  readonly aad?: string
+}
+
+export interface ContentCipher {
+  readonly name: string
+  readonly encryption: ContentEncryption
+}
+
+/** ASCII(protected) or ASCII(protected '.' aad), RFC 7516 §5.1 step 14. */
+export function additionalData(protectedHeader: string, aad: string | undefined): Buffer {
+  return Buffer.from(aad === undefined ? protectedHeader : `${protectedHeader}.${aad}`, 'latin1')
+}
+
+/** `dir`: the key is the content encryption key. @throws failure('crypto_failure') when its type or size is another */
+export function jweEncryptDirect(
+  material: KeyMaterial,
+  kid: string,
+  enc: ContentCipher,
+  plaintext: Uint8Array,
+  aad: string | undefined,
+): FlattenedJwe {
+  requireContentKey(material, enc.encryption)
+  return sealContent(material.key, 'dir', enc.name, kid, plaintext, aad, '' as Base64Url)
+}
+
+/**
+ * RSA-OAEP: a new content encryption key for each message, wrapped for the public key, wiped afterwards.
+ * @param publicMaterial of the RSA pair
+ */
+export function jweEncryptOaep(
+  publicMaterial: KeyMaterial,
+  kid: string,
+  alg: { readonly name: string; readonly algorithm: KeyManagementAlgorithm },
+  enc: ContentCipher,
+  plaintext: Uint8Array,
+  aad: string | undefined,
+): FlattenedJwe {
+  requireRsa(publicMaterial)
+  const cek = randomBytes(enc.encryption.bits / 8)
+  try {
+    const wrapped = oaepWrap(alg.algorithm.oaepHash, publicMaterial.key, cek)
+    return sealContent(
+      createSecretKey(cek),
+      alg.name,
+      enc.name,
+      kid,
+      plaintext,
+      aad,
+      encodeBase64Url(wrapped),
+    )
+  } finally {
+    cek.fill(0)
+  }
+}
+
+export interface SealedContent {
+  readonly protected: string
+  readonly iv: Uint8Array
+  readonly ciphertext: Uint8Array
+  readonly tag: Uint8Array
+  readonly aad: string | undefined
+}
+
+/** @throws failure('decryption_failed') for anything that does not open; failure('crypto_failure') for a wrong key */
+export function jweDecryptDirect(
+  material: KeyMaterial,
+  enc: ContentEncryption,
+  sealed: SealedContent,
+): Buffer {
+  requireContentKey(material, enc)
+  return gcmDecrypt(material.key, sealed, additionalData(sealed.protected, sealed.aad))
+}
+
+/**
+ * Opens the content encryption key, or draws a random one (RFC 7516 §11.5, implicit rejection): a wrong
+ * `encrypted_key` and a wrong tag end in the same place with the same sentence.
+ * @throws failure('decryption_failed'); failure('crypto_failure') when the key is not an RSA private key
+ */
+export async function jweDecryptOaep(
+  material: KeyMaterial,
+  algorithm: KeyManagementAlgorithm,
+  enc: ContentEncryption,
+  encryptedKey: Uint8Array,
+  sealed: SealedContent,
+): Promise<Buffer> {
+  requireRsa(material)
+  if (material.kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
+  const cek = await oaepUnwrapCek(algorithm.oaepHash, material.key, encryptedKey, enc.bits / 8)
+  try {
+    return gcmDecrypt(createSecretKey(cek), sealed, additionalData(sealed.protected, sealed.aad))
+  } finally {
+    cek.fill(0)
+  }
+}
+
+function sealContent(
+  key: KeyMaterial['key'],
+  alg: string,
+  enc: string,
+  kid: string,
+  plaintext: Uint8Array,
+  aad: string | undefined,
+  encryptedKey: Base64Url,
+): FlattenedJwe {
+  const header = jweHeader(alg, enc, kid)
+  const { iv, ciphertext, tag } = gcmEncrypt(key, plaintext, additionalData(header, aad))
+  const jwe = {
+    protected: header,
+    encrypted_key: encryptedKey,
+    iv: encodeBase64Url(iv),
+    ciphertext: encodeBase64Url(ciphertext),
+    tag: encodeBase64Url(tag),
+  }
+  return aad === undefined ? jwe : { ...jwe, aad }
+}
+
+function requireContentKey(material: KeyMaterial, enc: ContentEncryption): void {
+  if (material.kind !== 'secret' || material.algorithm !== 'AES' || material.bits !== enc.bits) {
+    throw failure('crypto_failure', `The key is not an AES key of ${enc.bits} bits, which this enc needs.`)
+  }
+}
+
+function requireRsa(material: KeyMaterial): void {
+  if (material.algorithm !== 'RSA')
+    throw failure('crypto_failure', 'The key is not an RSA key, which this alg needs.')
+}

@@ -1,0 +1,46 @@
+import {
+  checkSignature,
+  createSignature,
+  type KeyMaterial,
+  type SignatureAlgorithm,
+} from '../crypto/index.ts'
+import { type Base64Url, encodeBase64Url } from './base64url.ts'
+import { jwsHeader } from './protected-header.ts'
+
+/** Detached JWS (RFC 7515 appendix F): header and signature, the payload stays with the caller. */
+export interface DetachedJws {
+  readonly protected: Base64Url
+  readonly signature: Base64Url
+}
+
+/**
+ * Signs `protected '.' data`.
+ * @param data base64url text of the payload, as the request gave it
+ * @param kid what verifiers will look up: the public key's id where there is one
+ */
+export function jwsSign(
+  material: KeyMaterial,
+  kid: string,
+  alg: { readonly name: string; readonly algorithm: SignatureAlgorithm },
+  data: string,
+): DetachedJws | Promise<DetachedJws> {
+  const header = jwsHeader(alg.name, kid)
+  const signature = createSignature(alg.algorithm, material, signingInput(header, data))
+  const finish = (bytes: Buffer): DetachedJws => ({ protected: header, signature: encodeBase64Url(bytes) })
+  return signature instanceof Promise ? signature.then(finish) : finish(signature)
+}
+
+/** Whether the signature over `protected '.' data` is right. */
+export function jwsVerify(
+  publicMaterial: KeyMaterial,
+  algorithm: SignatureAlgorithm,
+  protectedHeader: string,
+  data: string,
+  signature: Uint8Array,
+): boolean {
+  return checkSignature(algorithm, publicMaterial, signingInput(protectedHeader, data), signature)
+}
+
+function signingInput(header: string, data: string): Buffer {
+  return Buffer.from(`${header}.${data}`, 'latin1')
+}

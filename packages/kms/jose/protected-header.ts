@@ -1,0 +1,62 @@
+import { failure } from '@warder/foundation/errors'
+import { parseStrictObject } from '@warder/foundation/jwt'
+import { type Base64Url, decodeBase64Url, encodeBase64Url } from './base64url.ts'
+
+/** Header members that change what the others mean; Warder understands none of them (RFC 7515 §4.1.11). */
+const refused = ['crit', 'zip', 'b64'] as const
+const longestHeader = 16_384
+
+export interface JweHeader {
+  readonly alg: string
+  readonly enc: string
+  readonly kid: string
+}
+
+export interface JwsHeader {
+  readonly alg: string
+  readonly kid: string
+}
+
+/**
+ * Reads a JWE protected header: strict base64url, one JSON object, no member twice, `alg`, `enc` and `kid` as texts.
+ * @throws failure('bad_request')
+ */
+export function readJweHeader(text: string): JweHeader {
+  const header = readHeader(text)
+  return { alg: member(header, 'alg'), enc: member(header, 'enc'), kid: member(header, 'kid') }
+}
+
+/** Reads a JWS protected header with `alg` and `kid`. @throws failure('bad_request') */
+export function readJwsHeader(text: string): JwsHeader {
+  const header = readHeader(text)
+  return { alg: member(header, 'alg'), kid: member(header, 'kid') }
+}
+
+/** Members in the order `alg, enc, kid`. */
+export function jweHeader(alg: string, enc: string, kid: string): Base64Url {
+  return encodeBase64Url(Buffer.from(`{"alg":"${alg}","enc":"${enc}","kid":${JSON.stringify(kid)}}`))
+}
+
+/** Members in the order `alg, kid`. */
+export function jwsHeader(alg: string, kid: string): Base64Url {
+  return encodeBase64Url(Buffer.from(`{"alg":"${alg}","kid":${JSON.stringify(kid)}}`))
+}
+
+function readHeader(text: string): Readonly<Record<string, unknown>> {
+  if (text.length > longestHeader) throw failure('bad_request', "'protected' is too long.")
+  const header = parseStrictObject(decodeBase64Url(text, 'protected'))
+  if (header === undefined) {
+    throw failure('bad_request', "'protected' is not a JSON object without repeated members in base64url.")
+  }
+  for (const name of refused) {
+    if (Object.hasOwn(header, name))
+      throw failure('bad_request', `The header member '${name}' is not understood.`)
+  }
+  return header
+}
+
+function member(header: Readonly<Record<string, unknown>>, name: string): string {
+  const value = Object.hasOwn(header, name) ? header[name] : undefined
+  if (typeof value !== 'string' || value === '') throw failure('bad_request', `The header has no '${name}'.`)
+  return value
+}
