@@ -1,8 +1,10 @@
 import { isAbsolute, join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
-import { openPostgres, openSqlite, type SqliteWriter, startSqliteWriter } from '../sql/index.ts'
+import { sealMigrations } from '../seal/index.ts'
+import { migrate, openPostgres, openSqlite, type SqliteWriter, startSqliteWriter } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
+import type { ServiceLaunch } from './launch.ts'
 
 /** Where a service keeps its rows. */
 export type DatabasePlace =
@@ -28,4 +30,14 @@ export async function startWriter(place: DatabasePlace): Promise<SqliteWriter | 
 
 export async function connect(place: DatabasePlace, writer: MessagePort | undefined): Promise<Database> {
   return place.kind === 'sqlite' ? openSqlite({ path: place.path, writer }) : openPostgres({ url: place.url })
+}
+
+/** A service's database for a command that works on it beside (or without) the running service. */
+export async function openSealedDatabase(
+  service: string,
+  launch: Pick<ServiceLaunch, 'config' | 'home'>,
+): Promise<{ readonly service: string; readonly db: Database; close(): Promise<void> }> {
+  const db = await connect(databasePlace(launch.config.database_url, launch.home, service), undefined)
+  await migrate(db, 'seal', sealMigrations)
+  return { service, db, close: () => db.close() }
 }

@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome, openSealedDatabase, rootKeySource } from '@warder/foundation/runtime'
+import {
+  loadRootKeys,
+  type RootKey,
+  rotateRootKey,
+  rotateRootKeyFile,
+  type SealedDatabase,
+  settleRotation,
+} from '@warder/foundation/seal'
+import { configure } from '../start/configuration.ts'
+import { serviceNames } from '../start/services.ts'
+import { type Command, expectNothing, homeOf, type Terminal, takeOption, UsageError } from './command.ts'
+
+export const rootKey: Command = {
+  name: 'root-key',
+  summary: 'gives the installation a new root key, without touching a row of data',
+  help: `warder root-key rotate [--home DIR]
+
+Makes a new root key and wraps both services' data keys under it. Rows stay as they are, and the services may keep
+running. Stopped at any moment, everything still opens: start it again and it finishes.
+
+  file          root.key is replaced by a new one; make a new copy of it afterwards
+  environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
+  passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
+
+Example:
+  warder root-key rotate --home /var/lib/warder`,
+  async run(args, terminal) {
+    const home = takeOption(args, 'home')
+    const [verb, ...rest] = home.rest
+    if (verb !== 'rotate') throw new UsageError('say what to do: rotate')
+    expectNothing(rest)
+    const folder = homeOf(home.value, terminal.env)
+    if (!existsSync(folder)) throw new StartupError(`the home folder ${folder} is not there`)
+    return rotate(folder, terminal)
+  },
+}
+
+async function rotate(home: string, terminal: Terminal): Promise<number> {
+  const launches = serviceNames.map((name) => ({
+    name,
+    launch: configure(name, home, [], terminal.env).launch,
+  }))
+  const [first] = launches
+  if (first === undefined) return 1
+  const source = rootKeySource(first.launch.config, (path) => inHome(home, path))
+  for (const { launch } of launches) {
+    const other = rootKeySource(launch.config, (path) => inHome(home, path))
+    if (JSON.stringify(other) !== JSON.stringify(source)) {
+      throw new StartupError('auth and kms have different root keys: rotate each with a home of its own')
+    }
+  }
+  const databases: (SealedDatabase & { close(): Promise<void> })[] = []
+  try {
+    for (const { name, launch } of launches) databases.push(await openSealedDatabase(name, launch))
+    const onStep = (step: string): void => terminal.out(`  ${step}`)
+    if (source.kind === 'file') {
+      await settleRotation(source.path, databases)
+      await rotateRootKeyFile(source.path, { databases, onStep })
+      terminal.out(`${source.path} is new: make a copy of it somewhere else`)
+    } else {
+      const old = only(loadRootKeys(source, terminal.env, { create: false }))
+      const fresh = only(
+        loadRootKeys({ ...source, variable: `${source.variable}_NEW` }, terminal.env, { create: false }),
+      )
+      await rotateRootKey(old, fresh, { databases, onStep })
+      terminal.out(`both databases are on the new root key: start the services with it as ${source.variable}`)
+    }
+    return 0
+  } finally {
+    for (const { close } of databases) await close()
+  }
+}
+
+function only(keys: readonly RootKey[]): RootKey {
+  const [key] = keys
+  if (key === undefined) throw new StartupError('there is no root key')
+  return key
+}

@@ -1,0 +1,113 @@
+import { join } from 'node:path'
+import { settingsHelp } from '@warder/foundation/config'
+import { openHome, type RunningService, runService } from '@warder/foundation/runtime'
+import { configure } from '../start/configuration.ts'
+import { writeFirstConfiguration } from '../start/first-run.ts'
+import { type ServiceName, settingsOf } from '../start/services.ts'
+import { type Command, homeOf, type Terminal, takeFlag, takeOption } from './command.ts'
+
+export const auth = serviceCommand('auth', 'the authentication service: who are you?')
+export const kms = serviceCommand('kms', 'the key management service: keys, and what is done with them')
+
+function serviceCommand(name: ServiceName, what: string): Command {
+  return {
+    name,
+    summary: `starts ${what}`,
+    get help() {
+      return `warder ${name} [--home DIR] [SETTINGS]
+
+Starts ${what}
+
+SIGTERM or SIGINT stop it in order, a second one at once; SIGHUP reads the certificates again.
+
+  --check-config           says whether the settings are right, and ends
+  --print-default-config   prints every setting with its default, as a file to edit
+
+Settings (flag, then environment, then HOME/${name}.toml, then the default):
+
+${settingsHelp(name, settingsOf(name))}
+
+Example:
+  warder ${name} --home /var/lib/warder --workers 4`
+    },
+    async run(args, terminal) {
+      const home = takeOption(args, 'home')
+      const beside = takeOption(home.rest, 'beside-auth')
+      const check = takeFlag(beside.rest, 'check-config')
+      const print = takeFlag(check.rest, 'print-default-config')
+      if (print.given) {
+        const { defaultConfigToml } = await import('@warder/foundation/config')
+        terminal.out(defaultConfigToml(name, settingsOf(name)))
+        return 0
+      }
+      const folder = openHome(homeOf(home.value, terminal.env))
+      writeFirstConfiguration(folder)
+      const { launch, loaded } = configure(name, folder, print.rest, terminal.env)
+      for (const warning of loaded.warnings) terminal.err(`warder ${name}: warning: ${warning}`)
+      if (check.given) {
+        terminal.out(`the configuration of ${name} in ${folder} is right`)
+        return 0
+      }
+      const config = {
+        ...launch.config,
+        ...(beside.value === undefined ? {} : besideAuth(loaded, beside.value, folder)),
+      }
+      return serve(await runService({ ...launch, config }), terminal)
+    },
+  }
+}
+
+/** Started together, the kms asks the auth service beside it unless it is configured otherwise. */
+function besideAuth(
+  loaded: ReturnType<typeof configure>['loaded'],
+  url: string,
+  home: string,
+): Readonly<Record<string, unknown>> {
+  if (loaded.provenance.auth_verifier_url !== 'default') return {}
+  const ca =
+    loaded.provenance.auth_verifier_ca_cert === 'default'
+      ? { auth_verifier_ca_cert: join(home, 'tls', 'ca.crt') }
+      : {}
+  const token =
+    loaded.provenance.vault_auth_verifier_url === 'default' ? { vault_auth_verifier_url: url } : {}
+  return {
+    auth_verifier_url: url,
+    auth_verifier_issuer: loaded.values.auth_verifier_issuer ?? url,
+    ...ca,
+    ...token,
+  }
+}
+
+/** Runs until a signal, or until the service cannot go on. */
+async function serve(service: RunningService, terminal: Terminal): Promise<number> {
+  const ready = { type: 'ready', url: service.url, notices: service.notices }
+  if (process.send === undefined) for (const notice of service.notices) terminal.out(notice)
+  else process.send(ready)
+  let stopping = false
+  const stopped = new Promise<number>((resolve) => {
+    const stop = (): void => {
+      if (stopping) process.exit(1)
+      stopping = true
+      service.stop().then(
+        () => resolve(0),
+        (error: unknown) => {
+          terminal.err(`stopping failed: ${error instanceof Error ? error.message : error}`)
+          resolve(1)
+        },
+      )
+    }
+    process.on('SIGTERM', stop)
+    process.on('SIGINT', stop)
+    process.on('SIGHUP', () => service.reloadTls())
+    // Started by another process: when that one is gone, nobody is left to stop this one.
+    process.on('disconnect', stop)
+    void service.failed.then(async (reason) => {
+      terminal.err(`the service cannot go on: ${reason}`)
+      await service.stop().catch(() => undefined)
+      resolve(1)
+    })
+  })
+  const code = await stopped
+  if (process.connected) process.disconnect?.()
+  return code
+}

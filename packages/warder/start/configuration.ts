@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import { type LoadedConfig, loadConfig } from '@warder/foundation/config'
+import type { RuntimeConfig, ServiceLaunch } from '@warder/foundation/runtime'
+import { version } from '../version.ts'
+import { type ServiceName, serviceModules, settingsOf } from './services.ts'
+
+export interface ServiceConfiguration {
+  readonly launch: ServiceLaunch
+  readonly loaded: LoadedConfig<ReturnType<typeof settingsOf>>
+}
+
+/**
+ * The configuration of a service: flags, environment, `HOME/NAME.toml`, defaults.
+ * @throws StartupError with the one line that says what is wrong and where
+ */
+export function configure(
+  name: ServiceName,
+  home: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ServiceConfiguration {
+  const loaded = loadConfig({
+    service: name,
+    table: settingsOf(name),
+    file: join(home, `${name}.toml`),
+    env: withoutReserved(name, env),
+    args,
+    contradictions: [oneOfTwoTlsFiles],
+  })
+  const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
+  return { launch: { ...serviceModules[name], config, home, version, env }, loaded }
+}
+
+function oneOfTwoTlsFiles(values: Readonly<Record<string, unknown>>): string | undefined {
+  const [cert, key] = [values.tls_cert_file, values.tls_key_file]
+  if ((cert === undefined) === (key === undefined)) return undefined
+  const [given, missing] =
+    cert === undefined ? ['tls_key_file', 'tls_cert_file'] : ['tls_cert_file', 'tls_key_file']
+  return `${given} is set (${cert ?? key}) and ${missing} is not: set both, or neither`
+}
+
+/** Variables with the prefix that are read elsewhere: the KMIP socket's port belongs to a part that is not here yet. */
+function withoutReserved(name: ServiceName, env: Readonly<Record<string, string | undefined>>) {
+  if (name !== 'kms') return env
+  const { KMS_SOCKET_SERVER_PORT: _, ...rest } = env
+  return rest
+}

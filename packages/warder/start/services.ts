@@ -1,0 +1,19 @@
+import { authSettings } from '@warder/auth'
+import { foundationSettings, type SettingsTable } from '@warder/foundation/config'
+import { kmsSettings } from '@warder/kms'
+
+export const serviceNames = ['auth', 'kms'] as const
+export type ServiceName = (typeof serviceNames)[number]
+
+/** All settings of a service: the common ones and its own. */
+export function settingsOf(name: ServiceName): SettingsTable {
+  return { ...foundationSettings(name), ...(name === 'auth' ? authSettings : kmsSettings) }
+}
+
+/** Where workers find the service's definition. */
+export const serviceModules: Readonly<
+  Record<ServiceName, { readonly module: string; readonly exportName: string }>
+> = {
+  auth: { module: import.meta.resolve('@warder/auth'), exportName: 'authService' },
+  kms: { module: import.meta.resolve('@warder/kms'), exportName: 'kmsService' },
+}
