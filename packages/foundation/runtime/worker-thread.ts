@@ -114,13 +114,21 @@ async function run(): Promise<Running> {
   }
 }
 
+/** Every service answers /health and describes itself, whether or not it brings these operations along. */
 function withDiagnostics(
   service: ServiceInstance<unknown>,
   name: string,
   { db }: ServiceEnvironment<unknown>,
 ): ServiceInstance<unknown>['operations'] {
-  const health = healthOperation<unknown>({ databaseName: db.dialect, ping: () => db.ping(), clock })
-  const operations = [...service.operations.filter((operation) => operation.name !== health.name), health]
+  const documented = service.operations.some((operation) => operation.route.path === '/openapi.yaml')
+  const answersHealth = service.operations.some((operation) => operation.route.path === '/health')
+  const operations = answersHealth
+    ? service.operations
+    : [
+        ...service.operations,
+        healthOperation<unknown>({ databaseName: db.dialect, ping: () => db.ping(), clock }),
+      ]
+  if (documented) return operations
   const document = openApiDocument({
     title: `Warder ${name}`,
     version: launch.version,
