@@ -35,6 +35,10 @@ const totpOf = query<[realm: string, username: string], { readonly username: str
   'SELECT username FROM totp WHERE realm_id = ? AND username = ?',
 )
 
+const supers = query<[], { readonly count: number }>(
+  "SELECT COUNT(*) AS count FROM admin_realm WHERE realm_id = '_'",
+)
+
 const insert = insertInto<
   [string, string | null, string | null, string | null, string | null, string | null, number]
 >('admin', ['id', 'userpass', 'jwt', 'fido2', 'digital_credentials', 'client_certificate', 'version'])
@@ -107,6 +111,10 @@ export async function adminsBehind(
   else if (scheme === 'cc') rows = await db.all(byCertificate, [username, certificateSha256 ?? username])
   const byAdmin = Map.groupBy(rows, ({ admin_id }) => admin_id)
   return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
+}
+
+export async function countSuperAdmins(db: Database): Promise<number> {
+  return Number((await db.get(supers, []))?.count ?? 0)
 }
 
 const jsonOf = (value: Admin['digital_credentials']): string | null =>

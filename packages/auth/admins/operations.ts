@@ -11,7 +11,7 @@ import {
 import { retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
-import { findRealm, RealmId, realmExists } from '../realms/index.ts'
+import { findRealm, RealmId, realmExists, superRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import {
   type Admin,
@@ -26,6 +26,7 @@ import {
   adminInsertion,
   adminRemoval,
   adminReplacement,
+  countSuperAdmins,
   findAdmin,
   hasTotp,
   listAdmins,
@@ -63,12 +64,20 @@ async function coveredAdmin(context: Context, id: string): Promise<Admin> {
   return admin
 }
 
+/** @throws failure('conflict') when nobody would be left who can make a super admin */
+async function requireAnotherSuper(context: Context, before: Admin, after: readonly string[]): Promise<void> {
+  if (!before.realms.includes(superRealm) || after.includes(superRealm)) return
+  if ((await countSuperAdmins(context.services.db)) > 1) return
+  throw failure('conflict', 'The last super administrator must stay one.')
+}
+
 /** Replaces an admin by what `change` makes of it; run again when somebody else was faster. */
 function replaceAdmin(context: Context, id: string, change: (before: Admin) => Omit<Admin, 'version'>) {
   return retryOnGuard(5, async () => {
     const before = await coveredAdmin(context, id)
     const after = { ...change(before), version: before.version }
     requireCovered(await powersOfCaller(context), after.realms)
+    await requireAnotherSuper(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
     await context.commit([...adminReplacement(after), ...addedRealms(before, after)])
@@ -164,6 +173,7 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
       if ((await findAdmin(context.services.db, path.admin_id)) === undefined) return
       await retryOnGuard(5, async () => {
         const admin = await coveredAdmin(context, path.admin_id)
+        await requireAnotherSuper(context, admin, [])
         context.audit({ details: { before: showAdmin(admin, false) } })
         await context.commit(adminRemoval(admin))
       })
@@ -212,6 +222,7 @@ function removeRealmOf(context: Context, id: string, realm: string) {
   return retryOnGuard(5, async () => {
     const before = await coveredAdmin(context, id)
     const after = { ...before, realms: before.realms.filter((one) => one !== realm) }
+    await requireAnotherSuper(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
     await context.commit(adminReplacement(after))

@@ -36,7 +36,7 @@ export async function realmOfNewRole(context: Context, named: string | undefined
   const { session } = sessionOf(context)
   const [only, ...others] = powers.realms
   let realm = named ?? session.realm
-  if (!powers.isSuper && realm === superRealm) {
+  if (named === undefined && !powers.isSuper && realm === superRealm) {
     if (only === undefined || others.length > 0) {
       throw failure('bad_request', 'Say with ?realm= which realm the role belongs to.')
     }

@@ -226,6 +226,7 @@ const silentMetrics: Metrics = {
   exposition: async () => '',
 }
 
-/** A password hash of the accepted cost that was computed once, for tests that need users but no logins. */
+/** The hash of `correct horse`, so that a test makes users without computing hashes. */
+export const knownPassword = 'correct horse'
 export const knownHash: Credential['passwordHash'] =
-  '$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+  '$argon2id$v=19$m=65536,t=3,p=4$SZ8k9fzwBgGDi6bF619UnA$XTCnYZMBRmOx0cO4C1m1zHjxAo/vsGcagcrf9GtAFRs'

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { scene } from '../testing/scene.ts'
+import { cookieOf, startAuth } from '../testing/start.ts'
+
+const wrong = {
+  error: 'unauthorized',
+  description: 'The credentials are missing or not valid.',
+}
+
+describe('login', () => {
+  it('gives one answer to everything that is wrong: realm, name, password or header (A02, A30)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user } = scene(auth)
+    await realm('r')
+    await realm('closed', { auth_params: {} })
+    await user('r', 'ann')
+    const base64 = (text: string): string => Buffer.from(text).toString('base64')
+    const calls: [string, Record<string, string>][] = [
+      ['r', { authorization: `Basic ${base64('ann:wrong')}` }],
+      ['r', { authorization: `Basic ${base64('nobody:wrong')}` }],
+      ['nowhere', { authorization: `Basic ${base64('ann:correct horse')}` }],
+      ['closed', { authorization: `Basic ${base64('ann:correct horse')}` }],
+      ['r', { authorization: `Basic ${base64('Ann:correct horse')}` }],
+      ['r', { authorization: `Basic ${base64('ann:')}` }],
+      ['r', {}],
+      ['r', { authorization: '' }],
+      ['r', { authorization: 'Basic' }],
+      ['r', { authorization: 'Basic !!!' }],
+      ['r', { authorization: `Basic ${base64('no colon')}` }],
+      ['r', { authorization: `Basic ${base64(':correct horse')}` }],
+      ['r', { authorization: `Basic ${base64('ann:correct horse')} x` }],
+      ['r', { authorization: `Basic ${base64('ann:correct horse').slice(0, -2)}` }],
+      ['r', { authorization: `Basic ${Buffer.from('ann:\xff\xfe', 'latin1').toString('base64')}` }],
+      ['r', { authorization: `Digest ${base64('ann:correct horse')}` }],
+      ['r', { authorization: 'Bearer not-a-token' }],
+      ['r', { authorization: 'Bearer a.b.c' }],
+    ]
+    for (const [name, headers] of calls) {
+      const answer = await auth.call('POST', `/login?realm=${name}`, { headers })
+      assert.equal(answer.status, 401, JSON.stringify(headers))
+      assert.deepEqual(answer.json, wrong)
+      assert.equal(answer.headers['www-authenticate'], 'Basic realm="login", charset="UTF-8"')
+      assert.equal(answer.headers['set-cookie'], undefined)
+    }
+    const reasons = auth.events.flatMap(({ reason }) => reason ?? [])
+    for (const reason of ['wrong_password', 'unknown_user', 'unknown_realm', 'method_not_enabled']) {
+      assert.ok(reasons.includes(reason), reason)
+    }
+    for (const query of ['', '?realm=', '?realm=..', '?realm=%20_', '?realm=r&realm=r']) {
+      assert.equal((await auth.call('POST', `/login${query}`, { basic: 'ann:x' })).status, 400, query)
+    }
+    const cookie = await auth.logIn('%72', 'ann:correct horse')
+    assert.equal((await auth.call('GET', '/whoami?realm=r', { cookie })).status, 200)
+  })
+
+  it('asks to change the password where the realm says so, which one does by oneself', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, asSuper, as } = scene(auth)
+    await realm('strict')
+    await user('strict', 'ann', { change_password: true })
+    const basic = 'ann:correct horse'
+    const login = await auth.call('POST', '/login?realm=strict', { basic })
+    assert.deepEqual(login.json, { next_step: 'ChangePassword', session_id: null })
+    assert.equal(login.headers['set-cookie'], undefined)
+    const change = (new_password: unknown, by = basic) =>
+      auth.call('POST', '/password?realm=strict', { basic: by, json: { new_password } })
+    for (const bad of ['short', 'Password123', 'x'.repeat(1025), 'correct horse', 7]) {
+      assert.equal((await change(bad)).status, 400, String(bad))
+    }
+    assert.equal((await change('a longer secret', 'ann:wrong')).status, 401)
+    assert.equal((await change('a longer secret', 'bob:wrong')).status, 401)
+    assert.equal(
+      (await auth.call('POST', '/password?realm=strict', { json: { new_password: 'a longer secret' } }))
+        .status,
+      401,
+    )
+    assert.equal((await change('a longer secret')).status, 204)
+    const cookie = await auth.logIn('strict', 'ann:a longer secret')
+    assert.equal((await change('an even longer one', 'ann:a longer secret')).status, 204)
+    assert.equal((await as(cookie, 'GET', '/whoami')).status, 401, 'sessions of the old password end')
+    // Where expired passwords are allowed, the flag stops nobody.
+    await asSuper('PUT', '/realms/_/userpass/admin', { change_password: true })
+    assert.equal((await auth.call('POST', '/login?realm=_', { basic: 'admin:correct horse' })).status, 200)
+  })
+
+  it('makes the name wait after five failures, however it is written (A01)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const attempt = (basic: string) => auth.call('POST', '/login?realm=r', { basic })
+    for (const name of ['ann', 'ANN', ' ann ', 'Ann', 'ａｎｎ']) {
+      assert.equal((await attempt(`${name}:wrong`)).status, 401)
+    }
+    const blocked = await attempt('ann:correct horse')
+    assert.equal(blocked.status, 429)
+    assert.ok(Number(blocked.headers['retry-after']) >= 1)
+    assert.equal((await attempt('aNN:wrong')).status, 429)
+    assert.equal((await attempt('bob:wrong')).status, 401, 'others are not concerned')
+    auth.clock.advance(2)
+    assert.equal((await attempt('ann:correct horse')).status, 200)
+    assert.equal((await attempt('ann:wrong')).status, 401, 'a success begins the count again')
+    assert.equal((await attempt('ann:correct horse')).status, 200)
+  })
+
+  it('looks at five of many guesses that come at once (A07), and lets as many right ones in', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    await user('r', 'bob')
+    const many = (basic: string, count: number) =>
+      Promise.all(Array.from({ length: count }, () => auth.call('POST', '/login?realm=r', { basic })))
+    const guesses = await many('ann:wrong', 60)
+    const heard = guesses.filter(({ status }) => status === 401).length
+    assert.ok(heard >= 5 && heard <= 10, `${heard} were heard`)
+    assert.equal(guesses.length - heard, guesses.filter(({ status }) => status === 429).length)
+    const right = await many('bob:correct horse', 12)
+    assert.deepEqual(
+      right.map(({ status }) => status),
+      Array(12).fill(200),
+    )
+    assert.equal(new Set(right.map(({ json }) => json.session_id)).size, 12)
+  })
+
+  it('is limited by address', async () => {
+    await using auth = await startAuth({
+      adminPassword: 'correct horse',
+      config: { login_rate_limit_per_second: 1, login_rate_limit_burst: 3 },
+    })
+    const statuses = []
+    for (let index = 0; index < 5; index++) {
+      const headers = { 'x-forwarded-for': `10.0.0.${index}` }
+      statuses.push((await auth.call('POST', '/login?realm=_', { headers })).status)
+    }
+    assert.deepEqual(statuses, [401, 401, 401, 429, 429])
+    assert.equal((await auth.call('POST', '/auth/approle/login', { json: { role_id: 'x' } })).status, 429)
+    assert.equal((await auth.call('GET', '/public/version')).status, 200)
+  })
+
+  it('begins a new session whatever cookie came along (A23)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const before = await auth.superCookie()
+    const answer = await auth.call('POST', '/login?realm=_', { basic: 'admin:correct horse', cookie: before })
+    assert.notEqual(cookieOf(answer), before)
+    const twice = { headers: { cookie: `_ea_=${before}; _ea_=${cookieOf(answer)}` } }
+    assert.equal((await auth.call('GET', '/whoami', twice)).status, 401)
+    const other = { headers: { cookie: `x=1; _ea_="${before}"; y=2` } }
+    assert.equal((await auth.call('GET', '/whoami', other)).status, 200)
+  })
+})

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { scene } from '../testing/scene.ts'
+import { startAuth } from '../testing/start.ts'
+import { removeEndedSessions } from './session-store.ts'
+
+const idOf = async (as: ReturnType<typeof scene>['as'], cookie: string): Promise<string> =>
+  (await as(cookie, 'GET', '/whoami')).json.jti
+
+const nowhere = '00000000-0000-4000-8000-000000000000'
+
+describe('sessions', () => {
+  it('are seen by their owner, by who administers the realm, and by nobody else (A24)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { as, asSuper, realm, user, admin, logIn } = scene(auth)
+    await realm('r')
+    await realm('s')
+    for (const name of ['ann', 'bob', 'chief']) await user('r', name)
+    await user('s', 'ann')
+    await admin('chief', ['r'], { userpass: 'chief' })
+    const ann = await logIn('r', 'ann')
+    const [bob, chief, foreign] = [
+      await logIn('r', 'bob'),
+      await logIn('r', 'chief'),
+      await logIn('s', 'ann'),
+    ]
+    const id = await idOf(as, ann)
+    const own = await as(ann, 'GET', `/sessions/${id}`)
+    assert.equal(own.status, 200)
+    assert.equal(own.json.cookie_string, ann)
+    assert.deepEqual(
+      { ...own.json, cookie_string: '', created_at: 0 },
+      {
+        session_id: id,
+        realm_id: 'r',
+        username: 'ann',
+        auth_scheme: 'up',
+        cookie_string: '',
+        max_age_seconds: 3600,
+        max_stale_age_seconds: 600,
+        created_at: 0,
+      },
+    )
+    assert.equal((await as(chief, 'GET', `/sessions/${id}`)).json.cookie_string, '')
+    assert.equal((await asSuper('GET', `/sessions/${id}`)).json.username, 'ann')
+    for (const cookie of [bob, foreign]) {
+      const answer = await as(cookie, 'GET', `/sessions/${id}`)
+      assert.equal(answer.status, 200)
+      assert.equal(answer.json, null)
+      const post = { authenticated_clients: [{ username: 'ann', auth_scheme: 'up' }] }
+      const action = { ...post, sessions_action: 'LogoutAllSessions' }
+      assert.equal((await as(cookie, 'POST', `/sessions/${id}`, action)).json, null)
+      assert.equal(
+        (await as(cookie, 'POST', '/sessions/realms/r/clients', post.authenticated_clients)).status,
+        403,
+      )
+      assert.equal((await as(cookie, 'DELETE', '/sessions', { session_ids: [id] })).status, 403)
+      assert.equal((await as(cookie, 'DELETE', '/sessions/realms/r')).status, 403)
+      assert.equal((await as(cookie, 'DELETE', '/sessions/expired')).status, 403)
+    }
+    assert.equal((await as(chief, 'DELETE', '/sessions/realms/s')).status, 403)
+    for (const [method, path, json] of [
+      ['GET', `/sessions/${id}`],
+      ['POST', `/sessions/${id}`, { authenticated_clients: [] }],
+      ['POST', '/sessions/realms/r/clients', []],
+      ['DELETE', '/sessions', { session_ids: [id] }],
+      ['DELETE', '/sessions/expired'],
+      ['DELETE', '/sessions/realms/r'],
+    ] as const) {
+      assert.equal((await auth.call(method, path, { json })).status, 401, `${method} ${path}`)
+    }
+    assert.equal((await as(ann, 'GET', `/sessions/${nowhere}`)).json, null)
+    assert.equal((await as(ann, 'GET', '/whoami')).status, 200, 'it is still there')
+    assert.equal((await as(chief, 'DELETE', '/sessions/realms/r')).status, 204)
+    assert.equal((await as(ann, 'GET', '/whoami')).status, 401)
+    assert.equal((await as(foreign, 'GET', '/whoami')).status, 200)
+  })
+
+  it('are logged out by client, with both spellings of the scheme', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { as, asSuper, realm, user, logIn } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    await user('r', 'bob')
+    const cookies = [await logIn('r', 'ann'), await logIn('r', 'ann'), await logIn('r', 'bob')]
+    const [first = '', second = '', bob = ''] = cookies
+    const id = await idOf(as, first)
+    const list = async (json: unknown) => asSuper('POST', '/sessions/realms/r/clients', json)
+    const short = [{ username: 'ann', auth_scheme: 'up' }]
+    const long = [{ username: 'ann', auth_scheme: 'UsernamePassword' }]
+    assert.equal((await list(short)).json.session_ids.length, 2)
+    assert.equal((await list({ authenticated_clients: long })).json.session_ids.length, 2)
+    assert.deepEqual((await list([{ username: 'ann', auth_scheme: 'Jwt' }])).json.session_ids, [])
+    assert.deepEqual((await list([])).json, { session_ids: [] })
+    assert.equal((await list([{ username: 'ann', auth_scheme: 'x' }])).status, 400)
+
+    const act = (cookie: string, authenticated_clients: unknown, sessions_action?: unknown) =>
+      as(cookie, 'POST', `/sessions/${id}`, { authenticated_clients, sessions_action })
+    assert.equal((await act(first, long, null)).json.session_id, id)
+    assert.equal(
+      (await act(first, [{ username: 'bob', auth_scheme: 'up' }], 'LogoutAllSessions')).status,
+      403,
+    )
+    // The session belongs to none of the listed clients: nothing happens.
+    const admin = await auth.superCookie()
+    assert.equal(
+      (await act(admin, [{ username: 'bob', auth_scheme: 'up' }], 'LogoutAllSessions')).status,
+      200,
+    )
+    assert.equal((await as(bob, 'GET', '/whoami')).status, 200)
+    assert.equal((await act(first, long, 'LogoutOtherSessions')).json.session_id, id)
+    assert.equal((await as(second, 'GET', '/whoami')).status, 401)
+    assert.equal((await as(first, 'GET', '/whoami')).status, 200)
+    assert.equal((await act(first, long, 'LogoutEverything')).status, 400)
+    const all = await act(first, short, 'LogoutAllSessions')
+    assert.equal(all.json.cookie_string, first, 'as it was before')
+    assert.equal((await as(first, 'GET', '/whoami')).status, 401)
+    assert.equal((await asSuper('DELETE', '/sessions', { session_ids: [] })).status, 204)
+    assert.equal((await asSuper('DELETE', '/sessions', { session_ids: [nowhere] })).status, 204)
+  })
+
+  it('slide with each use, end by disuse or by age, and are swept', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { as, realm, user, logIn, asSuper } = scene(auth)
+    await realm('r', { session_max_age_seconds: 1000, session_max_stale_age_seconds: 300 })
+    await user('r', 'ann')
+    const [idle, busy] = [await logIn('r', 'ann'), await logIn('r', 'ann')]
+    const admin = await auth.superCookie()
+    // Later changes of the realm do not touch sessions that exist.
+    await asSuper('PUT', '/admins/realms/r', {
+      auth_params: {},
+      session_max_age_seconds: 1,
+      session_max_stale_age_seconds: 1,
+    })
+    for (let elapsed = 0; elapsed < 900; elapsed += 150) {
+      assert.equal((await as(busy, 'GET', '/whoami')).status, 200)
+      auth.clock.advance(150)
+    }
+    assert.equal((await as(idle, 'GET', '/whoami')).status, 401)
+    assert.equal((await as(busy, 'GET', '/whoami')).status, 200)
+    auth.clock.advance(101)
+    assert.equal((await as(busy, 'GET', '/whoami')).status, 401)
+    assert.equal((await as(admin, 'DELETE', '/sessions/expired')).status, 204)
+    assert.equal((await as(admin, 'GET', '/whoami')).status, 200)
+    assert.equal(await removeEndedSessions(auth.db.commit, auth.services.now()), 0)
+    auth.clock.advance(4000)
+    assert.equal(await removeEndedSessions(auth.db.commit, auth.services.now()), 1)
+  })
+
+  it('can be read and ended by machines whose token has the policy', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { as, asSuper, realm, user, admin, logIn } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    await user('r', 'chief')
+    await admin('chief', ['r'], { userpass: 'chief' })
+    const ann = await logIn('r', 'ann')
+    const chief = await logIn('r', 'chief')
+    const id = await idOf(as, ann)
+    const tokenWith = async (name: string, policies: string[], query = '') => {
+      const role = { token_policies: policies, bind_secret_id: false }
+      assert.equal((await asSuper('POST', `/auth/approle/role/${name}${query}`, role)).status, 204)
+      const { role_id } = (await asSuper('GET', `/auth/approle/role/${name}/role-id`)).json.data
+      return (await auth.call('POST', '/auth/approle/login', { json: { role_id } })).json.auth.client_token
+    }
+    const [reader, ender, none, within] = [
+      await tokenWith('reader', ['sessions']),
+      await tokenWith('ender', ['sessions-admin']),
+      await tokenWith('none', ['Sessions', 'root']),
+      await tokenWith('within', ['sessions'], '?realm=r'),
+    ]
+    const look = (token: string) => auth.call('GET', `/sessions/${id}`, { token })
+    const end = (token: string) => auth.call('DELETE', '/sessions', { token, json: { session_ids: [id] } })
+    assert.equal((await look(reader)).json.cookie_string, ann)
+    assert.equal((await look(within)).json.cookie_string, ann)
+    assert.equal((await look(none)).status, 403)
+    const root = await idOf(as, await auth.superCookie())
+    assert.equal((await auth.call('GET', `/sessions/${root}`, { token: within })).json, null)
+    assert.equal((await end(reader)).status, 403)
+    assert.equal((await auth.call('GET', '/whoami', { token: reader })).status, 401)
+    assert.equal((await auth.call('GET', '/admins/realms', { token: ender })).status, 401)
+    const grab = { token_policies: ['sessions-admin'] }
+    assert.equal((await as(chief, 'POST', '/auth/approle/role/grab', grab)).status, 403)
+    assert.equal((await as(chief, 'POST', '/auth/approle/role/within', {})).status, 403)
+    assert.equal((await end(ender)).status, 204)
+    assert.equal((await as(ann, 'GET', '/whoami')).status, 401)
+  })
+})
