@@ -1,3 +1,4 @@
+export * from './create-access.ts'
 export * from './grant-store.ts'
 export * from './key-access.ts'
 export * from './permission.ts'

@@ -24,9 +24,9 @@ export interface KeyAccess<Services extends AccessServices, Request> extends Acc
   resolved(context: OperationContext<Services>): Resolved<Request>
 }
 
-export interface KeyAccessOptions<Request> {
+export interface KeyAccessOptions<Services extends AccessServices, Request> {
   /** Reads the request strictly: what is malformed is told before anything about the key is (§7). */
-  readonly read: (input: OperationInput) => Request
+  readonly read: (input: OperationInput, context: OperationContext<Services>) => Request
   readonly kid: (request: Request) => string
   /**
    * `private half`: naming the public half of a pair means the private one, whose rights then count, since it does
@@ -40,13 +40,13 @@ export interface KeyAccessOptions<Request> {
 /** The key named by the request, if the caller has `right` on it; §2 of the specification. */
 export function keyRight<Services extends AccessServices, Request>(
   right: Right,
-  options: KeyAccessOptions<Request>,
+  options: KeyAccessOptions<Services, Request>,
 ): KeyAccess<Services, Request> {
   const slots = new WeakMap<OperationContext<Services>, Resolved<Request>>()
   return {
     name: `key right: ${right}`,
     check(input, context) {
-      const request = options.read(input)
+      const request = options.read(input, context)
       const kid = options.kid(request)
       const algorithm = options.algorithm?.(request)
       const object = kid.length > 256 ? `${kid.slice(0, 256)}…` : kid

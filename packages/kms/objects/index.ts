@@ -1,3 +1,4 @@
+export * from './create.ts'
 export * from './gcm-budget.ts'
 export { maxInvocations, reserveBlock } from './gcm-budget-store.ts'
 export * from './key-ring.ts'

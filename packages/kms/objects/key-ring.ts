@@ -3,6 +3,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import { createRowCache, type Database, type MaybePromise } from '@warder/foundation/sql'
 import {
+  canonicalName,
   type KeyMaterial,
   type MaterialAlgorithm,
   type MaterialDescriptor,
@@ -58,6 +59,15 @@ export class Key {
   /** @throws failure('crypto_failure') unless it may be used to read what was protected: Deactivated and Compromised too */
   requireProcessing(use: Usage): this {
     return this.#require(mayProcess(this.state), use)
+  }
+
+  /** @throws failure('crypto_failure') when the key is bound to another algorithm */
+  requireBoundTo(alg: string): this {
+    const { boundAlg } = this.object
+    if (boundAlg !== undefined && boundAlg !== canonicalName(alg)) {
+      throw failure('crypto_failure', `The key is bound to ${boundAlg}.`)
+    }
+    return this
   }
 
   #require(allowed: boolean, use: Usage): this {

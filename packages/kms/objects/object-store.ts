@@ -5,7 +5,6 @@ import type { ManagedObject, NewObject } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
 import {
   insertObject,
-  joinedObjectColumns,
   type ObjectRow,
   objectColumns,
   toObject,
@@ -29,8 +28,8 @@ export const objectVersion = query<[id: string], { readonly version: number }>(
 const ownedPage = query<[owner: string, after: string, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`,
 )
-const taggedPublic = query<[tag: string, limit: number], ObjectRow & { readonly material: Uint8Array }>(
-  `SELECT ${joinedObjectColumns}, o.material FROM object_tag t JOIN managed_object o ON o.id = t.object_id
+const taggedPublic = query<[tag: string, limit: number], { readonly id: string }>(
+  `SELECT o.id FROM object_tag t JOIN managed_object o ON o.id = t.object_id
      WHERE t.tag = ? AND o.object_type = 'PublicKey' AND o.state IN ('Active', 'PreActive')
      ORDER BY t.object_id DESC LIMIT ?`,
 )
@@ -85,20 +84,13 @@ export async function ownedObjects(
   return (await db.all(ownedPage, [owner, after, limit])).map(toObject)
 }
 
-/** Public keys with a tag, the newest first, with their opened material. Dates are for the caller to look at. */
+/** Public keys with a tag, the newest first. Their dates are for the caller to look at. */
 export async function publicKeysWithTag(
   db: Database,
-  seal: Seal,
   tag: string,
   limit: number,
-): Promise<readonly { readonly object: ManagedObject; readonly material: Uint8Array }[]> {
-  const rows = await db.all(taggedPublic, [tag, limit])
-  return Promise.all(
-    rows.map(async (row) => ({
-      object: toObject(row),
-      material: await seal.open(materialPlace(row.id), row.material),
-    })),
-  )
+): Promise<readonly ObjectId[]> {
+  return (await db.all(taggedPublic, [tag, limit])).map(({ id }) => id as ObjectId)
 }
 
 /**

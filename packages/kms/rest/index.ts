@@ -4,10 +4,21 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import { version } from '../version.ts'
 import { accessQueries } from './access-queries.ts'
+import { batchOperation } from './batch.ts'
+import { createKey } from './create-key.ts'
+import { decrypt } from './decrypt.ts'
+import { deleteKey } from './delete-key.ts'
+import { encrypt } from './encrypt.ts'
+import { getKey } from './get-key.ts'
 import { grantOperations } from './grants.ts'
+import { jwks } from './jwks.ts'
 import { tagOperations } from './key-tags.ts'
+import { mac } from './mac.ts'
 import type { KmsServices } from './services.ts'
+import { sign } from './sign.ts'
 import { systemOperations } from './system.ts'
+import { unwrapKey } from './unwrap-key.ts'
+import { verify } from './verify.ts'
 
 export type { KmsServices } from './services.ts'
 
@@ -22,6 +33,17 @@ export function kmsOperations({ db, clock, baseUrl }: OperationsOptions): readon
   const operations = [
     healthOperation<KmsServices>({ databaseName: db.dialect, ping: () => db.ping(), clock }),
     ...systemOperations,
+    jwks,
+    createKey,
+    getKey,
+    deleteKey,
+    unwrapKey,
+    encrypt,
+    decrypt,
+    sign,
+    verify,
+    mac,
+    batchOperation({ encrypt, decrypt, sign, verify, mac }),
     ...tagOperations,
     ...grantOperations,
     ...accessQueries,

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Database, migrate, openSqlite, query } from '@warder/foundation/sql'
+import { kmsMigrations } from '../migrations.ts'
+import { createGcmBudgets } from './gcm-budget.ts'
+import { maxInvocations, openBudget, reserveBlock } from './gcm-budget-store.ts'
+
+const reserved = query<[id: string], { readonly reserved: number }>(
+  'SELECT reserved FROM gcm_budget WHERE object_id = ?',
+)
+
+async function withDatabase(run: (db: Database) => Promise<void>): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'warder-gcm-'))
+  const db = openSqlite({ path: join(home, 'kms.db') })
+  try {
+    await migrate(db, 'kms', kmsMigrations)
+    await run(db)
+  } finally {
+    await db.close()
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+test('invocations are reserved before they are used, in blocks that double', () =>
+  withDatabase(async (db) => {
+    await db.commit([openBudget('k')])
+    const budgets = createGcmBudgets(db, 10)
+    for (let used = 1; used <= 5000; used++) {
+      await budgets.take('k')
+      const row = await db.get(reserved, ['k'])
+      assert.ok((row?.reserved ?? 0) >= used)
+    }
+    assert.ok(((await db.get(reserved, ['k']))?.reserved ?? 0) <= 4 * 5000)
+  }))
+
+test('what a process did not use counts as used after it ended', () =>
+  withDatabase(async (db) => {
+    await db.commit([openBudget('k')])
+    await createGcmBudgets(db, 10).take('k')
+    const before = (await db.get(reserved, ['k']))?.reserved ?? 0
+    await createGcmBudgets(db, 10).take('k')
+    assert.ok(((await db.get(reserved, ['k']))?.reserved ?? 0) > before)
+  }))
+
+test('the last invocations are given out one by one, and then none, whatever asks at once', () =>
+  withDatabase(async (db) => {
+    await db.commit([openBudget('k')])
+    await db.commit([reserveBlock('k', maxInvocations - 7)])
+    const one = createGcmBudgets(db, 10)
+    const other = createGcmBudgets(db, 10)
+    const asked = Array.from({ length: 40 }, async (_, index) => (index % 2 === 0 ? one : other).take('k'))
+    const outcomes = await Promise.allSettled(asked)
+    assert.ok(outcomes.filter(({ status }) => status === 'fulfilled').length <= 7)
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') assert.equal(outcome.reason.kind, 'crypto_failure')
+    }
+    await assert.rejects(async () => one.take('k'), { kind: 'crypto_failure' })
+    assert.ok(((await db.get(reserved, ['k']))?.reserved ?? 0) <= maxInvocations)
+  }))
+
+test('memory is bounded: the key that was counted first leaves first', () =>
+  withDatabase(async (db) => {
+    const budgets = createGcmBudgets(db, 3)
+    for (const id of ['a', 'b', 'c', 'd']) {
+      await db.commit([openBudget(id)])
+      await budgets.take(id)
+    }
+    assert.equal(budgets.size, 3)
+  }))

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { asObjectId, newObjectId } from './object-id.ts'
+
+test('new ids are UUIDv7 and sort by time', () => {
+  const ids = Array.from({ length: 600 }, (_, index) => newObjectId(1_700_000_000_000 + index))
+  for (const id of ids)
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  assert.deepEqual(ids, ids.toSorted())
+  assert.equal(new Set(ids).size, ids.length)
+})
+
+test('what cannot be an id is not one', () => {
+  for (const text of ['', 'a\u0000b', 'a\nb', '\u009b', 'x'.repeat(257), '\ud800']) {
+    assert.equal(asObjectId(text), undefined, JSON.stringify(text))
+  }
+  assert.equal(asObjectId("'; DROP TABLE managed_object; --"), "'; DROP TABLE managed_object; --")
+})

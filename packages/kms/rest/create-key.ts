@@ -1,0 +1,134 @@
+import { post } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { createAccess, principalOf } from '../access/index.ts'
+import {
+  type GeneratedKey,
+  generateKey,
+  type ImportMembers,
+  importKey,
+  type KeyMaterial,
+  type KeySpec,
+  keyOpsOf,
+  keySpecOf,
+} from '../crypto/index.ts'
+import { decodeBase64Url } from '../jose/index.ts'
+import { type NewHalf, newKeyChanges } from '../objects/index.ts'
+import { jwksTag } from './jwks.ts'
+import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
+import { Tags, userTags } from './key-tags.ts'
+import { policyOf } from './policy.ts'
+import { define, type KmsServices } from './services.ts'
+
+const secretMembers = ['k', 'd', 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi', 'priv', 'pub'] as const
+const longestMember = 16_384
+const Member = Type.Optional(Type.String({ maxLength: longestMember, description: 'base64url' }))
+
+const KeyRequest = Type.Object({
+  kty: Type.String({ description: 'oct, RSA, EC, OKP or AKP' }),
+  alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
+  crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521 or Ed25519' })),
+  bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
+  tags: Type.Optional(Tags),
+  k: Member,
+  d: Member,
+  x: Member,
+  y: Member,
+  n: Member,
+  e: Member,
+  p: Member,
+  q: Member,
+  dp: Member,
+  dq: Member,
+  qi: Member,
+  priv: Member,
+  pub: Member,
+})
+type KeyRequest = Static<typeof KeyRequest>
+
+/** The key material of an import, as bytes; undefined when the request brings none: then a key is generated. */
+function readMembers(body: KeyRequest): ImportMembers | undefined {
+  if (body.k === undefined && body.d === undefined && body.priv === undefined) return undefined
+  const members: Record<string, Uint8Array> = {}
+  for (const name of secretMembers) {
+    const value = body[name]
+    if (value !== undefined) members[name] = decodeBase64Url(value, name)
+  }
+  return members
+}
+
+function halvesOf(
+  made: GeneratedKey | KeyMaterial,
+  alg: string | undefined,
+  tags: readonly string[],
+  publicTags: readonly string[],
+): readonly [NewHalf] | readonly [NewHalf, NewHalf] {
+  const half = (material: KeyMaterial, more: readonly string[]): NewHalf => ({
+    material,
+    usageMask: usageOf(material, alg),
+    tags: [...new Set([...tags, ...more])],
+  })
+  if ('kind' in made) return [half(made, [])]
+  if ('secret' in made) return [half(made.secret, [])]
+  return [half(made.private, []), half(made.public, publicTags)]
+}
+
+/** Generated signing pairs are published, unless configured otherwise. */
+function publicTagsOf(spec: KeySpec, services: KmsServices): readonly string[] {
+  const encrypts = spec.alg?.startsWith('RSA-OAEP') === true
+  return services.tagSigningPairs && !encrypts ? [jwksTag] : []
+}
+
+async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedKey | KeyMaterial> {
+  const members = readMembers(body)
+  if (members === undefined) return generateKey(spec)
+  try {
+    return importKey(spec, members)
+  } finally {
+    for (const bytes of Object.values(members)) bytes?.fill(0)
+  }
+}
+
+/** `POST /v1/crypto/keys`: a new key, or one that the caller brings along. A pair is stored in one commit. */
+export const createKey = define({
+  name: 'crypto.keys.create',
+  route: post('/v1/crypto/keys'),
+  summary: 'Generate a key, or import one',
+  description: 'Key material members make it an import. Only the private key of an imported pair is stored.',
+  tag: 'Keys',
+  access: createAccess<KmsServices>(),
+  request: KeyRequest,
+  reply: KeyReply,
+  errors: { 403: 'The caller may not create keys.', 422: 'The algorithm is not supported.' },
+  async act({ body }, context) {
+    const { services } = context
+    const spec = keySpecOf(body, policyOf(services))
+    const tags = userTags(body.tags ?? [])
+    const made = await makeMaterial(spec, body)
+    const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services))
+    const [{ material }] = halves
+    const { ids, changes } = newKeyChanges(
+      services,
+      { owner: principalOf(context).name, boundAlg: spec.alg, now: services.clock.now() },
+      halves,
+    )
+    const [kid, kidPublic] = ids
+    context.audit({
+      ...(kid !== undefined && { object: kid }),
+      algorithm: spec.alg ?? material.algorithm,
+      details: {
+        origin: 'kind' in made ? 'imported' : 'generated',
+        ...(kidPublic !== undefined && { linked: kidPublic }),
+      },
+    })
+    await context.commit(changes)
+    const crv = crvOf(material)
+    return {
+      kid,
+      ...(material.kind !== 'secret' && { kid_public: kidPublic ?? null }),
+      kty: body.kty === 'OKP' ? 'OKP' : ktyOf(material.algorithm),
+      ...(body.alg !== undefined && { alg: body.alg }),
+      ...(crv !== undefined && { crv }),
+      key_ops: keyOpsOf(spec.alg),
+    }
+  },
+})

@@ -1,0 +1,94 @@
+import { failure } from '@warder/foundation/errors'
+import { post } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { keyRight } from '../access/index.ts'
+import { algorithmFor } from '../crypto/index.ts'
+import {
+  decodeBase64Url,
+  encodeBase64Url,
+  jweDecryptDirect,
+  jweDecryptOaep,
+  readJweHeader,
+} from '../jose/index.ts'
+import { policyOf } from './policy.ts'
+import { define, type KmsServices } from './services.ts'
+
+const DecryptRequest = Type.Object({
+  protected: Type.String({ description: 'Holds alg, enc and kid; base64url.' }),
+  encrypted_key: Type.Optional(
+    Type.String({ description: 'Needed for RSA-OAEP; empty or absent for `dir`.' }),
+  ),
+  iv: Type.String({ description: '12 bytes, base64url.' }),
+  ciphertext: Type.String(),
+  tag: Type.String({ description: '16 bytes, base64url.' }),
+  aad: Type.Optional(Type.String()),
+})
+
+const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
+  read: (input, { services }) => read(input.body as Static<typeof DecryptRequest>, services),
+  kid: ({ kid }) => kid,
+  use: 'private half',
+  algorithm: ({ alg, encName }) => `${alg} ${encName}`,
+})
+
+function read(body: Static<typeof DecryptRequest>, services: KmsServices) {
+  const policy = policyOf(services)
+  const { alg, enc, kid } = readJweHeader(body.protected)
+  const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
+  const encryption = algorithmFor('content encryption', enc, policy)
+  const encryptedKey = decodeBase64Url(body.encrypted_key ?? '', 'encrypted_key')
+  if (management === undefined && encryptedKey.length > 0) {
+    throw failure('bad_request', 'encrypted_key: must be empty or absent for dir.')
+  }
+  if (management !== undefined && encryptedKey.length === 0) {
+    throw failure('bad_request', `encrypted_key: is required for ${alg}.`)
+  }
+  const { protected: header, aad } = body
+  if (aad !== undefined) decodeBase64Url(aad, 'aad')
+  const sealed = {
+    protected: header,
+    iv: sized(body.iv, 'iv', 12),
+    ciphertext: decodeBase64Url(body.ciphertext, 'ciphertext'),
+    tag: sized(body.tag, 'tag', 16),
+    aad,
+  }
+  return { kid, alg, management, encName: enc, encryption, encryptedKey, sealed }
+}
+
+function sized(text: string, member: string, bytes: number): Buffer {
+  const value = decodeBase64Url(text, member)
+  if (value.length !== bytes) throw failure('bad_request', `${member}: must be ${bytes} bytes.`)
+  return value
+}
+
+/** `POST /v1/crypto/decrypt`. Whatever does not open is one error, whichever part was wrong. */
+export const decrypt = define({
+  name: 'crypto.decrypt',
+  route: post('/v1/crypto/decrypt'),
+  summary: 'Decrypt a flattened JWE',
+  tag: 'Crypto',
+  access,
+  request: DecryptRequest,
+  reply: Type.Object({ kid: Type.String(), data: Type.String() }),
+  errors: {
+    403: 'No right to decrypt with it.',
+    404: 'No such key.',
+    422: 'It does not open, or the key cannot do it.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    const { kid, alg, management, encryption, encryptedKey, sealed } = request
+    key.requireProcessing('decrypt')
+    if (management === undefined) return opened(kid, jweDecryptDirect(key.material, encryption, sealed))
+    key.requireBoundTo(alg)
+    return jweDecryptOaep(key.material, management, encryption, encryptedKey, sealed).then((data) =>
+      opened(kid, data),
+    )
+  },
+})
+
+function opened(kid: string, data: Uint8Array): { readonly kid: string; readonly data: string } {
+  const reply = { kid, data: encodeBase64Url(data) }
+  data.fill(0)
+  return reply
+}

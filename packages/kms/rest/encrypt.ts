@@ -1,0 +1,79 @@
+import { post } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { keyRight } from '../access/index.ts'
+import { algorithmFor } from '../crypto/index.ts'
+import { decodeBase64Url, jweEncryptDirect, jweEncryptOaep } from '../jose/index.ts'
+import { policyOf } from './policy.ts'
+import { define, type KmsServices } from './services.ts'
+
+const EncryptRequest = Type.Object({
+  kid: Type.String({ description: 'A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP.' }),
+  alg: Type.String({ description: 'dir, RSA-OAEP or RSA-OAEP-256' }),
+  enc: Type.String({ description: 'A128GCM, A192GCM or A256GCM' }),
+  data: Type.String({ description: 'Plaintext, base64url.' }),
+  aad: Type.Optional(Type.String({ description: 'Additional authenticated data, base64url.' })),
+})
+
+export const FlattenedJwe = Type.Object({
+  protected: Type.String(),
+  encrypted_key: Type.String(),
+  iv: Type.String(),
+  ciphertext: Type.String(),
+  tag: Type.String(),
+  aad: Type.Optional(Type.String()),
+})
+
+const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
+  read: (input, { services }) => read(input.body as Static<typeof EncryptRequest>, services),
+  kid: ({ kid }) => kid,
+  algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
+})
+
+function read(body: Static<typeof EncryptRequest>, services: KmsServices) {
+  const policy = policyOf(services)
+  const { kid, alg, enc, data, aad } = body
+  const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
+  const encryption = algorithmFor('content encryption', enc, policy)
+  if (aad !== undefined) decodeBase64Url(aad, 'aad')
+  return {
+    kid,
+    alg,
+    management,
+    enc: { name: enc, encryption },
+    data: decodeBase64Url(data, 'data'),
+    aad,
+  }
+}
+
+/** `POST /v1/crypto/encrypt`: a flattened JWE whose header names the key that will decrypt it. */
+export const encrypt = define({
+  name: 'crypto.encrypt',
+  route: post('/v1/crypto/encrypt'),
+  summary: 'Encrypt with a symmetric key, or for an RSA key',
+  tag: 'Crypto',
+  access,
+  request: EncryptRequest,
+  reply: FlattenedJwe,
+  errors: {
+    403: 'No right to encrypt with it.',
+    404: 'No such key.',
+    422: 'Wrong algorithm, key type, size or state.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    const { alg, management, enc, data, aad } = request
+    key.requireProtecting('encrypt')
+    const { id, type, linkedId } = key.object
+    if (management === undefined) {
+      const { budgets } = context.services
+      // The key's type is looked at first: only AES keys have a budget.
+      const seal = () => jweEncryptDirect(key.material, id, enc, data, aad)
+      if (key.object.algorithm !== 'AES') return seal()
+      const waiting = budgets.take(id)
+      return waiting === undefined ? seal() : waiting.then(seal)
+    }
+    key.requireBoundTo(alg)
+    const opener = type === 'PublicKey' ? (linkedId ?? id) : id
+    return jweEncryptOaep(key.publicMaterial, opener, { name: alg, algorithm: management }, enc, data, aad)
+  },
+})

@@ -1,0 +1,62 @@
+import { get } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { keyRight } from '../access/index.ts'
+import { keyOpsOf } from '../crypto/index.ts'
+import { crvOf, ktyOf } from './key-shape.ts'
+import { shownTags } from './key-tags.ts'
+import { publicJwkOf } from './public-jwk.ts'
+import { define, type KmsServices } from './services.ts'
+
+const access = keyRight<KmsServices, string>('getattributes', {
+  read: ({ path: { kid } }) => kid ?? '',
+  kid: (kid) => kid,
+})
+
+const KeyDescription = Type.Object({
+  kid: Type.String(),
+  object_type: Type.String(),
+  kty: Type.String(),
+  alg: Type.Optional(Type.String()),
+  crv: Type.Optional(Type.String()),
+  bits: Type.Optional(Type.Integer()),
+  key_ops: Type.Array(Type.String()),
+  state: Type.String(),
+  owner: Type.String(),
+  linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
+  tags: Type.Array(Type.String()),
+  created_at: Type.String({ description: 'RFC 3339, UTC.' }),
+  public_jwk: Type.Optional(Type.Record(Type.String(), Type.String())),
+})
+
+/** `GET /v1/crypto/keys/{kid}`: what is known about a key, and its public half. Never anything secret. */
+export const getKey = define({
+  name: 'crypto.keys.get',
+  route: get('/v1/crypto/keys/{kid}'),
+  summary: 'What is known about a key, and its public half',
+  tag: 'Keys',
+  access,
+  pathParameters: Type.Object({ kid: Type.String() }),
+  reply: KeyDescription,
+  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  async act(_input, context) {
+    const { key } = access.resolved(context)
+    const { object } = key
+    const crv = crvOf(object)
+    const jwk = publicJwkOf(key)
+    return {
+      kid: object.id,
+      object_type: object.type,
+      kty: ktyOf(object.algorithm),
+      ...(object.boundAlg !== undefined && { alg: object.boundAlg }),
+      ...(crv !== undefined && { crv }),
+      ...(object.bits !== undefined && { bits: object.bits }),
+      key_ops: [...keyOpsOf(object.boundAlg)],
+      state: key.state,
+      owner: object.owner,
+      ...(object.linkedId !== undefined && { linked_kid: object.linkedId }),
+      tags: await shownTags(context.services, object.id),
+      created_at: new Date(object.createdAt).toISOString(),
+      ...(jwk !== undefined && { public_jwk: jwk }),
+    }
+  },
+})

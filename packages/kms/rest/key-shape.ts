@@ -1,0 +1,58 @@
+import Type from 'typebox'
+import type { KeyMaterial } from '../crypto/index.ts'
+import { type Usage, usageMask } from '../objects/index.ts'
+
+/** JOSE key type of stored material. */
+export function ktyOf(algorithm: string | undefined): string {
+  switch (algorithm) {
+    case 'AES':
+    case 'HMAC':
+      return 'oct'
+    case 'RSA':
+    case 'EC':
+      return algorithm
+    case 'Ed25519':
+      return 'OKP'
+    case 'ML-DSA-44':
+      return 'AKP'
+    default:
+      return 'unknown'
+  }
+}
+
+/** `crv` of a JWK, for key types that have one. */
+export function crvOf(key: { readonly algorithm?: string | undefined; readonly curve?: string | undefined }) {
+  return key.algorithm === 'Ed25519' ? 'Ed25519' : key.curve
+}
+
+const signing: readonly Usage[] = ['sign', 'verify']
+const encrypting: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
+
+/** What a key of this algorithm, bound or not, may be used for; the halves of a pair share the list. */
+function usesOf(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
+  if (algorithm === 'AES') return encrypting
+  if (algorithm === 'HMAC') return ['macGenerate', 'macVerify']
+  if (algorithm !== 'RSA') return signing
+  if (boundAlg === undefined) return [...signing, ...encrypting]
+  return boundAlg.startsWith('RSA-OAEP') ? encrypting : signing
+}
+
+const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'wrapKey'])
+
+/**
+ * Usage mask of new material. A private key keeps the uses of its public half too, since that half can always be
+ * derived from it (an imported key has no other).
+ */
+export function usageOf(material: KeyMaterial, boundAlg: string | undefined): number {
+  const uses = usesOf(material.algorithm, boundAlg)
+  return usageMask(...(material.kind === 'public' ? uses.filter((use) => ofPublicHalf.has(use)) : uses))
+}
+
+export const KeyReply = Type.Object({
+  kid: Type.String(),
+  kid_public: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  kty: Type.String(),
+  alg: Type.Optional(Type.String()),
+  crv: Type.Optional(Type.String()),
+  key_ops: Type.Array(Type.String()),
+})
