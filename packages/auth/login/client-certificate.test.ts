@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { scene } from '../testing/scene.ts'
+import { cookieOf, startAuth, testAuthority } from '../testing/start.ts'
+
+describe('login with a client certificate', () => {
+  it('is open where the realm or an Admin says so, and to no other name or authority (A15)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, admin, as } = scene(auth)
+    await realm('any', { auth_params: { client_certificate_params: {} } })
+    await realm('some', { auth_params: { client_certificate_params: { allowed_common_names: ['ann'] } } })
+    await realm('none', { auth_params: {} })
+    const ann = await auth.authority.issue('ann', 'client')
+    const bob = await auth.authority.issue('bob', 'client')
+    const fingerprint = new X509Certificate(bob.cert).fingerprint256.replaceAll(':', '').toLowerCase()
+    const logIn = async (identity: { cert: string; key: string }, name: string, headers = {}) =>
+      auth.clientWith(identity).call('POST', `/login?realm=${name}`, { headers })
+
+    const answer = await logIn(ann, 'some')
+    assert.equal(answer.status, 200, answer.text)
+    const cookie = cookieOf(answer)
+    const who = (await as(cookie, 'GET', '/whoami')).json
+    assert.deepEqual([who.sub, who.as_as, who.as_rid, who.roles], ['ann', 'cc', 'some', []])
+    assert.equal((await logIn(bob, 'any')).status, 200)
+    for (const name of ['some', 'none', '_', 'nowhere'])
+      assert.equal((await logIn(bob, name)).status, 401, name)
+    // A credential that is there but malformed is not replaced by the certificate.
+    assert.equal((await logIn(ann, 'some', { authorization: 'Basic !' })).status, 401)
+
+    await admin('bob', ['none'], { client_certificate: fingerprint })
+    assert.equal((await logIn(bob, '_')).status, 200)
+    const chief = await logIn(bob, 'none')
+    assert.equal(chief.status, 200)
+    assert.equal((await as(cookieOf(chief), 'GET', '/realms/none/userpass')).status, 200)
+    assert.equal((await as(cookieOf(chief), 'GET', '/realms/any/userpass')).status, 403)
+    const otherBob = await auth.authority.issue('bob', 'client')
+    assert.equal((await logIn(otherBob, 'none')).status, 401, 'the fingerprint is of the other one')
+
+    const foreign = await (await testAuthority()).issue('ann', 'client')
+    assert.equal((await logIn(foreign, 'some')).status, 401)
+    assert.equal((await logIn(foreign, 'any')).status, 401)
+    assert.equal((await logIn(await auth.authority.issue('ann', 'client', -1), 'any')).status, 401)
+    for (const name of ['*', '', ' ann', 'a\u0000nn', 'x'.repeat(300)]) {
+      const strange = await auth.authority.issue(name, 'client')
+      assert.equal((await logIn(strange, 'any')).status, 401, JSON.stringify(name))
+    }
+  })
+})

@@ -1,0 +1,68 @@
+import { type KeyObject, sign } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { publicJwk } from '@warder/foundation/jwt'
+import type { TestAuthority } from './start.ts'
+
+/** A key set server as identity providers and orchestrators have, on a free port. */
+export interface TestIssuer extends AsyncDisposable {
+  /** `https://localhost:port` */
+  readonly url: string
+  /** PEM file of its authority, for the service's outbound requests. */
+  readonly caFile: string
+  /** What the next requests answer; keys by path. */
+  serve(
+    path: string,
+    answer: { readonly status?: number; readonly body: string; readonly location?: string },
+  ): void
+  readonly requests: string[]
+}
+
+export async function startIssuer(authority: TestAuthority, folder: string): Promise<TestIssuer> {
+  const { cert, key } = await authority.issue('localhost', 'server')
+  const answers = new Map<string, { status?: number; body: string; location?: string }>()
+  const requests: string[] = []
+  const server: Server = createServer({ cert, key }, (request, response) => {
+    requests.push(request.url ?? '')
+    const answer = answers.get(request.url ?? '') ?? { status: 404, body: '' }
+    const headers = answer.location === undefined ? {} : { location: answer.location }
+    response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...headers })
+    response.end(answer.body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const caFile = join(folder, 'issuer-ca.pem')
+  writeFileSync(caFile, authority.certificatePem)
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}`,
+    caFile,
+    requests,
+    serve: (path, answer) => void answers.set(path, answer),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** A key set document of public keys. */
+export function keySetOf(...keys: readonly { readonly key: KeyObject; readonly kid: string }[]): string {
+  return JSON.stringify({ keys: keys.map(({ key, kid }) => ({ ...publicJwk(key), kid })) })
+}
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+/** A compact JWT, with whatever header and claims a test wants. */
+export function tokenOf(
+  key: KeyObject,
+  header: Readonly<Record<string, unknown>> & { readonly alg: string },
+  claims: Readonly<Record<string, unknown>>,
+): string {
+  const input = `${encode({ typ: 'JWT', ...header })}.${encode(claims)}`
+  const options = header.alg.startsWith('ES')
+    ? ({ key, dsaEncoding: 'ieee-p1363' } as const)
+    : ({ key } as const)
+  const signature = sign(`sha${header.alg.slice(2)}`, Buffer.from(input), options)
+  return `${input}.${signature.toString('base64url')}`
+}
