@@ -85,10 +85,10 @@ function boundedMembers(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return typeof value === 'boolean' ? value : null
   if (depth >= 6) return marker
   if (Array.isArray(value)) return value.slice(0, 100).map((item) => boundedMembers(item, depth + 1))
-  // Objects with a life of their own (secrets, bytes, dates) decide how they are written.
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+  // Objects with a life of their own (secrets, dates) decide how they are written.
   if ('toJSON' in value && typeof value.toJSON === 'function')
     return boundedMembers(value.toJSON(), depth + 1)
-  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
   const members = Object.entries(value)
     .slice(0, 100)
     .filter(([, member]) => member !== undefined)

@@ -88,7 +88,7 @@ function checkLine(text: string, head: ChainHead | undefined, anywhere: boolean)
   if (typeof record !== 'object' || record === null || Array.isArray(record))
     return 'the line is not a record'
   const { seq, prev, hash: digest } = record
-  if (typeof seq !== 'number' || typeof prev !== 'string' || typeof hash !== 'string')
+  if (typeof seq !== 'number' || typeof prev !== 'string' || typeof digest !== 'string')
     return 'seq, prev or hash is missing'
   if (head !== undefined || !anywhere) {
     const expected = head ?? { seq: 0, hash: genesis }

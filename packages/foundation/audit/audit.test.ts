@@ -1,0 +1,387 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { systemClock } from '../runtime/clock.ts'
+import { Secret } from '../runtime/secret.ts'
+import type { Logger } from '../telemetry/types.ts'
+import {
+  type AuditEvent,
+  type AuditLogOptions,
+  auditClient,
+  canonicalJson,
+  cef,
+  exportAudit,
+  type OpenLogFile,
+  openAuditLog,
+  openLogFile,
+  verifyAudit,
+} from './index.ts'
+
+const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet }
+const room = mkdtempSync(join(tmpdir(), 'warder-audit-'))
+after(() => rmSync(room, { recursive: true, force: true }))
+let count = 0
+
+function folder(): string {
+  count += 1
+  return join(room, String(count))
+}
+
+function options(path: string, more: Partial<AuditLogOptions> = {}): AuditLogOptions {
+  return {
+    folder: path,
+    service: 'kms',
+    node: 'n"1',
+    mode: 'continue',
+    rotateBytes: 1_000_000,
+    clock: systemClock,
+    log: quiet,
+    ...more,
+  }
+}
+
+function event(more: Partial<AuditEvent> = {}): AuditEvent {
+  return {
+    time: 1_700_000_000_123,
+    request_id: 'r1',
+    operation: 'crypto.encrypt',
+    principal: 'alice',
+    auth_method: 'jwt',
+    client_ip: '127.0.0.1',
+    outcome: 'success',
+    status: 200,
+    duration_ms: 1.23456,
+    ...more,
+  }
+}
+
+type Line = Readonly<Record<string, unknown>>
+const files = (path: string): string[] =>
+  readdirSync(path)
+    .filter((name) => name.endsWith('.jsonl'))
+    .sort()
+const text = (path: string): string =>
+  files(path)
+    .map((name) => readFileSync(join(path, name), 'utf8'))
+    .join('')
+const lines = (path: string): Line[] =>
+  text(path)
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Line)
+
+const detailsOf = (line: Line | undefined): Line => (line?.details ?? {}) as Line
+
+test('canonical JSON is that of RFC 8785', () => {
+  assert.equal(
+    canonicalJson({ '€': 'Euro', '\r': 'CR', \ufb33: 'x', '1': 'One', '😀': 'smile', '\u0080': 'c', ö: 'o' }),
+    '{"\\r":"CR","1":"One","\u0080":"c","ö":"o","€":"Euro","😀":"smile","\ufb33":"x"}',
+  )
+  assert.equal(
+    canonicalJson([333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, -0]),
+    '[333333333.3333333,1e+30,4.5,0.002,1e-27,0]',
+  )
+  assert.equal(canonicalJson({ b: undefined, a: '\ud800' }), '{"a":"\ufffd"}')
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const once = canonicalJson(value)
+      assert.equal(canonicalJson(JSON.parse(once)), once)
+    }),
+  )
+})
+
+test('records are chained from zeros, hold what was said, and verify', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  log.trail.record(
+    event({ object: 'k1', algorithm: 'A256GCM', realm: '_', reason: 'none', details: { z: 1, a: [true] } }),
+  )
+  log.trail.record(event({ principal: 'unauthenticated', outcome: 'failure', status: 401 }))
+  await log.close()
+  const [first, second] = lines(path)
+  assert.deepEqual([first?.seq, first?.prev, first?.service, first?.node], [1, '0'.repeat(64), 'kms', 'n"1'])
+  assert.deepEqual([second?.seq, second?.prev, second?.status], [2, first?.hash, 401])
+  assert.equal(first?.time, '2023-11-14T22:13:20.123Z')
+  assert.deepEqual(
+    [first?.object, first?.algorithm, first?.details, first?.duration_ms],
+    ['k1', 'A256GCM', { a: [true], z: 1 }, 1.235],
+  )
+  const verdict = await verifyAudit(path)
+  assert.deepEqual([verdict.ok, verdict.records, verdict.head], [true, 2, { seq: 2, hash: second?.hash }])
+  assert.equal(statSync(path).mode & 0o777, 0o700)
+  assert.equal(statSync(join(path, files(path)[0] ?? '')).mode & 0o777, 0o600)
+})
+
+test('whatever a caller puts into a record stays one line, bounded, and without secrets', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  const hostile = fc.sample(fc.record({ text: fc.string({ unit: 'binary', maxLength: 50 }) }), 50)
+  for (const { text: one } of hostile)
+    log.trail.record(event({ principal: one, object: one, details: { [one]: one } }))
+  log.trail.record(
+    event({
+      object: 'x'.repeat(100_000),
+      details: { big: 'y'.repeat(100_000), list: Array(10_000).fill('z'.repeat(100)) },
+    }),
+  )
+  log.trail.record(
+    event({ details: { secret: Secret.fromText('hunter2'), bytes: Buffer.from('hunter2') as never } }),
+  )
+  await log.close()
+  const verdict = await verifyAudit(path)
+  assert.deepEqual([verdict.ok, verdict.records], [true, 52])
+  const written = text(path)
+  assert.ok(written.split('\n').every((line) => line.length < 30_000))
+  assert.ok(!written.includes('hunter2') && !written.includes('104,117,110'))
+})
+
+test('any changed byte, removed, repeated or moved line is found', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  for (let index = 0; index < 8; index += 1)
+    log.trail.record(event({ object: `k${index}`, details: { index } }))
+  await log.close()
+  const file = join(path, files(path)[0] ?? '')
+  const good = readFileSync(file)
+  const rows = good.toString().trimEnd().split('\n')
+  const broken = async (content: Buffer | string): Promise<boolean> => {
+    writeFileSync(file, content)
+    const { ok, torn, records } = await verifyAudit(path)
+    return !ok || torn !== undefined || records !== 8
+  }
+  await fc.assert(
+    fc.asyncProperty(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
+      const changed = Buffer.from(good)
+      changed.writeUInt8(changed.readUInt8(at) ^ flip, at)
+      assert.ok(await broken(changed), `byte ${at}`)
+    }),
+    { numRuns: 300 },
+  )
+  const joined = (list: readonly (string | undefined)[]): string => `${list.join('\n')}\n`
+  assert.ok(await broken(joined(rows.toSpliced(3, 1))))
+  assert.ok(await broken(joined(rows.toSpliced(3, 0, rows[3] ?? ''))))
+  assert.ok(await broken(joined([rows[1], rows[0], ...rows.slice(2)])))
+  assert.ok(
+    await broken(joined(rows.toSpliced(2, 1, (rows[2] ?? '').replace('{', '{"outcome":"failure",')))),
+    'a member twice',
+  )
+  writeFileSync(file, good)
+  const { firstBroken } = await verifyAudit(file)
+  assert.equal(firstBroken, undefined)
+})
+
+test('the log goes on in a new file when it is full, and a missing file is found', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path, { rotateBytes: 1500 }))
+  for (let index = 0; index < 30; index += 1) {
+    log.trail.record(event({ object: `k${index}` }))
+    await log.trail.flush()
+  }
+  await log.close()
+  const names = files(path)
+  assert.ok(names.length > 3)
+  assert.deepEqual([(await verifyAudit(path)).ok, (await verifyAudit(path)).records], [true, 30])
+  assert.equal((await verifyAudit(join(path, names[1] ?? ''))).ok, true, 'a rotated file verifies by itself')
+  const again = await openAuditLog(options(path, { rotateBytes: 1500 }))
+  again.trail.record(event())
+  await again.close()
+  assert.equal((await verifyAudit(path)).records, 31)
+  rmSync(join(path, names[1] ?? ''))
+  assert.match((await verifyAudit(path)).firstBroken?.reason ?? '', /missing/)
+})
+
+test('a torn last line is cut and recorded at the next start', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  log.trail.record(event())
+  await log.close()
+  appendFileSync(join(path, files(path)[0] ?? ''), '{"auth_method":"jw')
+  const again = await openAuditLog(options(path))
+  await again.close()
+  const [, cut] = lines(path)
+  assert.deepEqual([cut?.operation, detailsOf(cut).bytes], ['audit.torn_line_removed', 18])
+  assert.equal((await verifyAudit(path)).ok, true)
+})
+
+test('a broken chain is put aside, and a new one begins with a record that names it', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  for (let index = 0; index < 3; index += 1) log.trail.record(event())
+  await log.close()
+  const file = join(path, files(path)[0] ?? '')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('alice', 'mallo'))
+  const again = await openAuditLog(options(path))
+  await again.close()
+  const [first] = lines(path)
+  const details = first?.details as { sealed: { file: string; sha256: string }[]; broken_at: Line }
+  assert.deepEqual([first?.seq, first?.operation, details.broken_at.line], [1, 'audit.chain_sealed', 1])
+  const [sealed] = details.sealed
+  assert.ok(sealed)
+  assert.ok(readdirSync(path).includes(sealed.file))
+  const { hash } = await import('node:crypto')
+  assert.equal(hash('sha256', readFileSync(join(path, sealed.file))), sealed.sha256)
+})
+
+test('two writers of one folder are refused; a lock left by a killed one is not in the way', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  await assert.rejects(openAuditLog(options(path)), /is being written by process/)
+  await log.close()
+  writeFileSync(join(path, 'writer.lock'), `${process.pid} 1\n`)
+  await (await openAuditLog(options(path))).close()
+})
+
+/** A disk that can be made to fail, in the middle of a write too. */
+function failingDisk() {
+  const disk = { full: false, syncFails: false, partial: false }
+  const open: OpenLogFile = (path) => {
+    const file = openLogFile(path)
+    return {
+      get size() {
+        return file.size
+      },
+      async append(bytes) {
+        if (disk.full) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+        return file.append(bytes)
+      },
+      async sync() {
+        if (disk.syncFails) throw new Error('EIO: i/o error')
+        return file.sync()
+      },
+      close: () => file.close(),
+    }
+  }
+  return { disk, open }
+}
+
+test('continue: nothing waits for a full disk, and the next record that can be written says how many were lost', async () => {
+  const path = folder()
+  const { disk, open } = failingDisk()
+  const log = await openAuditLog(options(path, { openFile: open }))
+  log.trail.record(event())
+  await log.trail.flush()
+  disk.full = true
+  for (let index = 0; index < 5; index += 1) log.trail.record(event())
+  await log.trail.flush()
+  disk.full = false
+  log.trail.record(event({ object: 'after' }))
+  await log.close()
+  const [, lost, after] = lines(path)
+  assert.deepEqual([lost?.operation, detailsOf(lost).count, after?.object], ['audit.lost', 5, 'after'])
+  assert.equal((await verifyAudit(path)).ok, true)
+})
+
+test('reject: a record that cannot be on disk is refused with audit_unavailable, and it recovers by itself', async () => {
+  const path = folder()
+  const { disk, open } = failingDisk()
+  const log = await openAuditLog(options(path, { openFile: open, mode: 'reject' }))
+  await log.trail.recordDurably(event({ object: 'one' }))
+  disk.full = true
+  await assert.rejects(log.trail.recordDurably(event()), { kind: 'audit_unavailable', status: 503 })
+  disk.full = false
+  disk.syncFails = true
+  await assert.rejects(log.trail.recordDurably(event({ object: 'unsynced' })), { kind: 'audit_unavailable' })
+  disk.syncFails = false
+  await log.trail.recordDurably(event({ object: 'two' }))
+  await log.close()
+  assert.deepEqual([(await verifyAudit(path)).ok, lines(path).at(-1)?.object], [true, 'two'])
+})
+
+test('a read-only file and a folder that cannot be made stop the start', {
+  skip: process.getuid?.() === 0 && 'root may write everything',
+}, async () => {
+  const path = folder()
+  await (await openAuditLog(options(path))).close()
+  chmodSync(path, 0o500)
+  await assert.rejects(openAuditLog(options(path)))
+  chmodSync(path, 0o700)
+})
+
+test('workers hand over their records in order; durable ones are answered when they are on disk', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path, { mode: 'reject' }))
+  const clients = [auditClient(log.connect(), 'reject'), auditClient(log.connect(), 'reject')]
+  for (let index = 0; index < 100; index += 1)
+    clients[index % 2]?.record(event({ object: `w${index % 2}-${index}` }))
+  await Promise.all(
+    clients.map((client, index) => client.recordDurably(event({ object: `durable-${index}` }))),
+  )
+  assert.ok(text(path).includes('durable-0') && text(path).includes('durable-1'))
+  for (const client of clients) {
+    await client.flush()
+    client.close()
+  }
+  await log.close()
+  const objects = lines(path).map(({ object }) => String(object))
+  assert.equal(objects.length, 102)
+  for (const worker of ['w0', 'w1']) {
+    const numbers = objects.filter((one) => one.startsWith(worker)).map((one) => Number(one.split('-')[1]))
+    assert.deepEqual(
+      numbers,
+      [...numbers].sort((a, b) => a - b),
+    )
+  }
+  assert.equal((await verifyAudit(path)).ok, true)
+})
+
+test('killed at any moment, the log verifies after a start, and what was acknowledged is in it', async () => {
+  const path = folder()
+  for (let round = 0; round < 5; round += 1) {
+    const child = fork(fileURLToPath(new URL('./fixtures/endless-writer.ts', import.meta.url)), [path], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    let acknowledged = ''
+    child.on('message', (object) => {
+      acknowledged = String(object)
+    })
+    await new Promise((resolve) => child.once('message', resolve))
+    await new Promise((resolve) => setTimeout(resolve, 10 + round * 17))
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('exit', resolve))
+    const log = await openAuditLog(options(path))
+    await log.close()
+    assert.equal((await verifyAudit(path)).ok, true)
+    assert.ok(text(path).includes(`"${acknowledged}"`), acknowledged)
+  }
+  assert.deepEqual(
+    readdirSync(path).filter((name) => name.includes('broken')),
+    [],
+  )
+})
+
+test('an export is the records of a time, as JSON or as CEF', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  log.trail.record(event({ time: 1000, object: 'old' }))
+  log.trail.record(event({ time: 5000, object: 'a|b=c\\d\ne', outcome: 'failure', status: 403 }))
+  await log.close()
+  const collect = async (format: 'json' | 'cef', since?: number): Promise<string[]> => {
+    const all: string[] = []
+    for await (const line of exportAudit({ folder: path, format, ...(since === undefined ? {} : { since }) }))
+      all.push(line)
+    return all
+  }
+  assert.equal((await collect('json')).length, 2)
+  const [only, ...none] = await collect('cef', 2000)
+  assert.equal(none.length, 0)
+  assert.match(
+    only ?? '',
+    /^CEF:0\|Warder\|kms\|1\|crypto\.encrypt\|crypto\.encrypt\|6\|rt=5000 src=127\.0\.0\.1 suser=alice/,
+  )
+  assert.ok(only?.includes('cs1=a|b\\=c\\\\d\\ne'), only)
+  assert.match(cef({ service: 'a|b', operation: 'x\ny' }), /\|a\\\|b\|1\|x y\|/)
+})
