@@ -7,7 +7,7 @@ import { createServiceServer, healthOperation } from '@warder/foundation/http'
 import { createOutbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
 import { openSeal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate, openSqlite } from '@warder/foundation/sql'
+import { type Database, migrate, openPostgres, openSqlite } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { issueCertificate } from '@warder/foundation/tls'
 import { bootstrap } from '../bootstrap.ts'
@@ -85,7 +85,6 @@ export interface TestService extends AsyncDisposable {
 
 export interface TestOptions {
   readonly config?: Partial<AuthConfig>
-  readonly db?: Database
   readonly adminPassword?: string | undefined
   /** Trust this authority for outbound requests, also to private addresses. */
   readonly outboundCa?: string
@@ -100,13 +99,25 @@ const config: AuthConfig = {
   password_hash_concurrency: 0,
 }
 
-/** The whole service on a free port, over TLS, on an empty database (SQLite unless another is given). */
+let newPostgresDatabase: (() => Promise<string>) | undefined
+
+/** From now on services of this process start on databases of PostgreSQL; `database` gives the URL of an empty one. */
+export function usePostgres(database: () => Promise<string>): void {
+  newPostgresDatabase = database
+}
+
+async function openDatabase(home: string): Promise<Database> {
+  if (newPostgresDatabase === undefined) return openSqlite({ path: join(home, 'auth.db') })
+  return openPostgres({ url: await newPostgresDatabase() })
+}
+
+/** The whole service on a free port, over TLS, on an empty database. */
 export async function startAuth(options: TestOptions = {}): Promise<TestService> {
   const home = mkdtempSync(join(tmpdir(), 'warder-auth-'))
   const clock = testClock()
   const authority = await testAuthority()
   const server = await authority.issue('localhost', 'server')
-  const db = options.db ?? openSqlite({ path: join(home, 'auth.db') })
+  const db = await openDatabase(home)
   await migrate(db, 'seal', sealMigrations)
   await migrate(db, 'auth', authService.migrations)
   const rootKeys = [{ kind: 'key' as const, from: 'test', key: new Secret(randomBytes(32)) }]
@@ -188,7 +199,7 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
       for (const one of clients) one.close()
       await service.drain(200)
       await instance.close?.()
-      if (options.db === undefined) await db.close()
+      await db.close()
       rmSync(home, { recursive: true, force: true })
     },
   }
