@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { createOutbound, type Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
@@ -26,6 +27,8 @@ export interface IdentityConfig {
 
 export interface IdentityEnvironment {
   readonly config: IdentityConfig
+  /** Paths that are not absolute start here. */
+  readonly home: string
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Logger
@@ -38,9 +41,9 @@ export interface IdentityEnvironment {
  * @throws StartupError for a configuration that cannot work
  */
 export function configuredExtractors(environment: IdentityEnvironment): readonly Extractor[] {
-  const { config, clock, log, keyDigest } = environment
+  const { config, home, clock, log, keyDigest } = environment
   const extractors: Extractor[] = []
-  const outbound = outboundToAuth(config)
+  const outbound = outboundToAuth(config, home)
   const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
   if (lookupUrl !== undefined) {
     const url = httpsAddress('vault_auth_verifier_url', lookupUrl)
@@ -55,7 +58,7 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
   if (keySet !== undefined) {
     extractors.push(
       authVerifier({
-        keys: keySetAt(keySet, { outbound, clock, log }),
+        keys: keySetAt(keySet, { home, outbound, clock, log }),
         issuer: config.auth_verifier_issuer,
         realm: config.auth_verifier_realm,
         clock,
@@ -81,6 +84,8 @@ function httpsAddress(setting: string, address: string): string {
 }
 
 /** The authentication service may stand on this machine: its address is the operator's word, not a caller's. */
-function outboundToAuth(config: IdentityConfig): Outbound {
-  return createOutbound({ allowPrivateNetworks: true, caFile: config.auth_verifier_ca_cert })
+function outboundToAuth(config: IdentityConfig, home: string): Outbound {
+  const { auth_verifier_ca_cert: file } = config
+  const caFile = file === undefined ? undefined : resolve(home, file)
+  return createOutbound({ allowPrivateNetworks: true, caFile })
 }

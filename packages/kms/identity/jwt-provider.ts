@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import {
   createTokenCache,
@@ -23,6 +24,8 @@ export interface JwtProvider {
 }
 
 interface Environment {
+  /** Paths that are not absolute start here. */
+  readonly home: string
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Logger
@@ -53,9 +56,9 @@ export function readProvider(text: string, environment: Environment): JwtProvide
 }
 
 /** A key set by its address: https, or `file:` and a path. */
-export function keySetAt(address: string, { outbound, clock, log }: Environment): KeySet {
+export function keySetAt(address: string, { home, outbound, clock, log }: Environment): KeySet {
   if (address.startsWith('file:')) {
-    const path = address.slice('file:'.length).replace(/^\/\/(?=\/)/, '')
+    const path = resolve(home, address.slice('file:'.length).replace(/^\/\/(?=\/)/, ''))
     try {
       return fileKeySet(path, clock, log)
     } catch (cause) {

@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { publicJwk, signToken } from '@warder/foundation/jwt'
+import type { IncomingRequest } from '@warder/foundation/operations'
+import type { Outbound } from '@warder/foundation/outbound'
+import { type Started, startKms } from '../testing/index.ts'
+import { appToken, authenticateBy, principalNamed } from './index.ts'
+
+const who = async (kms: Started, headers: Readonly<Record<string, string>>): Promise<string> => {
+  const answer = await kms.with(headers).get('/me')
+  return answer.status === 200 ? answer.json.user : String(answer.status)
+}
+const bearer = (token: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}` })
+
+/** A second issuer with a key set of its own in a file. */
+function otherIssuer(folder: string, name: string) {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicJwk(publicKey)
+  const file = join(folder, `${name}.json`)
+  writeFileSync(file, JSON.stringify({ keys: [jwk] }))
+  return {
+    file: `file:${file}`,
+    token(claims: object): string {
+      const header = { alg: 'ES256', typ: 'JWT', kid: jwk.kid ?? '' }
+      return signToken(header, { exp: Math.floor(Date.now() / 1000) + 600, ...claims }, privateKey)
+    },
+  }
+}
+
+function requestWith(headers: Readonly<Record<string, string>>): IncomingRequest {
+  return {
+    id: '1',
+    method: 'GET',
+    path: '/',
+    query: new URLSearchParams(),
+    headers,
+    cookies: () => [],
+    clientAddress: '127.0.0.1',
+    peerAddress: '127.0.0.1',
+    peerCertificate: () => undefined,
+    body: new Uint8Array(),
+  }
+}
+
+test('when no method is configured everybody is the default user', async () => {
+  await using kms = await startKms({ tokens: false })
+  assert.equal(await who(kms, {}), 'admin')
+})
+
+test('a session token of the authentication service is its subject; anything wrong with it is 401', async () => {
+  await using kms = await startKms({ config: { auth_verifier_realm: 'r1' } })
+  const good = { sub: 'alice', aud: ['r1'], as_rid: 'r1' }
+  assert.equal(await who(kms, bearer(kms.token(good))), 'alice')
+  assert.equal(await who(kms, { authorization: `bEaReR ${kms.token(good)}` }), 'alice')
+  const now = Math.floor(Date.now() / 1000)
+  const wrong: Readonly<Record<string, unknown>>[] = [
+    { ...good, aud: ['r2'] },
+    { ...good, aud: undefined },
+    { ...good, sub: undefined },
+    { ...good, sub: '' },
+    { ...good, sub: '*' },
+    { ...good, sub: ' alice' },
+    { ...good, sub: 'al\u0000ice' },
+    { ...good, sub: 'app:robot' },
+    { ...good, sub: 'spiffe://example/robot' },
+    { ...good, exp: now - 120 },
+    { ...good, nbf: now + 600 },
+  ]
+  for (const claims of wrong)
+    assert.equal(await who(kms, bearer(kms.token(claims))), '401', JSON.stringify(claims))
+  const stranger = otherIssuer(kms.home, 'stranger')
+  for (const token of [stranger.token(good), `${kms.token(good).slice(0, -4)}AAAA`, 'a.b.c', 'x', '']) {
+    assert.equal(await who(kms, bearer(token)), '401')
+  }
+  assert.equal(await who(kms, {}), '401')
+})
+
+test('a token that was accepted is refused when it has expired', async () => {
+  let now = Date.now()
+  await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
+  const token = kms.token({ sub: 'alice' })
+  assert.equal(await who(kms, bearer(token)), 'alice')
+  now += 700_000
+  assert.equal(await who(kms, bearer(token)), '401')
+})
+
+test('several issuers, each with its own keys; an address counts only when it is verified', async () => {
+  await using first = await startKms()
+  const one = otherIssuer(first.home, 'one')
+  const two = otherIssuer(first.home, 'two')
+  await using kms = await startKms({
+    tokens: false,
+    config: { jwt_auth_provider: [`https://one.test,${one.file}`, `https://two.test,${two.file},kms,other`] },
+  })
+  const claims = { iss: 'https://one.test', sub: 'u1' }
+  assert.equal(await who(kms, bearer(one.token(claims))), 'u1')
+  assert.equal(
+    await who(kms, bearer(one.token({ ...claims, email: 'a@b.test', email_verified: true }))),
+    'a@b.test',
+  )
+  assert.equal(await who(kms, bearer(one.token({ ...claims, email: 'a@b.test' }))), 'u1')
+  assert.equal(await who(kms, bearer(two.token({ iss: 'https://two.test', sub: 'u2', aud: 'kms' }))), 'u2')
+  assert.equal(await who(kms, bearer(two.token({ iss: 'https://two.test', sub: 'u2' }))), '401')
+  assert.equal(await who(kms, bearer(two.token(claims))), '401')
+  assert.equal(await who(kms, bearer(one.token({ iss: 'https://three.test', sub: 'u1' }))), '401')
+})
+
+test('workload tokens: the subject is the identity, in its trust domain and for this audience only', async () => {
+  await using first = await startKms()
+  const domain = otherIssuer(first.home, 'domain')
+  await using kms = await startKms({
+    tokens: false,
+    config: { jwt_auth_provider: [`spiffe://prod.test,${domain.file},warder`] },
+  })
+  const sub = 'spiffe://prod.test/billing'
+  assert.equal(await who(kms, bearer(domain.token({ sub, aud: ['warder'] }))), sub)
+  assert.equal(await who(kms, bearer(domain.token({ sub }))), '401')
+  assert.equal(await who(kms, bearer(domain.token({ sub, aud: 'other' }))), '401')
+  assert.equal(
+    await who(kms, bearer(domain.token({ sub: 'spiffe://prod.test.evil/x', aud: 'warder' }))),
+    '401',
+  )
+})
+
+test('a provider that cannot work stops the start', async () => {
+  for (const text of [
+    ',x',
+    'spiffe://d',
+    'spiffe://d,https://k.test/',
+    'https://i.test,http://k.test',
+    'https://i.test,file:/nowhere',
+  ]) {
+    await assert.rejects(startKms({ tokens: false, config: { jwt_auth_provider: [text] } }), {
+      name: 'StartupError',
+    })
+  }
+  await assert.rejects(
+    startKms({ config: { force_default_username: true, 'roles.crypto_officer_users': ['x'] } }),
+    { name: 'StartupError' },
+  )
+})
+
+test('a client certificate is its common name; without one the next method is asked', async () => {
+  await using kms = await startKms({ clientCertificates: true })
+  assert.equal((await kms.certified().get('/me')).json.user, 'kmip-client')
+  assert.equal(await who(kms, bearer(kms.token({ sub: 'alice' }))), 'alice')
+  assert.equal(await who(kms, {}), '401')
+})
+
+test('force_default_username makes everybody the default user, after authentication', async () => {
+  await using kms = await startKms({ config: { force_default_username: true } })
+  assert.equal(await who(kms, bearer(kms.token({ sub: 'alice' }))), 'admin')
+  assert.equal(await who(kms, {}), '401')
+})
+
+test('the API token is the bytes of a key, compared exactly, and dies with it', async () => {
+  await using kms = await startKms({ config: { api_token_id: 'unused' } })
+  const bytes = randomBytes(32)
+  const admin = kms.user('admin')
+  const { kid } = (
+    await admin.post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256', k: bytes.toString('base64url') })
+  ).json
+  const { apiToken } = await import('./api-token.ts')
+  const { createHash } = await import('node:crypto')
+  const extract = authenticateBy({
+    extractors: [
+      apiToken({
+        username: 'admin',
+        digest: async () => {
+          const key = await kms.services.keys.get(kid)
+          return key === undefined
+            ? undefined
+            : createHash('sha256').update(key.material.key.export()).digest()
+        },
+      }),
+    ],
+    defaultUsername: 'admin',
+    forceDefaultUsername: false,
+  })
+  const token = bytes.toString('base64')
+  const tried = async (text: string) => extract(requestWith(bearer(text)))
+  assert.equal((await tried(token))?.name, 'admin')
+  const swapped = token.replace(/[a-zA-Z]/, (letter) =>
+    letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+  )
+  for (const wrong of [swapped, token.slice(0, -2), '%%%', randomBytes(32).toString('base64')]) {
+    await assert.rejects(tried(wrong), { kind: 'unauthorized' })
+  }
+  await admin.del(`/v1/crypto/keys/${kid}`)
+  await assert.rejects(tried(token), { kind: 'unauthorized' })
+  assert.equal(await who(kms, bearer(token)), '401')
+})
+
+test('an app token is looked up once in its time, and what cannot be looked up is not let in', async () => {
+  let now = 0
+  let asked = 0
+  let answer: { readonly status: number; readonly body: string } | undefined
+  const outbound: Outbound = {
+    async get(url, options) {
+      asked++
+      assert.equal(url, 'https://auth.test/auth/token/lookup-self')
+      assert.equal(options?.headers?.['X-Secret-Token'], 'wt.abc')
+      if (answer === undefined) throw new Error('unreachable')
+      return { status: answer.status, headers: {}, body: Buffer.from(answer.body) }
+    },
+    post: () => assert.fail(),
+  }
+  const clock = { now: () => now, monotonic: () => now }
+  const extract = appToken({ url: 'https://auth.test/', outbound, clock, ttlSeconds: 30 })
+  const ask = async () => extract(requestWith({ 'x-secret-token': 'wt.abc' }))
+  assert.equal(await extract(requestWith({})), undefined)
+  await assert.rejects(ask(), { kind: 'overloaded' })
+  for (const status of [500, 302]) {
+    answer = { status, body: '' }
+    await assert.rejects(ask(), { kind: 'overloaded' })
+  }
+  for (const body of ['{"data":{"entity_id":""}}', '{"data":{}}']) {
+    answer = { status: 200, body }
+    await assert.rejects(ask(), { kind: 'unauthorized' })
+  }
+  answer = { status: 403, body: '' }
+  await assert.rejects(ask(), { kind: 'unauthorized' })
+  answer = { status: 200, body: '{"data":{"entity_id":"billing"}}' }
+  asked = 0
+  const names = await Promise.all([ask(), ask(), ask()])
+  assert.deepEqual(
+    names.map((one) => one?.name),
+    ['app:billing', 'app:billing', 'app:billing'],
+  )
+  now = 29_999
+  await ask()
+  assert.equal(asked, 1)
+  answer = { status: 403, body: '' }
+  now = 30_000
+  await assert.rejects(ask(), { kind: 'unauthorized' })
+  await assert.rejects(async () => extract(requestWith({ 'x-secret-token': 'a', 'x-vault-token': 'b' })), {
+    kind: 'unauthorized',
+  })
+  await assert.rejects(async () => extract(requestWith({ 'x-secret-token': 'a b' })), {
+    kind: 'unauthorized',
+  })
+})
+
+test('an authentication service that cannot be reached lets nobody in', async () => {
+  const closed = createServer()
+  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
+  const address = closed.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  await new Promise((resolve) => closed.close(resolve))
+  await using kms = await startKms({
+    tokens: false,
+    config: { auth_verifier_url: `https://127.0.0.1:${port}` },
+  })
+  assert.equal(await who(kms, bearer(kms.token({ sub: 'alice' }))), '401')
+  assert.equal(await who(kms, {}), '401')
+})
+
+test('a name that could be mistaken for another is no name', () => {
+  for (const name of ['', '*', ' a', 'a\n', 'a\u202e', 'x'.repeat(257), 'app:x', 'spiffe://x']) {
+    assert.throws(() => principalNamed(name, 'jwt_auth'), { kind: 'unauthorized' }, JSON.stringify(name))
+  }
+  assert.equal(principalNamed('app:x', 'app_token').name, 'app:x')
+})
