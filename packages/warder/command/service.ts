@@ -100,7 +100,9 @@ async function serve(service: RunningService, terminal: Terminal): Promise<numbe
     process.on('SIGINT', stop)
     process.on('SIGHUP', () => service.reloadTls())
     // Started by another process: when that one is gone, nobody is left to stop this one.
-    process.on('disconnect', stop)
+    process.on('disconnect', () => {
+      if (!stopping) stop()
+    })
     void service.failed.then(async (reason) => {
       terminal.err(`the service cannot go on: ${reason}`)
       await service.stop().catch(() => undefined)
