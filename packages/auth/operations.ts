@@ -12,8 +12,10 @@ import type { AuthServices } from './services.ts'
 import { sessionOperations } from './sessions/operations.ts'
 import { totpOperations } from './totp/operations.ts'
 
-/** Every endpoint of the service. Health and documentation are the runtime's. */
-export const authOperations: readonly Operation<AuthServices>[] = [
+/** Nothing here takes more than a realm with its longest lists; endpoints with less say so themselves. */
+const bodyLimit = 1024 * 1024
+
+const operations: readonly Operation<AuthServices>[] = [
   ...publicOperations,
   ...loginOperations,
   ...certifyOperations,
@@ -26,3 +28,9 @@ export const authOperations: readonly Operation<AuthServices>[] = [
   ...orchestratorOperations,
   ...tokenOperations,
 ]
+
+/** Every endpoint of the service. Health and documentation are the runtime's. */
+export const authOperations: readonly Operation<AuthServices>[] = operations.map((operation) => ({
+  bodyLimit,
+  ...operation,
+}))

@@ -1,4 +1,5 @@
-import { createTokenBuckets } from '@warder/foundation/http'
+import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
+import { createTokenBuckets, tokenBucketMemory } from '@warder/foundation/http'
 import {
   type PeriodicWork,
   type ServiceDefinition,
@@ -21,8 +22,15 @@ import { openSigner } from './signing/index.ts'
 import { createAttempts, createFailureCounter, removeOldFailures } from './throttle/index.ts'
 import { openThrottleKey } from './throttle/throttle-key.ts'
 
-/** Buckets of addresses in one worker; addresses that share one by chance share its tokens. */
-const loginSlots = 16_384
+/** Buckets of addresses; those that share one by chance share its tokens. */
+const loginSlots = 65_536
+/** Worker threads inherit the environment data of the primary: all of them count in the same buckets. */
+const loginBucketsKey = 'warder.auth.login-buckets'
+
+function sharedLoginBuckets(): { readonly memory?: SharedArrayBuffer } {
+  const memory = getEnvironmentData(loginBucketsKey)
+  return memory instanceof SharedArrayBuffer ? { memory } : {}
+}
 
 async function build(environment: ServiceEnvironment<AuthConfig>): Promise<ServiceInstance<AuthServices>> {
   const { db, seal, clock, log, outbound, config, baseUrl } = environment
@@ -55,6 +63,7 @@ async function build(environment: ServiceEnvironment<AuthConfig>): Promise<Servi
       burst: config.login_rate_limit_burst,
       slots: loginSlots,
       clock,
+      ...sharedLoginBuckets(),
     }),
   }
   return { services, authenticate: authenticateWith(services), operations: authOperations }
@@ -90,7 +99,10 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   name: 'auth',
   settings: authSettings,
   migrations: authMigrations,
-  prepare: async (environment) => ({ notices: await bootstrap(environment) }),
+  async prepare(environment) {
+    setEnvironmentData(loginBucketsKey, tokenBucketMemory(loginSlots))
+    return { notices: await bootstrap(environment) }
+  },
   build,
   periodic: sweeps,
 }

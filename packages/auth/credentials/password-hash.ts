@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
-import { failure } from '@warder/foundation/errors'
+import { createBoundedQueue } from './bounded-queue.ts'
 
 /** argon2id (its number in the library), 64 MiB, three passes, four lanes, version 19: RFC 9106 §4, second choice. */
 const cost = { algorithm: 2, version: 1, memoryCost: 65_536, timeCost: 3, parallelism: 4, outputLen: 32 }
@@ -36,32 +36,11 @@ export interface PasswordHasher {
 
 /** Computes at most `concurrency` hashes at once (0 = one for each core), and lets 64 wait. */
 export function createPasswordHasher(concurrency: number): PasswordHasher {
-  const limit = concurrency === 0 ? availableParallelism() : concurrency
-  const waiting: (() => void)[] = []
-  let running = 0
-
-  async function inTurn<R>(work: () => Promise<R>): Promise<R> {
-    if (running >= limit) {
-      if (waiting.length >= longestQueue) {
-        throw failure('overloaded', 'the queue of password hashes is full', { retryAfterSeconds: 2 })
-      }
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else {
-      running++
-    }
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
-    }
-  }
-
+  const queue = createBoundedQueue(concurrency === 0 ? availableParallelism() : concurrency, longestQueue)
   return {
-    hash: (password) => inTurn(() => hash(password, cost)),
+    hash: (password) => queue.run(() => hash(password, cost)),
     verify: (stored, password) =>
-      inTurn(async () => {
+      queue.run(async () => {
         const right = await verify(stored ?? nobody, password)
         return right && stored !== undefined
       }),

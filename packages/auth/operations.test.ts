@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { accessTable, openApiDocument } from '@warder/foundation/operations'
+import { authOperations } from './operations.ts'
+import { startAuth } from './testing/start.ts'
+import { version } from './version.ts'
+
+const samples: Readonly<Record<string, string>> = {
+  realm_id: '_',
+  session_id: '00000000-0000-4000-8000-000000000000',
+  admin_id: 'admin',
+  username: 'admin',
+  name: 'role',
+}
+
+describe('the table of operations', () => {
+  it('opens to everybody what is public, and nothing else', () => {
+    const open = accessTable(authOperations)
+      .filter((row) => row.public && !row.path.startsWith('/v1/') && !row.path.includes('kubernetes'))
+      .map(({ method, path }) => `${method} ${path}`)
+    assert.deepEqual(open, [
+      'GET /.well-known/certificate-jwks.json',
+      'GET /.well-known/jwks.json',
+      'POST /auth/approle/login',
+      'PUT /auth/approle/login',
+      'POST /auth/orchestrator/login',
+      'PUT /auth/orchestrator/login',
+      'GET /auth/token/lookup-self',
+      'POST /auth/token/renew-self',
+      'PUT /auth/token/renew-self',
+      'POST /auth/token/revoke-self',
+      'PUT /auth/token/revoke-self',
+      'POST /login',
+      'POST /password',
+      'GET /public/version',
+    ])
+  })
+
+  it('answers nothing else without a credential, nor with a forged one', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const [header, payload] = (await auth.superCookie()).split('.')
+    const forged = `${header}.${payload}.${'A'.repeat(86)}`
+    for (const row of accessTable(authOperations)) {
+      if (row.public) continue
+      const path = row.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => samples[name] ?? name)
+      for (const call of [
+        {},
+        { cookie: forged },
+        { token: 'wt.forged' },
+        { bearer: await auth.superCookie() },
+      ]) {
+        const answer = await auth.call(row.method, path, { ...call, json: {} })
+        assert.equal(answer.status, 401, `${row.method} ${path}`)
+      }
+    }
+  })
+
+  it('makes an OpenAPI document with every path', () => {
+    const document = openApiDocument({
+      title: 'auth',
+      version,
+      serverUrl: 'https://localhost',
+      operations: authOperations,
+    })
+    const paths = Object.keys(document.paths as object)
+    for (const { route } of authOperations) assert.ok(paths.includes(route.path), route.path)
+  })
+})
