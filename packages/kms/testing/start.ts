@@ -25,6 +25,8 @@ export interface StartOptions {
   readonly auditMode?: 'continue' | 'reject'
   /** Opened by the test; default is SQLite in the home. */
   readonly db?: Database
+  /** 32 bytes, for a second node on one database. */
+  readonly rootKey?: Uint8Array
   /** true: tokens of `user()` are the only way in. Default. */
   readonly tokens?: boolean
   readonly clientCertificates?: boolean
@@ -74,7 +76,9 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const db = options.db ?? openSqlite({ path: join(home, 'kms.db') })
   await migrate(db, 'seal', sealMigrations)
   await migrate(db, 'kms', kmsService.migrations)
-  const rootKeys = [{ kind: 'key', from: 'test', key: new Secret(randomBytes(32)) } as const]
+  const rootKeys = [
+    { kind: 'key', from: 'test', key: new Secret(Buffer.from(options.rootKey ?? randomBytes(32))) } as const,
+  ]
   const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
   const lines: string[] = []
   const trail = memoryTrail(options.auditMode ?? 'continue')

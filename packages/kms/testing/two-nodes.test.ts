@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { type Database, openPostgres, openSqlite } from '@warder/foundation/sql'
+import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { startKms } from './start.ts'
+
+interface Engine {
+  readonly name: string
+  readonly missing: string | undefined
+  /** Two connections to one new database, as two nodes have them. */
+  open(): Promise<readonly [Database, Database]>
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-nodes-'))
+const server = await startTestPostgres()
+after(async () => {
+  if ('stop' in server) await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+const engines: readonly Engine[] = [
+  {
+    name: 'SQLite',
+    missing: undefined,
+    async open() {
+      const path = join(folder, 'kms.db')
+      return [openSqlite({ path }), openSqlite({ path })]
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    missing: 'missing' in server ? server.missing : undefined,
+    async open() {
+      assert.ok('database' in server)
+      const url = await server.database()
+      return [await openPostgres({ url }), await openPostgres({ url })]
+    },
+  },
+]
+const data = Buffer.from('attack at dawn').toString('base64url')
+
+for (const { name, missing, open } of engines) {
+  const skip = missing ?? false
+  test(`two nodes on ${name}: what one revokes or destroys the other refuses on the next request`, {
+    skip,
+  }, async () => {
+    const [one, other] = await open()
+    const rootKey = randomBytes(32)
+    const config = { cache_lease_ms: 0 }
+    await using near = await startKms({ db: one, rootKey, config })
+    await using far = await startKms({
+      db: other,
+      rootKey,
+      config: { ...config, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },
+    })
+    const as = (user: string) => far.with({ authorization: `Bearer ${near.token({ sub: user })}` })
+    const alice = near.user('alice')
+    const bob = as('bob')
+    const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags: ['t'] })).json
+    const encrypt = { kid, alg: 'dir', enc: 'A256GCM', data }
+
+    assert.equal((await as('alice').post('/v1/crypto/encrypt', encrypt)).status, 200)
+    assert.equal((await bob.post('/v1/crypto/encrypt', encrypt)).status, 404)
+    const granted = { unique_identifier: kid, user_id: 'bob', operation_types: ['encrypt'] }
+    assert.equal((await alice.post('/access/grant', granted)).status, 200)
+    const sealed = await bob.post('/v1/crypto/encrypt', encrypt)
+    assert.equal(sealed.status, 200, sealed.text)
+    assert.equal((await alice.post('/v1/crypto/decrypt', sealed.json)).json.data, data)
+    assert.deepEqual((await bob.get('/access/obtained')).json, [
+      { object_id: kid, owner_id: 'alice', state: 'Active', operations: ['encrypt'] },
+    ])
+    assert.equal((await alice.post('/access/revoke', granted)).status, 200)
+    assert.equal((await bob.post('/v1/crypto/encrypt', encrypt)).status, 404)
+
+    const pair = (await alice.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })).json
+    const published = (await far.with({}).get('/.well-known/jwks.json')).json.keys
+    assert.deepEqual(
+      published.map((jwk: { kid: string }) => jwk.kid),
+      [pair.kid_public],
+    )
+    assert.equal((await as('alice').get('/access/owned?limit=3')).json.length, 3)
+    assert.equal((await alice.post(`/v1/crypto/keys/${kid}/tags`, { tags: ['u'] })).status, 200)
+    assert.deepEqual((await as('alice').get(`/v1/crypto/keys/${kid}/tags`)).json.tags, ['t', 'u'])
+
+    // Both nodes destroy it at once: one of them does.
+    const gone = await Promise.all([
+      alice.del(`/v1/crypto/keys/${kid}`),
+      as('alice').del(`/v1/crypto/keys/${kid}`),
+    ])
+    assert.deepEqual(gone.map(({ status }) => status).sort(), [204, 404])
+    for (const caller of [alice, as('alice')]) {
+      assert.equal((await caller.post('/v1/crypto/encrypt', encrypt)).status, 404)
+    }
+    assert.equal((await alice.del(`/v1/crypto/keys/${pair.kid}`)).status, 204)
+    assert.deepEqual((await far.with({}).get('/.well-known/jwks.json')).json.keys, [])
+    await one.close()
+    await other.close()
+  })
+}
