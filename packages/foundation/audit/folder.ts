@@ -95,11 +95,15 @@ function isHeld(pid: number, started: string): boolean {
   return now === 'unknown' || now === started
 }
 
-/** Start time of a process in clock ticks since boot (Linux); elsewhere unknown, and a live process counts as the holder. */
+/**
+ * Start time of a process in clock ticks since boot (Linux); `ended` for one that was killed and only waits to be
+ * collected (in a container nobody may do that). Elsewhere unknown, and a live process counts as the holder.
+ */
 function startOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? 'unknown'
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : (fields[19] ?? 'unknown')
   } catch {
     return 'unknown'
   }

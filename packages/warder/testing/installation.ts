@@ -74,6 +74,8 @@ export async function startInstallation(
   options: { readonly home?: string; readonly env?: Readonly<Record<string, string>> } = {},
 ): Promise<Installation> {
   const home = options.home ?? temporaryHome()
+  // After a kill the old one is still there, until the start removes it.
+  rmSync(join(home, 'endpoints.json'), { force: true })
   const child = spawn(process.execPath, [entry, 'start', '--home', home], {
     env: cleanEnvironment(options.env ?? {}),
     stdio: ['ignore', 'pipe', 'pipe'],
