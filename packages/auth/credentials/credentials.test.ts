@@ -10,7 +10,7 @@ describe('credentials', () => {
     const { asSuper, realm, logIn, as } = scene(auth)
     await realm('r')
     const created = await asSuper('POST', '/realms/r/userpass', {
-      realm: 'elsewhere',
+      realm: 'r',
       username: 'ann',
       password_hash: 'ignored',
       password_input: { hashed: knownHash },
@@ -96,6 +96,7 @@ describe('credentials', () => {
       '',
     ]
     const bad: Record<string, unknown>[] = [
+      { realm: 'elsewhere' },
       { password_input: undefined },
       { password_input: {} },
       { password_input: 'text' },

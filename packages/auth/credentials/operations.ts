@@ -57,6 +57,8 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       const { db, hasher } = context.services
       if (body.username === undefined)
         throw failure('bad_request', 'Invalid request body: username: is required.')
+      if (body.realm !== undefined && body.realm !== path.realm_id)
+        throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
       const { password, ...rest } = readCredential(body.username, body)
       if (password === undefined)
         throw failure('bad_request', 'Invalid request body: password_input: is required.')
