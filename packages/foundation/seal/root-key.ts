@@ -1,10 +1,11 @@
-import { argon2, hkdfSync, randomBytes } from 'node:crypto'
+import { argon2, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import {
   closeSync,
   constants,
   existsSync,
   fstatSync,
   fsyncSync,
+  linkSync,
   openSync,
   readFileSync,
   renameSync,
@@ -44,7 +45,7 @@ export function loadRootKeys(
     if (!existsSync(source.path)) {
       if (!options.create)
         throw new StartupError(`the root key ${source.path} is not there; restore it from its backup`)
-      writeRootKey(source.path, randomBytes(keyBytes))
+      writeUnlessThere(source.path)
     }
     const next = nextPath(source.path)
     const candidates = [source.path, ...(existsSync(next) ? [next] : [])]
@@ -65,17 +66,36 @@ export function nextPath(path: string): string {
   return `${path}.next`
 }
 
-/** Writes a root key file that must not exist yet; it and its folder are on disk when this returns. */
+/**
+ * Writes a root key file that must not exist yet; it and its folder are on disk when this returns. It appears whole:
+ * another process that starts at the same moment finds all of it or nothing.
+ * @throws an EEXIST error when there is one already
+ */
 export function writeRootKey(path: string, key: Uint8Array): void {
-  const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
+  const made = `${path}.${randomUUID()}`
+  const file = openSync(made, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
   try {
     writeSync(file, `# ${header}: keep a copy somewhere else; without it nothing sealed can be opened\n`)
     writeSync(file, `${Buffer.from(key).toString('base64url')}\n`)
     fsyncSync(file)
+    linkSync(made, path)
   } finally {
     closeSync(file)
+    rmSync(made, { force: true })
   }
   syncFolder(path)
+}
+
+function writeUnlessThere(path: string): void {
+  try {
+    writeRootKey(path, randomBytes(keyBytes))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+      throw new StartupError(
+        `cannot write the root key ${path}: ${error instanceof Error ? error.message : error}`,
+      )
+    }
+  }
 }
 
 /** The last step of a rotation: the new key takes the name of the old one. */

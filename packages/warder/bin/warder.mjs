@@ -12,6 +12,8 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const newEnough = major > 26 || (major === 26 && minor >= 10)
 
 if (newEnough) {
+  // Services and their threads load from it what was stripped of types and compiled before: they start faster.
+  process.env.NODE_COMPILE_CACHE ??= join(here, '..', '..', '..', 'node_modules', '.compile-cache')
   // RSA, key generation and password hashing run on this pool; it is read when the pool is first used.
   process.env.UV_THREADPOOL_SIZE ??= String(Math.max(4, availableParallelism()))
   const { main } = await import('../main.ts')

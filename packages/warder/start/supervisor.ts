@@ -1,15 +1,17 @@
-import { openHome } from '@warder/foundation/runtime'
+import { baseUrlOf, claimPort, openHome } from '@warder/foundation/runtime'
 import type { Terminal } from '../command/command.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
+import { configure } from './configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from './endpoints.ts'
 import { firstLines } from './first-lines.ts'
+import { writeFirstConfiguration } from './first-run.ts'
 
 /** A service that ends this often within a minute is not started again. */
 const mostRestartsPerMinute = 5
 
 interface Supervised {
   readonly name: 'auth' | 'kms'
-  args: readonly string[]
+  readonly args: readonly string[]
   child: ServiceChild
   restarts: number[]
 }
@@ -40,8 +42,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   process.on('SIGINT', stop)
   process.on('SIGHUP', reload)
   try {
-    const auth = await begin('auth', ['--home', home], running)
-    const kms = await begin('kms', ['--home', home, '--beside-auth', auth.url], running)
+    const [auth, kms] = await beginBoth(home, terminal, running)
     const endpoints: Endpoints = {
       auth: { url: auth.url },
       kms: { url: kms.url },
@@ -70,18 +71,29 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   }
 }
 
-async function begin(
-  name: 'auth' | 'kms',
-  args: readonly string[],
+/**
+ * Both at once. Ports that are to be any free ones are chosen here, so that the kms knows where auth will be.
+ * A service that is started again is found where it was.
+ */
+async function beginBoth(
+  home: string,
+  terminal: Terminal,
   running: Supervised[],
-): Promise<ServiceReady> {
-  const child = startChild(name, args)
-  const one: Supervised = { name, args, child, restarts: [] }
-  running.push(one)
-  const ready = await child.ready
-  // Started again, it must be found where it was: the port chosen for 0 is kept.
-  one.args = [...args, '--port', new URL(ready.url).port]
-  return ready
+): Promise<readonly [ServiceReady, ServiceReady]> {
+  writeFirstConfiguration(home)
+  const [auth, kms] = [configure('auth', home, [], terminal.env), configure('kms', home, [], terminal.env)]
+  const portOf = async ({ launch: { config } }: typeof auth, name: string): Promise<number> =>
+    config.port === 0 ? claimPort(config.host, 0, name) : config.port
+  const [authPort, kmsPort] = await Promise.all([portOf(auth, 'auth'), portOf(kms, 'kms')])
+  const { host, plaintext_http: plain } = auth.launch.config
+  const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort)
+  const begin = (name: 'auth' | 'kms', port: number, more: readonly string[]): Promise<ServiceReady> => {
+    const args = ['--home', home, '--port', String(port), ...more]
+    const one: Supervised = { name, args, child: startChild(name, args), restarts: [] }
+    running.push(one)
+    return one.child.ready
+  }
+  return Promise.all([begin('auth', authPort, []), begin('kms', kmsPort, ['--beside-auth', authUrl])])
 }
 
 async function supervise(
