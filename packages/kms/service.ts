@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
-import { authenticateBy, configuredExtractors } from './identity/index.ts'
+import { authenticateBy, configuredExtractors, configuredLogin } from './identity/index.ts'
 import { kmsMigrations } from './migrations.ts'
 import {
   asObjectId,
@@ -59,7 +59,7 @@ function refuseContradictions(config: KmsConfig): void {
   }
 }
 
-function servicesOf({ config, db, seal, audit, clock }: ServiceEnvironment<KmsConfig>): KmsServices {
+function servicesOf({ config, home, db, seal, audit, clock }: ServiceEnvironment<KmsConfig>): KmsServices {
   return {
     db,
     seal,
@@ -76,6 +76,7 @@ function servicesOf({ config, db, seal, audit, clock }: ServiceEnvironment<KmsCo
     roles: { cryptoOfficers: new Set(config['roles.crypto_officer_users']) },
     fips: config.fips,
     defaultUsername: config.default_username,
+    passwordLogin: configuredLogin(config, home),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }

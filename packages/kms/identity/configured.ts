@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { createOutbound, type Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
 import type { Logger } from '@warder/foundation/telemetry'
 import { apiToken } from './api-token.ts'
 import { appToken } from './app-token.ts'
@@ -9,6 +10,8 @@ import { authVerifier } from './auth-verifier.ts'
 import { clientCertificate } from './client-certificate.ts'
 import type { Extractor } from './extractor.ts'
 import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
+import { type PasswordLogin, passwordLogin } from './password-login.ts'
+import { sessionExtractor } from './session-cookie.ts'
 
 /** The settings that say who may ask. */
 export interface IdentityConfig {
@@ -32,6 +35,7 @@ export interface IdentityEnvironment {
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Logger
+  readonly seal: Seal
   /** SHA-256 of a symmetric key that is Active now. */
   readonly keyDigest: (id: string) => Promise<Uint8Array | undefined>
 }
@@ -68,7 +72,20 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
   if (tokenKey !== undefined) {
     extractors.push(apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username }))
   }
+  if (passwordRealm(config) !== undefined) extractors.push(sessionExtractor(environment.seal, clock))
   return extractors
+}
+
+/** Logins for the web page: only of one realm, named in the settings. */
+export function configuredLogin(config: IdentityConfig, home: string): PasswordLogin | undefined {
+  const realm = passwordRealm(config)
+  if (realm === undefined || config.auth_verifier_url === undefined) return undefined
+  const url = httpsAddress('auth_verifier_url', config.auth_verifier_url)
+  return passwordLogin(url, realm, outboundToAuth(config, home))
+}
+
+function passwordRealm(config: IdentityConfig): string | undefined {
+  return config.auth_verifier_url === undefined ? undefined : config.auth_verifier_realm
 }
 
 function verifierKeySet(config: IdentityConfig): string | undefined {

@@ -212,6 +212,8 @@ test('every path but the documented public ones needs a credential', async () =>
     '/swagger',
     '/swagger.js',
     '/swagger.css',
+    '/ui/login',
+    '/ui/logout',
   ])
   const nobody = kms.with({})
   const { paths } = (await nobody.get('/openapi.json')).json

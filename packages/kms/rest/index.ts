@@ -17,6 +17,7 @@ import { mac } from './mac.ts'
 import type { KmsServices } from './services.ts'
 import { sign } from './sign.ts'
 import { systemOperations } from './system.ts'
+import { uiOperations } from './ui-session.ts'
 import { unwrapKey } from './unwrap-key.ts'
 import { verify } from './verify.ts'
 
@@ -47,6 +48,7 @@ export function kmsOperations({ db, clock, baseUrl }: OperationsOptions): readon
     ...tagOperations,
     ...grantOperations,
     ...accessQueries,
+    ...uiOperations,
   ]
   const document = openApiDocument({
     title: 'Warder key management service',

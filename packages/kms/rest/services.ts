@@ -3,6 +3,7 @@ import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from '../access/index.ts'
+import type { PasswordLogin } from '../identity/index.ts'
 import type { GcmBudgets } from '../objects/index.ts'
 
 /** What the operations of the key management service work with. */
@@ -15,6 +16,8 @@ export interface KmsServices extends AccessServices {
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
   readonly defaultUsername: string
+  /** undefined = nobody logs in with a password here. */
+  readonly passwordLogin: PasswordLogin | undefined
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
   /** Keys that the JWKS shows at most; 0 = there is no JWKS. */
