@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { createTokenBuckets, tokenBucketMemory } from '@warder/foundation/http'
 import {
@@ -32,6 +33,17 @@ function sharedLoginBuckets(): { readonly memory?: SharedArrayBuffer } {
   return memory instanceof SharedArrayBuffer ? { memory } : {}
 }
 
+/**
+ * Password hashes of one worker at a time: unless configured, the cores are shared out among the workers, so that
+ * all of them together never hash on more threads than there are cores.
+ */
+function hashesAtOnce(config: AuthConfig & { readonly workers?: number }): number {
+  if (config.password_hash_concurrency > 0) return config.password_hash_concurrency
+  const cores = availableParallelism()
+  const workers = config.workers === undefined || config.workers === 0 ? cores : config.workers
+  return Math.max(1, Math.floor(cores / workers))
+}
+
 async function build(environment: ServiceEnvironment<AuthConfig>): Promise<ServiceInstance<AuthServices>> {
   const { db, seal, clock, log, outbound, config, baseUrl } = environment
   const now = (): number => unixSeconds(clock)
@@ -54,7 +66,7 @@ async function build(environment: ServiceEnvironment<AuthConfig>): Promise<Servi
     }),
     sessionSigner,
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
-    hasher: createPasswordHasher(config.password_hash_concurrency),
+    hasher: createPasswordHasher(hashesAtOnce(config)),
     providers: createIdentityProviders({ outbound, clock, log }),
     failures,
     attempts: createAttempts(failures, now),

@@ -29,7 +29,7 @@ export const authSettings = {
     default: 0,
     min: 0,
     max: 256,
-    docs: 'Password hashes computed at the same time by one worker (64 MiB each); 0 = one for each core.',
+    docs: 'Password hashes computed at the same time by one worker (64 MiB each); 0 = its share of the cores.',
   }),
 } as const
 

@@ -35,6 +35,16 @@ const totpOf = query<[realm: string, username: string], { readonly username: str
   'SELECT username FROM totp WHERE realm_id = ? AND username = ?',
 )
 
+/** By the primary key of `totp`, realm by realm, for names of both kinds. */
+const withTotp = query<[], { readonly id: string }>(
+  ['userpass', 'jwt']
+    .flatMap((name) => [
+      `SELECT a.id FROM admin a JOIN totp t ON t.realm_id = '_' AND t.username = a.${name}`,
+      `SELECT a.id FROM admin a JOIN admin_realm r ON r.admin_id = a.id
+         JOIN totp t ON t.realm_id = r.realm_id AND t.username = a.${name}`,
+    ])
+    .join(' UNION '),
+)
 const supers = query<[], { readonly count: number }>(
   "SELECT COUNT(*) AS count FROM admin_realm WHERE realm_id = '_'",
 )
@@ -97,6 +107,11 @@ export async function hasTotp(
     }
   }
   return false
+}
+
+/** Ids of all admins for whom `hasTotp` holds. */
+export async function adminsWithTotp(db: Database): Promise<ReadonlySet<string>> {
+  return new Set((await db.all(withTotp, [])).map(({ id }) => id))
 }
 
 /** Admins, by id, whose credential this session began with, and the realms of each. */

@@ -26,6 +26,7 @@ import {
   adminInsertion,
   adminRemoval,
   adminReplacement,
+  adminsWithTotp,
   countSuperAdmins,
   findAdmin,
   hasTotp,
@@ -125,8 +126,8 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
     access: superAdmin,
     reply: Type.Array(AdminReply),
     async act(_input, context) {
-      const admins = await listAdmins(context.services.db)
-      return Promise.all(admins.map((admin) => show(context, admin)))
+      const enrolled = await adminsWithTotp(context.services.db)
+      return (await listAdmins(context.services.db)).map((admin) => showAdmin(admin, enrolled.has(admin.id)))
     },
   }),
   define({

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { hash, verify } from '@node-rs/argon2'
 import { createBoundedQueue } from './bounded-queue.ts'
 
@@ -34,9 +33,9 @@ export interface PasswordHasher {
   verify(stored: string | undefined, password: string): Promise<boolean>
 }
 
-/** Computes at most `concurrency` hashes at once (0 = one for each core), and lets 64 wait. */
+/** Computes at most `concurrency` hashes at once, and lets 64 wait. */
 export function createPasswordHasher(concurrency: number): PasswordHasher {
-  const queue = createBoundedQueue(concurrency === 0 ? availableParallelism() : concurrency, longestQueue)
+  const queue = createBoundedQueue(concurrency, longestQueue)
   return {
     hash: (password) => queue.run(() => hash(password, cost)),
     verify: (stored, password) =>

@@ -40,7 +40,7 @@ export async function logInByAppRole(
       role.name,
       now(),
     )
-    const use = used === undefined ? [] : [secretIdUse(used)]
+    const use = used === undefined ? [] : [secretIdUse(used, now())]
     if (used !== undefined) context.audit({ details: { secret_id_accessor: used.accessor } })
     await context.commit([appRoleUnchanged(role), ...use, issued.insertion])
     return machineAuth(issued.secret, true, role.tokenTtl, role.policies, { role_name: role.name })

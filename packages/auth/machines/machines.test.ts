@@ -110,6 +110,15 @@ describe('machines', () => {
       Array.from({ length: 20 }, () => auth.call('POST', '/auth/approle/login', { json: three })),
     )
     assert.equal(more.filter(({ status }) => status === 200).length, 3)
+    // Used up is told from wrong for thirty days, over sweeps; then it is forgotten.
+    const again = async (): Promise<number> => {
+      await removeExpiredSecretIds(auth.db.commit, auth.services.now())
+      return (await auth.call('POST', '/auth/approle/login', { json })).status
+    }
+    auth.clock.advance(29 * 86_400)
+    assert.equal(await again(), 403)
+    auth.clock.advance(2 * 86_400)
+    assert.equal(await again(), 400)
   })
 
   it('are refused with wrong, foreign, expired and destroyed secret ids, in one sentence', async () => {

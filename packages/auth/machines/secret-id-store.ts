@@ -31,18 +31,23 @@ const insert = insertInto<[string, Uint8Array, string, number, number, number]>(
   'uses_left',
   'created_at',
 ])
-/** One statement reads and takes: of any number of parallel uses, exactly as many succeed as there are uses. */
-const takeUse = query<[accessor: string], unknown>(
-  `UPDATE secret_id SET uses_left = CASE WHEN uses_left > 0 THEN uses_left - 1 ELSE uses_left END
+/**
+ * One statement reads and takes: of any number of parallel uses, exactly as many succeed as there are uses. The last
+ * one gives the row an end, so that it is swept some day.
+ */
+const takeUse = query<[forgetAt: number, accessor: string], unknown>(
+  `UPDATE secret_id SET
+     expires_at = CASE WHEN uses_left = 1 AND expires_at = 0 THEN ? ELSE expires_at END,
+     uses_left = CASE WHEN uses_left > 0 THEN uses_left - 1 ELSE uses_left END
      WHERE accessor = ? AND uses_left <> 0`,
 )
 const destroy = query<[accessor: string, role: string], unknown>(
   'DELETE FROM secret_id WHERE accessor = ? AND role_name = ?',
 )
 const destroyOfRole = query<[role: string], unknown>('DELETE FROM secret_id WHERE role_name = ?')
-const removeExpired = query<[now: number, before: number, most: number], unknown>(
-  `DELETE FROM secret_id WHERE accessor IN (SELECT accessor FROM secret_id
-     WHERE (expires_at > 0 AND expires_at <= ?) OR (expires_at = 0 AND uses_left = 0 AND created_at < ?) LIMIT ?)`,
+const removeExpired = query<[now: number, most: number], unknown>(
+  `DELETE FROM secret_id WHERE accessor IN
+     (SELECT accessor FROM secret_id WHERE expires_at > 0 AND expires_at <= ? LIMIT ?)`,
 )
 
 /** The secret id with this value, whatever its state. */
@@ -59,8 +64,8 @@ export function secretIdInsertion(secret: SecretId, value: string, now: number):
 }
 
 /** The commit fails when the secret id is exhausted or destroyed. */
-export function secretIdUse(secret: SecretId): Change {
-  return change(takeUse, [secret.accessor], 1)
+export function secretIdUse(secret: SecretId, now: number): Change {
+  return change(takeUse, [now + exhaustedRemembered, secret.accessor], 1)
 }
 
 /** Does nothing when the accessor belongs to another role. */
@@ -75,10 +80,10 @@ export function roleSecretIdsDestruction(role: string): Change {
 const batch = 1000
 const mostBatches = 10_000
 
-/** Deletes what has expired, and what was exhausted long ago. */
+/** Deletes what has expired, exhausted ones included. */
 export async function removeExpiredSecretIds(commit: Commit, now: number): Promise<void> {
   for (let round = 0; round < mostBatches; round++) {
-    const [result] = await commit([change(removeExpired, [now, now - exhaustedRemembered, batch])])
+    const [result] = await commit([change(removeExpired, [now, batch])])
     if ((result?.changes ?? 0) < batch) return
   }
 }

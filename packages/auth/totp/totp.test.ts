@@ -103,6 +103,14 @@ describe('TOTP at login', () => {
     assert.equal(enrolled.text, '')
     const shown = (await asSuper('GET', '/admins/ann')).json
     assert.deepEqual([shown.totp_enabled, shown.totp_secret, shown.totp_auth_url], [true, null, null])
+    const listed = (await asSuper('GET', '/admins')).json as { id: string; totp_enabled: boolean }[]
+    assert.deepEqual(
+      listed.map(({ id, totp_enabled }) => [id, totp_enabled]),
+      [
+        ['admin', false],
+        ['ann', true],
+      ],
+    )
 
     for (const none of [undefined, null]) {
       assert.deepEqual((await login(none)).json, { next_step: 'TotpRequired', session_id: null })
