@@ -149,4 +149,28 @@ describe('login', () => {
     const other = { headers: { cookie: `x=1; _ea_="${before}"; y=2` } }
     assert.equal((await auth.call('GET', '/whoami', other)).status, 200)
   })
+
+  it('gives no session when the password was changed while the old one was being checked', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, asSuper } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const { hasher } = auth.services
+    const { verify } = hasher
+    Object.assign(hasher, {
+      async verify(stored: string | undefined, password: string): Promise<boolean> {
+        Object.assign(hasher, { verify })
+        const right = await verify(stored, password)
+        const changed = { password_input: { plaintext: 'another one' } }
+        assert.equal((await asSuper('PUT', '/realms/r/userpass/ann', changed)).status, 200)
+        return right
+      },
+    })
+    assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })).status, 401)
+    assert.equal(auth.events.at(-1)?.reason, 'credential_changed')
+    const sessions = await asSuper('POST', '/sessions/realms/r/clients', [
+      { username: 'ann', auth_scheme: 'up' },
+    ])
+    assert.deepEqual(sessions.json.session_ids, [])
+  })
 })
