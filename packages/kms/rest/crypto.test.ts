@@ -398,3 +398,20 @@ test('every operation that was made or refused has its audit record', async () =
     'crypto.encrypt unauthenticated 401 false',
   ])
 })
+
+test('a public key is shown as a JWK that libraries can use', async () => {
+  const shown = async (body: object) => {
+    const { kid_public } = await make(body)
+    return (await alice.get(`/v1/crypto/keys/${kid_public}`)).json.public_jwk
+  }
+  const unbound = await shown({ kty: 'RSA' })
+  assert.deepEqual(Object.keys(unbound).sort(), ['e', 'kid', 'kty', 'n'])
+  const bound = await shown({ kty: 'RSA', alg: 'RSA-OAEP-256' })
+  assert.deepEqual([bound.use, bound.alg], ['enc', 'RSA-OAEP-256'])
+  const ec = await shown({ kty: 'EC', crv: 'P-384' })
+  assert.deepEqual([ec.kty, ec.crv, ec.use, ec.alg], ['EC', 'P-384', 'sig', 'ES384'])
+  const lattice = await shown({ kty: 'AKP', alg: 'ML-DSA-44' })
+  assert.deepEqual([lattice.kty, lattice.alg, typeof lattice.pub], ['AKP', 'ML-DSA-44', 'string'])
+  const ed = await shown({ kty: 'OKP' })
+  assert.deepEqual([ed.kty, ed.crv, ed.alg], ['OKP', 'Ed25519', 'EdDSA'])
+})

@@ -42,7 +42,7 @@ export const getKey = define({
     const { key } = access.resolved(context)
     const { object } = key
     const crv = crvOf(object)
-    const jwk = publicJwkOf(key)
+    const jwk = publicJwkOf(key, 'any')
     return {
       kid: object.id,
       object_type: object.type,

@@ -25,7 +25,7 @@ async function readKeySet(
     const key = await keys.get(id)
     // The row may be older than its dates, and may have changed since it was listed.
     if (key === undefined || key.object.type !== 'PublicKey' || key.state !== 'Active') continue
-    const jwk = publicJwkOf(key)
+    const jwk = publicJwkOf(key, 'verification')
     if (jwk !== undefined) shown.push(jwk)
   }
   return { body: JSON.stringify({ keys: shown }), truncated: found.length > jwksKeys }

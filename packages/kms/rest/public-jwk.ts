@@ -9,8 +9,12 @@ const publicMembers = ['kty', 'crv', 'x', 'y', 'n', 'e', 'pub'] as const
 /**
  * The public half of a key as a JWK whose `kid` is the id of the public object. undefined for what has no public half, or
  * none that can be shown, or was destroyed.
+ * @param purpose `verification`: for a key set, where each key says how its signatures are read
  */
-export function publicJwkOf(key: Key): Readonly<Record<string, string>> | undefined {
+export function publicJwkOf(
+  key: Key,
+  purpose: 'any' | 'verification',
+): Readonly<Record<string, string>> | undefined {
   const { object } = key
   if (object.type !== 'PublicKey' && object.type !== 'PrivateKey') return undefined
   if (key.state === 'Destroyed' || key.state === 'Destroyed_Compromised') return undefined
@@ -22,8 +26,10 @@ export function publicJwkOf(key: Key): Readonly<Record<string, string>> | undefi
     const value = exported[name]
     if (typeof value === 'string') jwk[name] = value
   }
+  // An RSA key that is not bound does both; saying one would make clients refuse the other.
+  if (purpose === 'any' && object.algorithm === 'RSA' && object.boundAlg === undefined) return jwk
   jwk.use = object.boundAlg?.startsWith('RSA-OAEP') === true ? 'enc' : 'sig'
-  const alg = object.boundAlg ?? usualAlg(object)
+  const alg = object.algorithm === 'ML-DSA-44' ? 'ML-DSA-44' : (object.boundAlg ?? usualAlg(object))
   if (alg !== undefined) jwk.alg = alg
   return jwk
 }
@@ -37,8 +43,6 @@ function usualAlg({ algorithm, bits, curve }: Key['object']): string | undefined
       return byCurve[curve ?? '']
     case 'Ed25519':
       return 'EdDSA'
-    case 'ML-DSA-44':
-      return 'ML-DSA-44'
     default:
       return undefined
   }
