@@ -10,6 +10,8 @@ const sorted = logic.map(({ lines }) => lines).sort((a, b) => a - b)
 const median = sorted[Math.floor(sorted.length / 2)] ?? 0
 process.stdout.write(`${logic.length} files of logic, median ${median} lines\n`)
 for (const { file, lines } of logic.filter(({ lines }) => lines > 300).sort((a, b) => b.lines - a.lines)) {
-  process.stdout.write(`${String(lines).padStart(5)} ${file}${lines > 500 ? '  (over 500: two ideas in one file)' : ''}\n`)
+  process.stdout.write(
+    `${String(lines).padStart(5)} ${file}${lines > 500 ? '  (over 500: two ideas in one file)' : ''}\n`,
+  )
 }
 process.exit(logic.some(({ lines }) => lines > 500) ? 1 : 0)

@@ -17,7 +17,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 
 function importsOf(file: string): string[] {
   const source = readFileSync(file, 'utf8')
-  const pattern = /(?:^|\n)\s*(?:import|export)[^'"\n]*?(?:\{[^}]*\}[^'"\n]*?)?from\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g
+  const pattern =
+    /(?:^|\n)\s*(?:import|export)[^'"\n]*?(?:\{[^}]*\}[^'"\n]*?)?from\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g
   return [...source.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? '')
 }
 

@@ -46,7 +46,8 @@ for (const file of manifests) {
   for (const [name, version] of Object.entries(direct)) {
     if (name.startsWith('@warder/')) continue
     if (!/^\d+\.\d+\.\d+/.test(version)) problems.push(`${file}: ${name} must be pinned to one version`)
-    if (!reasons.includes(`\`${name}\``)) problems.push(`${file}: ${name} has no line in docs/dependencies.md`)
+    if (!reasons.includes(`\`${name}\``))
+      problems.push(`${file}: ${name} has no line in docs/dependencies.md`)
   }
 }
 
