@@ -44,7 +44,7 @@ for (const file of manifests) {
   if (manifest.license !== 'Apache-2.0') problems.push(`${file}: license must be Apache-2.0`)
   const direct = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies }
   for (const [name, version] of Object.entries(direct)) {
-    if (name.startsWith('@warder/')) continue
+    if (name.startsWith('@warder/') || name === 'warder') continue
     if (!/^\d+\.\d+\.\d+/.test(version)) problems.push(`${file}: ${name} must be pinned to one version`)
     if (!reasons.includes(`\`${name}\``))
       problems.push(`${file}: ${name} has no line in docs/dependencies.md`)

@@ -1,6 +1,6 @@
 // Runs every test: `npm test`, or `npm test -- PATTERN …` for the files whose path contains one of the patterns.
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const patterns = process.argv.slice(2)
 const files = ['packages', 'bench', 'conformance', 'scripts']
+  .filter((folder) => existsSync(join(root, folder)))
   .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
   .filter((entry) => entry.isFile() && /\.test\.ts$/.test(entry.name))
   .map((entry) => relative(root, join(entry.parentPath, entry.name)))

@@ -262,6 +262,7 @@ function failingDisk() {
         if (disk.syncFails) throw new Error('EIO: i/o error')
         return file.sync()
       },
+      cutTo: (size) => file.cutTo(size),
       close: () => file.close(),
     }
   }
@@ -299,6 +300,66 @@ test('reject: a record that cannot be on disk is refused with audit_unavailable,
   await log.trail.recordDurably(event({ object: 'two' }))
   await log.close()
   assert.deepEqual([(await verifyAudit(path)).ok, lines(path).at(-1)?.object], [true, 'two'])
+})
+
+test('after a loss many may flush at once, and the chain stays whole', async () => {
+  const path = folder()
+  const { disk, open } = failingDisk()
+  const log = await openAuditLog(options(path, { openFile: open }))
+  const clients = [auditClient(log.connect(), 'continue'), auditClient(log.connect(), 'continue')]
+  disk.full = true
+  for (const client of clients) client.record(event())
+  await Promise.all(clients.map((client) => client.flush()))
+  disk.full = false
+  await Promise.all([...clients.map((client) => client.flush()), log.trail.flush(), log.trail.flush()])
+  await log.close()
+  for (const client of clients) client.close()
+  const verdict = await verifyAudit(path, { thorough: true })
+  assert.deepEqual([verdict.ok, verdict.records, lines(path)[0]?.operation], [true, 1, 'audit.lost'])
+})
+
+test('reject: a record that was refused because the disk did not confirm it is not in the log', async () => {
+  const path = folder()
+  const { disk, open } = failingDisk()
+  const log = await openAuditLog(options(path, { openFile: open, mode: 'reject' }))
+  disk.syncFails = true
+  await assert.rejects(log.trail.recordDurably(event({ object: 'refused' })), { kind: 'audit_unavailable' })
+  await log.close()
+  assert.ok(!text(path).includes('refused'))
+  await (await openAuditLog(options(path))).close()
+})
+
+test('line separators of Unicode do not hide a record from verification or export', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  log.trail.record(event({ principal: 'a\u2028b\u2029c', object: 'k\ufffd' }))
+  log.trail.record(event({ principal: 'second' }))
+  await log.close()
+  const exported: string[] = []
+  for await (const line of exportAudit({ folder: path, format: 'json' })) exported.push(line)
+  assert.equal(exported.length, 2)
+  const file = join(path, files(path)[0] ?? '')
+  const bytes = readFileSync(file)
+  bytes.writeUInt8(0xf0, bytes.indexOf(Buffer.from('\ufffd')))
+  writeFileSync(file, bytes)
+  assert.equal((await verifyAudit(path)).ok, false)
+})
+
+test('a log that was cut off at its end is found out by a head kept elsewhere', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  for (let index = 0; index < 3; index += 1) log.trail.record(event())
+  await log.close()
+  const { head } = await verifyAudit(path)
+  assert.ok(head)
+  assert.equal((await verifyAudit(path, { expectHead: head })).ok, true)
+  const file = join(path, files(path)[0] ?? '')
+  writeFileSync(file, `${readFileSync(file, 'utf8').trimEnd().split('\n').slice(0, 2).join('\n')}\n`)
+  assert.equal((await verifyAudit(path)).ok, true)
+  assert.match(
+    (await verifyAudit(path, { expectHead: head })).firstBroken?.reason ?? '',
+    /record 3, which was expected/,
+  )
 })
 
 test('a read-only file and a folder that cannot be made stop the start', {

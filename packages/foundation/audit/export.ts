@@ -1,6 +1,7 @@
-import { createReadStream, statSync } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { statSync } from 'node:fs'
+import { StartupError } from '../errors/index.ts'
 import { logFiles } from './folder.ts'
+import { linesOf } from './verify.ts'
 
 export interface ExportOptions {
   /** A log folder, or one of its files. */
@@ -15,10 +16,14 @@ export interface ExportOptions {
 export async function* exportAudit(options: ExportOptions): AsyncGenerator<string> {
   const files = statSync(options.folder).isDirectory() ? logFiles(options.folder) : [{ path: options.folder }]
   for (const { path } of files) {
-    const lines = createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })
-    for await (const line of lines) {
+    for await (const { bytes, whole } of linesOf(path)) {
+      // The last line without its end is being written right now.
+      if (!whole) break
+      const line = bytes.toString('utf8')
       const record = parse(line)
-      if (record === undefined) continue
+      if (record === undefined) {
+        throw new StartupError(`${path} holds a line that is not a record: run warder audit verify`)
+      }
       const time = Date.parse(String(record.time))
       if (options.since !== undefined && time < options.since) continue
       if (options.until !== undefined && time >= options.until) continue
@@ -31,7 +36,7 @@ function parse(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return JSON.parse(line) as Readonly<Record<string, unknown>>
   } catch {
-    return undefined // the line that is being written right now
+    return undefined
   }
 }
 
@@ -61,6 +66,13 @@ export function cef(record: Readonly<Record<string, unknown>>): string {
     ['cn1', record.seq],
     ['cn2Label', 'status'],
     ['cn2', record.status],
+    ['cs3Label', record.algorithm === undefined ? undefined : 'algorithm'],
+    ['cs3', record.algorithm],
+    ['cs4Label', 'auth_method'],
+    ['cs4', record.auth_method],
+    ['cn3Label', 'duration_ms'],
+    ['cn3', record.duration_ms],
+    ['msg', record.details === undefined ? undefined : JSON.stringify(record.details)],
   ]
   const text = members
     .filter(([, value]) => value !== undefined)

@@ -3,9 +3,11 @@ import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, wr
 /** An open log file, appended to. A test puts one in its place that fails on demand. */
 export interface LogFile {
   readonly size: number
-  /** Appends all of the bytes; on failure `size` bytes of earlier records are still whole (cut back if need be). */
+  /** Appends all of the bytes; on failure the file ends again where it did (at the latest before the next append). */
   append(bytes: Uint8Array): Promise<void>
   sync(): Promise<void>
+  /** Cuts the file back to an earlier size: what was written after it was never acknowledged. */
+  cutTo(size: number): void
   close(): void
 }
 
@@ -15,31 +17,41 @@ export type OpenLogFile = (path: string) => LogFile
 export const openLogFile: OpenLogFile = (path) => {
   const descriptor = openSync(path, constants.O_CREAT | constants.O_APPEND | constants.O_RDWR, 0o600)
   let size = fstatSync(descriptor).size
+  let ragged = false
   const writeSome = (bytes: Uint8Array): Promise<number> =>
     new Promise((resolve, reject) => {
       write(descriptor, bytes, 0, bytes.length, null, (error, written) =>
         error === null ? resolve(written) : reject(error),
       )
     })
+  const cutTo = (wanted: number): void => {
+    size = wanted
+    ragged = true
+    ftruncateSync(descriptor, wanted)
+    ragged = false
+  }
   return {
     get size() {
       return size
     },
     async append(bytes) {
+      // A cut that failed is made up for first: nothing may follow half a record.
+      if (ragged) cutTo(size)
       let rest = bytes
       try {
         while (rest.length > 0) rest = rest.subarray(await writeSome(rest))
-        size += bytes.length
       } catch (error) {
-        // A part may have been written (full disk): the file ends with its last whole record again.
-        ftruncateSync(descriptor, size)
+        // A part may have been written (full disk).
+        cutTo(size)
         throw error
       }
+      size += bytes.length
     },
     sync: () =>
       new Promise((resolve, reject) => {
         fdatasync(descriptor, (error) => (error === null ? resolve() : reject(error)))
       }),
+    cutTo,
     close: () => closeSync(descriptor),
   }
 }

@@ -110,9 +110,12 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
       return writer.head
     },
     async close() {
-      await writer.close()
-      for (const port of ports) port.close()
-      unlock()
+      try {
+        await writer.close()
+      } finally {
+        for (const port of ports) port.close()
+        unlock()
+      }
     },
   }
 }

@@ -23,8 +23,6 @@ export interface PreparedRecord {
 }
 
 export function prepareRecord(event: AuditEvent): PreparedRecord {
-  const text = (name: string, value: string | undefined): string =>
-    value === undefined ? '' : `"${name}":${JSON.stringify(bounded(value))},`
   return {
     beforeNode:
       text('algorithm', event.algorithm) +
@@ -38,7 +36,7 @@ export function prepareRecord(event: AuditEvent): PreparedRecord {
       text('realm', event.realm) +
       text('reason', event.reason) +
       text('request_id', event.request_id),
-    afterService: `"status":${Math.trunc(event.status)},"time":"${new Date(event.time).toISOString()}"`,
+    afterService: `"status":${Math.trunc(event.status) || 0},"time":"${isoTime(event.time)}"`,
   }
 }
 
@@ -65,6 +63,29 @@ export function chainRecord(
 export function hashOf(record: Readonly<Record<string, unknown>>): string {
   const { hash: _, ...rest } = record
   return hash('sha256', String(record.prev) + canonicalJson(rest), 'hex')
+}
+
+/** `"name":"value",` or nothing. Almost every text needs no escape and is not looked at twice. */
+function text(name: string, value: string | undefined): string {
+  if (value === undefined) return ''
+  return value.length <= longestText && plain.test(value)
+    ? `"${name}":"${value}",`
+    : `"${name}":${JSON.stringify(bounded(value))},`
+}
+
+/** Printable ASCII without `"` and `\\`. */
+const plain = /^[ !#-[\]-~]*$/
+
+let knownTime = Number.NaN
+let knownIso = ''
+
+/** RFC 3339 with milliseconds; many records share one. */
+function isoTime(time: number): string {
+  if (time !== knownTime) {
+    knownIso = new Date(time).toISOString()
+    knownTime = time
+  }
+  return knownIso
 }
 
 function bounded(text: string): string {

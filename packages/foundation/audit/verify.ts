@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
 import { logFiles } from './folder.ts'
 import { genesis, hashOf } from './record.ts'
@@ -31,65 +31,78 @@ const longestLine = 1_048_576
 /**
  * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were changed,
  * removed, inserted or moved, and missing files. A single rotated file starts from what its first record says. Lines
- * cut off at the very end leave a chain that is whole: compare the head with one that was kept elsewhere.
+ * cut off at the very end leave a chain that is whole: compare the head with one that was kept elsewhere
+ * (`expectHead`).
+ * @param options.thorough also parses every line and looks at how it is written; without it lines whose bytes hash
+ *   right are taken as they are (a start has to be quick)
  */
-export async function verifyAudit(path: string): Promise<Verdict> {
+export async function verifyAudit(
+  path: string,
+  options: { readonly thorough?: boolean; readonly expectHead?: ChainHead } = {},
+): Promise<Verdict> {
   const isFolder = statSync(path).isDirectory()
   const files = isFolder ? logFiles(path) : [{ path, firstSeq: undefined }]
   let head: ChainHead | undefined
   let records = 0
   let torn: Verdict['torn']
+  let expected = options.expectHead === undefined
+  let place = { file: path, line: 0 }
+  const broken = (reason: string): Verdict => ({
+    ok: false,
+    records,
+    files: files.length,
+    head,
+    firstBroken: { ...place, reason },
+    torn: undefined,
+  })
   for (const [index, file] of files.entries()) {
-    const last = index === files.length - 1
     let number = 0
-    for await (const { text, at, whole } of linesOf(file.path)) {
+    for await (const { bytes, at, whole } of linesOf(file.path)) {
       number += 1
+      place = { file: file.path, line: number }
       if (!whole) {
-        if (!last)
-          return broken(files.length, records, head, {
-            file: file.path,
-            line: number,
-            reason: 'the line is torn',
-          })
-        torn = { file: file.path, at, bytes: Buffer.byteLength(text) }
+        if (index < files.length - 1) return broken('the line is torn')
+        torn = { file: file.path, at, bytes: bytes.length }
         break
       }
-      const checked = checkLine(text, head, records === 0 && !isFolder)
-      if (typeof checked === 'string') {
-        return broken(files.length, records, head, { file: file.path, line: number, reason: checked })
-      }
+      const quick = head === undefined || options.thorough === true ? undefined : quickCheck(bytes, head)
+      const checked = quick ?? checkLine(bytes, head, records === 0 && !isFolder)
+      if (typeof checked === 'string') return broken(checked)
       if (number === 1 && file.firstSeq !== undefined && file.firstSeq !== checked.seq) {
-        const reason = `the file name says its first record is ${file.firstSeq}, it is ${checked.seq}`
-        return broken(files.length, records, head, { file: file.path, line: number, reason })
+        return broken(`the file name says its first record is ${file.firstSeq}, it is ${checked.seq}`)
       }
       head = checked
       records += 1
+      if (options.expectHead?.seq === head.seq) {
+        if (options.expectHead.hash !== head.hash)
+          return broken('this record is not the one that was expected here')
+        expected = true
+      }
     }
   }
+  if (!expected)
+    return broken(`record ${options.expectHead?.seq}, which was expected, is not in the log any more`)
   return { ok: true, records, files: files.length, head, firstBroken: undefined, torn }
 }
 
-function broken(files: number, records: number, head: ChainHead | undefined, firstBroken: BrokenAt): Verdict {
-  return { ok: false, records, files, head, firstBroken, torn: undefined }
-}
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** @param anywhere the chain may start in the middle (a single file that was rotated) */
-function checkLine(text: string, head: ChainHead | undefined, anywhere: boolean): ChainHead | string {
-  if (head !== undefined) {
-    const unchanged = quickCheck(text, head)
-    if (unchanged !== undefined) return unchanged
-  }
+function checkLine(bytes: Buffer, head: ChainHead | undefined, anywhere: boolean): ChainHead | string {
+  let text: string
   let record: Readonly<Record<string, unknown>>
   try {
+    text = utf8.decode(bytes)
     record = JSON.parse(text) as Readonly<Record<string, unknown>>
   } catch {
-    return 'the line is not JSON'
+    return 'the line is not JSON in UTF-8'
   }
   if (typeof record !== 'object' || record === null || Array.isArray(record))
     return 'the line is not a record'
   const { seq, prev, hash: digest } = record
-  if (typeof seq !== 'number' || typeof prev !== 'string' || typeof digest !== 'string')
+  if (typeof seq !== 'number' || typeof prev !== 'string' || typeof digest !== 'string') {
     return 'seq, prev or hash is missing'
+  }
   if (head !== undefined || !anywhere) {
     const expected = head ?? { seq: 0, hash: genesis }
     if (seq !== expected.seq + 1) return `record ${expected.seq + 1} is missing here (found ${seq})`
@@ -101,42 +114,42 @@ function checkLine(text: string, head: ChainHead | undefined, anywhere: boolean)
   return { seq, hash: digest }
 }
 
-const hashMember = /,"hash":"([0-9a-f]{64})"}$/
+/** `,"hash":"` and 64 hexadecimal digits and `"}` at the end of a line. */
+const tailBytes = 75
 
 /**
  * The line as Warder writes it: what stands before `hash` is canonical already, so its bytes are hashed as they are.
- * Ten times as fast as parsing; whatever does not fit exactly is looked at in full.
+ * Whatever does not fit exactly is looked at in full.
  */
-function quickCheck(text: string, head: ChainHead): ChainHead | undefined {
-  const digest = hashMember.exec(text)?.[1]
+function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
+  const split = line.length - tailBytes
+  if (split <= 0) return undefined
   const seq = head.seq + 1
-  if (
-    digest === undefined ||
-    !text.includes(`,"prev":"${head.hash}",`) ||
-    !text.includes(`,"seq":${seq},"service":`)
-  ) {
+  if (!line.includes(`,"prev":"${head.hash}",`) || !line.includes(`,"seq":${seq},"service":`))
     return undefined
-  }
-  return hash('sha256', `${head.hash}${text.slice(0, -75)}}`, 'hex') === digest
-    ? { seq, hash: digest }
-    : undefined
+  const digest = createHash('sha256')
+    .update(head.hash)
+    .update(line.subarray(0, split))
+    .update('}')
+    .digest('hex')
+  // The whole tail is compared, to its last byte.
+  return line.toString('latin1', split) === `,"hash":"${digest}"}` ? { seq, hash: digest } : undefined
 }
 
-/** Lines with the byte at which they start; the last one may lack its newline. */
-async function* linesOf(path: string): AsyncGenerator<{ text: string; at: number; whole: boolean }> {
-  let rest = Buffer.alloc(0)
+/** Lines (split at the newline byte and nothing else) with the byte at which they start; the last may lack its end. */
+export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; at: number; whole: boolean }> {
+  let rest: Buffer = Buffer.alloc(0)
   let at = 0
   for await (const chunk of createReadStream(path, { highWaterMark: 1_048_576 })) {
-    let bytes = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
-    let end = bytes.indexOf(10)
-    while (end >= 0) {
-      yield { text: bytes.toString('utf8', 0, end), at, whole: true }
-      at += end + 1
-      bytes = bytes.subarray(end + 1)
-      end = bytes.indexOf(10)
+    const bytes: Buffer = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
+    let start = 0
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+      yield { bytes: bytes.subarray(start, end), at: at + start, whole: true }
+      start = end + 1
     }
-    rest = Buffer.from(bytes)
+    at += start
+    rest = Buffer.from(bytes.subarray(start))
     if (rest.length > longestLine) break
   }
-  if (rest.length > 0) yield { text: rest.toString('utf8'), at, whole: rest.length > longestLine }
+  if (rest.length > 0) yield { bytes: rest, at, whole: rest.length > longestLine }
 }

@@ -44,6 +44,7 @@ export class AuditWriter {
   #unsynced = false
   #syncTimer: NodeJS.Timeout | undefined
   #complainedAt = Number.NEGATIVE_INFINITY
+  #closed = false
 
   constructor(options: WriterOptions, file: LogFile, head: ChainHead) {
     this.#options = options
@@ -57,9 +58,9 @@ export class AuditWriter {
   }
 
   add(record: PreparedRecord, done?: (error: Error | undefined) => void): void {
-    if (this.#queue.length >= mostWaiting) {
+    if (this.#closed || this.#queue.length >= mostWaiting) {
       if (done === undefined) this.lose(1)
-      else done(failure('audit_unavailable', 'too many audit records wait'))
+      else done(failure('audit_unavailable', 'the audit log is closed, or too many records wait'))
       return
     }
     this.#queue.push({ record, done })
@@ -73,26 +74,32 @@ export class AuditWriter {
     this.#options.metrics?.count('audit_lost_total', {}, count)
   }
 
-  /** Everything added so far is on disk, or counted as lost. */
+  /** Everything added so far is on disk, or counted as lost. @throws when it cannot be made sure of */
   async flush(): Promise<void> {
+    // Every write goes through the one pump, this one too: two writers would give two records one place.
+    if (this.#lost > 0) this.#pumping ??= this.#pump()
     while (this.#pumping !== undefined) await this.#pumping
-    if (this.#lost > 0) await this.#writeGroup([])
     await this.#sync()
   }
 
   async close(): Promise<void> {
-    await this.flush()
-    clearTimeout(this.#syncTimer)
-    this.#file.close()
+    try {
+      await this.flush()
+    } catch (error) {
+      this.#complain(error)
+    } finally {
+      this.#closed = true
+      clearTimeout(this.#syncTimer)
+      this.#file.close()
+    }
   }
 
   async #pump(): Promise<void> {
     // What is added in this turn shares the first group.
     await new Promise<void>((resolve) => setImmediate(resolve))
-    while (this.#queue.length > 0) {
-      const group = this.#queue.splice(0, largestGroup)
-      await this.#writeGroup(group)
-    }
+    do {
+      await this.#writeGroup(this.#queue.splice(0, largestGroup))
+    } while (this.#queue.length > 0)
     this.#pumping = undefined
   }
 
@@ -109,34 +116,42 @@ export class AuditWriter {
     for (const { record } of group) push(record)
     const durable = group.some(({ done }) => done !== undefined)
     try {
-      this.#rotateIfFull()
+      await this.#rotateIfFull()
+      const sizeBefore = this.#file.size
       if (lines.length > 0) await this.#file.append(Buffer.from(lines.join('')))
+      if (durable) {
+        try {
+          await this.#file.sync()
+        } catch (error) {
+          // Refused records must not stay as if they had been done.
+          this.#file.cutTo(sizeBefore)
+          throw error
+        }
+        this.#unsynced = false
+      } else if (lines.length > 0) {
+        this.#unsynced = true
+        this.#syncSoon()
+      }
       this.#head = head
       this.#lost -= lost
-      this.#unsynced = true
-      if (durable) await this.#sync()
-      else this.#syncSoon()
       for (const { done } of group) done?.(undefined)
     } catch (error) {
-      // Not advanced: the chain goes on where the file ends. After a failed fsync the records may still be there.
+      // Nothing of the group is in the file: the chain goes on from the head there was.
       this.#complain(error)
-      const unwritten = head !== this.#head
-      if (unwritten) this.lose(group.filter(({ done }) => done === undefined).length)
+      this.lose(group.filter(({ done }) => done === undefined).length)
       const refused = failure('audit_unavailable', 'the audit record cannot be written', { cause: error })
       for (const { done } of group) done?.(refused)
     }
   }
 
-  #rotateIfFull(): void {
+  /** The full file is on disk before the next one begins: a power cut leaves no gap between them. */
+  async #rotateIfFull(): Promise<void> {
     if (this.#file.size < this.#options.rotateBytes) return
+    await this.#sync()
     const next = this.#options.openFile(logFileName(this.#options.folder, this.#head.seq + 1))
-    const old = this.#file
+    this.#file.close()
     this.#file = next
     syncFolder(this.#options.folder)
-    void old
-      .sync()
-      .catch((error: unknown) => this.#complain(error))
-      .finally(() => old.close())
   }
 
   async #sync(): Promise<void> {
