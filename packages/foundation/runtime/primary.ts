@@ -7,7 +7,7 @@ import { createOutbound } from '../outbound/index.ts'
 import { isUnsealed, loadRootKeys, openSeal, type RootKey, sealMigrations } from '../seal/index.ts'
 import { holdLease, leaseMigrations, migrate } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { createLogger, createMetrics, mergeMetrics } from '../telemetry/index.ts'
+import { createLogger, createMetrics, mergeMetrics, startOtlpExport } from '../telemetry/index.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { systemClock } from './clock.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
@@ -20,6 +20,8 @@ import type { ServiceDefinition, ServiceEnvironment } from './service.ts'
 import { startTeam } from './team.ts'
 import { inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
 import { startWorker, WorkerStartFailed } from './worker.ts'
+
+const otlpEverySeconds = 60
 
 /** A service that runs: what its process does with signals. */
 export interface RunningService {
@@ -132,6 +134,24 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
         ),
     })
     cleanup.push(() => team.drain(config.drain_timeout_ms))
+    const snapshots = async (): Promise<readonly unknown[]> => [
+      await metrics.snapshot(),
+      ...(await team.metrics()),
+    ]
+    if (config.otlp_endpoint !== undefined) {
+      const otlp = startOtlpExport({
+        endpoint: config.otlp_endpoint,
+        outbound: environment.outbound,
+        service: name,
+        version: launch.version,
+        node,
+        everySeconds: otlpEverySeconds,
+        collect: snapshots,
+        now: clock.now,
+        log,
+      })
+      cleanup.push(() => otlp.stop())
+    }
     const listener =
       config.metrics_port === undefined
         ? undefined
@@ -139,7 +159,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             host: config.host,
             port: config.metrics_port,
             tls,
-            exposition: async () => mergeMetrics([await metrics.snapshot(), ...(await team.metrics())]),
+            exposition: async () => mergeMetrics(await snapshots()),
           })
     if (listener !== undefined) cleanup.push(() => listener.close())
     const periodic = startPeriodic(
