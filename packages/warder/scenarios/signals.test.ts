@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { get } from 'node:https'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { connect, type TLSSocket } from 'node:tls'
+import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
+
+let warder: Installation
+const home = temporaryHome()
+
+before(async () => {
+  warder = await startInstallation({ home, env: { KMS_METRICS_PORT: '0', KMS_WORKERS: '2' } })
+})
+after(async () => {
+  if (warder.process.exitCode === null && warder.process.signalCode === null) await warder.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+function connection(url: string): Promise<TLSSocket> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port), ca: readFileSync(warder.caFile) }, () =>
+      resolve(socket),
+    )
+    socket.once('error', reject)
+  })
+}
+
+async function serialOf(url: string): Promise<string> {
+  const socket = await connection(url)
+  const serial = socket.getPeerCertificate().serialNumber
+  socket.destroy()
+  return serial
+}
+
+async function until(what: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 10_000
+  while (!(await what())) {
+    assert.ok(performance.now() < deadline, 'it did not happen within 10 s')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+test('metrics stand on a port of their own, counted over all workers, and not on the public one', async () => {
+  const client = warder.client('kms')
+  for (let count = 0; count < 6; count += 1) assert.equal((await client.ask('/version')).status, 200)
+  assert.equal((await client.ask('/metrics')).status, 404)
+  client.close()
+  const port = /"metrics_port":(\d+)/.exec(warder.output())?.[1]
+  assert.ok(port !== undefined, warder.output())
+  const text = await new Promise<string>((resolve, reject) => {
+    get(
+      `https://127.0.0.1:${port}/metrics`,
+      { ca: readFileSync(warder.caFile), agent: false },
+      (response) => {
+        let body = ''
+        response.on('data', (part) => {
+          body += part
+        })
+        response.on('end', () => resolve(body))
+      },
+    ).once('error', reject)
+  })
+  assert.match(text, /warder_operations_total\{operation="[a-z._]*version",status="200"\} 6/)
+})
+
+test('SIGHUP serves new certificates to new connections, and keeps the old ones when the new are broken', async () => {
+  const before = await serialOf(warder.kmsUrl)
+  const tls = join(home, 'tls')
+  const { ensureLocalAuthority } = await import('@warder/foundation/tls')
+  rmSync(join(tls, 'kms.crt'))
+  await ensureLocalAuthority({
+    folder: tls,
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+  })
+  assert.equal(await serialOf(warder.kmsUrl), before, 'nothing is read before the signal')
+  warder.process.kill('SIGHUP')
+  await until(async () => (await serialOf(warder.kmsUrl)) !== before)
+  const renewed = await serialOf(warder.kmsUrl)
+  rmSync(join(tls, 'kms.crt'))
+  warder.process.kill('SIGHUP')
+  await until(() => warder.output().includes('the ones read before stay'))
+  assert.equal(await serialOf(warder.kmsUrl), renewed)
+})
+
+test('a service that is killed is started again, where it was', async () => {
+  const pid = warder.pid('kms')
+  const { ensureLocalAuthority } = await import('@warder/foundation/tls')
+  await ensureLocalAuthority({
+    folder: join(home, 'tls'),
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+  })
+  process.kill(pid, 'SIGKILL')
+  await until(async () => {
+    const client = warder.client('kms')
+    try {
+      return (await client.ask('/health')).status === 200
+    } catch {
+      return false
+    } finally {
+      client.close()
+    }
+  })
+  assert.notEqual(warder.pid('kms'), pid)
+})
+
+test('a second signal stops at once, and nothing is left behind', async () => {
+  const pids = [warder.pid('auth'), warder.pid('kms')]
+  const ended = new Promise((resolve) => warder.process.once('exit', resolve))
+  warder.process.kill('SIGTERM')
+  warder.process.kill('SIGINT')
+  await ended
+  assert.ok(!existsSync(join(home, 'endpoints.json')))
+  await until(() =>
+    pids.every((pid) => {
+      try {
+        return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+      } catch {
+        return true
+      }
+    }),
+  )
+})
