@@ -35,6 +35,8 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
     name: `warder-${start.index}`,
     workerData: start,
     transferList: ports,
+    // Requests leave short-lived objects behind: a larger nursery collects them more rarely.
+    resourceLimits: { maxYoungGenerationSizeMb: 48 },
     stdout: false,
     stderr: false,
   })

@@ -21,12 +21,14 @@ interface Entry<V> {
   readonly version: number
   readonly value: V
   checkedAt: number
+  /** `db.dataVersion` before the row was last read; the row is still that while the number is. */
+  seen: number | undefined
 }
 
 /**
- * A cache of rows that is never stale about rights and states. On SQLite every use reads the row's version again (a
- * prepared point read, about 1.5 us), so a commit of any process is seen by the next request of every other. On
- * PostgreSQL an entry is trusted for the lease unless a change was announced.
+ * A cache of rows that is never stale about rights and states. On SQLite every use asks whether anything was committed
+ * since the row was last read, and if so reads the row's version again, so a commit of any process is seen by the next
+ * request of every other. On PostgreSQL an entry is trusted for the lease unless a change was announced.
  * Versions of a row only grow; ids are never used again, so a version names one content.
  */
 export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
@@ -59,12 +61,13 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     const pending = loading.get(key)
     if (pending !== undefined) return pending
     const began = clock.monotonic()
+    const seen = db.dataVersion?.()
     const fresh = options
       .load(key)
       .then((loaded) => {
         forget(key)
         if (loaded === undefined) return undefined
-        entries.set(key, { ...loaded, checkedAt: began })
+        entries.set(key, { ...loaded, checkedAt: began, seen })
         if (entries.size > options.capacity) {
           const [oldest] = entries.keys()
           if (oldest !== undefined) forget(oldest)
@@ -80,6 +83,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     key: string,
     entry: Entry<V>,
     row: { readonly version: number } | undefined,
+    seen: number | undefined,
   ): MaybePromise<V | undefined> => {
     if (row === undefined) {
       forget(key)
@@ -87,6 +91,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     }
     if (row.version !== entry.version) return load(key)
     entry.checkedAt = clock.monotonic()
+    entry.seen = seen
     return touch(key, entry)
   }
 
@@ -95,8 +100,11 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
       const entry = entries.get(key)
       if (entry === undefined) return load(key)
       if (!strict && clock.monotonic() - entry.checkedAt < options.leaseMs) return touch(key, entry)
+      const seen = db.dataVersion?.()
+      if (seen !== undefined && seen === entry.seen) return touch(key, entry)
       const row = db.get(options.version, [key])
-      return row instanceof Promise ? row.then((now) => checked(key, entry, now)) : checked(key, entry, row)
+      if (row instanceof Promise) return row.then((now) => checked(key, entry, now, seen))
+      return checked(key, entry, row, seen)
     },
     forget,
     get size() {

@@ -47,6 +47,8 @@ export function openSqlite(options: {
       ) as unknown as readonly R[]
     },
     commit: writer.commit,
+    // The pragma does not count the commits of its own connection, so it is of use to readers only.
+    ...(options.writer === undefined ? {} : { dataVersion: dataVersionOf(db) }),
     changed: () => noChange,
     watch: () => () => undefined,
     async ping() {
@@ -60,6 +62,12 @@ export function openSqlite(options: {
     },
   }
   return database
+}
+
+function dataVersionOf(db: ReturnType<typeof openConnection>): () => number {
+  const pragma = db.prepare('PRAGMA data_version')
+  pragma.setReturnArrays(true)
+  return () => (pragma.get() as unknown as readonly [number])[0]
 }
 
 /** Readers of SQLite see the version again at each use: nothing needs to be told. Dropped before the commit. */

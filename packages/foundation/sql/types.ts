@@ -43,6 +43,11 @@ export interface Database {
   all<P extends readonly SqlValue[], R>(query: Query<P, R>, params: P): MaybePromise<readonly R[]>
   readonly commit: Commit
   /**
+   * SQLite, reading connections: a number that is another one after any commit to the file by anybody (one cheap look
+   * at shared memory). undefined where the engine has no such thing: rows are asked one by one then.
+   */
+  readonly dataVersion?: () => number
+  /**
    * Tells other processes and nodes that rows of `topic` with this key changed (part of the commit on PostgreSQL:
    * NOTIFY; on SQLite nothing is sent, readers see the version again at each use).
    */
