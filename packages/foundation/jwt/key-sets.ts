@@ -6,6 +6,9 @@ import { keysOfSet } from './jwk.ts'
 import { parseStrictObject } from './strict-json.ts'
 import type { KeySet, VerificationKey } from './types.ts'
 
+/** Until the first fetch has succeeded it is tried again after this time. */
+const retryFirstMs = 5_000
+
 const matching = (keys: readonly VerificationKey[], kid: string | undefined): readonly VerificationKey[] =>
   kid === undefined ? keys : keys.filter((key) => key.kid === kid)
 
@@ -84,13 +87,10 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   return {
     async find(kid) {
       const age = clock.monotonic() - askedAt
+      // A first fetch that failed is tried again a little sooner, for a service that starts beside its issuer.
+      const patience = keys === undefined ? Math.min(smallestRefreshMs, retryFirstMs) : refreshAfterMs
       if (asking !== undefined && keys === undefined) await asking
-      else if (
-        keys === undefined &&
-        (age >= Math.min(smallestRefreshMs, 1000) || askedAt === Number.NEGATIVE_INFINITY)
-      )
-        await ask()
-      else if (age >= refreshAfterMs) await ask()
+      else if (age >= patience) await ask()
       const found = matching(keys ?? [], kid)
       if (found.length > 0 || clock.monotonic() - askedAt < smallestRefreshMs) return found
       await ask()

@@ -4,7 +4,6 @@ export {
   rotateRootKey,
   rotateRootKeyFile,
   type SealedDatabase,
-  settleRotation,
 } from './rotate.ts'
 export { isUnsealed, type OpenSealOptions, openSeal } from './seal.ts'
 export { sealMigrations } from './store.ts'

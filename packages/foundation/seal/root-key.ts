@@ -104,11 +104,6 @@ export function promoteNext(path: string): void {
   syncFolder(path)
 }
 
-export function removeNext(path: string): void {
-  rmSync(nextPath(path), { force: true })
-  syncFolder(path)
-}
-
 export function readRootKey(path: string): Secret {
   const file = openSync(path, constants.O_RDONLY)
   try {

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
+import { takeLock } from '../runtime/process-lock.ts'
 import type { Database } from '../sql/types.ts'
 import { additionalData, openWith } from './envelope.ts'
-import { nextPath, promoteNext, type RootKey, readRootKey, removeNext, writeRootKey } from './root-key.ts'
+import { nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
 import { dataKeyPlace, findFitting, wrapUnder } from './seal.ts'
 import { readDataKeys, replaceRootKey, rewrapDataKey } from './store.ts'
 
@@ -27,19 +28,27 @@ export interface RotateOptions {
  */
 export async function rotateRootKeyFile(path: string, options: RotateOptions): Promise<void> {
   const step = options.onStep ?? (() => undefined)
-  const next = nextPath(path)
-  if (!existsSync(next)) {
-    writeRootKey(next, randomBytes(32))
-    await step('next written')
+  const unlock = takeLock(
+    `${path}.lock`,
+    (pid) => `the root key is being rotated by process ${pid}: wait for it`,
+  )
+  try {
+    const next = nextPath(path)
+    if (!existsSync(next)) {
+      writeRootKey(next, randomBytes(32))
+      await step('next written')
+    }
+    const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
+    const old: RootKey = { kind: 'key', from: path, key: readRootKey(path) }
+    for (const database of options.databases) {
+      await rewrap(database, old, fresh, options.clock ?? systemClock)
+      await step(`${database.service} wrapped`)
+    }
+    promoteNext(path)
+    await step('promoted')
+  } finally {
+    unlock()
   }
-  const old: RootKey = { kind: 'key', from: path, key: readRootKey(path) }
-  const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
-  for (const database of options.databases) {
-    await rewrap(database, old, fresh, options.clock ?? systemClock)
-    await step(`${database.service} wrapped`)
-  }
-  promoteNext(path)
-  await step('promoted')
 }
 
 /** For root keys that are not files: the old and the new one are given. Started again it finishes what was begun. */
@@ -48,29 +57,6 @@ export async function rotateRootKey(old: RootKey, fresh: RootKey, options: Rotat
     await rewrap(database, old, fresh, options.clock ?? systemClock)
     await options.onStep?.(`${database.service} wrapped`)
   }
-}
-
-/**
- * At a start: an interrupted rotation whose databases are all on the new key is finished; one that had not reached
- * any database is forgotten. Anything between is left for `warder root-key rotate`.
- */
-export async function settleRotation(path: string, databases: readonly SealedDatabase[]): Promise<void> {
-  const next = nextPath(path)
-  if (!existsSync(next)) return
-  const rootKeys: RootKey[] = [path, next].map((file) => ({
-    kind: 'key',
-    from: file,
-    key: readRootKey(file),
-  }))
-  const sources = new Set<string>()
-  for (const { db, service } of databases) {
-    const fitting = await findFitting({ db, service, rootKeys, clock: systemClock })
-    if (fitting === undefined) return
-    if (fitting !== 'empty') sources.add(fitting.root.from)
-  }
-  if (sources.size !== 1) return
-  if (sources.has(next)) promoteNext(path)
-  else removeNext(path)
 }
 
 async function rewrap(

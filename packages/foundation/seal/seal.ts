@@ -111,10 +111,15 @@ async function firstRun(options: OpenSealOptions): Promise<void> {
   }
 }
 
-async function createSeal({ db, service }: OpenSealOptions, wrapping: KeyObject): Promise<Seal> {
+/** Data keys appear rarely; a value that names one that is not there must not cost a query each time. */
+const reloadEveryMs = 1000
+
+async function createSeal({ db, service, clock }: OpenSealOptions, wrapping: KeyObject): Promise<Seal> {
   const keys = new Map<string, KeyObject>()
   let current: { readonly id: Buffer; readonly key: KeyObject } | undefined
+  let loadedAt = Number.NEGATIVE_INFINITY
   const load = async (): Promise<void> => {
+    loadedAt = clock.monotonic()
     for (const row of await db.all(readDataKeys, [])) {
       if (keys.has(row.id)) continue
       const bytes = openWith(wrapping, additionalData(service, dataKeyPlace(row.id)), row.wrapped)
@@ -126,6 +131,7 @@ async function createSeal({ db, service }: OpenSealOptions, wrapping: KeyObject)
     }
   }
   await load()
+  loadedAt = Number.NEGATIVE_INFINITY
   return {
     seal(place, bytes) {
       if (current === undefined) throw new Error('there is no data key')
@@ -138,7 +144,9 @@ async function createSeal({ db, service }: OpenSealOptions, wrapping: KeyObject)
       const aad = additionalData(service, place)
       const key = keys.get(id)
       if (key !== undefined) return openWith(key, aad, sealed)
-      return load().then(() => {
+      const now = clock.monotonic()
+      const again = now - loadedAt >= reloadEveryMs ? load() : Promise.resolve()
+      return again.then(() => {
         const loaded = keys.get(id)
         if (loaded === undefined)
           throw new Error(`the data key of ${place.table}.${place.column} is not known`)

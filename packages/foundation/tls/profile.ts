@@ -1,4 +1,4 @@
-import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { createHash, createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type TlsOptions } from 'node:tls'
 import { StartupError } from '../errors/index.ts'
@@ -30,6 +30,11 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
   const cert = readPem(files.certFile, 'tls_cert_file')
   const key = readPem(files.keyFile, 'tls_key_file')
   checkPair(cert, key, files)
+  if (files.requireClientCertificate === true && files.clientsCaFile === undefined) {
+    throw new StartupError(
+      'clients_ca_cert_file is not set: client certificates cannot be required without it',
+    )
+  }
   const ca =
     files.clientsCaFile === undefined ? undefined : readPem(files.clientsCaFile, 'clients_ca_cert_file')
   if (ca !== undefined) parseCertificate(ca, files.clientsCaFile ?? '', 'clients_ca_cert_file')
@@ -44,9 +49,19 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: 10_000,
     ...(files.ticketKeys === undefined ? {} : { ticketKeys: files.ticketKeys }),
-    // Bound to this profile, so that a session is not resumed into another trust.
-    sessionIdContext: 'warder',
+    sessionIdContext: trustContext(ca, files.requireClientCertificate === true),
   }
+}
+
+/**
+ * A session resumes only where the same client authorities are trusted in the same way: without this a ticket made
+ * under one authority would carry its identity past the removal of that authority.
+ */
+function trustContext(ca: Buffer | undefined, required: boolean): string {
+  const digest = createHash('sha256')
+    .update(ca ?? 'no client authority')
+    .update(required ? 'required' : 'optional')
+  return digest.digest('hex').slice(0, 32)
 }
 
 /** Ticket keys for the workers of one service. */

@@ -7,7 +7,6 @@ import {
   rotateRootKey,
   rotateRootKeyFile,
   type SealedDatabase,
-  settleRotation,
 } from '@warder/foundation/seal'
 import { configure } from '../start/configuration.ts'
 import { serviceNames } from '../start/services.ts'
@@ -57,7 +56,6 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
     for (const { name, launch } of launches) databases.push(await openSealedDatabase(name, launch))
     const onStep = (step: string): void => terminal.out(`  ${step}`)
     if (source.kind === 'file') {
-      await settleRotation(source.path, databases)
       await rotateRootKeyFile(source.path, { databases, onStep })
       terminal.out(`${source.path} is new: make a copy of it somewhere else`)
     } else {
