@@ -2,7 +2,6 @@
  * The authentication service: says who somebody is. Realms hold credentials; a login gives a session, whose token
  * other services verify by themselves; machines get tokens of their own.
  */
-export { authOperations } from './operations.ts'
 export { authService } from './service.ts'
 export type { AuthServices } from './services.ts'
 export { type AuthConfig, authSettings } from './settings.ts'

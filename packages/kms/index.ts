@@ -1,3 +1,3 @@
-export { type KmsServices, kmsOperations } from './rest/index.ts'
+export type { KmsServices } from './rest/services.ts'
 export { kmsService } from './service.ts'
 export { type KmsConfig, kmsSettings } from './settings.ts'

@@ -1,9 +1,18 @@
+import type { ServiceLaunch } from './launch.ts'
+import type { RunningService } from './primary.ts'
+
 export { type Clock, systemClock, unixSeconds } from './clock.ts'
 export { connect, type DatabasePlace, databasePlace, openSealedDatabase } from './database.ts'
 export { openHome, writeOnce } from './home.ts'
 export { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
 export { baseUrlOf, canSharePort, claimPort } from './ports.ts'
-export { type RunningService, runService } from './primary.ts'
+export type { RunningService } from './primary.ts'
 export { Secret } from './secret.ts'
 export type * from './service.ts'
 export { inHome } from './tls-material.ts'
+
+/** See `primary.ts`; loaded when a service is started, not by everything that knows a clock. */
+export async function runService(launch: ServiceLaunch): Promise<RunningService> {
+  const primary = await import('./primary.ts')
+  return primary.runService(launch)
+}

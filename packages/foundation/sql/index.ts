@@ -1,10 +1,19 @@
+import type { PostgresOptions } from './postgres.ts'
+import type { Database } from './types.ts'
+
 export { createRowCache, type RowCacheOptions } from './cache.ts'
 export { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
 export { holdLease, leaseMigrations } from './lease.ts'
 export { migrate } from './migrate.ts'
-export { openPostgres, type PostgresOptions } from './postgres.ts'
+export type { PostgresOptions } from './postgres.ts'
 export { change, insertInto, query } from './query.ts'
 export { retryOnGuard } from './retry.ts'
 export { openSqlite } from './sqlite.ts'
 export { type SqliteWriter, startSqliteWriter } from './sqlite-writer.ts'
 export type * from './types.ts'
+
+/** See `postgres.ts`; its client library is loaded only where PostgreSQL is used. */
+export async function openPostgres(options: PostgresOptions): Promise<Database> {
+  const postgres = await import('./postgres.ts')
+  return postgres.openPostgres(options)
+}

@@ -1,6 +1,6 @@
-import { authSettings } from '@warder/auth'
+import { authSettings } from '@warder/auth/settings'
 import { foundationSettings, type SettingsTable } from '@warder/foundation/config'
-import { kmsSettings } from '@warder/kms'
+import { kmsSettings } from '@warder/kms/settings'
 
 export const serviceNames = ['auth', 'kms'] as const
 export type ServiceName = (typeof serviceNames)[number]

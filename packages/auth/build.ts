@@ -1,0 +1,71 @@
+import { availableParallelism } from 'node:os'
+import { getEnvironmentData } from 'node:worker_threads'
+import { createTokenBuckets } from '@warder/foundation/http'
+import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@warder/foundation/runtime'
+import { authenticateWith } from './callers.ts'
+import { createPasswordHasher } from './credentials/index.ts'
+import { createIdentityProviders } from './login/index.ts'
+import { authOperations } from './operations.ts'
+import { loginBucketsKey, loginSlots } from './service.ts'
+import type { AuthServices } from './services.ts'
+import { createSessionBook } from './sessions/index.ts'
+import type { AuthConfig } from './settings.ts'
+import { openSigner } from './signing/index.ts'
+import { createAttempts, createFailureCounter } from './throttle/index.ts'
+import { openThrottleKey } from './throttle/throttle-key.ts'
+
+function sharedLoginBuckets(): { readonly memory?: SharedArrayBuffer } {
+  const memory = getEnvironmentData(loginBucketsKey)
+  return memory instanceof SharedArrayBuffer ? { memory } : {}
+}
+
+/**
+ * Password hashes of one worker at a time: unless configured, the cores are shared out among the workers, so that
+ * all of them together never hash on more threads than there are cores.
+ */
+function hashesAtOnce(config: AuthConfig & { readonly workers?: number }): number {
+  if (config.password_hash_concurrency > 0) return config.password_hash_concurrency
+  const cores = availableParallelism()
+  const workers = config.workers === undefined || config.workers === 0 ? cores : config.workers
+  return Math.max(1, Math.floor(cores / workers))
+}
+
+/** The service in one worker. */
+export async function build(
+  environment: ServiceEnvironment<AuthConfig>,
+): Promise<ServiceInstance<AuthServices>> {
+  const { db, seal, clock, log, outbound, config, baseUrl } = environment
+  const now = (): number => unixSeconds(clock)
+  const sessionSigner = await openSigner(db, seal, 'session')
+  const failures = createFailureCounter(db, await openThrottleKey(db, seal))
+  const services: AuthServices = {
+    db,
+    seal,
+    clock,
+    outbound,
+    config,
+    now,
+    sessions: createSessionBook({
+      db,
+      seal,
+      signer: sessionSigner,
+      clock,
+      log,
+      issuer: config.issuer ?? baseUrl,
+    }),
+    sessionSigner,
+    certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
+    hasher: createPasswordHasher(hashesAtOnce(config)),
+    providers: createIdentityProviders({ outbound, clock, log }),
+    failures,
+    attempts: createAttempts(failures, now),
+    loginBuckets: createTokenBuckets({
+      ratePerSecond: config.login_rate_limit_per_second,
+      burst: config.login_rate_limit_burst,
+      slots: loginSlots,
+      clock,
+      ...sharedLoginBuckets(),
+    }),
+  }
+  return { services, authenticate: authenticateWith(services), operations: authOperations }
+}

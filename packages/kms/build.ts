@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
+import { authenticateBy, configuredExtractors, configuredLogin } from './identity/index.ts'
+import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from './objects/index.ts'
+import { type KmsServices, kmsOperations } from './rest/index.ts'
+import type { KmsConfig } from './settings.ts'
+
+const mostBudgets = 100_000
+
+/** The service in one worker. */
+export async function build(
+  environment: ServiceEnvironment<KmsConfig>,
+): Promise<ServiceInstance<KmsServices>> {
+  const { config, db, baseUrl } = environment
+  const services = servicesOf(environment)
+  const authenticate = authenticateBy({
+    extractors: configuredExtractors({
+      ...environment,
+      keyDigest: (id) => digestOfKey(services.keys, id),
+    }),
+    defaultUsername: config.default_username,
+    forceDefaultUsername: config.force_default_username,
+  })
+  return {
+    services,
+    authenticate,
+    operations: kmsOperations({ db, clock: environment.clock, baseUrl }),
+  }
+}
+
+function servicesOf({ config, home, db, seal, audit, clock }: ServiceEnvironment<KmsConfig>): KmsServices {
+  return {
+    db,
+    seal,
+    clock,
+    audit,
+    keys: createKeyRing({
+      db,
+      seal,
+      clock,
+      capacity: config.unwrapped_cache_max_size,
+      leaseMs: config.cache_lease_ms,
+    }),
+    budgets: createGcmBudgets(db, mostBudgets),
+    roles: { cryptoOfficers: new Set(config['roles.crypto_officer_users']) },
+    fips: config.fips,
+    defaultUsername: config.default_username,
+    passwordLogin: configuredLogin(config, home),
+    tagSigningPairs: config.jwks_endpoint_auto_tag,
+    jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
+  }
+}
+
+const digests = new WeakMap<Key, Uint8Array>()
+
+/** SHA-256 of the bytes of a symmetric key that is Active now. */
+async function digestOfKey(keys: KeyRing, id: string): Promise<Uint8Array | undefined> {
+  const known = asObjectId(id)
+  const key = known === undefined ? undefined : await keys.get(known)
+  if (key === undefined || key.object.type !== 'SymmetricKey' || key.state !== 'Active') return undefined
+  const digest = digests.get(key) ?? createHash('sha256').update(key.material.key.export()).digest()
+  digests.set(key, digest)
+  return digest
+}
