@@ -1,5 +1,7 @@
+import { getFips } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
 import { kmsMigrations } from './migrations.ts'
 import { lifeCycleChanges, overdueObjects, stateAt } from './objects/index.ts'
 import type { KmsServices } from './rest/services.ts'
@@ -12,6 +14,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   migrations: kmsMigrations,
   async prepare({ config, log }) {
     refuseContradictions(config)
+    askForFipsProvider(config, log)
     if (config['roles.crypto_officer_users'].length > 0) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
@@ -20,6 +23,21 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),
   periodic: [{ name: 'kms dates of keys', everySeconds: 60, run: persistDates }],
+}
+
+/**
+ * `fips` limits the algorithms by itself; whether they are carried out by a validated module is OpenSSL's to say.
+ * @throws StartupError when it is required and absent
+ */
+function askForFipsProvider(config: KmsConfig, log: Logger): void {
+  if (!config.fips || getFips() === 1) return
+  if (config.fips_provider_required) {
+    throw new StartupError(
+      "fips_provider_required is on, but OpenSSL's FIPS provider is not in force: start with an OpenSSL configuration " +
+        'that loads it and NODE_OPTIONS=--enable-fips, or switch the setting off',
+    )
+  }
+  log.warn({}, "fips limits the algorithms; OpenSSL's FIPS provider is not in force")
 }
 
 /** Combinations that cannot be meant. @throws StartupError */

@@ -56,7 +56,11 @@ export const kmsSettings = {
   }),
   fips: boolean({
     default: false,
-    docs: 'Only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44; asks OpenSSL for its FIPS provider.',
+    docs: 'Only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44.',
+  }),
+  fips_provider_required: boolean({
+    default: false,
+    docs: "With `fips`: do not start unless OpenSSL's FIPS provider is in force (the runtime was started with --enable-fips).",
   }),
   jwks_endpoint_enabled: boolean({ default: true, docs: 'Serve /.well-known/jwks.json.' }),
   jwks_endpoint_max_keys: integer({

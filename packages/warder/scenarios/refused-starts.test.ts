@@ -95,6 +95,11 @@ test('a bad value is named wherever it comes from', async () => {
   await refused(['kms', '--home', home, '--port', '70000'], {}, /--port.*70000/)
 })
 
+test('a FIPS provider that is required and not there is named', async () => {
+  const env = { KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }
+  await refused(['kms', '--home', home], env, /FIPS provider is not in force/)
+})
+
 test('the root key file that others can read is refused', async () => {
   chmodSync(join(home, 'root.key'), 0o644)
   try {

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import {
+  cleanEnvironment,
+  type Installation,
+  runWarder,
+  startInstallation,
+  temporaryHome,
+} from '../testing/index.ts'
+
+let warder: Installation
+const home = temporaryHome()
+const key = join(home, 'root.key')
+
+before(async () => {
+  warder = await startInstallation({ home })
+})
+after(async () => {
+  await warder.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function bearer(): Promise<string> {
+  const auth = warder.client('auth')
+  const basic = Buffer.from(`admin:${warder.password}`).toString('base64')
+  const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
+  auth.close()
+  return `Bearer ${/^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]}`
+}
+
+/** Makes a key, or uses one that was made before: its MAC of a fixed text. */
+async function mac(kid?: string): Promise<{ kid: string; mac: string }> {
+  const authorization = await bearer()
+  const kms = warder.client('kms')
+  const ask = async (path: string, json: unknown) => {
+    const answer = await kms.ask(path, { json, headers: { authorization } })
+    assert.equal(answer.status, 200, answer.text)
+    return answer.json as { kid: string; mac: string }
+  }
+  const id = kid ?? (await ask('/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })).kid
+  const made = await ask('/v1/crypto/mac', { kid: id, alg: 'HS256', data: 'eA' })
+  kms.close()
+  return made
+}
+
+test('the root key is changed under running services, which go on, and start with the new one', async () => {
+  const made = await mac()
+  const old = readFileSync(key, 'utf8')
+  const { code, out, err } = await runWarder(['root-key', 'rotate', '--home', home])
+  assert.equal(code, 0, out + err)
+  assert.match(out, /auth wrapped[\s\S]*kms wrapped[\s\S]*promoted[\s\S]*make a copy/)
+  assert.notEqual(readFileSync(key, 'utf8'), old)
+  assert.ok(!existsSync(`${key}.next`))
+  assert.equal((await mac(made.kid)).mac, made.mac)
+  await mac()
+  assert.equal(await warder.stop(), 0)
+  warder = await startInstallation({ home })
+  assert.equal((await mac(made.kid)).mac, made.mac)
+})
+
+test('a rotation that is killed leaves an installation that starts, and running it again finishes it', async () => {
+  const made = await mac()
+  await warder.stop()
+  const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
+  for (const step of ['next written', 'auth wrapped', 'kms wrapped']) {
+    const child = spawn(process.execPath, [entry, 'root-key', 'rotate', '--home', home], {
+      env: cleanEnvironment({}),
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    child.stdout.on('data', (text: Buffer) => {
+      if (text.includes(step)) child.kill('SIGKILL')
+    })
+    await new Promise((resolve) => child.once('close', resolve))
+    warder = await startInstallation({ home })
+    assert.equal((await mac(made.kid)).mac, made.mac, step)
+    await warder.stop()
+  }
+  const { code, err } = await runWarder(['root-key', 'rotate', '--home', home])
+  assert.equal(code, 0, err)
+  assert.ok(!existsSync(`${key}.next`))
+  warder = await startInstallation({ home })
+  assert.equal((await mac(made.kid)).mac, made.mac)
+})
