@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { get } from 'node:https'
+import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
-import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
+import { fileURLToPath } from 'node:url'
+import { cleanEnvironment, type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
 
 let warder: Installation
 const home = temporaryHome()
@@ -32,6 +35,17 @@ async function serialOf(url: string): Promise<string> {
   const serial = socket.getPeerCertificate().serialNumber
   socket.destroy()
   return serial
+}
+
+/** Nobody listens on the port any more. */
+function refusesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ host: '127.0.0.1', port }, () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.once('error', () => resolve(true))
+  })
 }
 
 async function until(what: () => boolean | Promise<boolean>): Promise<void> {
@@ -121,4 +135,23 @@ test('a second signal stops at once, and nothing is left behind', async () => {
       }
     }),
   )
+})
+
+test('a signal to npm, which ends only its shell, stops everything', {
+  skip: process.platform === 'win32',
+}, async () => {
+  const place = temporaryHome()
+  const root = fileURLToPath(new URL('../../..', import.meta.url))
+  const npm = spawn('npm', ['start'], {
+    cwd: root,
+    env: cleanEnvironment({ WARDER_HOME: place }),
+    stdio: 'ignore',
+  })
+  const endpoints = join(place, 'endpoints.json')
+  await until(() => existsSync(endpoints))
+  const { kms } = JSON.parse(readFileSync(endpoints, 'utf8')) as { kms: { url: string } }
+  npm.kill('SIGTERM')
+  await until(() => !existsSync(endpoints))
+  await until(() => refusesConnections(Number(new URL(kms.url).port)))
+  rmSync(place, { recursive: true, force: true })
 })

@@ -6,6 +6,24 @@ import { type Endpoints, removeEndpoints, writeEndpoints } from './endpoints.ts'
 import { firstLines } from './first-lines.ts'
 import { writeFirstConfiguration } from './first-run.ts'
 
+const lookForParentEveryMs = 250
+
+/**
+ * `npm start` runs a shell between itself and this process, and a signal to npm ends the shell alone: nobody would be
+ * told to stop. So under npm the parent is watched, and its end is taken for a SIGTERM.
+ */
+function whenParentEnds(env: Terminal['env'], stop: () => void): () => void {
+  if (env.npm_lifecycle_event === undefined) return () => undefined
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    stop()
+  }, lookForParentEveryMs)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
 /** A service that ends this often within a minute is not started again. */
 const mostRestartsPerMinute = 5
 
@@ -38,6 +56,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   const reload = (): void => {
     for (const { child } of running) child.signal('SIGHUP')
   }
+  const unwatch = whenParentEnds(terminal.env, () => stop('SIGTERM'))
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   process.on('SIGHUP', reload)
@@ -64,6 +83,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
     terminal.err(`warder start: ${error instanceof Error ? error.message : String(error)}`)
     return 1
   } finally {
+    unwatch()
     removeEndpoints(home)
     process.off('SIGTERM', stop)
     process.off('SIGINT', stop)
