@@ -29,9 +29,10 @@ export function parseJsonBody(body: Uint8Array): unknown {
     throw invalid('it is not valid JSON.')
   }
   // Only an escape can make an unpaired surrogate: the bytes are valid UTF-8.
-  const escapes = bytes.includes('\\u')
+  const escaped = bytes.includes(backslash)
+  const escapes = escaped && bytes.includes('\\u')
   if (countMembers(value, escapes) !== members) throw invalid('a member appears twice in one object.')
-  if (bytes.includes(backslash)) compareNames(bytes, value)
+  if (escaped) compareNames(bytes, value)
   return value
 }
 

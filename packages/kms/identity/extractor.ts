@@ -40,8 +40,11 @@ export function unauthorized(detail: string, cause?: unknown): Error {
 export function bearerToken(request: IncomingRequest): string | undefined {
   const header = request.headers.authorization
   if (header === undefined) return undefined
-  const found = /^bearer +([^\s,]+)$/i.exec(header)
-  return found?.[1]
+  // Most callers write it so; whatever else the scheme allows is read by the pattern.
+  if (header.startsWith('Bearer ') && header.indexOf(' ', 7) === -1 && header.indexOf(',', 7) === -1) {
+    return header.length === 7 ? undefined : header.slice(7)
+  }
+  return /^bearer +([^\s,]+)$/i.exec(header)?.[1]
 }
 
 /** Three parts with dots: a signed JWT and nothing else that is accepted here. */
