@@ -6,8 +6,10 @@ export interface Measured {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly residentMiB: number
-  /** Ratio to bare `node:crypto`, where there is such a thing. */
+  /** Operations of bare `node:crypto` a core, where there is such a thing. */
   readonly bare: number | undefined
+  /** What the echo did a core in the seconds around this measurement. */
+  readonly echo: number
 }
 
 export interface Report {
@@ -23,14 +25,18 @@ export function perCore(measured: Measured): number {
   return measured.requests / measured.cpuSeconds
 }
 
+/** Ratio to the echo that was measured beside it: the machine's speed drifts, and both drift alike. */
+export function toEcho(measured: Measured): number {
+  return perCore(measured) / measured.echo
+}
+
 export function markdown(report: Report): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  const limit = perCore(report.echo)
   const rows = [report.echo, ...report.rows].map((row) =>
     line([
       row.name,
       Math.round(perCore(row)).toLocaleString('en'),
-      (perCore(row) / limit).toFixed(2),
+      toEcho(row).toFixed(2),
       row.bare === undefined ? '' : (perCore(row) / row.bare).toFixed(2),
       Math.round(row.requests / row.seconds).toLocaleString('en'),
       row.p50Ms.toFixed(2),
@@ -45,7 +51,8 @@ own and checks every answer; TLS 1.3, keep-alive connections, authentication and
 differ and drift: read the ratios, which come from one run.
 
 - **a core**: requests for each second of processor time that the server used (all of its threads together)
-- **to echo**: that, divided by the same of a bare \`node:https\` server which parses and returns JSON
+- **to echo**: that, divided by the same of a bare \`node:https\` server which parses and returns JSON,
+  measured in turn with it (median of the rounds)
 - **to bare**: that, divided by operations of bare \`node:crypto\` on one core
 
 ${line(['what', 'a core', 'to echo', 'to bare', 'requests/s', 'p50 ms', 'p99 ms', 'resident MiB'])}
