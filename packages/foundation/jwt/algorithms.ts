@@ -1,6 +1,6 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 
-/** How a JWS algorithm (RFC 7518 §3.1, RFC 8037) is carried out with `node:crypto`. */
+/** How a JWS algorithm (RFC 7518 §3.1, RFC 8037, RFC 9864) is carried out with `node:crypto`. */
 interface SignatureScheme {
   readonly hash: string | null
   readonly padding?: number
@@ -26,6 +26,7 @@ const schemes: Readonly<Record<string, SignatureScheme>> = {
   ES384: ecdsa('sha384'),
   ES512: ecdsa('sha512'),
   EdDSA: { hash: null },
+  Ed25519: { hash: null }, // the same by its later name
 }
 
 const byCurve: Readonly<Record<string, string>> = {
@@ -34,6 +35,8 @@ const byCurve: Readonly<Record<string, string>> = {
   secp521r1: 'ES512',
 }
 const smallestRsaBits = 2048
+/** A larger one only costs time, and whoever writes a key set would choose how much. */
+const largestRsaBits = 8192
 
 /**
  * Algorithms that a key's own type and size allow. A token's `alg` only chooses among these, so that a public key can
@@ -43,17 +46,22 @@ export function algorithmsOf(key: KeyObject): readonly string[] {
   const details = key.asymmetricKeyDetails
   switch (key.asymmetricKeyType) {
     case 'rsa':
-      if ((details?.modulusLength ?? 0) < smallestRsaBits) return []
+      if (!isSoundRsa(details?.modulusLength ?? 0, details?.publicExponent ?? 0n)) return []
       return ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
     case 'ec': {
       const algorithm = byCurve[details?.namedCurve ?? '']
       return algorithm === undefined ? [] : [algorithm]
     }
     case 'ed25519':
-      return ['EdDSA']
+      return ['EdDSA', 'Ed25519']
     default:
       return []
   }
+}
+
+/** With an exponent of 1 every padded digest is its own signature; the usual ones are 3 and 65537. */
+function isSoundRsa(bits: number, exponent: bigint): boolean {
+  return bits >= smallestRsaBits && bits <= largestRsaBits && exponent >= 3n && exponent < 2n ** 33n
 }
 
 /** Whether the signature is right; false for any wrong one, whatever its length. */

@@ -33,24 +33,29 @@ function verificationKey(jwk: unknown): VerificationKey | undefined {
   try {
     const key = createPublicKey({ key: members as never, format: 'jwk' })
     const allowed = algorithmsOf(key)
-    const algorithms = typeof alg === 'string' ? allowed.filter((one) => one === alg) : allowed
+    const algorithms = alg === undefined ? allowed : narrowed(allowed, alg)
     return algorithms.length === 0 ? undefined : { kid, key, algorithms }
   } catch {
     return undefined
   }
 }
 
+/** A key that names an algorithm is used with that one alone; EdDSA and Ed25519 are one (RFC 9864 §2.2). */
+function narrowed(allowed: readonly string[], alg: unknown): readonly string[] {
+  if (alg === 'EdDSA' || alg === 'Ed25519') return allowed.filter((one) => one.startsWith('Ed'))
+  return allowed.filter((one) => one === alg)
+}
+
 /** A public signature key as a JWK: `kid` is the RFC 7638 thumbprint, `use` sig, `alg` where the key has just one. */
 export function publicJwk(key: KeyObject): Readonly<Record<string, string>> {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
   const jwk = publicKey.export({ format: 'jwk' }) as Record<string, string>
-  const algorithms = algorithmsOf(publicKey)
-  const [algorithm] = algorithms
+  const [algorithm] = algorithmsOf(publicKey)
   return {
     ...jwk,
     kid: thumbprint(jwk),
     use: 'sig',
-    ...(algorithms.length === 1 && algorithm !== undefined ? { alg: algorithm } : {}),
+    ...(publicKey.asymmetricKeyType === 'rsa' || algorithm === undefined ? {} : { alg: algorithm }),
   }
 }
 

@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs'
+import { StartupError } from '../errors/index.ts'
 import type { Outbound } from '../outbound/types.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../telemetry/types.ts'
@@ -18,20 +19,36 @@ export function inlineKeySet(set: unknown): KeySet {
   return { find: async (kid) => matching(keys, kid) }
 }
 
-/** Keys of a local file, read again when the file changed (looked at once a second at most). */
+/** Largest key set file, as of a remote one. */
+const mostBytes = 1_048_576
+
+/**
+ * Keys of a local file, read again when the file changed (looked at once a second at most). A file that breaks later
+ * is logged, and the keys read before stay.
+ * @throws StartupError when it cannot be read now
+ */
 export function fileKeySet(path: string, clock: Clock, log: Logger): KeySet {
-  let keys = keysOfSet(parseStrictObject(readFileSync(path)))
-  let modified = statSync(path).mtimeMs
+  let current: ReturnType<typeof readKeys>
+  try {
+    current = readKeys(path)
+  } catch (error) {
+    throw new StartupError(
+      `the key set ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
+  }
+  let { keys } = current
+  let seen = current.version
   let lookedAt = clock.monotonic()
   return {
     async find(kid) {
       if (clock.monotonic() - lookedAt >= 1000) {
         lookedAt = clock.monotonic()
         try {
-          const now = statSync(path).mtimeMs
-          if (now !== modified) {
-            keys = keysOfSet(parseStrictObject(readFileSync(path)))
-            modified = now
+          if (versionOf(statSync(path)) !== seen) {
+            const read = readKeys(path)
+            keys = read.keys
+            seen = read.version
           }
         } catch (error) {
           log.warn({ path, error }, 'the key set file cannot be read; the keys read before stay')
@@ -40,6 +57,22 @@ export function fileKeySet(path: string, clock: Clock, log: Logger): KeySet {
       return matching(keys, kid)
     },
   }
+}
+
+/** The version is of the very file that was read: one put in its place meanwhile is read the next time. */
+function readKeys(path: string): { readonly keys: readonly VerificationKey[]; readonly version: string } {
+  const file = openSync(path, 'r')
+  try {
+    const stats = fstatSync(file)
+    if (stats.size > mostBytes) throw new TypeError(`it is larger than ${mostBytes} bytes`)
+    return { keys: keysOfSet(parseStrictObject(readFileSync(file))), version: versionOf(stats) }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function versionOf({ ino, size, mtimeMs }: Stats): string {
+  return `${ino} ${size} ${mtimeMs}`
 }
 
 export interface RemoteKeySetOptions {
@@ -92,7 +125,9 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
       if (asking !== undefined && keys === undefined) await asking
       else if (age >= patience) await ask()
       const found = matching(keys ?? [], kid)
-      if (found.length > 0 || clock.monotonic() - askedAt < smallestRefreshMs) return found
+      if (found.length > 0) return found
+      // A request that is under way may bring it: callers that come together all wait for that one.
+      if (asking === undefined && clock.monotonic() - askedAt < smallestRefreshMs) return found
       await ask()
       return matching(keys ?? [], kid)
     },

@@ -28,11 +28,13 @@ export function createTokenCache<V>(options: {
       return undefined
     },
     put(compact, value, expiresAt) {
+      const key = keyOf(compact)
+      entries.delete(key) // so that it counts as the youngest, and takes no other's place
       if (entries.size >= options.capacity) {
         const [oldest] = entries.keys()
         if (oldest !== undefined) entries.delete(oldest)
       }
-      entries.set(keyOf(compact), { value, until: expiresAt * 1000 })
+      entries.set(key, { value, until: expiresAt * 1000 })
     },
     get size() {
       return entries.size
