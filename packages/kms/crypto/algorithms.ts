@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { HmacHash } from './hmac.ts'
 import type { MaterialAlgorithm } from './material.ts'
-import type { OaepHash } from './rsa-oaep.ts'
+import type { OaepHash } from './oaep-decode.ts'
 import type { RsaHash, RsaScheme } from './rsa-signature.ts'
 
 /** Families of key that a JOSE `kty` names. */

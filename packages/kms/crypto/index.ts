@@ -27,6 +27,7 @@ export {
   publicFromPrivate,
   serializeMaterial,
 } from './material.ts'
-export { type OaepHash, oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa-oaep.ts'
+export type { OaepHash } from './oaep-decode.ts'
+export { oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa-oaep.ts'
 export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './rsa-signature.ts'
 export { checkSignature, createSignature } from './signature.ts'

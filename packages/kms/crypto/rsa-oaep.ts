@@ -1,7 +1,17 @@
-import { constants, type KeyObject, publicEncrypt, randomBytes, subtle } from 'node:crypto'
+import {
+  constants,
+  createHash,
+  createHmac,
+  createPublicKey,
+  createSecretKey,
+  decapsulate,
+  type KeyObject,
+  publicEncrypt,
+  subtle,
+} from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import { type OaepHash, oaepDecode } from './oaep-decode.ts'
 
-export type OaepHash = 'SHA-1' | 'SHA-256'
 type CryptoKey = ReturnType<KeyObject['toCryptoKey']>
 
 const imported: Readonly<Record<OaepHash, WeakMap<KeyObject, CryptoKey>>> = {
@@ -28,8 +38,16 @@ export async function oaepUnwrap(hash: OaepHash, key: KeyObject, wrapped: Uint8A
 }
 
 /**
- * A CEK of `size` bytes: the wrapped one, or after any failure a random one (implicit rejection), so that a wrong
- * `encrypted_key` fails later, at the tag, as a wrong tag does. The random one is drawn every time.
+ * A CEK of `size` bytes, opened off the event loop: the wrapped one, or another one when the bytes are not the OAEP
+ * encryption of a key of that size (implicit rejection, RFC 7516 §11.5), so that a wrong `encrypted_key` fails later,
+ * at the tag, as a wrong tag does.
+ *
+ * Equal work for every input: the other key is always computed; there is always exactly one private operation; it
+ * yields the whole encoded message and never an error that depends on it; and the decoding has no branch on secrets.
+ * (OpenSSL's own OAEP decryption checks in constant time too, but a failure comes back as an exception, which is
+ * slower, and a number that is not below the modulus is refused before any work, which is much faster.)
+ *
+ * The other key is a function of the private key and the bytes, so that asking twice tells no more than asking once.
  */
 export async function oaepUnwrapCek(
   hash: OaepHash,
@@ -37,9 +55,61 @@ export async function oaepUnwrapCek(
   wrapped: Uint8Array,
   size: number,
 ): Promise<Buffer> {
-  const substitute = randomBytes(size)
-  const opened = await oaepUnwrap(hash, key, wrapped).catch(() => substitute)
-  return opened.length === size ? opened : substitute
+  const { modulusLess1, decoy, secret } = rejectionOf(key)
+  const rejection = createHmac('sha256', secret).update(`${hash}.${size}.`).update(wrapped).digest()
+  const inRange =
+    wrapped.length === modulusLess1.length &&
+    Buffer.compare(wrapped, modulusLess1) < 0 &&
+    wrapped.subarray(0, -1).some((byte) => byte !== 0)
+  const encoded = await privateOperation(key, inRange ? wrapped : decoy)
+  return oaepDecode(hash, encoded, rejection.subarray(0, size))
+}
+
+interface Rejection {
+  /** n - 1, big-endian, as long as the modulus. */
+  readonly modulusLess1: Buffer
+  /** A well-formed ciphertext of this key whose message is empty: never a key of any size. */
+  readonly decoy: Buffer
+  readonly secret: KeyObject
+}
+
+const rejections = new WeakMap<KeyObject, Rejection>()
+
+function rejectionOf(key: KeyObject): Rejection {
+  const known = rejections.get(key)
+  if (known !== undefined) return known
+  const open = createPublicKey(key)
+  const modulusLess1 = Buffer.from(open.export({ format: 'jwk' }).n as string, 'base64url')
+  // n is odd: no borrow.
+  modulusLess1[modulusLess1.length - 1] = (modulusLess1.at(-1) as number) - 1
+  const der = key.export({ format: 'der', type: 'pkcs8' })
+  const seed = createHash('sha256')
+    .update('warder: key for rejected RSA-OAEP ciphertexts\0')
+    .update(der)
+    .digest()
+  der.fill(0)
+  const made = {
+    modulusLess1,
+    decoy: oaepWrap('SHA-256', open, Buffer.alloc(0)),
+    secret: createSecretKey(seed),
+  }
+  seed.fill(0)
+  rejections.set(key, made)
+  return made
+}
+
+/**
+ * c^d mod n as long as the modulus, on the thread pool, blinded. RSASVE (SP 800-56B §7.2.1.3), which `decapsulate`
+ * does for RSA keys, is exactly this; it refuses only what is not in 1 < c < n - 1.
+ */
+function privateOperation(key: KeyObject, ciphertext: Uint8Array): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    decapsulate(key, ciphertext as NodeJS.ArrayBufferView, (error: Error | null, message) => {
+      if (error === null || error === undefined) resolve(message)
+      // It cannot depend on the message: the range was checked, and nothing was decoded.
+      else reject(failure('internal_error', 'the RSA private operation failed'))
+    })
+  })
 }
 
 function importedKey(hash: OaepHash, key: KeyObject): CryptoKey {

@@ -1,0 +1,67 @@
+import { hash as digest, timingSafeEqual } from 'node:crypto'
+
+export type OaepHash = 'SHA-1' | 'SHA-256'
+
+interface Digest {
+  readonly name: 'sha1' | 'sha256'
+  readonly bytes: number
+  /** Hash of the empty label (RFC 8017 §7.1.1 step 2a). */
+  readonly ofNothing: Buffer
+}
+
+const digests: Readonly<Record<OaepHash, Digest>> = {
+  'SHA-1': { name: 'sha1', bytes: 20, ofNothing: digest('sha1', '', 'buffer') },
+  'SHA-256': { name: 'sha256', bytes: 32, ofNothing: digest('sha256', '', 'buffer') },
+}
+
+/**
+ * EME-OAEP decoding (RFC 8017 §7.1.2 step 3) of a content key whose size is known beforehand, empty label, MGF1 with
+ * the same hash. With a known size every byte in front of the key has one right value, so that one constant-time
+ * comparison replaces the search for the separator, and the outcome decides nothing but which bytes are copied: the
+ * same calls run over the same lengths whether the encoding is right or wrong, and nothing is thrown.
+ *
+ * @param encoded the result of the private operation, as long as the modulus; wiped
+ * @param instead what to return when the encoding is wrong; its length is the size of the key. Wiped
+ * @returns the encoded key, or a copy of `instead`
+ */
+export function oaepDecode(hash: OaepHash, encoded: Buffer, instead: Buffer): Buffer {
+  const { name, bytes, ofNothing } = digests[hash]
+  const size = instead.length
+  const seed = encoded.subarray(1, 1 + bytes)
+  const block = encoded.subarray(1 + bytes)
+  if (block.length < bytes + 1 + size) throw new RangeError('the modulus is too short for such a key')
+  unmask(name, bytes, block, seed)
+  unmask(name, bytes, seed, block)
+
+  const given = Buffer.alloc(1 + block.length - size)
+  given[0] = encoded[0] as number
+  block.copy(given, 1, 0, block.length - size)
+  const right = Buffer.alloc(given.length)
+  ofNothing.copy(right, 1)
+  right[right.length - 1] = 1
+
+  const keep = -Number(timingSafeEqual(given, right))
+  const decoded = block.subarray(block.length - size)
+  const chosen = Buffer.alloc(size)
+  for (let at = 0; at < size; at += 1)
+    chosen[at] = ((decoded[at] as number) & keep) | ((instead[at] as number) & ~keep)
+  encoded.fill(0)
+  instead.fill(0)
+  given.fill(0)
+  return chosen
+}
+
+/** target ^= MGF1(from) (RFC 8017 §B.2.1). */
+function unmask(name: Digest['name'], bytes: number, from: Buffer, target: Buffer): void {
+  const input = Buffer.alloc(from.length + 4)
+  from.copy(input)
+  for (let start = 0, counter = 0; start < target.length; start += bytes, counter += 1) {
+    input.writeUInt32BE(counter, from.length)
+    const mask = digest(name, input, 'buffer')
+    const end = Math.min(bytes, target.length - start)
+    for (let at = 0; at < end; at += 1)
+      target[start + at] = (target[start + at] as number) ^ (mask[at] as number)
+    mask.fill(0)
+  }
+  input.fill(0)
+}

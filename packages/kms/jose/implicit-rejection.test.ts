@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Failure } from '@warder/foundation/errors'
+import { algorithmFor, generateKey, oaepWrap } from '../crypto/index.ts'
+import { decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from './index.ts'
+
+const policy = { fips: false }
+const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })
+assert.ok('private' in pair)
+const { private: secret, public: open } = pair
+
+test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a wrong tag is (RFC 7516 §11.5)', async () => {
+  for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
+    const algorithm = algorithmFor('key management', name, policy)
+    for (const enc of ['A128GCM', 'A192GCM', 'A256GCM']) {
+      const encryption = algorithmFor('content encryption', enc, policy)
+      const cipher = { name: enc, encryption }
+      const jwe = jweEncryptOaep(open, 'k', { name, algorithm }, cipher, Buffer.from('hello'), undefined)
+      const bytes = (text: string) => decodeBase64Url(text, 'member')
+      const { protected: header, iv, ciphertext, tag } = jwe
+      const sealed = {
+        protected: header,
+        iv: bytes(iv),
+        ciphertext: bytes(ciphertext),
+        tag: bytes(tag),
+        aad: undefined,
+      }
+      const right = bytes(jwe.encrypted_key)
+      assert.equal((await jweDecryptOaep(secret, algorithm, encryption, right, sealed)).toString(), 'hello')
+      const attempt = async (encryptedKey: Uint8Array, tag: Buffer = sealed.tag) => {
+        const thrown = await jweDecryptOaep(secret, algorithm, encryption, encryptedKey, {
+          ...sealed,
+          tag,
+        }).then(
+          () => assert.fail('it opened'),
+          (error: unknown) => error,
+        )
+        assert.ok(thrown instanceof Failure)
+        const { kind, status, message, detail, cause, retryAfterSeconds, members, headers } = thrown
+        return { kind, status, message, detail, cause, retryAfterSeconds, members, headers }
+      }
+      const wrongTag = await attempt(right, Buffer.alloc(16))
+      assert.equal(wrongTag.kind, 'decryption_failed')
+      const flipped = Buffer.from(right)
+      flipped.writeUInt8(flipped.readUInt8(200) ^ 1, 200)
+      const size = encryption.bits / 8
+      for (const wrong of [
+        flipped,
+        oaepWrap(algorithm.oaepHash, open.key, Buffer.alloc(size)),
+        oaepWrap(algorithm.oaepHash, open.key, Buffer.alloc(size - 1)),
+        oaepWrap(algorithm.oaepHash === 'SHA-1' ? 'SHA-256' : 'SHA-1', open.key, Buffer.alloc(size)),
+        Buffer.alloc(256),
+        Buffer.alloc(256, 255),
+        right.subarray(1),
+        Buffer.concat([right, right]),
+        Buffer.alloc(0),
+      ])
+        assert.deepEqual(await attempt(wrong), wrongTag)
+    }
+  }
+})
