@@ -5,7 +5,7 @@ import { type PreparedRecord, prepareRecord } from './record.ts'
 import type { AuditFailureMode, AuditTrail } from './types.ts'
 
 /** Records that nobody waits for are handed over together: a message wakes the writer, which costs more than a record. */
-const gatherMs = 3
+const gatherMs = 10
 
 /** Records that may wait in a worker to be handed over. */
 const mostWaiting = 20_000

@@ -17,12 +17,11 @@ export type FromWriter = { readonly written: readonly number[]; readonly failed:
 
 /** JSON text holds no raw newline, so newlines can separate the parts. */
 export function packRecords(records: readonly PreparedRecord[]): string {
-  return records
-    .map(
-      ({ beforeNode, beforePrev, beforeSeq, afterService }) =>
-        `${beforeNode}\n${beforePrev}\n${beforeSeq}\n${afterService}`,
-    )
-    .join('\n')
+  let text = ''
+  for (const { beforeNode, beforePrev, beforeSeq, afterService } of records) {
+    text += `${text === '' ? '' : '\n'}${beforeNode}\n${beforePrev}\n${beforeSeq}\n${afterService}`
+  }
+  return text
 }
 
 export function unpackRecords(text: string): PreparedRecord[] {

@@ -25,16 +25,16 @@ export interface PreparedRecord {
 export function prepareRecord(event: AuditEvent): PreparedRecord {
   return {
     beforeNode:
-      text('algorithm', event.algorithm) +
-      text('auth_method', event.auth_method) +
-      text('client_ip', event.client_ip) +
+      algorithm(event.algorithm) +
+      authMethod(event.auth_method) +
+      clientIp(event.client_ip) +
       details(event.details) +
       `"duration_ms":${roundedDuration(event.duration_ms)},`,
-    beforePrev: `${text('object', event.object)}${text('operation', event.operation)}"outcome":"${event.outcome}",`,
+    beforePrev: `${object(event.object)}${operation(event.operation)}"outcome":"${event.outcome}",`,
     beforeSeq:
-      text('principal', event.principal) +
-      text('realm', event.realm) +
-      text('reason', event.reason) +
+      principal(event.principal) +
+      realm(event.realm) +
+      reason(event.reason) +
       text('request_id', event.request_id),
     afterService: `"status":${Math.trunc(event.status) || 0},"time":"${isoTime(event.time)}"`,
   }
@@ -72,6 +72,29 @@ function text(name: string, value: string | undefined): string {
     ? `"${name}":"${value}",`
     : `"${name}":${JSON.stringify(bounded(value))},`
 }
+
+/** `text` of one member, which in records that follow each other is often the same: the last one is kept. */
+function member(name: string): (value: string | undefined) => string {
+  let lastValue: string | undefined
+  let lastText = ''
+  return (value) => {
+    if (value === undefined) return ''
+    if (value !== lastValue) {
+      lastText = text(name, value)
+      lastValue = value
+    }
+    return lastText
+  }
+}
+
+const algorithm = member('algorithm')
+const authMethod = member('auth_method')
+const clientIp = member('client_ip')
+const object = member('object')
+const operation = member('operation')
+const principal = member('principal')
+const realm = member('realm')
+const reason = member('reason')
 
 /** Printable ASCII without `"` and `\\`. */
 const plain = /^[ !#-[\]-~]*$/

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { failure } from '../errors/index.ts'
+import { type Failure, failure } from '../errors/index.ts'
 import { emptyBody } from './request.ts'
 
 /** The caller went away before the request was complete: there is nobody to answer. */
@@ -38,54 +38,53 @@ export function announcesBody(message: IncomingMessage): boolean {
 
 /**
  * Reads the whole body, at most `limit` bytes. A declared length over the limit is refused before anything is read;
- * a chunked body is counted as it comes. Rejects with failure('payload_too_large') or failure('overloaded');
- * resolves to `aborted` when the connection ends first. Bytes stay counted in `budget` until `budget.give`.
+ * a chunked body is counted as it comes. `done` is called once: with the bytes, with failure('payload_too_large') or
+ * failure('overloaded'), or with `aborted` when the connection ends first. Bytes stay counted in `budget` until
+ * `budget.give`.
  */
 export function readBody(
   message: IncomingMessage,
   response: ServerResponse,
   limit: number,
   budget: BodyBudget,
-): Promise<Uint8Array | typeof aborted> {
-  const declared = Number(message.headers['content-length'] ?? 0)
-  if (declared > limit) return Promise.reject(failure('payload_too_large'))
+  done: (outcome: Uint8Array | Failure | typeof aborted) => void,
+): void {
+  if (Number(message.headers['content-length'] ?? 0) > limit) {
+    done(failure('payload_too_large'))
+    return
+  }
   if (message.headers.expect !== undefined) response.writeContinue()
-  return new Promise((resolve, reject) => {
-    let first: Uint8Array | undefined
-    let rest: Uint8Array[] | undefined
-    let size = 0
-    const stop = (): void => {
-      message.off('data', onData)
-      message.off('end', onEnd)
-      message.off('close', onClose)
-    }
-    const refuse = (kind: 'payload_too_large' | 'overloaded'): void => {
-      stop()
-      budget.give(size)
-      reject(failure(kind, undefined, kind === 'overloaded' ? { retryAfterSeconds: 1 } : {}))
-    }
-    const onData = (chunk: Uint8Array): void => {
-      if (size + chunk.length > limit) refuse('payload_too_large')
-      else if (!budget.take(chunk.length)) refuse('overloaded')
-      else keep(chunk)
-    }
-    const keep = (chunk: Uint8Array): void => {
-      size += chunk.length
-      if (first === undefined) first = chunk
-      else if (rest === undefined) rest = [first, chunk]
-      else rest.push(chunk)
-    }
-    const onEnd = (): void => {
-      stop()
-      resolve(rest === undefined ? (first ?? emptyBody) : Buffer.concat(rest, size))
-    }
-    const onClose = (): void => {
-      stop()
-      budget.give(size)
-      resolve(aborted)
-    }
-    message.on('data', onData)
-    message.on('end', onEnd)
-    message.on('close', onClose)
+  let first: Uint8Array | undefined
+  let rest: Uint8Array[] | undefined
+  let size = 0
+  let ended = false
+  const refuse = (kind: 'payload_too_large' | 'overloaded'): void => {
+    ended = true
+    budget.give(size)
+    message.off('data', onData)
+    done(failure(kind, undefined, kind === 'overloaded' ? { retryAfterSeconds: 1 } : {}))
+  }
+  const onData = (chunk: Uint8Array): void => {
+    if (size + chunk.length > limit) refuse('payload_too_large')
+    else if (!budget.take(chunk.length)) refuse('overloaded')
+    else keep(chunk)
+  }
+  const keep = (chunk: Uint8Array): void => {
+    size += chunk.length
+    if (first === undefined) first = chunk
+    else if (rest === undefined) rest = [first, chunk]
+    else rest.push(chunk)
+  }
+  message.on('data', onData)
+  message.on('end', () => {
+    if (ended) return
+    ended = true
+    done(rest === undefined ? (first ?? emptyBody) : Buffer.concat(rest, size))
+  })
+  message.on('close', () => {
+    if (ended) return
+    ended = true
+    budget.give(size)
+    done(aborted)
   })
 }

@@ -1,5 +1,6 @@
-import { failure, toFailure } from '../errors/index.ts'
+import { Failure, failure, toFailure } from '../errors/index.ts'
 import type { HttpMethod } from '../operations/types.ts'
+import type { MaybePromise } from '../sql/types.ts'
 import { aborted, announcesBody, type BodyBudget, readBody } from './body.ts'
 import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
@@ -13,50 +14,110 @@ export interface Dispatcher<Services> {
   readonly budget: BodyBudget
 }
 
+/** Takes the reply, once. undefined: the caller went away before the request was complete. */
+export type Done = (reply: PreparedReply | undefined) => void
+
 /**
- * The one way of a request. Whatever is thrown on it becomes a reply; what leaves here has been audited as the mode
- * asks. undefined: the caller went away before the request was complete.
+ * The one way of a request. Whatever is thrown on it becomes a reply; what comes out has been audited as the mode asks.
+ * A step that need not wait does not: most requests pass without a promise.
  */
-export async function dispatch<Services>(
+export function dispatch<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
-): Promise<PreparedReply | undefined> {
-  let reply: PreparedReply
+  done: Done,
+): void {
+  let reply: PreparedReply | 'after its body'
   try {
-    const result = await answer(dispatcher, exchange)
-    if (result === undefined) return undefined
-    reply = result
+    reply = begin(dispatcher, exchange, done)
   } catch (thrown) {
     reply = failed(exchange, thrown)
   }
-  if (!exchange.audited || exchange.options.audit.mode === 'continue') return reply
-  return recordBeforeReply(exchange, reply)
+  if (reply !== 'after its body') conclude(exchange, reply, done)
 }
 
-async function answer<Services>(
+function begin<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
-): Promise<PreparedReply | undefined> {
-  const { request, options } = exchange
+  done: Done,
+): PreparedReply | 'after its body' {
+  const { message, response, connection } = exchange
   limitRate(exchange)
-  if (request.method === ('OPTIONS' as string)) return preflight(dispatcher, exchange)
-  const { operation } = matchedOrThrow(exchange)
-  if (announcesBody(exchange.message) && !(await receive(dispatcher, exchange))) return undefined
-  if (operation.access.public !== true) {
-    refuseForeignPages(dispatcher, exchange)
-    const principal = options.authenticate(request)
-    exchange.principal = principal instanceof Promise ? await principal : principal
-    if (exchange.principal === undefined) throw failure('unauthorized')
+  if (exchange.isOptions) return preflight(dispatcher, exchange)
+  const compiled = matchedOrThrow(exchange)
+  if (!announcesBody(message)) {
+    perform(dispatcher, exchange, compiled, done)
+    return 'after its body'
   }
-  const input = validInput(matchedOrThrow(exchange), request, exchange.parameters ?? {})
-  const allowed = operation.access.check?.(input, exchange)
-  if (allowed instanceof Promise) await allowed
-  const result = operation.act(input, exchange)
-  return prepareReply(
-    result instanceof Promise ? await result : result,
-    exchange.successStatus,
-    operation.replyContentType,
+  connection.reading++
+  readBody(message, response, compiled.bodyLimit, dispatcher.budget, (outcome) => {
+    connection.reading--
+    if (outcome === aborted) done(undefined)
+    else if (outcome instanceof Failure) conclude(exchange, failed(exchange, outcome), done)
+    else {
+      exchange.bodyBytes = outcome.length
+      exchange.request.body = outcome
+      perform(dispatcher, exchange, compiled, done)
+    }
+  })
+  return 'after its body'
+}
+
+function perform<Services>(
+  dispatcher: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+  done: Done,
+): void {
+  let reply: MaybePromise<PreparedReply>
+  try {
+    reply = answer(dispatcher, exchange, compiled)
+  } catch (thrown) {
+    reply = failed(exchange, thrown)
+  }
+  if (reply instanceof Promise) {
+    reply.then(
+      (late) => conclude(exchange, late, done),
+      (thrown: unknown) => conclude(exchange, failed(exchange, thrown), done),
+    )
+  } else conclude(exchange, reply, done)
+}
+
+function answer<Services>(
+  dispatcher: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+): MaybePromise<PreparedReply> {
+  if (compiled.operation.access.public === true) return authorized(exchange, compiled)
+  refuseForeignPages(dispatcher, exchange)
+  return after(exchange.options.authenticate(exchange.request), (principal) => {
+    if (principal === undefined) throw failure('unauthorized')
+    exchange.principal = principal
+    return authorized(exchange, compiled)
+  })
+}
+
+function authorized<Services>(
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+): MaybePromise<PreparedReply> {
+  const { operation } = compiled
+  const input = validInput(compiled, exchange.request, exchange.parameters ?? noParameters)
+  return after(operation.access.check?.(input, exchange), () =>
+    after(operation.act(input, exchange), (result) =>
+      prepareReply(result, exchange.successStatus, operation.replyContentType),
+    ),
   )
+}
+
+const noParameters: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
+
+function after<A, B>(value: MaybePromise<A>, next: (value: A) => MaybePromise<B>): MaybePromise<B> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
+
+function conclude<Services>(exchange: Exchange<Services>, reply: PreparedReply, done: Done): void {
+  if (!exchange.audited || exchange.options.audit.mode === 'continue') done(reply)
+  else recordBeforeReply(exchange, reply).then(done, (thrown: unknown) => done(failed(exchange, thrown)))
 }
 
 /** Every request counts, also those that nothing answers. The key is the TCP peer, never a forwarded address. */
@@ -77,21 +138,6 @@ function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperati
   if (compiled !== undefined) return compiled
   if (exchange.allow === undefined) throw failure('not_found', 'There is nothing at this path.')
   throw failure('method_not_allowed', undefined, { headers: { Allow: exchange.allow.join(', ') } })
-}
-
-async function receive<Services>(
-  { budget }: Dispatcher<Services>,
-  exchange: Exchange<Services>,
-): Promise<boolean> {
-  const { message, response, request, connection } = exchange
-  connection.reading++
-  const body = await readBody(message, response, matchedOrThrow(exchange).bodyLimit, budget).finally(
-    () => connection.reading--,
-  )
-  if (body === aborted) return false
-  exchange.bodyBytes = body.length
-  request.body = body
-  return true
 }
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])

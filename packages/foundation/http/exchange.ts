@@ -31,6 +31,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   /** Status of the record that is on disk already. */
   recordedStatus: number | undefined
   committed = false
+  found: unknown
   #fields: AuditFields | undefined
   #log: Logger | undefined
 
@@ -70,8 +71,13 @@ export class Exchange<Services> implements OperationContext<Services> {
     return this.compiled?.operation.status ?? 200
   }
 
+  /** A preflight is a question of the browser about an operation, not the operation. */
+  get isOptions(): boolean {
+    return this.message.method === 'OPTIONS'
+  }
+
   get audited(): boolean {
-    return this.compiled?.operation.audited !== false
+    return !this.isOptions && this.compiled?.operation.audited !== false
   }
 
   readonly audit = (fields: AuditFields): void => {

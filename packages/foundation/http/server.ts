@@ -54,20 +54,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     match(exchange)
     inFlight++
     connection.open++
-    dispatch(dispatcher, exchange)
-      .then(
-        (reply) => finish(exchange, reply),
-        (thrown: unknown) => finish(exchange, failed(exchange, thrown)),
-      )
-      .catch((thrown: unknown) => {
-        exchange.log.error({ detail: toFailure(thrown).detail }, 'a reply could not be sent')
-        message.socket.destroy()
-      })
-      .finally(() => {
-        inFlight--
-        connection.open--
-        if (exchange.bodyBytes > 0) dispatcher.budget.give(exchange.bodyBytes)
-      })
+    dispatch(dispatcher, exchange, (reply) => finish(exchange, reply))
   }
 
   function match(exchange: Exchange<Services>): void {
@@ -81,7 +68,20 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     }
   }
 
-  function finish(exchange: Exchange<Services>, prepared: PreparedReply | undefined): void {
+  function finish(exchange: Exchange<Services>, reply: PreparedReply | undefined): void {
+    try {
+      settle(exchange, reply)
+    } catch (thrown) {
+      exchange.log.error({ detail: toFailure(thrown).detail }, 'a reply could not be sent')
+      exchange.message.socket.destroy()
+    } finally {
+      inFlight--
+      exchange.connection.open--
+      if (exchange.bodyBytes > 0) dispatcher.budget.give(exchange.bodyBytes)
+    }
+  }
+
+  function settle(exchange: Exchange<Services>, prepared: PreparedReply | undefined): void {
     const { audit, metrics } = options
     let reply = prepared
     if (reply !== undefined) {
@@ -95,7 +95,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     }
     const status = reply?.status ?? 408
     metrics.operation(exchange.operationName, status, exchange.durationMs())
-    if (reply !== undefined && audit.mode === 'continue' && exchange.audited && !isPreflight(exchange)) {
+    if (reply !== undefined && audit.mode === 'continue' && exchange.audited) {
       audit.record(exchange.auditEvent(status, reply.reason, undefined))
     }
   }
@@ -105,7 +105,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const { body, status } = reply
     const bodyless = status === 204 || status === 304
     const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
-    const headers = responseHeaders(reply, request.id, operation?.cacheControl ?? 'no-store', length)
+    const cacheControl = status < 400 ? operation?.cacheControl : undefined
+    const headers = responseHeaders(reply, request.id, cacheControl ?? 'no-store', length)
     const anyOrigin = operation?.cors === 'any-origin' || exchange.preflightAnyOrigin
     dispatcher.cors.reply(headers, request.headers.origin, request.headers.host, anyOrigin)
     const unread = !message.complete && announcesBody(message) && !drainable(message)
@@ -114,6 +115,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     response.writeHead(status, headers)
     if (unread) linger(message, response, bodyless ? undefined : body)
     else if (body === undefined || bodyless) response.end()
+    else if (typeof body === 'string') response.end(body, length === body.length ? 'latin1' : 'utf8')
     else response.end(body)
   }
 
@@ -219,8 +221,4 @@ function linger(
   message.once('end', end)
   message.once('close', end)
   message.resume()
-}
-
-function isPreflight<Services>(exchange: Exchange<Services>): boolean {
-  return exchange.message.method === 'OPTIONS'
 }

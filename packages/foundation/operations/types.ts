@@ -42,6 +42,8 @@ export interface OperationContext<Services> {
   /** The only way for a handler to write: in audit mode `reject` the record is on disk before the commit. */
   readonly commit: Commit
   readonly log: Logger
+  /** What the access check read, kept for the handler behind it; only the access that put it there looks at it. */
+  found: unknown
   /** Adds to the audit record of this request (object id, algorithm, before and after …). Never secrets. */
   audit(fields: AuditFields): void
 }

@@ -35,7 +35,8 @@ export function openSqlite(options: {
     }
     return known
   }
-  const writer = options.writer === undefined ? ownWriter(db) : remoteWriter(options.writer)
+  const version = versionReader(db)
+  const writer = options.writer === undefined ? ownWriter(db) : remoteWriter(options.writer, version.forget)
   const database: Database = {
     dialect: 'sqlite',
     get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
@@ -48,7 +49,7 @@ export function openSqlite(options: {
     },
     commit: writer.commit,
     // The pragma does not count the commits of its own connection, so it is of use to readers only.
-    ...(options.writer === undefined ? {} : { dataVersion: dataVersionOf(db) }),
+    ...(options.writer === undefined ? {} : { dataVersion: version.read }),
     changed: () => noChange,
     watch: () => () => undefined,
     async ping() {
@@ -64,10 +65,41 @@ export function openSqlite(options: {
   return database
 }
 
-function dataVersionOf(db: ReturnType<typeof openConnection>): () => number {
+interface VersionReader {
+  /** The pragma, read at most once in a turn of the event loop. */
+  readonly read: () => number
+  readonly forget: () => void
+}
+
+/**
+ * A turn begins with the operating system telling which connections have something to read. A request that is handled
+ * in this turn had begun before, so a version read in the turn is not older than the request. Our own commits end the
+ * turn's memory when they are acknowledged: what comes after `await commit()` sees them.
+ */
+function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
   const pragma = db.prepare('PRAGMA data_version')
   pragma.setReturnArrays(true)
-  return () => (pragma.get() as unknown as readonly [number])[0]
+  let known: number | undefined
+  let armed = false
+  const forget = (): void => {
+    known = undefined
+  }
+  const endOfTurn = (): void => {
+    armed = false
+    forget()
+  }
+  return {
+    read() {
+      if (known !== undefined) return known
+      known = (pragma.get() as unknown as readonly [number])[0]
+      if (!armed) {
+        armed = true
+        setImmediate(endOfTurn)
+      }
+      return known
+    },
+    forget,
+  }
 }
 
 /** Readers of SQLite see the version again at each use: nothing needs to be told. Dropped before the commit. */
@@ -94,11 +126,12 @@ function settle(waiting: Waiting, outcome: UnitOutcome): void {
   else waiting.reject(outcome.error)
 }
 
-function remoteWriter(port: MessagePort): Writer {
+function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
   const waiting = new Map<number, Waiting>()
   let next = 0
   let closed = false
   port.on('message', (answers: readonly CommitAnswer[]) => {
+    onCommitted()
     for (const answer of answers) {
       const one = waiting.get(answer[0])
       waiting.delete(answer[0])

@@ -18,6 +18,19 @@ export interface Resolved<Request> {
   readonly request: Request
 }
 
+/** `by` is the access that read it: what another one left in the context is not taken for one's own. */
+class Finding<Request> implements Resolved<Request> {
+  readonly by: object
+  readonly key: Key
+  readonly request: Request
+
+  constructor(by: object, key: Key, request: Request) {
+    this.by = by
+    this.key = key
+    this.request = request
+  }
+}
+
 /** An access check that reads the key and hands it to the handler of the same request. */
 export interface KeyAccess<Services extends AccessServices, Request> extends Access<Services> {
   /** What the check read. It is an error to ask in an operation that has another access. */
@@ -42,7 +55,7 @@ export function keyRight<Services extends AccessServices, Request>(
   right: Right,
   options: KeyAccessOptions<Services, Request>,
 ): KeyAccess<Services, Request> {
-  const slots = new WeakMap<OperationContext<Services>, Resolved<Request>>()
+  const by = Object.freeze({})
   return {
     name: `key right: ${right}`,
     check(input, context) {
@@ -54,16 +67,16 @@ export function keyRight<Services extends AccessServices, Request>(
       const key = permittedKey(context.services, principalOf(context), kid, right, options.use)
       if (key instanceof Promise) {
         return key.then((found) => {
-          slots.set(context, { key: found, request })
+          context.found = new Finding(by, found, request)
         })
       }
-      slots.set(context, { key, request })
+      context.found = new Finding(by, key, request)
       return undefined
     },
     resolved(context) {
-      const found = slots.get(context)
-      if (found === undefined) throw failure('internal_error', `the access check of ${right} did not run`)
-      return found
+      const { found } = context
+      if (found instanceof Finding && found.by === by) return found as Resolved<Request>
+      throw failure('internal_error', `the access check of ${right} did not run`)
     },
   }
 }

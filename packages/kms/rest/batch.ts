@@ -50,6 +50,7 @@ function itemContext(context: OperationContext<KmsServices>): {
   return {
     context: {
       services,
+      found: undefined,
       request,
       principal,
       commit,
