@@ -1,21 +1,17 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { mkdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { StartupError } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
+import {
+  authorityName,
+  isFresh,
+  type StoredAuthority,
+  storedAuthority,
+  writePair,
+} from './authority-files.ts'
+import { lockFile } from './authority-lock.ts'
 import { type CertificatePlan, type Issuer, issueCertificate } from './issue.ts'
 
 export interface LocalAuthorityOptions {
@@ -30,38 +26,61 @@ export interface LocalAuthorityOptions {
 const day = 24 * 60 * 60 * 1000
 const authorityDays = 3650
 const leafDays = 397
-/** A certificate with less than this left is replaced at the next start. */
-const renewBeforeDays = 30
 /** Clocks of clients may be late. */
 const backdateMs = 60 * 60 * 1000
 
 /**
  * The local certificate authority of the first run, for a machine that has no other: `ca.crt`, `ca.key`, server
  * certificates `auth` and `kms`, and a client certificate `client` (CN `kmip-client`). What exists is kept; what
- * runs out soon is replaced. Two processes that start at once do it one after the other.
+ * runs out soon, or does not belong together, is replaced. Two processes that start at once do it one after the
+ * other.
+ * @throws StartupError when a file is broken, cannot be written, or is somebody else's
  */
 export async function ensureLocalAuthority(options: LocalAuthorityOptions): Promise<void> {
-  mkdirSync(options.folder, { recursive: true, mode: 0o700 })
-  const leaves = leafPlans(options)
-  if (isFresh(options, 'ca') && leaves.every(({ name }) => isFresh(options, name))) return
-  const unlock = await lock(join(options.folder, '.lock'))
   try {
-    const authority = await ensureAuthority(options)
-    for (const { name, plan } of leaves) {
-      if (isFresh(options, name)) continue
-      const issued = await issueCertificate(plan, authority)
-      writePair(options.folder, name, issued.certificatePem, issued.keyPem)
+    mkdirSync(options.folder, { recursive: true, mode: 0o700 })
+    const leaves = leafPlans(options)
+    if (isComplete(options, leaves)) return
+    const unlock = await lockFile(join(options.folder, '.lock'), options.clock)
+    try {
+      await complete(options, leaves)
+    } finally {
+      unlock()
     }
-  } finally {
-    unlock()
+  } catch (error) {
+    if (!(error instanceof Error) || !('syscall' in error)) throw error
+    throw new StartupError(`the certificates in ${options.folder} cannot be made: ${error.message}`, {
+      cause: error,
+    })
   }
 }
 
-function leafPlans({
-  clock,
-  hostnames,
-  addresses,
-}: LocalAuthorityOptions): readonly { name: string; plan: CertificatePlan }[] {
+interface Leaf {
+  readonly name: string
+  readonly plan: CertificatePlan
+}
+
+/** A look without the lock. What it cannot read may be half written: that is judged again under the lock. */
+function isComplete({ folder, clock }: LocalAuthorityOptions, leaves: readonly Leaf[]): boolean {
+  try {
+    const authority = storedAuthority(folder, clock)
+    return authority !== undefined && leaves.every(({ name }) => isFresh(folder, name, authority, clock))
+  } catch {
+    return false
+  }
+}
+
+async function complete(options: LocalAuthorityOptions, leaves: readonly Leaf[]): Promise<void> {
+  const { folder, clock } = options
+  const authority = storedAuthority(folder, clock) ?? (await makeAuthority(options, leaves))
+  for (const { name, plan } of leaves) {
+    if (isFresh(folder, name, authority, clock)) continue
+    const issued = await issueCertificate(plan, issuerOf(authority, folder))
+    writePair(folder, name, issued.certificatePem, issued.keyPem)
+  }
+}
+
+function leafPlans({ clock, hostnames, addresses }: LocalAuthorityOptions): readonly Leaf[] {
   const now = clock.now()
   const times = { notBefore: new Date(now - backdateMs), notAfter: new Date(now + leafDays * day) }
   const server = {
@@ -82,81 +101,39 @@ function leafPlans({
   ]
 }
 
-async function ensureAuthority(options: LocalAuthorityOptions): Promise<Issuer> {
-  const [certificate, key] = [join(options.folder, 'ca.crt'), join(options.folder, 'ca.key')]
-  if (!isFresh(options, 'ca')) {
-    const now = options.clock.now()
-    const issued = await issueCertificate(
-      {
-        commonName: `Warder local authority of ${hostname()}`.slice(0, 64),
-        purpose: 'authority',
-        hostnames: [],
-        addresses: [],
-        notBefore: new Date(now - backdateMs),
-        notAfter: new Date(now + authorityDays * day),
-      },
-      undefined,
-    )
-    writePair(options.folder, 'ca', issued.certificatePem, issued.keyPem)
-    // What the old authority signed is worth nothing now.
-    for (const name of ['auth', 'kms', 'client']) rmSync(join(options.folder, `${name}.crt`), { force: true })
-  }
-  return {
-    certificatePem: readFileSync(certificate, 'utf8'),
-    privateKey: createPrivateKey(readFileSync(key)),
-  }
+async function makeAuthority(
+  { folder, clock }: LocalAuthorityOptions,
+  leaves: readonly Leaf[],
+): Promise<StoredAuthority> {
+  const now = clock.now()
+  const { certificatePem, keyPem, privateKey } = await issueCertificate(
+    {
+      commonName: `${authorityName}${hostname()}`.slice(0, 64),
+      purpose: 'authority',
+      hostnames: [],
+      addresses: [],
+      notBefore: new Date(now - backdateMs),
+      notAfter: new Date(now + authorityDays * day),
+    },
+    undefined,
+  )
+  // What the old authority signed is worth nothing from now on.
+  for (const { name } of leaves) rmSync(join(folder, `${name}.crt`), { force: true })
+  writePair(folder, 'ca', certificatePem, keyPem)
+  return { certificate: new X509Certificate(certificatePem), certificatePem, privateKey }
 }
 
-/** Whether the pair is there and not about to run out. A pair that is there but broken stops the start. */
-function isFresh({ folder, clock }: LocalAuthorityOptions, name: string): boolean {
-  const [certificate, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
-  if (!existsSync(certificate) || !existsSync(key)) return false
-  try {
-    const parsed = new X509Certificate(readFileSync(certificate))
-    return parsed.validToDate.getTime() - clock.now() > renewBeforeDays * day
-  } catch (error) {
+/** @throws StartupError when the authority cannot sign here */
+function issuerOf({ certificatePem, privateKey }: StoredAuthority, folder: string): Issuer {
+  const [certificate, key] = [join(folder, 'ca.crt'), join(folder, 'ca.key')]
+  if (privateKey === undefined) {
     throw new StartupError(
-      `${certificate} is not a certificate (${error instanceof Error ? error.message : error}); ` +
-        'remove it and start again to have it made anew',
+      `a certificate is to be issued and ${key} is missing; put it there, or remove ${certificate} and start again ` +
+        'to have a new authority made',
     )
   }
-}
-
-/** The key first: a certificate without its key never stands there. */
-function writePair(folder: string, name: string, certificatePem: string, keyPem: string): void {
-  rmSync(join(folder, `${name}.crt`), { force: true })
-  writeWhole(join(folder, `${name}.key`), keyPem, 0o600)
-  writeWhole(join(folder, `${name}.crt`), certificatePem, 0o644)
-}
-
-function writeWhole(path: string, text: string, mode: number): void {
-  const file = openSync(`${path}.new`, 'w', mode)
-  try {
-    writeSync(file, text)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
+  if (privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
+    throw new StartupError(`${key} is not a P-256 key: the local authority signs with no other`)
   }
-  chmodSync(`${path}.new`, mode)
-  renameSync(`${path}.new`, path)
-}
-
-const staleLockMs = 30_000
-
-/** A lock file, broken when it is older than any issuing takes. */
-async function lock(path: string): Promise<() => void> {
-  for (;;) {
-    try {
-      closeSync(openSync(path, 'wx', 0o600))
-      return () => rmSync(path, { force: true })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      try {
-        if (Date.now() - statSync(path).mtimeMs > staleLockMs) rmSync(path, { force: true })
-      } catch {
-        // Its holder removed it meanwhile: tried again at once.
-      }
-      await new Promise((resolve) => setTimeout(resolve, 20))
-    }
-  }
+  return { certificatePem, privateKey }
 }

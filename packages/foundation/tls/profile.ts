@@ -1,8 +1,8 @@
-import { createHash, createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { createHash, createPrivateKey, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type TlsOptions } from 'node:tls'
 import { StartupError } from '../errors/index.ts'
-import { chooseCiphers } from './cipher-suites.ts'
+import { type CipherChoice, chooseCiphers } from './cipher-suites.ts'
 
 export interface TlsFiles {
   /** PEM: the server's certificate, then its intermediates. */
@@ -29,7 +29,7 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
   const choice = chooseCiphers(files.cipherSuites)
   const cert = readPem(files.certFile, 'tls_cert_file')
   const key = readPem(files.keyFile, 'tls_key_file')
-  checkPair(cert, key, files)
+  checkSuites(choice, checkPair(cert, key, files))
   if (files.requireClientCertificate === true && files.clientsCaFile === undefined) {
     throw new StartupError(
       'clients_ca_cert_file is not set: client certificates cannot be required without it',
@@ -45,6 +45,9 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     requestCert: ca !== undefined,
     rejectUnauthorized: files.requireClientCertificate === true,
     ...choice,
+    // Without parameters OpenSSL leaves DHE out. A client can make the server work hard with it at little cost of its
+    // own (CVE-2002-20001), so only those who name it get it.
+    ...(files.cipherSuites !== undefined && /(^|:)DHE-/.test(choice.ciphers) ? { dhparam: 'auto' } : {}),
     honorCipherOrder: false,
     ALPNProtocols: ['http/1.1'],
     handshakeTimeout: 10_000,
@@ -85,20 +88,34 @@ function parseCertificate(pem: Buffer, file: string, setting: string): X509Certi
   }
 }
 
-function checkPair(cert: Buffer, key: Buffer, files: TlsFiles): void {
+/** @returns the private key */
+function checkPair(cert: Buffer, key: Buffer, files: TlsFiles): KeyObject {
   const certificate = parseCertificate(cert, files.certFile, 'tls_cert_file')
-  let matches: boolean
+  let privateKey: KeyObject
   try {
-    matches = certificate.checkPrivateKey(createPrivateKey(key))
+    privateKey = createPrivateKey(key)
   } catch (error) {
     throw new StartupError(`tls_key_file: ${files.keyFile} holds no private key in PEM: ${messageOf(error)}`)
   }
-  if (!matches) throw new StartupError(`tls_key_file: ${files.keyFile} is not the key of ${files.certFile}`)
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new StartupError(`tls_key_file: ${files.keyFile} is not the key of ${files.certFile}`)
   try {
     createSecureContext({ cert, key })
   } catch (error) {
     throw new StartupError(`tls_cert_file: ${files.certFile} cannot be used: ${messageOf(error)}`)
   }
+  return privateKey
+}
+
+/** With TLS 1.2 alone and suites of another kind of key no handshake would ever succeed (RFC 8422 §2.1, §2.2). */
+function checkSuites({ ciphers, maxVersion }: CipherChoice, { asymmetricKeyType }: KeyObject): void {
+  if (maxVersion !== 'TLSv1.2') return
+  const isRsa = asymmetricKeyType?.startsWith('rsa') === true
+  if (ciphers.split(':').some((suite) => suite.includes('-RSA-') === isRsa)) return
+  const [needed, given] = isRsa ? ['ECDSA', 'RSA'] : ['RSA', asymmetricKeyType]
+  throw new StartupError(
+    `tls_cipher_suites: ${ciphers} needs an ${needed} key, and tls_key_file is of type ${given}`,
+  )
 }
 
 function messageOf(error: unknown): string {

@@ -1,0 +1,125 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '../errors/index.ts'
+import type { Clock } from '../runtime/clock.ts'
+
+/** How the names of all local authorities begin. */
+export const authorityName = 'Warder local authority of '
+const day = 24 * 60 * 60 * 1000
+/** A certificate with less than this left is replaced at the next start. */
+const renewBeforeDays = 30
+
+/** The authority as its files tell it. */
+export interface StoredAuthority {
+  readonly certificate: X509Certificate
+  readonly certificatePem: string
+  /** undefined when it is kept elsewhere: then nothing can be issued. */
+  readonly privateKey: KeyObject | undefined
+}
+
+/**
+ * @returns undefined when there is none, or when it runs out soon and a new one is to be made
+ * @throws StartupError when what is there cannot be used and must not be overwritten either
+ */
+export function storedAuthority(folder: string, clock: Clock): StoredAuthority | undefined {
+  const [file, keyFile] = filesOf(folder, 'ca')
+  const certificate = readCertificate(file)
+  if (certificate === undefined) return undefined
+  const privateKey = readKey(keyFile, file)
+  if (!certificate.ca) throw new StartupError(`${file} is not the certificate of an authority; ${anew(file)}`)
+  if (privateKey !== undefined && !certificate.checkPrivateKey(privateKey)) {
+    throw new StartupError(`${keyFile} is not the key of ${file}; put the right one there, or ${anew(file)}`)
+  }
+  if (!runsOut(certificate, clock))
+    return { certificate, certificatePem: readFileSync(file, 'utf8'), privateKey }
+  if (certificate.subject.startsWith(`CN=${authorityName}`)) return undefined
+  throw new StartupError(`${file} runs out on ${certificate.validTo}; put a new one there, or ${anew(file)}`)
+}
+
+/**
+ * Whether the pair is there, belongs together, was issued by the authority and does not run out soon.
+ * @throws StartupError when what is there is broken, or no local authority made it: that is not overwritten
+ */
+export function isFresh(folder: string, name: string, authority: StoredAuthority, clock: Clock): boolean {
+  const [file, keyFile] = filesOf(folder, name)
+  const certificate = readCertificate(file)
+  if (certificate === undefined) return false
+  const issuer = authority.certificate
+  const issued = certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey)
+  if (!issued && !certificate.issuer.startsWith(`CN=${authorityName}`)) {
+    throw new StartupError(
+      `${file} was not issued by ${join(folder, 'ca.crt')}; name a certificate of your own with tls_cert_file ` +
+        `and tls_key_file, and ${anew(file)}`,
+    )
+  }
+  const key = readKey(keyFile, file)
+  return issued && key !== undefined && certificate.checkPrivateKey(key) && !runsOut(certificate, clock)
+}
+
+/** The key first: a certificate without its key never stands there. */
+export function writePair(folder: string, name: string, certificatePem: string, keyPem: string): void {
+  const [file, keyFile] = filesOf(folder, name)
+  rmSync(file, { force: true })
+  writeWhole(keyFile, keyPem)
+  writeWhole(file, certificatePem)
+}
+
+function filesOf(folder: string, name: string): readonly [certificate: string, key: string] {
+  return [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
+}
+
+function runsOut(certificate: X509Certificate, clock: Clock): boolean {
+  return certificate.validToDate.getTime() - clock.now() <= renewBeforeDays * day
+}
+
+function anew(file: string): string {
+  return `remove ${file} and start again to have it made anew`
+}
+
+function readCertificate(file: string): X509Certificate | undefined {
+  if (!existsSync(file)) return undefined
+  try {
+    return new X509Certificate(readFileSync(file))
+  } catch (error) {
+    throw new StartupError(`${file} cannot be read as a certificate (${messageOf(error)}); ${anew(file)}`)
+  }
+}
+
+function readKey(file: string, certificate: string): KeyObject | undefined {
+  if (!existsSync(file)) return undefined
+  try {
+    return createPrivateKey(readFileSync(file))
+  } catch (error) {
+    throw new StartupError(
+      `${file} cannot be read as a private key (${messageOf(error)}); ${anew(certificate)}`,
+    )
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function writeWhole(path: string, text: string): void {
+  const mode = 0o600
+  const file = openSync(`${path}.new`, 'w', mode)
+  try {
+    writeSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  chmodSync(`${path}.new`, mode)
+  renameSync(`${path}.new`, path)
+}

@@ -1,0 +1,65 @@
+import { closeSync, fstatSync, linkSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { StartupError } from '../errors/index.ts'
+import type { Clock } from '../runtime/clock.ts'
+
+/** Longer than any issuing takes: a lock of this age was left by a process that was killed. */
+const staleMs = 30_000
+const longestWaitMs = 60_000
+const retryMs = 20
+
+/**
+ * Takes a lock file, waiting for the process that has it. One that was left behind is broken.
+ * @returns what lets go of it
+ * @throws StartupError when it is not let go of within a minute
+ */
+export async function lockFile(path: string, clock: Clock): Promise<() => void> {
+  const deadline = clock.monotonic() + longestWaitMs
+  for (;;) {
+    const mine = create(path)
+    if (mine !== undefined) return () => removeIf(path, mine)
+    const found = statOf(path)
+    if (found !== undefined && clock.now() - found.mtimeMs > staleMs) removeIf(path, found)
+    else if (clock.monotonic() >= deadline) {
+      throw new StartupError(
+        `${path} is held by another process that is starting; if there is none, remove it and start again`,
+      )
+    } else await pause(retryMs)
+  }
+}
+
+function create(path: string): Stats | undefined {
+  try {
+    const file = openSync(path, 'wx', 0o600)
+    try {
+      return fstatSync(file)
+    } finally {
+      closeSync(file)
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
+    throw error
+  }
+}
+
+/** Removes the very lock that was looked at; one that another process made meanwhile is put back. */
+function removeIf(path: string, wanted: Stats): void {
+  const found = statOf(path)
+  if (found === undefined || !isSame(found, wanted)) return
+  const aside = `${path}.${process.pid}`
+  try {
+    renameSync(path, aside)
+    if (!isSame(statSync(aside), wanted)) linkSync(aside, path)
+  } catch {
+    // Another process removed it first, or made its own in its place.
+  }
+  rmSync(aside, { force: true })
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false })
+}
+
+function isSame(one: Stats, other: Stats): boolean {
+  return one.ino === other.ino && one.mtimeMs === other.mtimeMs
+}

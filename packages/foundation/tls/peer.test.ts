@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { before, test } from 'node:test'
+import * as asn1js from 'asn1js'
+import fc from 'fast-check'
+import { issue, withCommonNames } from './fixtures/certificates.ts'
+import { peerCommonName } from './peer.ts'
+
+let pem = ''
+before(async () => {
+  pem = (await issue({ commonName: 'unused', purpose: 'client' })).certificatePem
+})
+
+const utf8 = (value: string) => new asn1js.Utf8String({ value })
+const nameIn = (...values: readonly asn1js.BaseBlock[]) =>
+  peerCommonName(new X509Certificate(withCommonNames(pem, values)))
+
+test('the Common Name is the identity, whatever kind of text it is written as', () => {
+  assert.equal(nameIn(utf8('alice')), 'alice')
+  assert.equal(nameIn(new asn1js.PrintableString({ value: 'alice' })), 'alice')
+  assert.equal(nameIn(new asn1js.BmpString({ value: 'älice' })), 'älice')
+  assert.equal(nameIn(utf8('Zoë Müller 名前')), 'Zoë Müller 名前')
+})
+
+test('no Common Name, an empty one and a star are nobody', () => {
+  assert.equal(nameIn(), undefined)
+  assert.equal(nameIn(utf8('')), undefined)
+  assert.equal(nameIn(utf8('*')), undefined)
+})
+
+test('several Common Names are nobody: programs differ in which one counts', () => {
+  assert.equal(nameIn(utf8('alice'), utf8('admin')), undefined)
+  assert.equal(nameIn(utf8('alice'), utf8('alice')), undefined)
+  assert.equal(nameIn(utf8('alice'), utf8('')), undefined)
+})
+
+test('a name that could be mistaken for another is nobody', () => {
+  const mistaken = [
+    'admin\0',
+    'admin\0.example',
+    '\0',
+    '\0admin',
+    'admin\n',
+    'admin\r\nCN=root',
+    'admin\t',
+    'admin\u007f',
+    'admin\u0085',
+    'admin\u200b',
+    'ad\u202enim',
+    'ad\u00admin',
+    '\ufeffadmin',
+    ' admin',
+    'admin ',
+    '\u00a0admin',
+    ' ',
+  ]
+  for (const name of mistaken) assert.equal(nameIn(utf8(name)), undefined, JSON.stringify(name))
+})
+
+test('a NUL is seen in every kind of text (CVE-2009-2408)', () => {
+  const latin = new asn1js.IA5String({ value: 'admin\0.attacker.example' })
+  const teletex = new asn1js.TeletexString({ value: 'admin\0.attacker.example' })
+  const wide = new asn1js.BmpString({ value: 'admin\0.attacker.example' })
+  for (const value of [latin, teletex, wide]) assert.equal(nameIn(value), undefined)
+})
+
+test('a name has 256 characters at most', () => {
+  assert.equal(nameIn(utf8('x'.repeat(256))), 'x'.repeat(256))
+  assert.equal(nameIn(utf8('x'.repeat(257))), undefined)
+  assert.equal(nameIn(utf8('x'.repeat(100_000))), undefined)
+})
+
+test('what looks like another attribute inside of the name stays inside of it', () => {
+  for (const name of [
+    'alice, CN=admin',
+    'alice/CN=admin',
+    'alice+CN=admin',
+    'CN=admin',
+    '"admin"',
+    '\\admin',
+  ])
+    assert.equal(nameIn(utf8(name)), name)
+})
+
+test('any name is that very name, or nobody', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (name) => {
+      const read = nameIn(utf8(name))
+      if (read !== undefined) assert.equal(read, name)
+      if (/^[a-z0-9@.-]+$/.test(name)) assert.equal(read, name)
+    }),
+    { numRuns: 60 },
+  )
+})
