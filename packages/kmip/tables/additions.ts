@@ -1,0 +1,147 @@
+/**
+ * What the generator adds to the standard's tables: values later than KMIP 2.1 that are in use, extension values
+ * (>= 0x80000000), the spelling that is sent where the source differs from the XML profile, and the other spellings
+ * that are read. Data for `generate.ts` only; nothing else imports it.
+ */
+
+/** Tags that 2.x no longer has: 1.x clients still send them. */
+export const addedTags: Readonly<Record<string, number>> = {
+  CertificateIdentifier: 0x420014,
+  CertificateIssuer: 0x420015,
+  CertificateIssuerAlternativeName: 0x420016,
+  CertificateIssuerDistinguishedName: 0x420017,
+  CertificateSubject: 0x42001a,
+  CertificateSubjectAlternativeName: 0x42001b,
+  CertificateSubjectDistinguishedName: 0x42001c,
+  Issuer: 0x42003b,
+  OperationPolicyName: 0x42005d,
+  SerialNumber: 0x420087,
+}
+
+/** Values that the source tables lack, by enumeration. KMIP 3.0 draft numbers for ML-KEM, ML-DSA and SLH-DSA. */
+export const addedValues: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  BlockCipherMode: { GCM_SIV: 0x80000002, LegacyNISTKeyWrap: 0x8000000d },
+  CertificateType: { PKCS_7: 0x80000001 },
+  CryptographicAlgorithm: {
+    ML_KEM_512: 0x39,
+    ML_KEM_768: 0x3a,
+    ML_KEM_1024: 0x3b,
+    ML_DSA_44: 0x3c,
+    ML_DSA_65: 0x3d,
+    ML_DSA_87: 0x3e,
+    SLH_DSA_SHA2_128s: 0x3f,
+    SLH_DSA_SHA2_128f: 0x40,
+    SLH_DSA_SHA2_192s: 0x41,
+    SLH_DSA_SHA2_192f: 0x42,
+    SLH_DSA_SHA2_256s: 0x43,
+    SLH_DSA_SHA2_256f: 0x44,
+    SLH_DSA_SHAKE_128s: 0x45,
+    SLH_DSA_SHAKE_128f: 0x46,
+    SLH_DSA_SHAKE_192s: 0x47,
+    SLH_DSA_SHAKE_192f: 0x48,
+    SLH_DSA_SHAKE_256s: 0x49,
+    SLH_DSA_SHAKE_256f: 0x4a,
+    FPE_FF1: 0x88800001,
+    ConfigurableKEM: 0x88800003,
+    CoverCrypt: 0x88800004,
+    CoverCryptBulk: 0x88800005,
+    X25519MLKEM768: 0x88800006,
+    X448MLKEM1024: 0x88800007,
+  },
+  KeyFormatType: {
+    PKCS_12Legacy: 0x88800001,
+    PKCS_7: 0x88800002,
+    ConfigurableKEMSecretKey: 0x88800003,
+    ConfigurableKEMPublicKey: 0x88800004,
+    CoverCryptSecretKey: 0x8880000c,
+    CoverCryptPublicKey: 0x8880000d,
+  },
+  OpaqueDataType: { Unknown: 0x80000001, Vendor: 0x80123456 },
+  RecommendedCurve: { CURVEED25519: 0x80000001, CURVEED448: 0x80000002 },
+  PKCS_11ReturnCode: { OK: 0 },
+}
+
+/** Other spellings that are read, by enumeration: other spelling -> name in the table. */
+export const aliases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  BlockCipherMode: { GCMSIV: 'GCM_SIV' },
+  CryptographicAlgorithm: {
+    '3DES': 'DES3',
+    TDES: 'DES3',
+    THREE_DES: 'DES3',
+    TRIPLE_DES: 'DES3',
+    ABE: 'CoverCrypt',
+    SPEC: 'SEED',
+    ELLIPTICCURVE: 'EC',
+  },
+  DerivationMethod: { NIST800_108_C: 'NIST800_108C' },
+  KeyFormatType: {
+    AbeMasterSecretKey: 'CoverCryptSecretKey',
+    AbeMasterPublicKey: 'CoverCryptPublicKey',
+    AbeUserDecryptionKey: 'CoverCryptSecretKey',
+  },
+  AlternativeNameType: { X500DirectoryName: 'X_500DistinguishedName' },
+  MaskGenerator: { MFG1: 'MGF1' },
+  PaddingMethod: {
+    ANSI_X923: 'ANSIX9_23',
+    X923: 'ANSIX9_23',
+    PKCS1: 'PKCS1V1_5',
+    PKCS1v15: 'PKCS1V1_5',
+    ANSI_X931: 'X9_31',
+  },
+  RecommendedCurve: {
+    SECP192R1: 'P_192',
+    SECP224R1: 'P_224',
+    SECP256R1: 'P_256',
+    PRIME256V1: 'P_256',
+    SECP384R1: 'P_384',
+    SECP521R1: 'P_521',
+    X25519: 'CURVE25519',
+    X448: 'CURVE448',
+    Ed25519: 'CURVEED25519',
+    Ed448: 'CURVEED448',
+  },
+  ResultStatus: {
+    Failed: 'OperationFailed',
+    Pending: 'OperationPending',
+    Undone: 'OperationUndone',
+    Undo: 'OperationUndone',
+  },
+  ResultReason: { NotAuthorized: 'NotAuthorised' },
+  RNGAlgorithm: { ANSI_X931: 'ANSIX9_31', ANSI_X962: 'ANSIX9_62' },
+  SecretDataType: { Spec: 'Seed' },
+  ObjectType: { PGP: 'PGPKey', CSR: 'CertificateRequest', Opaque: 'OpaqueObject' },
+  WrappingMethod: { MACThenEncrypt: 'MACSignThenEncrypt' },
+  StorageStatusMask: { OnLine: 'OnLineStorage', Archival: 'ArchivalStorage', Destroyed: 'DestroyedStorage' },
+  CryptographicUsageMask: {
+    ContentCommitment: 'ContentCommitmentNonRepudiation',
+    NonRepudiation: 'ContentCommitmentNonRepudiation',
+  },
+}
+
+/** Tags whose enumeration bears another name. */
+export const enumerationOfTag: Readonly<Record<string, string>> = {
+  CertificateRequestUniqueIdentifier: 'UniqueIdentifier',
+  ExtensionType: 'ItemType',
+  LinkedObjectIdentifier: 'UniqueIdentifier',
+  MaskGeneratorHashingAlgorithm: 'HashingAlgorithm',
+  PrivateKeyUniqueIdentifier: 'UniqueIdentifier',
+  PublicKeyUniqueIdentifier: 'UniqueIdentifier',
+  ReplacedUniqueIdentifier: 'UniqueIdentifier',
+}
+
+/** Spellings of tags that are read besides the table's. */
+export const tagAliases: Readonly<Record<string, string>> = {
+  AttributeReferences: 'AttributeReference',
+}
+
+/** Enumerations of the source that repeat another one under a second name. */
+export const duplicateEnumerations: readonly string[] = [
+  'batcherrorcontinuation',
+  'destroyactiontype',
+  'objectgroupmemberoption',
+  'profilenametype',
+  'certificaterequest',
+]
+
+/** In these an underscore before a letter is part of the name (elsewhere the XML profile joins the words). */
+export const keepsUnderscores = /^(HMAC_|RSASSA_|C_|ML_|SLH_|FPE_|GCM_)/

@@ -1,0 +1,69 @@
+import { Enumeration, enumerationAliases, enumerationOfTag } from './enumerations.gen.ts'
+import { normaliseName } from './names.ts'
+import { tagName } from './tags.ts'
+
+export type EnumerationName = keyof typeof Enumeration
+
+/** The member names of an enumeration: `ValueName<'State'>` is `'PreActive' | 'Active' | …`. */
+export type ValueName<E extends EnumerationName> = Extract<keyof (typeof Enumeration)[E], string>
+
+/** The integers that are bit masks (KMIP 2.1 §12). */
+const maskNames = new Set<string>(['CryptographicUsageMask', 'ProtectionStorageMask', 'StorageStatusMask'])
+
+interface Table {
+  readonly names: ReadonlyMap<number, string>
+  readonly values: ReadonlyMap<string, number>
+}
+
+const tables = new Map<string, Table>()
+for (const [enumeration, members] of Object.entries(Enumeration)) {
+  const names = new Map<number, string>()
+  const values = new Map<string, number>()
+  for (const [name, value] of Object.entries(enumerationAliases[enumeration] ?? {}))
+    values.set(normaliseName(name), value)
+  for (const [name, value] of Object.entries(members)) {
+    names.set(value, name)
+    values.set(normaliseName(name), value)
+  }
+  tables.set(enumeration, { names, values })
+}
+
+/** The name of a value, e.g. `valueName('State', 2)` is `Active`; undefined for unnamed values. */
+export function valueName<E extends EnumerationName>(
+  enumeration: E,
+  value: number,
+): ValueName<E> | undefined {
+  return tables.get(enumeration)?.names.get(value) as ValueName<E> | undefined
+}
+
+/** The number of a name in any spelling: `valueByName('HashingAlgorithm', 'sha-256')` is 6. */
+export function valueByName(enumeration: EnumerationName, name: string): number | undefined {
+  return name.length > 128 ? undefined : tables.get(enumeration)?.values.get(normaliseName(name))
+}
+
+/** The enumeration (or mask) whose values a tag carries, e.g. MaskGeneratorHashingAlgorithm: HashingAlgorithm. */
+export function enumerationOf(tag: number): EnumerationName | undefined {
+  const name = tagName(tag)
+  if (name === undefined) return undefined
+  const enumeration = enumerationOfTag[name] ?? name
+  return tables.has(enumeration) ? (enumeration as EnumerationName) : undefined
+}
+
+/** The mask whose bits an Integer of this tag carries; undefined when it is a plain number. */
+export function maskOf(tag: number): EnumerationName | undefined {
+  const name = tagName(tag)
+  return name !== undefined && maskNames.has(name) ? (name as EnumerationName) : undefined
+}
+
+/** The names of the bits of a mask, lowest first; undefined when a bit has no name. */
+export function maskValueNames(mask: EnumerationName, bits: number): readonly string[] | undefined {
+  const names: string[] = []
+  for (let bit = 0; bit < 32; bit++) {
+    const value = (1 << bit) >>> 0
+    if (((bits >>> 0) & value) === 0) continue
+    const name = tables.get(mask)?.names.get(value)
+    if (name === undefined) return undefined
+    names.push(name)
+  }
+  return names
+}

@@ -1,0 +1,37 @@
+import { Enumeration } from './enumerations.gen.ts'
+import { type ValueName, valueByName, valueName } from './enumerations.ts'
+import { atLeast, isLegacy, type KmipVersion } from './versions.ts'
+
+/** The name of an operation as the XML profile spells it: `Create`, `ReKeyKeyPair`, `PKCS_11` … */
+export type OperationName = ValueName<'Operation'>
+
+/** The first operation of each version; codes were only ever appended (KMIP 2.1 §11.36). */
+const firstOf: readonly (readonly [KmipVersion, number])[] = [
+  ['2.1', Enumeration.Operation.SetDefaults],
+  ['2.0', Enumeration.Operation.Log],
+  ['1.4', Enumeration.Operation.Import],
+  ['1.2', Enumeration.Operation.Encrypt],
+  ['1.1', Enumeration.Operation.ReKeyKeyPair],
+  ['1.0', Enumeration.Operation.Create],
+]
+
+/** The operation of this name in any spelling (`Mac`, `MAC`, `rekey`), or undefined. */
+export function operationByName(name: string): OperationName | undefined {
+  const code = valueByName('Operation', name)
+  return code === undefined ? undefined : valueName('Operation', code)
+}
+
+/** Does an operation exist in a version? */
+export function operationIn(version: KmipVersion, operation: OperationName): boolean {
+  const code = Enumeration.Operation[operation]
+  for (const [introduced, first] of firstOf) if (code >= first) return atLeast(version, introduced)
+  return false
+}
+
+/** Does an object type exist in a version? Template ended with 1.4, PGPKey came with 1.2, CertificateRequest with 2.0. */
+export function objectTypeIn(version: KmipVersion, objectType: ValueName<'ObjectType'>): boolean {
+  if (objectType === 'Template') return isLegacy(version)
+  if (objectType === 'PGPKey') return atLeast(version, '1.2')
+  if (objectType === 'CertificateRequest') return atLeast(version, '2.0')
+  return true
+}

@@ -1,0 +1,75 @@
+import { Enumeration } from './enumerations.gen.ts'
+import type { ValueName } from './enumerations.ts'
+import { atLeast, type KmipVersion } from './versions.ts'
+
+/** Why an operation failed, in the names of KMIP 2.1 §11.48. */
+export type ResultReason = ValueName<'ResultReason'>
+
+/** The last reason number of the 1.x versions; 0x100 GeneralFailure exists in all. */
+const lastReasonOf: readonly (readonly [KmipVersion, number])[] = [
+  ['1.0', 0x11],
+  ['1.1', 0x12],
+  ['1.3', 0x15],
+  ['1.4', 0x18],
+]
+
+/** What a 1.x server says instead (KMIP 1.4 §11, error handling by operation); all else is GeneralFailure. */
+const legacyReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
+  AttestationFailed: 'AuthenticationNotSuccessful',
+  AttestationRequired: 'AuthenticationNotSuccessful',
+  AttributeInstanceNotFound: 'ItemNotFound',
+  AttributeNotFound: 'ItemNotFound',
+  AttributeReadOnly: 'PermissionDenied',
+  AttributeSingleValued: 'IndexOutOfBounds',
+  BadCryptographicParameters: 'InvalidField',
+  BadPassword: 'AuthenticationNotSuccessful',
+  CodecError: 'InvalidMessage',
+  ConstraintViolation: 'PermissionDenied',
+  EncodingOptionError: 'InvalidField',
+  IllegalObjectType: 'InvalidField',
+  IncompatibleCryptographicUsageMask: 'IllegalOperation',
+  InvalidAsynchronousCorrelationValue: 'ItemNotFound',
+  InvalidAttribute: 'InvalidField',
+  InvalidAttributeValue: 'InvalidField',
+  InvalidCorrelationValue: 'InvalidField',
+  InvalidCSR: 'InvalidField',
+  InvalidDataType: 'InvalidField',
+  InvalidObjectType: 'InvalidField',
+  InvalidTicket: 'AuthenticationNotSuccessful',
+  KeyValueNotPresent: 'IllegalOperation',
+  KeyWrapTypeNotSupported: 'FeatureNotSupported',
+  MissingInitializationVector: 'InvalidMessage',
+  MultiValuedAttribute: 'InvalidField',
+  NonUniqueNameAttribute: 'InvalidField',
+  NotAuthorised: 'PermissionDenied',
+  NotExtractable: 'PermissionDenied',
+  NumericRange: 'InvalidField',
+  ObjectAlreadyExists: 'InvalidField',
+  ObjectDestroyed: 'PermissionDenied',
+  ObjectNotFound: 'ItemNotFound',
+  ReadOnlyAttribute: 'PermissionDenied',
+  Sensitive: 'PermissionDenied',
+  UnknownEnumeration: 'InvalidField',
+  UnknownMessageExtension: 'FeatureNotSupported',
+  UnknownObjectGroup: 'ItemNotFound',
+  UnknownTag: 'InvalidMessage',
+  UnsupportedAttribute: 'InvalidField',
+  UnsupportedCryptographicParameters: 'CryptographicFailure',
+  UnsupportedProtocolVersion: 'InvalidMessage',
+  UsageLimitExceeded: 'PermissionDenied',
+  WrappingObjectArchived: 'ObjectArchived',
+  WrappingObjectDestroyed: 'ItemNotFound',
+  WrappingObjectNotFound: 'ItemNotFound',
+  WrongKeyLifecycleState: 'PermissionDenied',
+}
+
+/**
+ * The reason that a client of this version knows: the same where the version has it, else the nearest of 1.x
+ * (e.g. WrongKeyLifecycleState is PermissionDenied up to 1.4). Versions 2.0 and 2.1 know all.
+ */
+export function reasonIn(version: KmipVersion, reason: ResultReason): ResultReason {
+  if (atLeast(version, '2.0') || reason === 'GeneralFailure') return reason
+  let last = 0
+  for (const [introduced, number] of lastReasonOf) if (atLeast(version, introduced)) last = number
+  return Enumeration.ResultReason[reason] <= last ? reason : (legacyReason[reason] ?? 'GeneralFailure')
+}

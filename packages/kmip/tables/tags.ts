@@ -1,0 +1,57 @@
+import { normaliseName } from './names.ts'
+import { Tag, tagAliases } from './tags.gen.ts'
+import type { KmipVersion } from './versions.ts'
+
+export type TagName = keyof typeof Tag
+
+const nameByNumber = new Map<number, TagName>()
+const numberByName = new Map<string, number>()
+const numberByPlainName = new Map<string, number>()
+for (const [name, tag] of Object.entries(Tag) as [TagName, number][]) {
+  nameByNumber.set(tag, name)
+  numberByName.set(name, tag)
+  numberByPlainName.set(normaliseName(name), tag)
+}
+for (const [name, tag] of Object.entries(tagAliases)) numberByPlainName.set(normaliseName(name), tag)
+
+/** The name of a tag of the standard; undefined for extension tags (0x54....) and unknown ones. */
+export function tagName(tag: number): TagName | undefined {
+  return nameByNumber.get(tag)
+}
+
+/** How a tag is written in JSON and XML: its name, or `0x54....` where it has none. */
+export function tagText(tag: number): string {
+  return nameByNumber.get(tag) ?? `0x${tag.toString(16).toUpperCase().padStart(6, '0')}`
+}
+
+/** The tag of this name in any spelling, or of `0x42....`; undefined when there is none. */
+export function tagByName(name: string): number | undefined {
+  const exact = numberByName.get(name)
+  if (exact !== undefined) return exact
+  if (name.length > 64) return undefined
+  if (/^0x(42|54)[0-9a-f]{4}$/i.test(name)) return Number.parseInt(name, 16)
+  return numberByPlainName.get(normaliseName(name))
+}
+
+/** Is this a tag that TTLV may carry: of the standard (0x42....) or an extension (0x54....)? (KMIP 2.1 §9.1.1) */
+export function isTag(tag: number): boolean {
+  const space = tag >>> 16
+  return space === 0x42 || space === 0x54
+}
+
+/** The numbers up to which each version's tags go; tags were only ever appended. */
+const lastTagOf: readonly (readonly [KmipVersion, number])[] = [
+  ['1.0', 0x4200a1],
+  ['1.1', 0x4200b7],
+  ['1.2', 0x4200d3],
+  ['1.3', 0x4200f7],
+  ['1.4', 0x420124],
+  ['2.0', 0x420165],
+]
+
+/** The version that introduced a tag. Extension tags are as old as the protocol. */
+export function tagIntroduced(tag: number): KmipVersion {
+  if (tag >>> 16 !== 0x42) return '1.0'
+  for (const [version, last] of lastTagOf) if (tag <= last) return version
+  return '2.1'
+}

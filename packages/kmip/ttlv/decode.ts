@@ -1,0 +1,167 @@
+import { Buffer } from 'node:buffer'
+import { shortest } from './build.ts'
+import { KmipDecodeError } from './error.ts'
+import { type DecodeLimits, maximumDateTime, maximumDepth, maximumItems, type TtlvNode } from './node.ts'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Reads one binary TTLV item that fills `bytes` exactly (KMIP 2.1 §9.1). Nothing is allocated by a length that the
+ * message claims: a length that goes past the end is refused before it is used. ByteStrings and BigIntegers are views
+ * of `bytes`, so `bytes` must not be written to afterwards.
+ * @throws KmipDecodeError for everything that is not exactly one well-formed item
+ */
+export function decodeTtlv(bytes: Uint8Array, limits: DecodeLimits = {}): TtlvNode {
+  const reader = new Reader(bytes, limits)
+  const node = reader.item(bytes.length, 1)
+  if (reader.position !== bytes.length)
+    throw new KmipDecodeError('trailing_bytes', 'Bytes follow the message.')
+  return node
+}
+
+class Reader {
+  position = 0
+  readonly #bytes: Buffer
+  readonly #depth: number
+  #itemsLeft: number
+
+  constructor(bytes: Uint8Array, limits: DecodeLimits) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#depth = Math.min(limits.depth ?? maximumDepth, maximumDepth)
+    this.#itemsLeft = limits.items ?? maximumItems
+  }
+
+  /** Reads the item at `position`, which must end at `end` or before. */
+  item(end: number, depth: number): TtlvNode {
+    const bytes = this.#bytes
+    const start = this.position
+    if (end - start < 8) throw new KmipDecodeError('truncated', 'The message ends inside an item.')
+    this.#itemsLeft -= 1
+    if (this.#itemsLeft < 0) throw new KmipDecodeError('too_many_items', 'The message holds too many items.')
+    const word = this.#word(start)
+    const tag = word >>> 8
+    const space = word >>> 24
+    if (space !== 0x42 && space !== 0x54)
+      throw new KmipDecodeError('unknown_tag', 'A tag is neither of the standard nor an extension.')
+    const length = this.#word(start + 4)
+    const from = start + 8
+    if (length > end - from) throw new KmipDecodeError('truncated', 'A length goes past the end of its item.')
+    switch (word & 0xff) {
+      case 0x01:
+        return { tag, type: 'Structure', value: this.#members(from, from + length, depth) }
+      case 0x02:
+        this.#short(from, length, end)
+        return { tag, type: 'Integer', value: this.#word(from) | 0 }
+      case 0x03:
+        this.#long(from, length)
+        return { tag, type: 'LongInteger', value: bytes.readBigInt64BE(from) }
+      case 0x04:
+        if (length === 0 || length % 8 !== 0) throw wrongLength()
+        this.position = from + length
+        return { tag, type: 'BigInteger', value: shortest(this.#view(from, length)) }
+      case 0x05:
+        this.#short(from, length, end)
+        return { tag, type: 'Enumeration', value: this.#word(from) }
+      case 0x06:
+        this.#long(from, length)
+        return { tag, type: 'Boolean', value: this.#boolean(from) }
+      case 0x07: {
+        const value = this.#text(from, length)
+        this.#pad(from + length, end)
+        return { tag, type: 'TextString', value }
+      }
+      case 0x08: {
+        this.#pad(from + length, end)
+        return { tag, type: 'ByteString', value: this.#view(from, length) }
+      }
+      case 0x09:
+        this.#long(from, length)
+        return { tag, type: 'DateTime', value: this.#date(from) }
+      case 0x0a:
+        this.#short(from, length, end)
+        return { tag, type: 'Interval', value: this.#word(from) }
+      case 0x0b:
+        this.#long(from, length)
+        return { tag, type: 'DateTimeExtended', value: bytes.readBigInt64BE(from) }
+      default:
+        throw new KmipDecodeError('unknown_type', 'An item has a type that TTLV does not have.')
+    }
+  }
+
+  #members(from: number, end: number, depth: number): TtlvNode[] {
+    if (depth >= this.#depth && end > from)
+      throw new KmipDecodeError('too_deep', 'The message is nested too deep.')
+    this.position = from
+    const members: TtlvNode[] = []
+    while (this.position < end) members.push(this.item(end, depth + 1))
+    return members
+  }
+
+  #word(at: number): number {
+    const bytes = this.#bytes
+    return (
+      (((bytes[at] ?? 0) << 24) |
+        ((bytes[at + 1] ?? 0) << 16) |
+        ((bytes[at + 2] ?? 0) << 8) |
+        (bytes[at + 3] ?? 0)) >>>
+      0
+    )
+  }
+
+  /** Four bytes and four of padding. */
+  #short(from: number, length: number, end: number): void {
+    if (length !== 4) throw wrongLength()
+    this.#pad(from + 4, end)
+  }
+
+  #long(from: number, length: number): void {
+    if (length !== 8) throw wrongLength()
+    this.position = from + 8
+  }
+
+  /** Checks the zeros up to the next multiple of 8 and moves behind them. */
+  #pad(from: number, end: number): void {
+    // Items start at multiples of 8 from the start of the message, because every item before was padded to 8.
+    const stop = (from + 7) & ~7
+    if (stop > end) throw new KmipDecodeError('truncated', 'The message ends inside its padding.')
+    for (let at = from; at < stop; at++)
+      if (this.#bytes[at] !== 0) throw new KmipDecodeError('wrong_padding', 'Padding is not zero.')
+    this.position = stop
+  }
+
+  #view(from: number, length: number): Uint8Array {
+    return this.#bytes.subarray(from, from + length)
+  }
+
+  #boolean(from: number): boolean {
+    const low = this.#word(from + 4)
+    if (this.#word(from) !== 0 || low > 1)
+      throw new KmipDecodeError('invalid_value', 'A Boolean is neither 0 nor 1.')
+    return low === 1
+  }
+
+  #date(from: number): number {
+    const seconds = (this.#word(from) | 0) * 0x1_0000_0000 + this.#word(from + 4)
+    if (Math.abs(seconds) > maximumDateTime)
+      throw new KmipDecodeError('invalid_value', 'A date is beyond the calendar.')
+    return seconds
+  }
+
+  #text(from: number, length: number): string {
+    const bytes = this.#bytes
+    const end = from + length
+    for (let at = from; at < end; at++) {
+      if ((bytes[at] ?? 0) < 0x80) continue
+      try {
+        return utf8.decode(bytes.subarray(from, end))
+      } catch {
+        throw new KmipDecodeError('invalid_text', 'A TextString is not UTF-8.')
+      }
+    }
+    return bytes.toString('latin1', from, end)
+  }
+}
+
+function wrongLength(): KmipDecodeError {
+  return new KmipDecodeError('wrong_length', 'An item has a length that its type does not have.')
+}

@@ -1,0 +1,28 @@
+import { KmipDecodeError } from './error.ts'
+
+/** Bytes of a header: tag, type, length. */
+export const frameHeaderSize = 8
+
+/** The largest message that is read when nothing else is said: 64 MiB, as over HTTP. */
+export const defaultMaximumMessage = 64 * 1024 * 1024
+
+/**
+ * How long is the message that begins with these bytes? For reading messages from a stream: collect until
+ * `prefix.length` reaches the answer, then decode exactly that many bytes.
+ * @returns bytes of the whole message with its header; undefined while fewer than 8 bytes are there
+ * @throws KmipDecodeError when no KMIP message can begin like this, or it would be larger than `maximum`
+ */
+export function frameLength(prefix: Uint8Array, maximum: number = defaultMaximumMessage): number | undefined {
+  if (prefix.length > 0 && prefix[0] !== 0x42)
+    throw new KmipDecodeError('unknown_tag', 'A message starts with a structure of the standard.')
+  if (prefix.length > 3 && prefix[3] !== 0x01)
+    throw new KmipDecodeError('unknown_type', 'A message starts with a structure.')
+  if (prefix.length < frameHeaderSize) return undefined
+  const view = new DataView(prefix.buffer, prefix.byteOffset, frameHeaderSize)
+  const length = view.getUint32(4)
+  if (length % 8 !== 0)
+    throw new KmipDecodeError('wrong_length', 'The length of a structure is a multiple of 8.')
+  if (length + frameHeaderSize > maximum)
+    throw new KmipDecodeError('too_large', 'The message is larger than is read here.')
+  return length + frameHeaderSize
+}

@@ -1,0 +1,52 @@
+/**
+ * TTLV: the one tree that every KMIP message is, and its binary form (KMIP 2.1 §9.1). A node is `{tag, type, value}`;
+ * make nodes with `structure(tag, members)`, `integer(tag, value)` …, read members with `required` and `optional`.
+ * Decoding is bounded: 64 levels, 65,536 items, no allocation by claimed lengths; it throws only KmipDecodeError.
+ */
+export {
+  bigInteger,
+  boolean,
+  byteString,
+  dateTime,
+  dateTimeExtended,
+  enumeration,
+  integer,
+  interval,
+  longInteger,
+  structure,
+  textString,
+  unsignedBytes,
+  unsignedInteger,
+} from './build.ts'
+export { decodeTtlv } from './decode.ts'
+export { encodeTtlv } from './encode.ts'
+export { KmipDecodeError, type KmipDecodeReason, KmipEncodeError, type SeenVersion } from './error.ts'
+export { defaultMaximumMessage, frameHeaderSize, frameLength } from './frame.ts'
+export {
+  memberOf,
+  membersOf,
+  optional,
+  optionalName,
+  optionalStructure,
+  required,
+  requiredStructure,
+  typed,
+} from './members.ts'
+export type {
+  BigIntegerNode,
+  BooleanNode,
+  ByteStringNode,
+  DateTimeExtendedNode,
+  DateTimeNode,
+  DecodeLimits,
+  EnumerationNode,
+  IntegerNode,
+  IntervalNode,
+  ItemType,
+  ItemValues,
+  LongIntegerNode,
+  NodeOf,
+  StructureNode,
+  TextStringNode,
+  TtlvNode,
+} from './node.ts'

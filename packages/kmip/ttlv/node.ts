@@ -1,0 +1,132 @@
+import { isTag } from '../tables/tags.ts'
+
+/** The item types of TTLV (KMIP 2.1 §9.1.2). */
+export type ItemType =
+  | 'Structure'
+  | 'Integer'
+  | 'LongInteger'
+  | 'BigInteger'
+  | 'Enumeration'
+  | 'Boolean'
+  | 'TextString'
+  | 'ByteString'
+  | 'DateTime'
+  | 'Interval'
+  | 'DateTimeExtended'
+
+interface Item<T extends ItemType, V> {
+  /** 0x42.... (the standard's) or 0x54.... (an extension). */
+  readonly tag: number
+  readonly type: T
+  readonly value: V
+}
+
+/** Members in their order; members may repeat. */
+export type StructureNode = Item<'Structure', readonly TtlvNode[]>
+/** 32 bits, signed. Bit masks are Integers too. */
+export type IntegerNode = Item<'Integer', number>
+/** 64 bits, signed. */
+export type LongIntegerNode = Item<'LongInteger', bigint>
+/**
+ * A whole number of any size: big-endian two's complement, at least one byte, as short as it can be (decoders drop
+ * repeated sign bytes, the encoder pads to a multiple of 8). Bytes rather than a bigint because private keys travel
+ * here: bytes can be wiped. `unsignedInteger()` and `unsignedBytes()` convert from and to magnitudes.
+ */
+export type BigIntegerNode = Item<'BigInteger', Uint8Array>
+/** 32 bits, unsigned. */
+export type EnumerationNode = Item<'Enumeration', number>
+export type BooleanNode = Item<'Boolean', boolean>
+/** Well-formed Unicode. */
+export type TextStringNode = Item<'TextString', string>
+/** A decoded one is a view of the message's bytes, not a copy. */
+export type ByteStringNode = Item<'ByteString', Uint8Array>
+/** Whole seconds since 1970-01-01T00:00:00Z, within the range of a JavaScript Date. */
+export type DateTimeNode = Item<'DateTime', number>
+/** Seconds, 32 bits, unsigned. */
+export type IntervalNode = Item<'Interval', number>
+/** Microseconds since 1970-01-01T00:00:00Z, 64 bits, signed. */
+export type DateTimeExtendedNode = Item<'DateTimeExtended', bigint>
+
+/** One node of a TTLV tree, whatever form it travels in (binary, JSON, XML). */
+export type TtlvNode =
+  | StructureNode
+  | IntegerNode
+  | LongIntegerNode
+  | BigIntegerNode
+  | EnumerationNode
+  | BooleanNode
+  | TextStringNode
+  | ByteStringNode
+  | DateTimeNode
+  | IntervalNode
+  | DateTimeExtendedNode
+
+/** The nodes of one type: `NodeOf<'Integer'>`. */
+export type NodeOf<T extends ItemType> = Extract<TtlvNode, { readonly type: T }>
+
+/** What a node of each type holds: `ItemValues['Integer']` is number. */
+export interface ItemValues {
+  readonly Structure: readonly TtlvNode[]
+  readonly Integer: number
+  readonly LongInteger: bigint
+  readonly BigInteger: Uint8Array
+  readonly Enumeration: number
+  readonly Boolean: boolean
+  readonly TextString: string
+  readonly ByteString: Uint8Array
+  readonly DateTime: number
+  readonly Interval: number
+  readonly DateTimeExtended: bigint
+}
+
+/** Number of each type on the wire. */
+export const itemTypeCode: Readonly<Record<ItemType, number>> = {
+  Structure: 1,
+  Integer: 2,
+  LongInteger: 3,
+  BigInteger: 4,
+  Enumeration: 5,
+  Boolean: 6,
+  TextString: 7,
+  ByteString: 8,
+  DateTime: 9,
+  Interval: 10,
+  DateTimeExtended: 11,
+}
+
+/** Bounds of every decoder. */
+export interface DecodeLimits {
+  /** Nested structures, the root being 1. Default and largest 64. */
+  readonly depth?: number
+  /** Nodes in all. Default 65,536: a message of 64 MiB could otherwise become millions of objects. */
+  readonly items?: number
+}
+
+export const maximumDepth = 64
+export const maximumItems = 65_536
+
+/** The largest DateTime: the end of the range of a JavaScript Date, in seconds. */
+export const maximumDateTime = 8_640_000_000_000
+
+/** Does a value fit its type? The check that encoders make of what they are given. */
+export function fits(node: TtlvNode): boolean {
+  if (!isTag(node.tag)) return false
+  switch (node.type) {
+    case 'Integer':
+      return Number.isInteger(node.value) && node.value >= -0x80000000 && node.value <= 0x7fffffff
+    case 'Enumeration':
+    case 'Interval':
+      return Number.isInteger(node.value) && node.value >= 0 && node.value <= 0xffffffff
+    case 'LongInteger':
+    case 'DateTimeExtended':
+      return BigInt.asIntN(64, node.value) === node.value
+    case 'DateTime':
+      return Number.isInteger(node.value) && Math.abs(node.value) <= maximumDateTime
+    case 'TextString':
+      return node.value.isWellFormed()
+    case 'BigInteger':
+      return node.value.length > 0
+    default:
+      return true
+  }
+}
