@@ -1,8 +1,8 @@
-import { createPrivateKey, createSecretKey, ECDH, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, createSecretKey, ECDH, type KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { KeySpec } from './key-request.ts'
-import type { KeyMaterial } from './material.ts'
-import { checkRsaNumbers, type RsaNumbers } from './rsa-numbers.ts'
+import type { KeyMaterial, MaterialAlgorithm } from './material.ts'
+import { checkRsaNumbers, type RsaNumbers, requirePrimes } from './rsa-numbers.ts'
 
 /** Decoded members of an import request. The caller wipes them. */
 export type ImportMembers = Readonly<
@@ -22,12 +22,39 @@ const curveParameters: Readonly<
   'P-521': { name: 'secp521r1', bytes: 66, bits: 521 },
 }
 
+/** Members that say something about a key of each kind; another one is a mistake that is better told than kept. */
+const membersOf: Readonly<Record<MaterialAlgorithm, readonly (keyof ImportMembers)[]>> = {
+  AES: ['k'],
+  HMAC: ['k'],
+  RSA: ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'],
+  EC: ['d', 'x', 'y'],
+  Ed25519: ['d', 'x'],
+  'ML-DSA-44': ['priv', 'pub', 'd', 'x'],
+}
+
 /**
  * Makes a key of given material after checking it whole: exact lengths, RSA numbers that belong together, an EC
  * scalar in range whose public point is computed and compared with the one given.
- * @throws failure('bad_request') naming the member
+ *
+ * An RSA key comes as a promise, since its primes are tested on the thread pool; `members` are read before it returns
+ * in every case, so that the caller may wipe them at once.
+ * @throws failure('bad_request') naming the member; a rejection for RSA
  */
-export function importKey(spec: KeySpec, members: ImportMembers): KeyMaterial {
+export function importKey(
+  spec: KeySpec & { readonly algorithm: 'RSA' },
+  members: ImportMembers,
+): Promise<KeyMaterial>
+export function importKey(
+  spec: Exclude<KeySpec, { readonly algorithm: 'RSA' }>,
+  members: ImportMembers,
+): KeyMaterial
+export function importKey(spec: KeySpec, members: ImportMembers): KeyMaterial | Promise<KeyMaterial>
+export function importKey(spec: KeySpec, members: ImportMembers): KeyMaterial | Promise<KeyMaterial> {
+  const known = membersOf[spec.algorithm]
+  for (const [name, bytes] of Object.entries(members)) {
+    if (bytes !== undefined && !known.includes(name as keyof ImportMembers))
+      throw failure('bad_request', `${name}: is not a member of this type of key`)
+  }
   switch (spec.algorithm) {
     case 'AES':
     case 'HMAC':
@@ -62,14 +89,17 @@ function importSecret(algorithm: 'AES' | 'HMAC', bits: number, k: Uint8Array): K
   return { kind: 'secret', algorithm, bits: k.length * 8, key: createSecretKey(k) }
 }
 
-function importRsa(members: ImportMembers): KeyMaterial {
+async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
   const names = ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const
   const numbers: RsaNumbers = Object.fromEntries(
-    names.map((name) => [name, toNumber(required(members, name))]),
+    names.map((name) => [name, toNumber(name, required(members, name))]),
   ) as never
   const bits = checkRsaNumbers(numbers)
   const jwk = Object.fromEntries(names.map((name) => [name, base64url(minimal(required(members, name)))]))
-  return { kind: 'private', algorithm: 'RSA', bits, key: parse({ kty: 'RSA', ...jwk }, 'n') }
+  const key = parse({ kty: 'RSA', ...jwk }, 'n')
+  // From here on `members` may be wiped.
+  await requirePrimes(numbers)
+  return { kind: 'private', algorithm: 'RSA', bits, key }
 }
 
 function importEc(curve: string, members: ImportMembers): KeyMaterial {
@@ -115,7 +145,7 @@ function importEd25519(members: ImportMembers): KeyMaterial {
   const der = Buffer.concat([ed25519Prefix, d])
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
   der.fill(0)
-  const { x } = key.export({ format: 'jwk' })
+  const { x } = createPublicKey(key).export({ format: 'jwk' })
   if (members.x !== undefined && base64url(members.x) !== x)
     throw failure('bad_request', 'x: is not the public key of d')
   return { kind: 'private', algorithm: 'Ed25519', bits: 256, key }
@@ -124,16 +154,24 @@ function importEd25519(members: ImportMembers): KeyMaterial {
 /** PKCS#8 with the seed form of RFC 9881 §6: [0] IMPLICIT OCTET STRING (32 bytes). */
 const mlDsa44Prefix = Buffer.from('3034020100300b060960864801650304031104228020', 'hex')
 
+/** RFC 9964 calls the members `priv` and `pub`; a request with kty OKP may call them `d` and `x`. */
 function importMlDsa(members: ImportMembers): KeyMaterial {
-  const seed = members.priv ?? required(members, 'd')
+  const seedName = members.priv === undefined ? 'd' : 'priv'
+  if (members.priv !== undefined && members.d !== undefined)
+    throw failure('bad_request', 'd: is given beside priv, which is the same')
+  const seed = required(members, seedName)
   if (seed.length !== mlDsaSeedBytes)
-    throw failure('bad_request', `priv: must be the ${mlDsaSeedBytes} bytes of the seed`)
+    throw failure('bad_request', `${seedName}: must be the ${mlDsaSeedBytes} bytes of the seed`)
   const der = Buffer.concat([mlDsa44Prefix, seed])
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
   der.fill(0)
-  const { pub } = key.export({ format: 'jwk' }) as { pub?: string }
-  if (members.pub !== undefined && base64url(members.pub) !== pub)
-    throw failure('bad_request', 'pub: is not the public key of priv')
+  // The private key as a JWK would bring the seed into a text that cannot be wiped.
+  const { pub } = createPublicKey(key).export({ format: 'jwk' }) as { pub?: string }
+  for (const name of ['pub', 'x'] as const) {
+    const given = members[name]
+    if (given !== undefined && base64url(given) !== pub)
+      throw failure('bad_request', `${name}: is not the public key of ${seedName}`)
+  }
   return { kind: 'private', algorithm: 'ML-DSA-44', bits: 10_496, key }
 }
 
@@ -157,8 +195,8 @@ function minimal(bytes: Uint8Array): Uint8Array {
 }
 
 /** Unsigned, big-endian. Bounded: larger than any number of an 8192-bit key is refused before it is computed with. */
-function toNumber(bytes: Uint8Array): bigint {
+function toNumber(name: string, bytes: Uint8Array): bigint {
   if (bytes.length === 0 || bytes.length > 1040)
-    throw failure('bad_request', 'n: an RSA key has 2048 to 8192 bits')
+    throw failure('bad_request', `${name}: an RSA key has 2048 to 8192 bits`)
   return BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 }

@@ -83,6 +83,9 @@ function familyOf(
   if (policy.fips && (family === 'Ed25519' || family === 'ML-DSA-44')) {
     throw failure('unsupported_algorithm', `kty ${request.kty} is not permitted in FIPS mode.`)
   }
+  if (family === 'ML-DSA-44' && request.crv !== undefined && canonicalName(request.crv) !== 'MLDSA44') {
+    throw failure('bad_request', 'crv: an ML-DSA key has none')
+  }
   if (family === 'Ed25519' && request.crv !== undefined && request.crv !== 'Ed25519') {
     throw failure('bad_request', 'crv: must be Ed25519 for kty OKP')
   }

@@ -45,18 +45,33 @@ const nodeKeyTypes: Readonly<Record<MaterialAlgorithm, string | undefined>> = {
   'ML-DSA-44': 'ml-dsa-44',
 }
 
+const nodeCurves: Readonly<Record<string, { readonly name: string; readonly bits: number }>> = {
+  __proto__: null as never,
+  'P-256': { name: 'prime256v1', bits: 256 },
+  'P-384': { name: 'secp384r1', bits: 384 },
+  'P-521': { name: 'secp521r1', bits: 521 },
+}
+
 /**
  * Loads what `serializeMaterial` wrote. The caller still owns `bytes` and wipes them.
  * @throws Failure internal_error when the bytes are not a key of the described type.
  */
 export function parseMaterial(descriptor: MaterialDescriptor, bytes: Uint8Array): KeyMaterial {
   const key = loadKey(descriptor.kind, bytes)
-  const isSecret = descriptor.kind === 'secret'
-  const fits = isSecret
-    ? bytes.length * 8 === descriptor.bits && nodeKeyTypes[descriptor.algorithm] === undefined
-    : key.asymmetricKeyType === nodeKeyTypes[descriptor.algorithm]
-  if (!fits) throw failure('internal_error', 'stored key does not fit its descriptor')
+  if (!fits(descriptor, key)) throw failure('internal_error', 'stored key does not fit its descriptor')
   return { ...descriptor, key }
+}
+
+/** Type, size and curve: a row that was changed must not turn a key into one of another strength. */
+function fits({ kind, algorithm, bits, curve }: MaterialDescriptor, key: KeyObject): boolean {
+  const type = nodeKeyTypes[algorithm]
+  if (kind === 'secret') return type === undefined && (key.symmetricKeySize ?? 0) * 8 === bits
+  if (type === undefined || key.asymmetricKeyType !== type) return false
+  const details = key.asymmetricKeyDetails
+  if (algorithm === 'RSA') return details?.modulusLength === bits
+  if (algorithm !== 'EC') return true
+  const known = curve === undefined ? undefined : nodeCurves[curve]
+  return known !== undefined && details?.namedCurve === known.name && bits === known.bits
 }
 
 /** The public half of a private key. */

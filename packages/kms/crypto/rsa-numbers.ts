@@ -1,4 +1,4 @@
-import { checkPrimeSync } from 'node:crypto'
+import { checkPrime } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 
 export type RsaNumbers = Readonly<Record<'n' | 'e' | 'd' | 'p' | 'q' | 'dp' | 'dq' | 'qi', bigint>>
@@ -7,33 +7,85 @@ const smallestBits = 2048
 const largestBits = 8192
 /** FIPS 186-5 §A.1.1 allows e below 2^256; one machine word is enough and keeps verification cheap. */
 const exponentBound = 1n << 64n
-const primeChecks = 10
+/** How far the shorter prime may be from half the modulus. FIPS 186-5 wants the halves equal; not every maker does. */
+const imbalance = 16
 
 /**
- * Checks that the numbers are one RSA key: p·q = n with p ≠ q both (probably) prime, e odd and at least 3,
- * d and the CRT members consistent (RFC 8017 §3.2).
+ * Checks what can be told at once of numbers that should be one RSA key: p·q = n, p and q of about the same length
+ * but not close to each other (FIPS 186-5 §A.1.3), e odd and at least 3, d and the CRT members consistent
+ * (RFC 8017 §3.2), d not small (Wiener), n not of the Infineon generator (CVE-2017-15361). `requirePrimes` is the rest.
  * @returns the size of the modulus in bits
  * @throws failure('bad_request') naming the member
  */
 export function checkRsaNumbers({ n, e, d, p, q, dp, dq, qi }: RsaNumbers): number {
-  const bits = n.toString(2).length
+  const bits = bitsOf(n)
   if (bits < smallestBits || bits > largestBits)
     throw wrong('n', `an RSA key has ${smallestBits} to ${largestBits} bits`)
   if (e < 3n || e % 2n === 0n || e >= exponentBound)
     throw wrong('e', 'must be odd, at least 3 and below 2^64')
   if (p <= 1n || q <= 1n || p === q || p * q !== n) throw wrong('p', 'p times q must be n')
+  const half = Math.floor(bits / 2)
+  if (bitsOf(p) < half - imbalance || bitsOf(q) < half - imbalance)
+    throw wrong('p', 'p and q must be of about the same length')
+  if (bitsOf(p > q ? p - q : q - p) <= half - 100) throw wrong('p', 'p and q are too close to each other')
   if (d <= 1n || d >= n) throw wrong('d', 'must be between 1 and n')
+  if (bitsOf(d) <= half) throw wrong('d', 'is too small for the modulus')
   if ((d * e) % (p - 1n) !== 1n || (d * e) % (q - 1n) !== 1n) throw wrong('d', 'is not the inverse of e')
   if (dp !== d % (p - 1n)) throw wrong('dp', 'must be d mod (p-1)')
   if (dq !== d % (q - 1n)) throw wrong('dq', 'must be d mod (q-1)')
   if (qi <= 0n || qi >= p || (qi * q) % p !== 1n) throw wrong('qi', 'must be the inverse of q mod p')
-  for (const [name, prime] of [
+  if (isOfInfineon(n)) throw wrong('n', 'comes from a generator whose keys can be factored (CVE-2017-15361)')
+  return bits
+}
+
+/**
+ * Checks that p and q are primes, on the thread pool: for 8192 bits it takes seconds.
+ * @throws failure('bad_request') naming the member
+ */
+export async function requirePrimes({ p, q }: Pick<RsaNumbers, 'p' | 'q'>): Promise<void> {
+  // One after the other: one import keeps one thread busy, not two.
+  for (const [name, number] of [
     ['p', p],
     ['q', q],
   ] as const) {
-    if (!checkPrimeSync(prime, { checks: primeChecks })) throw wrong(name, 'is not a prime')
+    if (!(await isPrime(number))) throw wrong(name, 'is not a prime')
   }
-  return bits
+}
+
+/** Rounds of Miller-Rabin as OpenSSL chooses them for numbers of unknown origin (at least 64). */
+function isPrime(number: bigint): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    checkPrime(number, (error, prime) => {
+      if (error) reject(error)
+      else resolve(prime)
+    })
+  })
+}
+
+function bitsOf(number: bigint): number {
+  return number.toString(2).length
+}
+
+const smallPrimes: readonly number[] = [
+  3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107,
+  109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
+]
+
+/** Remainders that a power of 65537 leaves, by small prime. */
+const powers: ReadonlyMap<number, ReadonlySet<number>> = new Map(
+  smallPrimes.map((prime) => {
+    const seen = new Set<number>()
+    for (let power = 1; !seen.has(power); power = (power * 65537) % prime) seen.add(power)
+    return [prime, seen]
+  }),
+)
+
+/**
+ * The primes of that generator are k·M + (65537^a mod M), M a product of small primes: modulo each of them n is a
+ * power of 65537 (Nemec et al., "The Return of Coppersmith's Attack", §2.3). Chance hits other keys once in 2^27.
+ */
+function isOfInfineon(n: bigint): boolean {
+  return smallPrimes.every((prime) => powers.get(prime)?.has(Number(n % BigInt(prime))) === true)
 }
 
 function wrong(member: string, sentence: string) {
