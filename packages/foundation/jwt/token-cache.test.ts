@@ -47,6 +47,8 @@ test('putting a token again takes no other token away', () => {
   cache.put('b', 'other', testTime + 60)
   cache.put('a', 'second', testTime + 60)
   assert.deepEqual([cache.get('a'), cache.get('b')], ['second', 'other'])
+  cache.put('a', 'second', testTime + 60)
+  assert.deepEqual([cache.get('a'), cache.get('b')], ['second', 'other'])
   cache.put('c', 'third', testTime + 60)
   assert.deepEqual([cache.get('a'), cache.get('b')], ['second', undefined], 'b is the oldest now')
 })

@@ -12,9 +12,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { Utf8String } from 'asn1js'
 import { StartupError } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { day, heldClock, issue, newFolder, rsaPair } from './fixtures/certificates.ts'
+import { day, heldClock, issue, newFolder, rsaPair, withCommonNames } from './fixtures/certificates.ts'
 import { serve, shake } from './fixtures/handshake.ts'
 import { ensureLocalAuthority } from './local-authority.ts'
 import { tlsProfile } from './profile.ts'
@@ -185,6 +186,16 @@ test('a certificate whose key is another, or that another local authority issued
   assertWhole(place)
 })
 
+test('a certificate that only claims to be of the authority is replaced', async () => {
+  const place = await made()
+  const forged = withCommonNames(place.read('auth.crt'), [new Utf8String({ value: 'Warder kms' })])
+  writeFileSync(place.path('auth.crt'), forged) // issuer and key are right, the signature is of another subject
+  const before = place.fingerprints()
+  await place.ensure()
+  assert.deepEqual(changed(before, place), ['auth'])
+  assertWhole(place)
+})
+
 test('after the authority was removed a new one is made, and all that the old one issued is replaced', async () => {
   const place = await made()
   const before = place.fingerprints()
@@ -209,6 +220,9 @@ test("somebody else's certificate is not overwritten: the start stops with advic
   assert.equal(place.read('auth.crt'), certificatePem)
   assert.equal(place.read('auth.key'), keyPem)
   assert.ok(!existsSync(place.path('.lock')), 'the lock is let go of')
+  rmSync(place.path('ca.crt'))
+  await stops(place.ensure(), /auth\.crt was not issued by/)
+  assert.equal(place.read('auth.crt'), certificatePem, 'nor when the authority is made anew')
 })
 
 test('a broken file stops the start, names itself and is not overwritten; removing as told helps', async () => {

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { StartupError } from '../errors/index.ts'
@@ -72,7 +72,7 @@ function isComplete({ folder, clock }: LocalAuthorityOptions, leaves: readonly L
 
 async function complete(options: LocalAuthorityOptions, leaves: readonly Leaf[]): Promise<void> {
   const { folder, clock } = options
-  const authority = storedAuthority(folder, clock) ?? (await makeAuthority(options, leaves))
+  const authority = storedAuthority(folder, clock) ?? (await makeAuthority(options))
   for (const { name, plan } of leaves) {
     if (isFresh(folder, name, authority, clock)) continue
     const issued = await issueCertificate(plan, issuerOf(authority, folder))
@@ -101,10 +101,7 @@ function leafPlans({ clock, hostnames, addresses }: LocalAuthorityOptions): read
   ]
 }
 
-async function makeAuthority(
-  { folder, clock }: LocalAuthorityOptions,
-  leaves: readonly Leaf[],
-): Promise<StoredAuthority> {
+async function makeAuthority({ folder, clock }: LocalAuthorityOptions): Promise<StoredAuthority> {
   const now = clock.now()
   const { certificatePem, keyPem, privateKey } = await issueCertificate(
     {
@@ -117,8 +114,6 @@ async function makeAuthority(
     },
     undefined,
   )
-  // What the old authority signed is worth nothing from now on.
-  for (const { name } of leaves) rmSync(join(folder, `${name}.crt`), { force: true })
   writePair(folder, 'ca', certificatePem, keyPem)
   return { certificate: new X509Certificate(certificatePem), certificatePem, privateKey }
 }
