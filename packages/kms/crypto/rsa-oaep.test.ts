@@ -154,6 +154,16 @@ test('a right key of another size, or wrapped with the other hash, is not handed
   assert.equal(empty.length, 16)
 })
 
+test('a ciphertext that begins with a zero byte is refused without it (RFC 8017 §7.1.2)', async () => {
+  const cek = Buffer.alloc(32, 7)
+  let wrapped = oaepWrap('SHA-256', open, cek)
+  for (let tries = 0; tries < 20_000 && wrapped[0] !== 0; tries += 1) wrapped = oaepWrap('SHA-256', open, cek)
+  assert.equal(wrapped[0], 0)
+  assert.deepEqual(await oaepUnwrapCek('SHA-256', secret, wrapped, 32), cek)
+  assert.notDeepEqual(await oaepUnwrapCek('SHA-256', secret, wrapped.subarray(1), 32), cek)
+  await assert.rejects(oaepUnwrap('SHA-256', secret, wrapped.subarray(1)), { kind: 'decryption_failed' })
+})
+
 test('it agrees with OpenSSL about any bytes', async () => {
   const right = oaepWrap('SHA-256', open, Buffer.alloc(32, 7))
   await fc.assert(

@@ -30,6 +30,8 @@ export function oaepWrap(hash: OaepHash, key: KeyObject, cek: Uint8Array): Buffe
  * @throws Failure decryption_failed. Only for callers that may tell; decryption of a token uses `oaepUnwrapCek`.
  */
 export async function oaepUnwrap(hash: OaepHash, key: KeyObject, wrapped: Uint8Array): Promise<Buffer> {
+  // RFC 8017 §7.1.2 step 1b; OpenSSL also takes a ciphertext without its leading zero bytes.
+  if (wrapped.length * 8 < (key.asymmetricKeyDetails?.modulusLength ?? 0)) throw failure('decryption_failed')
   try {
     return Buffer.from(await subtle.decrypt('RSA-OAEP', importedKey(hash, key), Uint8Array.from(wrapped)))
   } catch {

@@ -35,3 +35,20 @@ test('the jose library verifies our ES256 signature', async () => {
   const signature = es256Sign(pair.private.key, Buffer.from(input))
   await compactVerify(`${input}.${signature.toString('base64url')}`, pair.public.key)
 })
+
+test('a signature that begins with a zero byte is false without it (RFC 8017 §8.1.2)', async () => {
+  const pair = await generateRsa(2048)
+  assert.ok('private' in pair)
+  for (const [, scheme, hash] of rows) {
+    let [data, signature]: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)]
+    // One signature of 256 begins with a zero: enough tries that this cannot fail by chance.
+    for (let at = 0; at < 20_000 && signature[0] !== 0; at += 1) {
+      data = Buffer.from(String(at))
+      signature = await rsaSign(scheme, hash, pair.private.key, data)
+    }
+    assert.equal(signature[0], 0)
+    assert.ok(rsaVerify(scheme, hash, pair.public.key, data, signature))
+    assert.ok(!rsaVerify(scheme, hash, pair.public.key, data, signature.subarray(1)))
+    assert.ok(!rsaVerify(scheme, hash, pair.public.key, data, Buffer.concat([Buffer.alloc(1), signature])))
+  }
+})

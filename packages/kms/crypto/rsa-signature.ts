@@ -13,7 +13,11 @@ export function rsaSign(scheme: RsaScheme, hash: RsaHash, key: KeyObject, data: 
   })
 }
 
-/** true when `signature` is right for `data`; any other bytes, of any length, are false. */
+/**
+ * true when `signature` is right for `data`; any other bytes, of any length, are false. The length is checked here
+ * (RFC 8017 §8.1.2 and §8.2.2, step 1): OpenSSL also takes a signature without its leading zero bytes, a second form
+ * of the same signature.
+ */
 export function rsaVerify(
   scheme: RsaScheme,
   hash: RsaHash,
@@ -21,7 +25,11 @@ export function rsaVerify(
   data: Uint8Array,
   signature: Uint8Array,
 ): boolean {
-  return verify(hash, data, { key, ...paddingOf(scheme) }, signature)
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0
+  return (
+    signature.length * 8 === bits + (-bits & 7) &&
+    verify(hash, data, { key, ...paddingOf(scheme) }, signature)
+  )
 }
 
 const pkcs1 = { padding: constants.RSA_PKCS1_PADDING } as const

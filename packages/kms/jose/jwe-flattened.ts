@@ -19,6 +19,7 @@ export interface FlattenedJwe {
   readonly iv: Base64Url
   readonly ciphertext: Base64Url
   readonly tag: Base64Url
+  /** base64url; absent when there is none, or it is empty (RFC 7516 §7.2.1). */
   readonly aad?: string
 }
 
@@ -27,9 +28,12 @@ export interface ContentCipher {
   readonly encryption: ContentEncryption
 }
 
-/** ASCII(protected) or ASCII(protected '.' aad), RFC 7516 §5.1 step 14. */
+/** ASCII(protected) or ASCII(protected '.' aad), RFC 7516 §5.1 step 14. An empty aad is none (§7.2.1). */
 export function additionalData(protectedHeader: string, aad: string | undefined): Buffer {
-  return Buffer.from(aad === undefined ? protectedHeader : `${protectedHeader}.${aad}`, 'latin1')
+  return Buffer.from(
+    aad === undefined || aad === '' ? protectedHeader : `${protectedHeader}.${aad}`,
+    'latin1',
+  )
 }
 
 /** `dir`: the key is the content encryption key. @throws failure('crypto_failure') when its type or size is another */
@@ -132,7 +136,7 @@ function sealContent(
     ciphertext: encodeBase64Url(ciphertext),
     tag: encodeBase64Url(tag),
   }
-  return aad === undefined ? jwe : { ...jwe, aad }
+  return aad === undefined || aad === '' ? jwe : { ...jwe, aad }
 }
 
 function requireContentKey(material: KeyMaterial, enc: ContentEncryption): void {
