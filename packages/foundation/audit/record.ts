@@ -51,12 +51,13 @@ export function chainRecord(
   place: ChainPlace,
   fixed: { readonly node: string; readonly service: string },
 ): { readonly line: string; readonly hash: string } {
-  const body =
-    `{${record.beforeNode}"node":${fixed.node},${record.beforePrev}"prev":"${place.prev}",` +
+  // One text, made flat once by the hash: the line is a slice of it.
+  const text =
+    `${place.prev}{${record.beforeNode}"node":${fixed.node},${record.beforePrev}"prev":"${place.prev}",` +
     `${record.beforeSeq}"seq":${place.seq},"service":${fixed.service},${record.afterService}}`
-  const digest = hash('sha256', place.prev + body, 'hex')
+  const digest = hash('sha256', text, 'hex')
   // The hash stands last: what comes before it, with a closing brace, is what was hashed.
-  return { line: `${body.slice(0, -1)},"hash":"${digest}"}\n`, hash: digest }
+  return { line: `${text.slice(place.prev.length, -1)},"hash":"${digest}"}\n`, hash: digest }
 }
 
 /** `hash` recomputed from a parsed record, whatever the order and spacing it was written in. */

@@ -105,10 +105,10 @@ export class AuditWriter {
 
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     let head = this.#head
-    const lines: string[] = []
+    let lines = ''
     const push = (record: PreparedRecord): void => {
       const { line, hash } = chainRecord(record, { seq: head.seq + 1, prev: head.hash }, this.#fixed)
-      lines.push(line)
+      lines += line
       head = { seq: head.seq + 1, hash }
     }
     const lost = this.#lost
@@ -118,7 +118,7 @@ export class AuditWriter {
     try {
       await this.#rotateIfFull()
       const sizeBefore = this.#file.size
-      if (lines.length > 0) await this.#file.append(Buffer.from(lines.join('')))
+      if (lines !== '') await this.#file.append(Buffer.from(lines))
       if (durable) {
         try {
           await this.#file.sync()
@@ -128,7 +128,7 @@ export class AuditWriter {
           throw error
         }
         this.#unsynced = false
-      } else if (lines.length > 0) {
+      } else if (lines !== '') {
         this.#unsynced = true
         this.#syncSoon()
       }

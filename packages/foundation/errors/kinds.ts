@@ -89,6 +89,12 @@ export const errorKinds = {
     sentence: 'The server is busy: wait and try again.',
     fixed: true,
   },
+  storage_unavailable: {
+    status: 503,
+    kmipReason: 'GeneralFailure',
+    sentence: 'The database cannot be used now: wait and try again.',
+    fixed: true,
+  },
   audit_unavailable: {
     status: 503,
     kmipReason: 'GeneralFailure',

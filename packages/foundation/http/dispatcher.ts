@@ -120,6 +120,16 @@ function conclude<Services>(exchange: Exchange<Services>, reply: PreparedReply, 
   else recordBeforeReply(exchange, reply).then(done, (thrown: unknown) => done(failed(exchange, thrown)))
 }
 
+/** How often a header stands in the head; node keeps one of them without a word. */
+function countOf(name: string, rawHeaders: readonly string[]): number {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const other = rawHeaders[index]
+    if (other !== undefined && other.length === name.length && other.toLowerCase() === name) count++
+  }
+  return count
+}
+
 /** Every request counts, also those that nothing answers. The key is the TCP peer, never a forwarded address. */
 function limitRate<Services>({ options, connection }: Exchange<Services>): void {
   const verdict = options.rateLimiter?.take(connection.peerAddress)
@@ -129,8 +139,10 @@ function limitRate<Services>({ options, connection }: Exchange<Services>): void 
 
 function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperation<Services> {
   const { compiled, message, request } = exchange
-  // RFC 9112 §3.2: a request without Host is refused; so is a target that is not a path.
-  if (message.headers.host === undefined && message.httpVersion === '1.1') {
+  // RFC 9112 §3.2: a request without one Host is refused; so is a target that is not a path.
+  const hosts = countOf('host', message.rawHeaders)
+  if (hosts > 1) throw failure('bad_request', 'The header Host appears more than once.')
+  if (hosts === 0 && message.httpVersion === '1.1') {
     throw failure('bad_request', 'The header Host is missing.')
   }
   if (!request.path.startsWith('/')) throw failure('bad_request', 'The request target must be a path.')

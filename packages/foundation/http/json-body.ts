@@ -96,7 +96,7 @@ function scan(bytes: Buffer): number {
 
 /** Index of the closing quote. Short strings byte by byte, long ones (base64) by native search. */
 function endOfString(bytes: Buffer, start: number): number {
-  const near = Math.min(bytes.length, start + 48)
+  const near = Math.min(bytes.length, start + 128)
   let index = start
   for (; index < near; index++) {
     const byte = bytes[index]

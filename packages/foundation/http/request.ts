@@ -1,7 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { TLSSocket } from 'node:tls'
+import { failure } from '../errors/index.ts'
 import type { HttpMethod, IncomingRequest } from '../operations/types.ts'
+import { presentedUnverified, verifiedPeerCertificate } from '../tls/peer.ts'
 import type { Connection } from './connections.ts'
 
 export const emptyBody: Uint8Array = new Uint8Array(0)
@@ -65,10 +67,14 @@ export class HttpRequest implements IncomingRequest {
   }
 }
 
-/** Only a certificate whose chain the TLS layer accepted counts: an unverified one is no certificate. */
+/** Who presents a certificate that does not verify wants to be somebody, and must not pass as nobody. */
 function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
-  if (!socket.authorized) return undefined
-  const certificate = socket.getPeerX509Certificate()
+  if (presentedUnverified(socket)) {
+    throw failure('unauthorized', undefined, {
+      detail: `the client certificate did not verify: ${socket.authorizationError}`,
+    })
+  }
+  const certificate = verifiedPeerCertificate(socket)
   return certificate === undefined ? undefined : new X509Certificate(certificate.raw)
 }
 

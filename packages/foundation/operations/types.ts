@@ -28,7 +28,10 @@ export interface IncomingRequest {
   readonly clientAddress: string
   /** TCP peer, always. */
   readonly peerAddress: string
-  /** Verified client certificate of the TLS connection (chain checked against the client CA), if any. */
+  /**
+   * Verified client certificate of the TLS connection (chain checked against the client CA), if any.
+   * @throws failure('unauthorized') when one was presented that does not verify
+   */
   readonly peerCertificate: () => X509Certificate | undefined
   /** Raw body bytes; empty when none. */
   readonly body: Uint8Array

@@ -1,3 +1,5 @@
+import { Failure } from '../errors/index.ts'
+
 /** A guard of the commit did not hold: somebody else was faster, or the row is not there. Nothing was changed. */
 export class GuardFailed extends Error {
   /** Place of the change in the commit. */
@@ -18,10 +20,11 @@ export class UniqueViolation extends Error {
   }
 }
 
-/** The database cannot be written or reached now (disk full, connection lost). Nothing was changed. */
-export class StorageUnavailable extends Error {
+/** The database cannot be written or reached now (disk full, connection lost): callers are told to try again. */
+export class StorageUnavailable extends Failure {
+  /** @param detail goes to the log, never to the caller */
   constructor(detail: string, options?: ErrorOptions) {
-    super(detail, options)
+    super('storage_unavailable', detail, { cause: options?.cause, retryAfterSeconds: 1 })
     this.name = 'StorageUnavailable'
   }
 }
