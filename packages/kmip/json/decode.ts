@@ -1,0 +1,124 @@
+import { Buffer, isUtf8 } from 'node:buffer'
+import { Tag } from '../tables/tags.gen.ts'
+import { tagByName } from '../tables/tags.ts'
+import { Budget } from '../text/budget.ts'
+import { attributeNameAmong } from '../text/names.ts'
+import { KmipDecodeError } from '../ttlv/error.ts'
+import type { DecodeLimits, ItemType, StructureNode, TtlvNode } from '../ttlv/node.ts'
+import { type JsonNode, unwrapMembers } from './dialect.ts'
+import { scalarNode } from './scalars.ts'
+
+/**
+ * Reads JSON TTLV (KMIP Profiles 2.1 §5.5). Tolerant: the order of the members tag, type and value does not matter,
+ * `type` may be left out of structures, names are read in any spelling and as `0x…`, hex digits in either case, masks
+ * as numbers, hex or names, and the wrappings of older clients are undone (see `dialect.ts`).
+ * @param text JSON, or its UTF-8 bytes
+ * @throws KmipDecodeError for everything else
+ */
+export function decodeJson(text: string | Uint8Array, limits: DecodeLimits = {}): TtlvNode {
+  return new JsonReader(limits).node(parseRoot(text), 1)
+}
+
+/** What the root of a JSON body is called and holds, before any of it is a node: bare requests name an operation. */
+export function parseRoot(text: string | Uint8Array): JsonNode {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(typeof text === 'string' ? text : utf8Text(text))
+  } catch (error) {
+    if (error instanceof KmipDecodeError) throw error
+    throw new KmipDecodeError('malformed_json', 'The body is not JSON.')
+  }
+  return shape(parsed)
+}
+
+/** The members of a bare request as a structure with this tag. */
+export function decodeMembers(tag: number, members: unknown, limits: DecodeLimits = {}): StructureNode {
+  const node = new JsonReader(limits).node({ tag: '', type: 'Structure', value: members }, 1, tag)
+  if (node.type !== 'Structure') throw new KmipDecodeError('wrong_member', 'A request is a structure.')
+  return node
+}
+
+function utf8Text(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw new KmipDecodeError('invalid_text', 'The body is not UTF-8.')
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+/** The three members that make a node; others are ignored. */
+function shape(value: unknown): JsonNode {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !('tag' in value))
+    throw new KmipDecodeError('malformed_json', 'A node is an object with the members tag, type and value.')
+  const { tag } = value
+  const type = 'type' in value ? value.type : undefined
+  if (typeof tag !== 'string' || (type !== undefined && typeof type !== 'string'))
+    throw new KmipDecodeError('malformed_json', 'The members tag and type of a node are strings.')
+  return { tag, type, value: 'value' in value ? value.value : undefined }
+}
+
+const typeByName: ReadonlyMap<string, ItemType> = new Map(
+  (
+    [
+      'Structure',
+      'Integer',
+      'LongInteger',
+      'BigInteger',
+      'Enumeration',
+      'Boolean',
+      'TextString',
+      'ByteString',
+      'DateTime',
+      'Interval',
+      'DateTimeExtended',
+    ] as const
+  ).flatMap((type, index) => [
+    [type.toLowerCase(), type],
+    [`0x0${(index + 1).toString(16)}`, type],
+  ]),
+)
+
+function itemType(name: string): ItemType {
+  const type = name.length <= 20 ? typeByName.get(name.toLowerCase()) : undefined
+  if (type === undefined)
+    throw new KmipDecodeError('unknown_type', 'A node has a type that TTLV does not have.')
+  return type
+}
+
+class JsonReader {
+  readonly #budget: Budget
+
+  constructor(limits: DecodeLimits) {
+    this.#budget = new Budget(limits)
+  }
+
+  /** @param knownTag the tag of a node whose name is no tag (the root of a bare request) */
+  node(json: JsonNode, depth: number, knownTag?: number, attributeName?: string): TtlvNode {
+    this.#budget.take(depth)
+    const tag = knownTag ?? tagByName(json.tag)
+    if (tag === undefined)
+      throw new KmipDecodeError('unknown_tag', 'A node has a tag that is not known here.')
+    const type = json.type === undefined ? 'Structure' : itemType(json.type)
+    if (type !== 'Structure') return scalarNode(tag, type, json.value, attributeName)
+    return { tag, type, value: this.#members(json.value, depth + 1) }
+  }
+
+  #members(value: unknown, depth: number): TtlvNode[] {
+    if (value === undefined || value === null) return []
+    if (!Array.isArray(value))
+      throw new KmipDecodeError('malformed_json', 'The value of a structure is an array of nodes.')
+    if (value.length > 0) this.#budget.refuseBeyond(value.length)
+    const members = unwrapMembers(value.map(shape), shape)
+    let attributeName: string | undefined
+    if (members.some(({ tag }) => tagByName(tag) === Tag.AttributeValue))
+      attributeName = attributeNameAmong(
+        members.flatMap((member) => (tagByName(member.tag) === Tag.AttributeName ? [textOf(member)] : [])),
+      )
+    return members.map((member) => this.node(member, depth, undefined, attributeName))
+  }
+}
+
+function textOf(json: JsonNode): TtlvNode {
+  return {
+    tag: Tag.AttributeName,
+    type: 'TextString',
+    value: typeof json.value === 'string' ? json.value : '',
+  }
+}

@@ -1,0 +1,63 @@
+import { tagText } from '../tables/tags.ts'
+import { dateText } from '../text/dates.ts'
+import { prefixedHex, upperHex, wholeWords } from '../text/hex.ts'
+import { attributeNameAmong, enumerationText, valueTag } from '../text/names.ts'
+import { KmipEncodeError } from '../ttlv/error.ts'
+import { fits, maximumDepth, type StructureNode, type TtlvNode } from '../ttlv/node.ts'
+
+/**
+ * Writes a tree as JSON TTLV (KMIP Profiles 2.1 §5.5): members in the order tag, type, value; enumerations by name
+ * (`0x` and 8 digits where a value has none), masks as numbers, 64-bit numbers as `0x` and 16 digits, bytes in upper
+ * case, dates as RFC 3339 in UTC.
+ * @throws KmipEncodeError for values that their type cannot hold, or a tree deeper than 64
+ */
+export function encodeJson(node: TtlvNode): string {
+  return nodeText(node, tagText(node.tag), node.tag, 1)
+}
+
+/** As `encodeJson` with another name for the root: bare replies are called `CreateResponse`, which is no tag. */
+export function encodeJsonAs(rootName: string, node: StructureNode): string {
+  return nodeText(node, rootName, node.tag, 1)
+}
+
+function nodeText(node: TtlvNode, name: string, meaning: number, depth: number): string {
+  if (!fits(node)) throw new KmipEncodeError(`A ${node.type} holds a value that it cannot hold.`)
+  return `{"tag":"${name}","type":"${node.type}","value":${valueText(node, meaning, depth)}}`
+}
+
+function valueText(node: TtlvNode, meaning: number, depth: number): string {
+  switch (node.type) {
+    case 'Structure':
+      return membersText(node, depth)
+    case 'Integer':
+    case 'Interval':
+      return String(node.value)
+    case 'Boolean':
+      return node.value ? 'true' : 'false'
+    case 'Enumeration':
+      return `"${enumerationText(meaning, node.value)}"`
+    case 'TextString':
+      return JSON.stringify(node.value)
+    case 'ByteString':
+      return `"${upperHex(node.value)}"`
+    case 'BigInteger':
+      return `"0x${upperHex(wholeWords(node.value))}"`
+    case 'LongInteger':
+    case 'DateTimeExtended':
+      return `"${prefixedHex(node.value, 16)}"`
+    case 'DateTime':
+      return `"${dateText(node.value)}"`
+  }
+}
+
+function membersText(node: StructureNode, depth: number): string {
+  if (depth >= maximumDepth && node.value.length > 0)
+    throw new KmipEncodeError('The tree is nested too deep.')
+  const attributeName = attributeNameAmong(node.value)
+  let text = '['
+  for (const member of node.value) {
+    if (text.length > 1) text += ','
+    text += nodeText(member, tagText(member.tag), valueTag(member.tag, attributeName), depth + 1)
+  }
+  return `${text}]`
+}

@@ -1,0 +1,101 @@
+import { parseDate } from '../text/dates.ts'
+import { parseHex, parsePrefixed64 } from '../text/hex.ts'
+import { parseEnumeration, parseMask, valueTag } from '../text/names.ts'
+import { shortest } from '../ttlv/build.ts'
+import { KmipDecodeError } from '../ttlv/error.ts'
+import { fits, type ItemType, type TtlvNode } from '../ttlv/node.ts'
+
+/**
+ * The node of a JSON value that is no structure, in every form that is read.
+ * @throws KmipDecodeError `invalid_value` or `unknown_enumeration`
+ */
+export function scalarNode(
+  tag: number,
+  type: Exclude<ItemType, 'Structure'>,
+  value: unknown,
+  attributeName: string | undefined,
+): TtlvNode {
+  const node = scalar(tag, type, value, attributeName)
+  if (node === undefined || !fits(node))
+    throw new KmipDecodeError('invalid_value', `A ${type} has a value that it cannot have.`)
+  return node
+}
+
+function scalar(
+  tag: number,
+  type: Exclude<ItemType, 'Structure'>,
+  value: unknown,
+  attributeName: string | undefined,
+): TtlvNode | undefined {
+  switch (type) {
+    case 'Integer': {
+      const number = integerOf(value, valueTag(tag, attributeName))
+      return number === undefined ? undefined : { tag, type, value: number }
+    }
+    case 'Interval': {
+      const number = wholeNumber(value)
+      return number === undefined ? undefined : { tag, type, value: Number(number) }
+    }
+    case 'LongInteger':
+    case 'DateTimeExtended': {
+      const number = wholeNumber(value)
+      return number === undefined ? undefined : { tag, type, value: number }
+    }
+    case 'Enumeration': {
+      if (typeof value === 'number') return { tag, type, value }
+      return typeof value === 'string'
+        ? { tag, type, value: parseEnumeration(valueTag(tag, attributeName), value) }
+        : undefined
+    }
+    case 'Boolean': {
+      const truth = booleanOf(value)
+      return truth === undefined ? undefined : { tag, type, value: truth }
+    }
+    case 'DateTime': {
+      if (typeof value === 'number') return { tag, type, value }
+      return typeof value === 'string' ? { tag, type, value: parseDate(value) } : undefined
+    }
+    case 'TextString':
+      return typeof value === 'string' ? { tag, type, value } : undefined
+    case 'ByteString':
+      return typeof value === 'string' ? { tag, type, value: parseHex(value) } : undefined
+    case 'BigInteger': {
+      const bytes = bigIntegerOf(value)
+      return bytes === undefined ? undefined : { tag, type, value: bytes }
+    }
+  }
+}
+
+function integerOf(value: unknown, meaning: number): number | undefined {
+  if (typeof value === 'number') return value
+  if (typeof value !== 'string') return undefined
+  const hex = parsePrefixed64(value)
+  if (hex === undefined) return parseMask(meaning, value)
+  // 8 digits are the 32 bits themselves; 16 digits carry the sign on (KMIP Profiles 2.1 §5.5).
+  return value.length <= 10 ? Number(BigInt.asIntN(32, hex)) : Number(hex)
+}
+
+/** A whole number that JSON carried without loss, or `0x…`. */
+function wholeNumber(value: unknown): bigint | undefined {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined
+  return typeof value === 'string' ? parsePrefixed64(value) : undefined
+}
+
+function booleanOf(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value
+  if (typeof value !== 'string') return undefined
+  if (value === 'true' || value === 'false') return value === 'true'
+  const hex = parsePrefixed64(value)
+  return hex === 0n || hex === 1n ? hex === 1n : undefined
+}
+
+function bigIntegerOf(value: unknown): Uint8Array | undefined {
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value)) return undefined
+    const bytes = new Uint8Array(8)
+    new DataView(bytes.buffer).setBigInt64(0, BigInt(value))
+    return shortest(bytes)
+  }
+  if (typeof value !== 'string' || !/^0x/i.test(value) || value.length === 2) return undefined
+  return shortest(parseHex(value.slice(2)))
+}

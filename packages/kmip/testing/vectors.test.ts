@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decodeJson, encodeJson } from '../json/index.ts'
+import { decodeTtlv, encodeTtlv } from '../ttlv/index.ts'
+import { decodeXml, encodeXml } from '../xml/index.ts'
+import { plain } from './arbitrary.ts'
+import { readVectors } from './vectors.ts'
+
+const files = readVectors()
+const skip = files.length === 0 ? 'the public KMIP test cases are not here (WARDER_VECTORS)' : false
+
+test('Every message of the public test cases survives binary, JSON and XML unchanged', { skip }, () => {
+  let messages = 0
+  for (const { name, messages: nodes } of files)
+    for (const [index, node] of nodes.entries()) {
+      const expected = plain(node)
+      const step = `${name} message ${index}`
+      assert.deepEqual(plain(decodeTtlv(encodeTtlv(node))), expected, `${step} as binary`)
+      assert.deepEqual(plain(decodeJson(encodeJson(node))), expected, `${step} as JSON`)
+      assert.deepEqual(plain(decodeXml(encodeXml(node))), expected, `${step} as XML`)
+      messages += 1
+    }
+  assert.ok(messages > 2000, `${messages} messages`)
+})

@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { TtlvNode } from '../ttlv/node.ts'
+import { nodeOfElement } from '../xml/decode.ts'
+import { parseXml } from '../xml/parse.ts'
+
+/** The public test cases: `$WARDER_VECTORS/kmip`, by default in a folder beside the checkout. */
+const folder = join(
+  process.env.WARDER_VECTORS ?? fileURLToPath(new URL('../../../../shared/vectors', import.meta.url)),
+  'kmip',
+)
+
+/** One test case: its messages in order, requests and responses in turn. */
+export interface VectorFile {
+  readonly name: string
+  readonly version: string
+  readonly messages: readonly TtlvNode[]
+}
+
+/** All test cases; empty when the folder is not there. */
+export function readVectors(): readonly VectorFile[] {
+  return folders().flatMap((version) =>
+    readdirSync(join(folder, version))
+      .filter((file) => file.endsWith('.xml'))
+      .sort()
+      .map((file) => ({
+        name: file.replace('.xml', ''),
+        version: version.slice(1),
+        messages: messagesOf(readFileSync(join(folder, version, file), 'utf8')),
+      })),
+  )
+}
+
+function folders(): readonly string[] {
+  try {
+    return readdirSync(folder).filter((name) => /^v\d\.\d$/.test(name))
+  } catch {
+    return []
+  }
+}
+
+function messagesOf(text: string): readonly TtlvNode[] {
+  return parseXml(fillIn(text)).children.map((element) => nodeOfElement(element))
+}
+
+const now = Date.UTC(2026, 0, 2, 3, 4, 5)
+
+/** Gives the placeholders of the test cases values: dates around a fixed now, identifiers, hex digits. */
+function fillIn(text: string): string {
+  return text
+    .replace(/\$NOW([+-]\d+)?/g, (_all, shift = '0') => new Date(now + Number(shift) * 1000).toISOString())
+    .replace(/\$UNIQUE_IDENTIFIER_(\d+)/g, 'uid-$1')
+    .replace(
+      /type="ByteString" value="\$[A-Z_]+(\d*)"/g,
+      (_all, digits: string) => `type="ByteString" value="00ff${digits.padStart(4, '0')}"`,
+    )
+}

@@ -1,0 +1,199 @@
+import { Budget } from '../text/budget.ts'
+import { KmipDecodeError } from '../ttlv/error.ts'
+import type { DecodeLimits } from '../ttlv/node.ts'
+import { isXmlCharacter, isXmlText } from './characters.ts'
+
+/** An element: names and attribute values as they are after references are replaced. */
+export interface XmlElement {
+  readonly name: string
+  readonly attributes: ReadonlyMap<string, string>
+  readonly children: readonly XmlElement[]
+}
+
+const nameStart = /[A-Za-z_]/
+const name = /[A-Za-z_][A-Za-z0-9_.-]*/y
+const space = /[ \t\r\n]*/y
+
+/** The most attributes an element may have; KMIP uses four. */
+const maximumAttributes = 16
+
+/**
+ * Parses the XML that KMIP needs and no more (KMIP Profiles 2.1 §5.4): elements, attributes, comments, one XML
+ * declaration, the five entities and numeric references. Refused: DTDs (so entities cannot be declared, expanded or
+ * fetched), processing instructions, CDATA, text between elements, prefixed names. Time is linear in the length.
+ * @throws KmipDecodeError `malformed_xml`, `too_deep` or `too_many_items`
+ */
+export function parseXml(text: string, limits: DecodeLimits = {}): XmlElement {
+  const parser = new XmlParser(text, limits)
+  return parser.document()
+}
+
+interface OpenElement {
+  readonly name: string
+  readonly attributes: ReadonlyMap<string, string>
+  readonly children: XmlElement[]
+}
+
+class XmlParser {
+  readonly #text: string
+  readonly #budget: Budget
+  #at = 0
+
+  constructor(text: string, limits: DecodeLimits) {
+    this.#text = text
+    this.#budget = new Budget(limits)
+    if (text.charCodeAt(0) === 0xfeff) this.#at = 1
+  }
+
+  document(): XmlElement {
+    this.#declaration()
+    this.#skip()
+    const root = this.#tree()
+    this.#skip()
+    if (this.#at !== this.#text.length) throw malformed('Something follows the root element.')
+    return root
+  }
+
+  #declaration(): void {
+    if (!this.#text.startsWith('<?xml', this.#at)) return
+    const end = this.#text.indexOf('?>', this.#at)
+    const inside = end < 0 || end - this.#at > 200 ? undefined : this.#text.slice(this.#at + 5, end)
+    if (
+      inside === undefined ||
+      !/^\s+version\s*=\s*(["'])1\.[01]\1(\s+encoding\s*=\s*(["'])utf-8\3)?(\s+standalone\s*=\s*(["'])(yes|no)\5)?\s*$/i.test(
+        inside,
+      )
+    )
+      throw malformed('The XML declaration is not one of version 1.0 in UTF-8.')
+    this.#at = end + 2
+  }
+
+  /** Elements are kept on a stack of our own, so nesting cannot exhaust the program's. */
+  #tree(): XmlElement {
+    const open: OpenElement[] = []
+    for (;;) {
+      const text = this.#text
+      if (text[this.#at] !== '<') throw malformed('An element is expected.')
+      if (text[this.#at + 1] === '/') {
+        const closed = this.#close(open)
+        const parent = open.at(-1)
+        if (parent === undefined) return closed
+        parent.children.push(closed)
+      } else {
+        const { element, isEmpty } = this.#open(open.length + 1)
+        const parent = open.at(-1)
+        if (!isEmpty) open.push(element)
+        else if (parent === undefined) return element
+        else parent.children.push(element)
+      }
+      this.#skip()
+    }
+  }
+
+  #open(depth: number): { readonly element: OpenElement; readonly isEmpty: boolean } {
+    this.#budget.take(depth)
+    this.#at += 1
+    const element: OpenElement = { name: this.#name(), attributes: new Map(), children: [] }
+    const attributes = new Map<string, string>()
+    for (;;) {
+      const before = this.#at
+      this.#space()
+      const text = this.#text
+      if (text[this.#at] === '>') {
+        this.#at += 1
+        return { element: { ...element, attributes }, isEmpty: false }
+      }
+      if (text.startsWith('/>', this.#at)) {
+        this.#at += 2
+        return { element: { ...element, attributes }, isEmpty: true }
+      }
+      if (before === this.#at) throw malformed('An attribute stands without a space before it.')
+      this.#attribute(attributes)
+    }
+  }
+
+  #attribute(attributes: Map<string, string>): void {
+    const key = this.#attributeName()
+    this.#space()
+    if (this.#text[this.#at] !== '=') throw malformed('An attribute has no value.')
+    this.#at += 1
+    this.#space()
+    const quote = this.#text[this.#at]
+    if (quote !== '"' && quote !== "'") throw malformed('An attribute value is not quoted.')
+    const end = this.#text.indexOf(quote, this.#at + 1)
+    if (end < 0) throw malformed('An attribute value does not end.')
+    const raw = this.#text.slice(this.#at + 1, end)
+    this.#at = end + 1
+    if (attributes.has(key) || attributes.size >= maximumAttributes)
+      throw malformed('An element repeats an attribute or has too many.')
+    attributes.set(key, attributeValue(raw))
+  }
+
+  #attributeName(): string {
+    const key = this.#name()
+    // xmlns:prefix="…" declarations are read and mean nothing: prefixed elements are refused.
+    if (key !== 'xmlns' || this.#text[this.#at] !== ':') return key
+    this.#at += 1
+    return `xmlns:${this.#name()}`
+  }
+
+  #close(open: OpenElement[]): XmlElement {
+    this.#at += 2
+    const closing = this.#name()
+    this.#space()
+    const element = open.pop()
+    if (this.#text[this.#at] !== '>' || element === undefined || element.name !== closing)
+      throw malformed('Elements are not closed in the order in which they were opened.')
+    this.#at += 1
+    return element
+  }
+
+  #name(): string {
+    name.lastIndex = this.#at
+    const found = nameStart.test(this.#text[this.#at] ?? '') ? name.exec(this.#text) : null
+    if (found === null || found[0].length > 128) throw malformed('A name is not one.')
+    this.#at = name.lastIndex
+    return found[0]
+  }
+
+  #space(): void {
+    space.lastIndex = this.#at
+    space.exec(this.#text)
+    this.#at = space.lastIndex
+  }
+
+  /** White space and comments. */
+  #skip(): void {
+    for (;;) {
+      this.#space()
+      if (!this.#text.startsWith('<!--', this.#at)) return
+      const end = this.#text.indexOf('--', this.#at + 4)
+      if (end < 0 || this.#text[end + 2] !== '>') throw malformed('A comment does not end.')
+      this.#at = end + 3
+    }
+  }
+}
+
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
+
+/** XML 1.0 §3.3.3: white space becomes spaces, references become characters. */
+function attributeValue(raw: string): string {
+  if (raw.includes('<') || !isXmlText(raw))
+    throw malformed('An attribute value holds a character that XML does not allow.')
+  return raw
+    .replace(/\r\n|[\t\r\n]/g, ' ')
+    .replace(/&([^;&]{0,12};?)/g, (_all, reference: string) => character(reference))
+}
+
+function character(reference: string): string {
+  const [, decimal, hex, named] =
+    /^(?:#([0-9]{1,7})|#x([0-9a-fA-F]{1,6})|([a-z]{2,4}));$/.exec(reference) ?? []
+  if (named !== undefined && Object.hasOwn(entities, named)) return entities[named] ?? ''
+  const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
+  if (!isXmlCharacter(code)) throw malformed('A reference names no character and none of the five entities.')
+  return String.fromCodePoint(code)
+}
+
+function malformed(sentence: string): KmipDecodeError {
+  return new KmipDecodeError('malformed_xml', sentence)
+}
