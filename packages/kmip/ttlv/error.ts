@@ -30,6 +30,8 @@ export type KmipDecodeReason =
   | 'wrong_member'
   /** A protocol version that is not spoken; `version` says which. */
   | 'unsupported_version'
+  /** The root of a bare request names no operation. */
+  | 'unknown_operation'
 
 /** The protocol version of a message as far as it could be read, spoken or not. */
 export interface SeenVersion {

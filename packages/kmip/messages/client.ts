@@ -1,0 +1,121 @@
+import { Enumeration } from '../tables/enumerations.gen.ts'
+import { valueName } from '../tables/enumerations.ts'
+import { Tag } from '../tables/tags.gen.ts'
+import { isLegacy, kmipVersion } from '../tables/versions.ts'
+import { boolean, byteString, dateTime, enumeration, integer, structure, textString } from '../ttlv/build.ts'
+import { KmipDecodeError } from '../ttlv/error.ts'
+import {
+  membersOf,
+  optional,
+  optionalName,
+  optionalStructure,
+  required,
+  requiredStructure,
+  typed,
+} from '../ttlv/members.ts'
+import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+import { fromLegacy } from './legacy.ts'
+import { ItemRefusal } from './refusal.ts'
+import { seenVersion } from './request.ts'
+import { versionNode } from './response.ts'
+import type { RequestItem, RequestMessage, ResponseItem, ResponseMessage } from './types.ts'
+import { payloadFor } from './versioned.ts'
+
+/** A request as a RequestMessage node in its version; for clients and tests. */
+export function writeRequest(request: RequestMessage): StructureNode {
+  const { header, version } = request
+  const option = header.batchErrorContinuation
+  return structure(Tag.RequestMessage, [
+    structure(Tag.RequestHeader, [
+      versionNode(version),
+      header.maximumResponseSize === undefined
+        ? undefined
+        : integer(Tag.MaximumResponseSize, header.maximumResponseSize),
+      header.clientCorrelationValue === undefined
+        ? undefined
+        : textString(Tag.ClientCorrelationValue, header.clientCorrelationValue),
+      header.serverCorrelationValue === undefined
+        ? undefined
+        : textString(Tag.ServerCorrelationValue, header.serverCorrelationValue),
+      asynchronousNode(request),
+      header.authentication,
+      option === undefined
+        ? undefined
+        : enumeration(Tag.BatchErrorContinuationOption, Enumeration.BatchErrorContinuationOption[option]),
+      header.batchOrder === undefined ? undefined : boolean(Tag.BatchOrderOption, header.batchOrder),
+      header.timeStamp === undefined ? undefined : dateTime(Tag.TimeStamp, header.timeStamp),
+      integer(Tag.BatchCount, request.items.length),
+    ]),
+    ...request.items.map((item) => requestItemNode(request, item)),
+  ])
+}
+
+function asynchronousNode({ header, version }: RequestMessage): TtlvNode | undefined {
+  if (header.asynchronous === undefined) return undefined
+  return isLegacy(version)
+    ? boolean(Tag.AsynchronousIndicator, header.asynchronous !== 'Prohibited')
+    : enumeration(Tag.AsynchronousIndicator, Enumeration.AsynchronousIndicator[header.asynchronous])
+}
+
+function requestItemNode({ version }: RequestMessage, item: RequestItem): StructureNode {
+  const { operation, uniqueBatchItemId, ephemeral } = item
+  return structure(Tag.BatchItem, [
+    enumeration(Tag.Operation, Enumeration.Operation[operation]),
+    ephemeral === undefined ? undefined : boolean(Tag.Ephemeral, ephemeral),
+    uniqueBatchItemId === undefined ? undefined : byteString(Tag.UniqueBatchItemID, uniqueBatchItemId),
+    payloadFor(version, operation, item.payload, 'request'),
+    ...item.extensions,
+  ])
+}
+
+/**
+ * A ResponseMessage node as what it says; for clients and tests.
+ * @throws KmipDecodeError when it is no response or of a version that is not spoken
+ */
+export function readResponse(node: TtlvNode): ResponseMessage {
+  if (node.tag !== Tag.ResponseMessage || node.type !== 'Structure')
+    throw new KmipDecodeError('wrong_member', 'This is no ResponseMessage.')
+  const header = requiredStructure(node, Tag.ResponseHeader)
+  const seen = seenVersion(header)
+  const version = kmipVersion(seen.major, seen.minor)
+  if (version === undefined)
+    throw new KmipDecodeError('unsupported_version', 'This protocol version is not spoken here.', seen)
+  const items = membersOf(node, Tag.BatchItem)
+  if (required(header, Tag.BatchCount, 'Integer') !== items.length)
+    throw new KmipDecodeError('wrong_member', 'BatchCount is not the number of batch items.')
+  return {
+    version,
+    bare: false,
+    timeStamp: required(header, Tag.TimeStamp, 'DateTime'),
+    clientCorrelationValue: optional(header, Tag.ClientCorrelationValue, 'TextString'),
+    serverCorrelationValue: optional(header, Tag.ServerCorrelationValue, 'TextString'),
+    items: items.map((item) => readResponseItem(isLegacy(version), typed(item, 'Structure'))),
+  }
+}
+
+function readResponseItem(legacy: boolean, item: StructureNode): ResponseItem {
+  const operation = optionalName(item, Tag.Operation, 'Operation')
+  const payload = optionalStructure(item, Tag.ResponsePayload)
+  const read = (): readonly TtlvNode[] | undefined =>
+    legacy && payload !== undefined && operation !== undefined
+      ? fromLegacy(operation, payload).value
+      : payload?.value
+  return {
+    operation,
+    uniqueBatchItemId: optional(item, Tag.UniqueBatchItemID, 'ByteString'),
+    status: valueName('ResultStatus', required(item, Tag.ResultStatus, 'Enumeration')) ?? 'OperationFailed',
+    reason: optionalName(item, Tag.ResultReason, 'ResultReason'),
+    message: optional(item, Tag.ResultMessage, 'TextString'),
+    asynchronousCorrelationValue: optional(item, Tag.AsynchronousCorrelationValue, 'ByteString'),
+    payload: asDecodeError(read),
+  }
+}
+
+function asDecodeError<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof ItemRefusal) throw new KmipDecodeError('wrong_member', error.message)
+    throw error
+  }
+}

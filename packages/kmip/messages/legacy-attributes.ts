@@ -1,0 +1,156 @@
+import { type AttributeRow, attributeByLegacyName, attributeIn, attributeOf } from '../tables/attributes.ts'
+import { Tag } from '../tables/tags.gen.ts'
+import { isLegacy, type KmipVersion } from '../tables/versions.ts'
+import { enumeration, integer, structure, textString } from '../ttlv/build.ts'
+import { memberOf, membersOf, optional, required } from '../ttlv/members.ts'
+import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+import { ItemRefusal } from './refusal.ts'
+
+/** The vendor under which attributes that only 1.x has are kept, so that 1.x clients get them back. */
+export const legacyVendor = 'KMIP1'
+
+/** A 1.x Attribute as a 2.x attribute node, and which instance of it is meant. */
+export interface LegacyAttribute {
+  readonly node: TtlvNode
+  readonly index: number | undefined
+}
+
+/**
+ * 1.x `Attribute {AttributeName, AttributeIndex?, AttributeValue}` -> 2.x node: the typed tag, or a vendor attribute
+ * for names that begin `x-` (the client's) or `y-` (the server's) and for attributes that 2.x no longer has.
+ * @throws ItemRefusal InvalidField for a name that is no attribute or a missing value
+ */
+export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
+  const name = required(attribute, Tag.AttributeName, 'TextString')
+  const index = optional(attribute, Tag.AttributeIndex, 'Integer')
+  if (index !== undefined && index < 0)
+    throw new ItemRefusal('IndexOutOfBounds', 'An attribute index is negative.')
+  const value = memberOf(attribute, Tag.AttributeValue)
+  if (value === undefined) throw new ItemRefusal('InvalidField', 'An attribute has no value.')
+  const vendor = vendorName(name)
+  if (vendor !== undefined) return { node: vendorAttribute(vendor, value), index }
+  const row = attributeByLegacyName(name)
+  if (row === undefined)
+    throw new ItemRefusal('InvalidField', 'An attribute has a name that is not known here.')
+  if (row.until !== undefined)
+    return { node: vendorAttribute({ vendor: legacyVendor, name: row.legacyName ?? row.name }, value), index }
+  if (value.type !== row.type)
+    throw new ItemRefusal('InvalidField', `The attribute ${row.name} must be of type ${row.type}.`)
+  return { node: { ...value, tag: row.tag }, index }
+}
+
+/**
+ * 1.x `AttributeName` text -> 2.x AttributeReference: an Enumeration of the tag, or the vendor's structure.
+ * Unknown names become references to nothing rather than errors: asking for an absent attribute answers nothing.
+ */
+export function fromLegacyName(name: string): TtlvNode {
+  const vendor = vendorName(name)
+  const row = vendor === undefined ? attributeByLegacyName(name) : undefined
+  if (row !== undefined && row.until === undefined) return enumeration(Tag.AttributeReference, row.tag)
+  const { vendor: identification, name: plain } = vendor ?? {
+    vendor: legacyVendor,
+    name: row?.legacyName ?? name,
+  }
+  return structure(Tag.AttributeReference, [
+    textString(Tag.VendorIdentification, identification),
+    textString(Tag.AttributeName, plain),
+  ])
+}
+
+/**
+ * The attributes of a 2.x `Attributes` structure as 1.x Attribute structures, in order, with an index from the second
+ * instance on. Attributes that the client's version lacks and those of other vendors are left out.
+ */
+export function toLegacyAttributes(
+  version: KmipVersion,
+  attributes: StructureNode,
+): readonly StructureNode[] {
+  const seen = new Map<string, number>()
+  return attributes.value.flatMap((node) => {
+    const named = legacyNamed(version, node)
+    if (named === undefined) return []
+    const index = seen.get(named.name) ?? 0
+    seen.set(named.name, index + 1)
+    return [legacyAttribute(named, index === 0 ? undefined : index)]
+  })
+}
+
+/** One 2.x attribute node as a 1.x Attribute with this index; undefined when the version lacks it. */
+export function toLegacyAttribute(
+  version: KmipVersion,
+  node: TtlvNode,
+  index: number | undefined,
+): StructureNode | undefined {
+  const named = legacyNamed(version, node)
+  return named && legacyAttribute(named, index)
+}
+
+/** A 2.x AttributeReference as the 1.x text; undefined when the version lacks it. */
+export function toLegacyName(version: KmipVersion, reference: TtlvNode): string | undefined {
+  if (reference.type === 'Enumeration') {
+    const row = attributeOf(reference.value)
+    return row && attributeIn(version, row) ? row.legacyName : undefined
+  }
+  return reference.type === 'Structure' ? vendorLegacyName(version, reference) : undefined
+}
+
+/** The attributes of a 2.x `Attributes` structure that the client's version has. */
+export function attributesIn(version: KmipVersion, attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  return attributes.filter(({ tag }) => {
+    const row = attributeOf(tag)
+    return row === undefined || attributeIn(version, row)
+  })
+}
+
+interface Named {
+  readonly name: string
+  readonly value: TtlvNode
+}
+
+function legacyAttribute({ name, value }: Named, index: number | undefined): StructureNode {
+  return structure(Tag.Attribute, [
+    textString(Tag.AttributeName, name),
+    index === undefined ? undefined : integer(Tag.AttributeIndex, index),
+    { ...value, tag: Tag.AttributeValue },
+  ])
+}
+
+function legacyNamed(version: KmipVersion, node: TtlvNode): Named | undefined {
+  if (node.tag === Tag.Attribute && node.type === 'Structure') {
+    const name = vendorLegacyName(version, node)
+    const [value] = membersOf(node, Tag.AttributeValue)
+    return name === undefined || value === undefined ? undefined : { name, value }
+  }
+  const row = attributeOf(node.tag)
+  return row?.legacyName !== undefined && attributeIn(version, row)
+    ? { name: row.legacyName, value: node }
+    : undefined
+}
+
+interface VendorName {
+  readonly vendor: string
+  readonly name: string
+}
+
+/** `x-Barcode` -> vendor `x`, name `Barcode`. */
+function vendorName(name: string): VendorName | undefined {
+  return /^[xy]-./.test(name) ? { vendor: name.slice(0, 1), name: name.slice(2) } : undefined
+}
+
+function vendorLegacyName(version: KmipVersion, node: StructureNode): string | undefined {
+  const vendor = optional(node, Tag.VendorIdentification, 'TextString')
+  const name = optional(node, Tag.AttributeName, 'TextString')
+  if (vendor === undefined || name === undefined) return undefined
+  if (vendor === 'x' || vendor === 'y') return `${vendor}-${name}`
+  if (vendor !== legacyVendor || !isLegacy(version)) return undefined
+  const row: AttributeRow | undefined = attributeByLegacyName(name)
+  return row?.legacyName
+}
+
+function vendorAttribute({ vendor, name }: VendorName, value: TtlvNode): StructureNode {
+  return structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, vendor),
+    textString(Tag.AttributeName, name),
+    { ...value, tag: Tag.AttributeValue },
+  ])
+}

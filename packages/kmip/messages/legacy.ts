@@ -1,0 +1,184 @@
+/**
+ * The payloads of KMIP 1.x in the form of 2.x and back. What changes (KMIP 2.0 §1.6):
+ *
+ * | 1.x | 2.x, used inside |
+ * |---|---|
+ * | TemplateAttribute, Common…, PrivateKey…, PublicKeyTemplateAttribute {Attribute*} | Attributes, CommonAttributes, PrivateKeyAttributes, PublicKeyAttributes {typed attributes} |
+ * | Attribute* of Locate, Import, GetAttributes, Notify, Put, Export | one Attributes |
+ * | Attribute of AddAttribute, ModifyAttribute | NewAttribute {attribute} |
+ * | Attribute of a DeleteAttribute reply | CurrentAttribute {attribute} |
+ * | AttributeName* of GetAttributes, GetAttributeList, DeleteAttribute | AttributeReference* |
+ * | Attribute* of KeyValue | Attributes |
+ * | AttributeIndex of ModifyAttribute, DeleteAttribute | AttributeIndex in the payload (2.x has none: choose the instance by it) |
+ * | custom attribute `x-Name` | Attribute {VendorIdentification `x`, AttributeName `Name`, AttributeValue} |
+ * | Operation Policy Name and others that 2.x dropped | Attribute of the vendor `KMIP1` |
+ */
+import type { OperationName } from '../tables/operations.ts'
+import { Tag } from '../tables/tags.gen.ts'
+import { atLeast, type KmipVersion } from '../tables/versions.ts'
+import { byteString, integer, structure, textString } from '../ttlv/build.ts'
+import { memberOf, optional, typed } from '../ttlv/members.ts'
+import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+import {
+  fromLegacyAttribute,
+  fromLegacyName,
+  toLegacyAttribute,
+  toLegacyAttributes,
+  toLegacyName,
+} from './legacy-attributes.ts'
+import { ItemRefusal } from './refusal.ts'
+
+const templates: ReadonlyMap<number, number> = new Map([
+  [Tag.TemplateAttribute, Tag.Attributes],
+  [Tag.CommonTemplateAttribute, Tag.CommonAttributes],
+  [Tag.PrivateKeyTemplateAttribute, Tag.PrivateKeyAttributes],
+  [Tag.PublicKeyTemplateAttribute, Tag.PublicKeyAttributes],
+])
+const templateOf: ReadonlyMap<number, number> = new Map([...templates].map(([legacy, tag]) => [tag, legacy]))
+
+/** Operations whose 1.x payload holds single attributes instead of a template. */
+const looseAttributes: ReadonlySet<OperationName> = new Set([
+  'Locate',
+  'Import',
+  'Export',
+  'Put',
+  'Notify',
+  'GetAttributes',
+])
+
+/** Operations whose 1.x payload names attributes by text. */
+const namesAttributes: ReadonlySet<OperationName> = new Set([
+  'GetAttributes',
+  'GetAttributeList',
+  'DeleteAttribute',
+])
+
+/**
+ * A 1.x payload in the form of 2.x.
+ * @throws ItemRefusal for what cannot be understood; KmipDecodeError for members of the wrong type
+ */
+export function fromLegacy(operation: OperationName, payload: StructureNode): StructureNode {
+  const members: TtlvNode[] = []
+  const loose: TtlvNode[] = []
+  for (const member of payload.value) {
+    const attributesTag = templates.get(member.tag)
+    if (attributesTag !== undefined) {
+      const attributes = fromTemplate(attributesTag, typed(member, 'Structure'))
+      if (looseAttributes.has(operation)) loose.push(...attributes.value)
+      else members.push(attributes)
+    } else if (member.tag === Tag.Attribute) {
+      const { node, index } = fromLegacyAttribute(typed(member, 'Structure'))
+      if (looseAttributes.has(operation)) loose.push(node)
+      else {
+        members.push(
+          structure(operation === 'DeleteAttribute' ? Tag.CurrentAttribute : Tag.NewAttribute, [node]),
+        )
+        if (index !== undefined) members.push(integer(Tag.AttributeIndex, index))
+      }
+    } else if (member.tag === Tag.AttributeName && namesAttributes.has(operation)) {
+      members.push(fromLegacyName(typed(member, 'TextString').value))
+    } else members.push(withKeyValue(member, fromKeyValue))
+  }
+  if (loose.length > 0) members.push(structure(Tag.Attributes, loose))
+  return structure(payload.tag, members)
+}
+
+/** A payload in the form of 2.x in that of a 1.x version, without what that version lacks. */
+export function toLegacy(
+  version: KmipVersion,
+  operation: OperationName,
+  payload: StructureNode,
+): StructureNode {
+  const index = optional(payload, Tag.AttributeIndex, 'Integer')
+  const members = payload.value.flatMap((member): readonly TtlvNode[] => {
+    if (member.type === 'Structure') {
+      const templateTag = templateOf.get(member.tag)
+      if (templateTag !== undefined) {
+        const list = toLegacyAttributes(version, member)
+        return looseAttributes.has(operation) ? list : [structure(templateTag, list)]
+      }
+      if (member.tag === Tag.NewAttribute || member.tag === Tag.CurrentAttribute) {
+        const [node] = member.value
+        const attribute = node && toLegacyAttribute(version, node, index)
+        return attribute === undefined ? [] : [attribute]
+      }
+    }
+    if (member.tag === Tag.AttributeReference) {
+      const name = toLegacyName(version, member)
+      return name === undefined ? [] : [textString(Tag.AttributeName, name)]
+    }
+    if (member.tag === Tag.AttributeIndex && operation !== 'DeleteAttribute') return []
+    return [withKeyValue(member, (keyValue) => toKeyValue(version, operation, keyValue))]
+  })
+  return withAppendedTag(version, operation, structure(payload.tag, members))
+}
+
+function fromTemplate(tag: number, template: StructureNode): StructureNode {
+  if (memberOf(template, Tag.Name) !== undefined)
+    throw new ItemRefusal('FeatureNotSupported', 'Templates are not supported.')
+  return structure(
+    tag,
+    template.value.map((member) => fromLegacyAttribute(typed(member, 'Structure')).node),
+  )
+}
+
+/** Changes the KeyValue of an object's KeyBlock; everything else stays as it is. */
+function withKeyValue(object: TtlvNode, change: (keyValue: StructureNode) => StructureNode): TtlvNode {
+  if (object.type !== 'Structure' || memberOf(object, Tag.KeyBlock) === undefined) return object
+  const changed = (node: TtlvNode): TtlvNode => {
+    if (node.type !== 'Structure') return node
+    if (node.tag === Tag.KeyBlock) return structure(node.tag, node.value.map(changed))
+    return node.tag === Tag.KeyValue ? change(node) : node
+  }
+  return structure(object.tag, object.value.map(changed))
+}
+
+function fromKeyValue(keyValue: StructureNode): StructureNode {
+  const loose = keyValue.value.filter(({ tag }) => tag === Tag.Attribute)
+  if (loose.length === 0) return keyValue
+  const attributes = loose.map((attribute) => fromLegacyAttribute(typed(attribute, 'Structure')).node)
+  return structure(keyValue.tag, [
+    ...keyValue.value.filter(({ tag }) => tag !== Tag.Attribute),
+    structure(Tag.Attributes, attributes),
+  ])
+}
+
+/** A Get answers the material alone: 1.x clients refuse keys with attributes inside (KMIP 1.4 §4.11). */
+function toKeyValue(version: KmipVersion, operation: OperationName, keyValue: StructureNode): StructureNode {
+  return structure(
+    keyValue.tag,
+    keyValue.value.flatMap((member): readonly TtlvNode[] => {
+      if (member.tag !== Tag.Attributes || member.type !== 'Structure') return [member]
+      return operation === 'Get' ? [] : toLegacyAttributes(version, member)
+    }),
+  )
+}
+
+/**
+ * AuthenticatedEncryptionTag came with 1.4: older clients find the tag at the end of Data. (The other way round is the
+ * operation's business: a Decrypt from below 1.4 without that member carries the tag at the end of Data.)
+ */
+function withAppendedTag(
+  version: KmipVersion,
+  operation: OperationName,
+  payload: StructureNode,
+): StructureNode {
+  if (operation !== 'Encrypt' || atLeast(version, '1.4')) return payload
+  const tag = optional(payload, Tag.AuthenticatedEncryptionTag, 'ByteString')
+  const data = optional(payload, Tag.Data, 'ByteString')
+  if (tag === undefined || data === undefined) return payload
+  return structure(
+    payload.tag,
+    payload.value.flatMap((member) => {
+      if (member.tag === Tag.AuthenticatedEncryptionTag) return []
+      return [member.tag === Tag.Data ? byteString(Tag.Data, concatenated(data, tag)) : member]
+    }),
+  )
+}
+
+function concatenated(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length)
+  both.set(first)
+  both.set(second, first.length)
+  return both
+}

@@ -1,0 +1,171 @@
+import { valueName } from '../tables/enumerations.ts'
+import { type OperationName, operationByName, operationIn } from '../tables/operations.ts'
+import { Tag } from '../tables/tags.gen.ts'
+import { isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
+import { structure } from '../ttlv/build.ts'
+import { KmipDecodeError, type SeenVersion } from '../ttlv/error.ts'
+import {
+  membersOf,
+  optional,
+  optionalName,
+  optionalStructure,
+  required,
+  requiredStructure,
+  typed,
+} from '../ttlv/members.ts'
+import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+import { fromLegacy } from './legacy.ts'
+import { reasonOf } from './reasons.ts'
+import { ItemRefusal } from './refusal.ts'
+import {
+  defaultBatchItems,
+  type ItemFailure,
+  type MessageLimits,
+  type RequestHeader,
+  type RequestItem,
+  type RequestMessage,
+} from './types.ts'
+
+/**
+ * A RequestMessage node as what it asks (KMIP 2.1 §8). The header must be right as a whole; what is wrong inside one
+ * batch item is that item's `refusal`.
+ * @throws KmipDecodeError when it is no request, is of another version (`unsupported_version`), or BatchCount is not
+ * the number of items; with `version` as soon as that could be read
+ */
+export function readRequest(node: TtlvNode, limits: MessageLimits = {}): RequestMessage {
+  if (node.tag !== Tag.RequestMessage || node.type !== 'Structure')
+    throw new KmipDecodeError('wrong_member', 'This is no RequestMessage.')
+  const headerNode = requiredStructure(node, Tag.RequestHeader)
+  const seen = seenVersion(headerNode)
+  const version = kmipVersion(seen.major, seen.minor)
+  if (version === undefined)
+    throw new KmipDecodeError('unsupported_version', 'This protocol version is not spoken here.', seen)
+  try {
+    const items = membersOf(node, Tag.BatchItem)
+    const header = readHeader(headerNode)
+    const count = required(headerNode, Tag.BatchCount, 'Integer')
+    if (count !== items.length || count === 0)
+      throw new KmipDecodeError('wrong_member', 'BatchCount is not the number of batch items.')
+    if (count > (limits.batchItems ?? defaultBatchItems))
+      throw new KmipDecodeError('too_many_items', 'The batch holds too many items.')
+    return {
+      version,
+      bare: false,
+      header,
+      items: items.map((item) => readItem(version, typed(item, 'Structure'))),
+    }
+  } catch (error) {
+    if (error instanceof KmipDecodeError) throw new KmipDecodeError(error.reason, error.message, seen)
+    throw error
+  }
+}
+
+/** A bare operation: its payload without an envelope, always one item. */
+export function bareRequest(
+  version: KmipVersion,
+  operation: OperationName,
+  payload: StructureNode,
+): RequestMessage {
+  return { version, bare: true, header: emptyHeader, items: [itemOf(version, operation, payload, {})] }
+}
+
+const emptyHeader: RequestHeader = {
+  maximumResponseSize: undefined,
+  clientCorrelationValue: undefined,
+  serverCorrelationValue: undefined,
+  asynchronous: undefined,
+  batchErrorContinuation: undefined,
+  batchOrder: undefined,
+  timeStamp: undefined,
+  authentication: undefined,
+}
+
+/** The two numbers of a header's ProtocolVersion. */
+export function seenVersion(header: StructureNode): SeenVersion {
+  const version = requiredStructure(header, Tag.ProtocolVersion)
+  return {
+    major: required(version, Tag.ProtocolVersionMajor, 'Integer'),
+    minor: required(version, Tag.ProtocolVersionMinor, 'Integer'),
+  }
+}
+
+function readHeader(header: StructureNode): RequestHeader {
+  return {
+    maximumResponseSize: optional(header, Tag.MaximumResponseSize, 'Integer'),
+    clientCorrelationValue: optional(header, Tag.ClientCorrelationValue, 'TextString'),
+    serverCorrelationValue: optional(header, Tag.ServerCorrelationValue, 'TextString'),
+    asynchronous: asynchronousOf(header),
+    batchErrorContinuation: optionalName(
+      header,
+      Tag.BatchErrorContinuationOption,
+      'BatchErrorContinuationOption',
+    ),
+    batchOrder: optional(header, Tag.BatchOrderOption, 'Boolean'),
+    timeStamp: optional(header, Tag.TimeStamp, 'DateTime'),
+    authentication: optionalStructure(header, Tag.Authentication),
+  }
+}
+
+/** A Boolean in 1.x, an Enumeration in 2.x. */
+function asynchronousOf(header: StructureNode): RequestHeader['asynchronous'] {
+  const [indicator] = membersOf(header, Tag.AsynchronousIndicator)
+  if (indicator?.type === 'Boolean') return indicator.value ? 'Optional' : 'Prohibited'
+  return optionalName(header, Tag.AsynchronousIndicator, 'AsynchronousIndicator')
+}
+
+interface ItemFrame {
+  readonly uniqueBatchItemId?: Uint8Array | undefined
+  readonly ephemeral?: boolean | undefined
+  readonly extensions?: readonly StructureNode[]
+}
+
+function readItem(version: KmipVersion, item: StructureNode): RequestItem {
+  const code = required(item, Tag.Operation, 'Enumeration')
+  const frame: ItemFrame = {
+    uniqueBatchItemId: optional(item, Tag.UniqueBatchItemID, 'ByteString'),
+    ephemeral: optional(item, Tag.Ephemeral, 'Boolean'),
+    extensions: membersOf(item, Tag.MessageExtension).map((extension) => typed(extension, 'Structure')),
+  }
+  const operation = valueName('Operation', code)
+  if (operation === undefined)
+    throw new KmipDecodeError('unknown_enumeration', 'An operation is not one of the standard.')
+  return itemOf(version, operation, optionalStructure(item, Tag.RequestPayload) ?? noPayload, frame)
+}
+
+const noPayload = structure(Tag.RequestPayload, [])
+
+function itemOf(
+  version: KmipVersion,
+  operation: OperationName,
+  payload: StructureNode,
+  { uniqueBatchItemId, ephemeral, extensions = [] }: ItemFrame,
+): RequestItem {
+  const item = { operation, uniqueBatchItemId, ephemeral, extensions }
+  const outcome = understood(version, operation, payload)
+  return 'type' in outcome
+    ? { ...item, payload: outcome, refusal: undefined }
+    : { ...item, payload: noPayload, refusal: outcome }
+}
+
+/** The payload in the form of 2.x, or why it is none. */
+function understood(
+  version: KmipVersion,
+  operation: OperationName,
+  payload: StructureNode,
+): StructureNode | ItemFailure {
+  if (!operationIn(version, operation))
+    return { reason: 'OperationNotSupported', message: `KMIP ${version} has no operation ${operation}.` }
+  if (!isLegacy(version)) return payload
+  try {
+    return fromLegacy(operation, payload)
+  } catch (error) {
+    if (error instanceof ItemRefusal) return { reason: error.reason, message: error.message }
+    if (error instanceof KmipDecodeError) return { reason: reasonOf(error), message: error.message }
+    throw error
+  }
+}
+
+/** The operation that a bare request's root names, or undefined. */
+export function bareOperation(rootName: string): OperationName | undefined {
+  return rootName.length > 64 ? undefined : operationByName(rootName)
+}

@@ -1,0 +1,97 @@
+import type { OperationName } from '../tables/operations.ts'
+import type { ResultReason } from '../tables/reasons.ts'
+import type { KmipVersion } from '../tables/versions.ts'
+import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+
+/** The forms in which a message travels. */
+export type Encoding = 'ttlv' | 'json' | 'xml'
+
+/** What to do with the rest of a batch after one item failed (KMIP 2.1 §8.3). Stop when absent. */
+export type BatchErrorContinuation = 'Continue' | 'Stop' | 'Undo'
+
+/** What a client asks, in one form whatever its version and encoding. */
+export interface RequestMessage {
+  /** What the client speaks; answer in it. */
+  readonly version: KmipVersion
+  /**
+   * true: a single operation without envelope, JSON only (`{"tag":"Create",…}`); the answer is one too.
+   * Then `items` holds exactly one item and `header` nothing.
+   */
+  readonly bare: boolean
+  readonly header: RequestHeader
+  readonly items: readonly RequestItem[]
+}
+
+/** Members of the header that a server acts on; absent ones are undefined. */
+export interface RequestHeader {
+  /** Bytes; an answer that would be larger must be ResponseTooLarge instead. */
+  readonly maximumResponseSize: number | undefined
+  readonly clientCorrelationValue: string | undefined
+  readonly serverCorrelationValue: string | undefined
+  /** In 1.x a Boolean: true is read as Optional, false as Prohibited. */
+  readonly asynchronous: 'Mandatory' | 'Optional' | 'Prohibited' | undefined
+  readonly batchErrorContinuation: BatchErrorContinuation | undefined
+  /** true: the items must be processed in their order. */
+  readonly batchOrder: boolean | undefined
+  /** Seconds since 1970. */
+  readonly timeStamp: number | undefined
+  /** The Authentication structure with its Credentials, as it came. */
+  readonly authentication: StructureNode | undefined
+}
+
+export interface RequestItem {
+  readonly operation: OperationName
+  /** To be echoed. */
+  readonly uniqueBatchItemId: Uint8Array | undefined
+  readonly ephemeral: boolean | undefined
+  /** A RequestPayload in the form of 2.x (see `legacy.ts` for what becomes of 1.x). */
+  readonly payload: StructureNode
+  /** MessageExtension structures, as they came. A critical one that is not understood must fail the item. */
+  readonly extensions: readonly StructureNode[]
+  /** Set when this item cannot be understood though the message can: answer it with this and do not look at `payload`. */
+  readonly refusal: ItemFailure | undefined
+}
+
+/** Why one item fails. */
+export interface ItemFailure {
+  readonly reason: ResultReason
+  readonly message: string
+}
+
+/** What a server answers, in one form whatever the client's version and encoding. */
+export interface ResponseMessage {
+  readonly version: KmipVersion
+  readonly bare: boolean
+  /** Seconds since 1970. */
+  readonly timeStamp: number
+  /** Sent from 1.4 on. */
+  readonly clientCorrelationValue?: string | undefined
+  /** Sent from 1.4 on. */
+  readonly serverCorrelationValue?: string | undefined
+  readonly items: readonly ResponseItem[]
+}
+
+export interface ResponseItem {
+  /** Absent only when the request could not be read. */
+  readonly operation: OperationName | undefined
+  readonly uniqueBatchItemId?: Uint8Array | undefined
+  readonly status: 'Success' | 'OperationFailed' | 'OperationPending' | 'OperationUndone'
+  /** In the names of 2.1; a 1.x client is told the nearest reason of its version. */
+  readonly reason?: ResultReason | undefined
+  readonly message?: string | undefined
+  readonly asynchronousCorrelationValue?: Uint8Array | undefined
+  /** Members of the ResponsePayload in the form of 2.x. */
+  readonly payload?: readonly TtlvNode[] | undefined
+}
+
+/** Bounds of a request. */
+export interface MessageLimits {
+  /** Levels of nesting, at most 64. */
+  readonly depth?: number
+  /** Items of TTLV, default 65,536. */
+  readonly items?: number
+  /** Batch items, default 1,000. */
+  readonly batchItems?: number
+}
+
+export const defaultBatchItems = 1000
