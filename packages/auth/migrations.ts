@@ -75,4 +75,12 @@ export const authMigrations: readonly Migration[] = [
       'CREATE INDEX app_token_by_role ON app_token (role_kind, role_name)',
     ],
   },
+  {
+    number: 2,
+    name: 'sessions of a realm in the order in which they are listed',
+    statements: [
+      'DROP INDEX session_by_user',
+      'CREATE INDEX session_by_user ON session (realm_id, username, session_id)',
+    ],
+  },
 ]

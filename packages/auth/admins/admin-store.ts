@@ -1,4 +1,5 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import type { Page } from '../paging/index.ts'
 import type { Session } from '../sessions/session.ts'
 import type { Admin } from './admin.ts'
 
@@ -18,12 +19,14 @@ interface RealmRow {
 
 const columns = 'id, userpass, jwt, fido2, digital_credentials, client_certificate, version'
 const byId = query<[id: string], AdminRow>(`SELECT ${columns} FROM admin WHERE id = ?`)
-const everyAdmin = query<[], AdminRow>(`SELECT ${columns} FROM admin ORDER BY id`)
+const adminsAfter = query<[after: string, most: number], AdminRow>(
+  `SELECT ${columns} FROM admin WHERE id > ? ORDER BY id LIMIT ?`,
+)
 const realmsOf = query<[id: string], RealmRow>(
   'SELECT admin_id, realm_id FROM admin_realm WHERE admin_id = ? ORDER BY realm_id',
 )
-const everyAdminRealm = query<[], RealmRow>(
-  'SELECT admin_id, realm_id FROM admin_realm ORDER BY admin_id, realm_id',
+const realmsOfAdmins = query<[first: string, last: string], RealmRow>(
+  'SELECT admin_id, realm_id FROM admin_realm WHERE admin_id >= ? AND admin_id <= ? ORDER BY admin_id, realm_id',
 )
 const joined = 'SELECT r.admin_id, r.realm_id FROM admin a JOIN admin_realm r ON r.admin_id = a.id'
 const byUserpass = query<[subject: string], RealmRow>(`${joined} WHERE a.userpass = ?`)
@@ -85,9 +88,10 @@ export async function findAdmin(db: Database, id: string): Promise<Admin | undef
 }
 
 /** By id, in order. */
-export async function listAdmins(db: Database): Promise<readonly Admin[]> {
-  const rows = await db.all(everyAdmin, [])
-  const realms = Map.groupBy(await db.all(everyAdminRealm, []), ({ admin_id }) => admin_id)
+export async function listAdmins(db: Database, page: Page): Promise<readonly Admin[]> {
+  const rows = await db.all(adminsAfter, [page.after, page.most])
+  const range = [rows[0]?.id ?? '', rows.at(-1)?.id ?? ''] as const
+  const realms = Map.groupBy(await db.all(realmsOfAdmins, [...range]), ({ admin_id }) => admin_id)
   return rows.map((row) =>
     toAdmin(
       row,

@@ -11,6 +11,7 @@ import {
 import { retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
+import { PageQuery, readPage } from '../paging/index.ts'
 import { findRealm, RealmId, realmExists, superRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import {
@@ -124,10 +125,12 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
     summary: 'Every administrator',
     tag,
     access: superAdmin,
+    queryParameters: PageQuery,
     reply: Type.Array(AdminReply),
-    async act(_input, context) {
+    async act({ query }, context) {
       const enrolled = await adminsWithTotp(context.services.db)
-      return (await listAdmins(context.services.db)).map((admin) => showAdmin(admin, enrolled.has(admin.id)))
+      const admins = await listAdmins(context.services.db, readPage(query))
+      return admins.map((admin) => showAdmin(admin, enrolled.has(admin.id)))
     },
   }),
   define({

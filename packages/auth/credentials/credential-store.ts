@@ -1,4 +1,5 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import type { Page } from '../paging/index.ts'
 import type { Credential } from './credential.ts'
 
 interface CredentialRow {
@@ -15,11 +16,11 @@ const columns = 'realm_id, username, password_hash, change_password, roles, extr
 const byName = query<[realm: string, username: string], CredentialRow>(
   `SELECT ${columns} FROM credential WHERE realm_id = ? AND username = ?`,
 )
-const ofRealm = query<[realm: string], CredentialRow>(
-  `SELECT ${columns} FROM credential WHERE realm_id = ? ORDER BY username`,
+const ofRealm = query<[realm: string, after: string, most: number], CredentialRow>(
+  `SELECT ${columns} FROM credential WHERE realm_id = ? AND username > ? ORDER BY username LIMIT ?`,
 )
-const everyCredential = query<[], CredentialRow>(
-  `SELECT ${columns} FROM credential ORDER BY realm_id, username`,
+const ofEveryRealm = query<[realm: string, username: string, most: number], CredentialRow>(
+  `SELECT ${columns} FROM credential WHERE (realm_id, username) > (?, ?) ORDER BY realm_id, username LIMIT ?`,
 )
 const insert = insertInto<[string, string, string, number, string, string | null, number]>('credential', [
   'realm_id',
@@ -61,10 +62,19 @@ export async function findCredential(
   return row === undefined ? undefined : toCredential(row)
 }
 
-/** By username; of every realm when none is named. */
-export async function listCredentials(db: Database, realm?: string): Promise<readonly Credential[]> {
-  const rows = await (realm === undefined ? db.all(everyCredential, []) : db.all(ofRealm, [realm]))
-  return rows.map(toCredential)
+/** Of a realm, by username. */
+export async function listCredentials(
+  db: Database,
+  realm: string,
+  page: Page,
+): Promise<readonly Credential[]> {
+  return (await db.all(ofRealm, [realm, page.after, page.most])).map(toCredential)
+}
+
+/** Of every realm, by realm and username; the key of a credential is `realm/username`. */
+export async function listEveryCredential(db: Database, page: Page): Promise<readonly Credential[]> {
+  const [realm = '', ...username] = page.after.split('/')
+  return (await db.all(ofEveryRealm, [realm, username.join('/'), page.most])).map(toCredential)
 }
 
 export function credentialInsertion(credential: Omit<Credential, 'version'>): Change {

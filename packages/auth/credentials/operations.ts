@@ -3,6 +3,7 @@ import { defineOperation, del, get, type Operation, post, put } from '@warder/fo
 import { GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { realmAdmin, superAdmin } from '../callers.ts'
+import { PageQuery, readPage } from '../paging/index.ts'
 import { RealmPath, realmExists, realmOrThrow } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { passwordSessionsRemoval } from '../sessions/index.ts'
@@ -21,6 +22,7 @@ import {
   credentialUpdate,
   findCredential,
   listCredentials,
+  listEveryCredential,
 } from './credential-store.ts'
 import { Username } from './username.ts'
 
@@ -86,10 +88,11 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
     tag,
     access: realmAdmin,
     pathParameters: RealmPath,
+    queryParameters: PageQuery,
     reply: Type.Array(CredentialReply),
-    async act({ path }, { services }) {
+    async act({ path, query }, { services }) {
       await realmOrThrow(services.db, path.realm_id)
-      return (await listCredentials(services.db, path.realm_id)).map(showCredential)
+      return (await listCredentials(services.db, path.realm_id, readPage(query))).map(showCredential)
     },
   }),
   define({
@@ -163,9 +166,12 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
     name: 'credentials.list_all',
     route: get('/admins/userpass'),
     summary: 'Credentials of every realm',
+    description: 'Ordered by realm and name; `after` is `realm/username`.',
     tag,
     access: superAdmin,
+    queryParameters: PageQuery,
     reply: Type.Array(CredentialReply),
-    act: async (_input, { services }) => (await listCredentials(services.db)).map(showCredential),
+    act: async ({ query }, { services }) =>
+      (await listEveryCredential(services.db, readPage(query))).map(showCredential),
   }),
 ]

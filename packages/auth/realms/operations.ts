@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
+import { PageQuery, readPage } from '../paging/index.ts'
 import type { AuthServices } from '../services.ts'
 import { type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
 import { RealmId, RealmPath, superRealm } from './realm-id.ts'
@@ -39,11 +40,14 @@ export const realmOperations: readonly Operation<AuthServices>[] = [
     summary: 'Realms that the caller administers',
     tag,
     access: anyAdmin,
+    queryParameters: PageQuery,
     reply: Type.Array(RealmReply),
-    async act(_input, context) {
+    async act({ query }, context) {
       const powers = await powersOfCaller(context)
-      if (powers.isSuper) return listRealms(context.services.db)
-      const realms = await Promise.all(powers.realms.map((id) => findRealm(context.services.db, id)))
+      const page = readPage(query)
+      if (powers.isSuper) return listRealms(context.services.db, page)
+      const ids = powers.realms.filter((id) => id > page.after).slice(0, page.most)
+      const realms = await Promise.all(ids.map((id) => findRealm(context.services.db, id)))
       return realms.filter((realm) => realm !== undefined)
     },
   }),

@@ -9,6 +9,7 @@ import {
   query,
   UniqueViolation,
 } from '@warder/foundation/sql'
+import type { Page } from '../paging/index.ts'
 import type { AuthSettings } from './auth-params.ts'
 import type { Realm } from './realm.ts'
 
@@ -22,7 +23,9 @@ interface RealmRow {
 
 const columns = 'id, auth_params, session_max_age, session_max_stale_age, certificate_max_age'
 const byId = query<[id: string], RealmRow>(`SELECT ${columns} FROM realm WHERE id = ?`)
-const everyRealm = query<[], RealmRow>(`SELECT ${columns} FROM realm ORDER BY id`)
+const realmsAfter = query<[after: string, most: number], RealmRow>(
+  `SELECT ${columns} FROM realm WHERE id > ? ORDER BY id LIMIT ?`,
+)
 const insert = insertInto<[string, string, number, number, number, number]>('realm', [
   'id',
   'auth_params',
@@ -43,7 +46,11 @@ const removals = [
   'DELETE FROM totp WHERE realm_id = ?',
   'DELETE FROM credential WHERE realm_id = ?',
   'DELETE FROM admin_realm WHERE realm_id = ?',
-  'DELETE FROM app_token WHERE realm_id = ?',
+  // By role, as they are indexed: a token never outlives its role.
+  `DELETE FROM app_token WHERE role_kind = 'approle'
+     AND role_name IN (SELECT name FROM approle_role WHERE realm_id = ?)`,
+  `DELETE FROM app_token WHERE role_kind = 'orchestrator'
+     AND role_name IN (SELECT name FROM orchestrator_role WHERE realm_id = ?)`,
   'DELETE FROM secret_id WHERE role_name IN (SELECT name FROM approle_role WHERE realm_id = ?)',
   'DELETE FROM approle_role WHERE realm_id = ?',
   'DELETE FROM orchestrator_role WHERE realm_id = ?',
@@ -73,8 +80,8 @@ export async function realmOrThrow(db: Database, id: string): Promise<Realm> {
 }
 
 /** By id, in order. */
-export async function listRealms(db: Database): Promise<readonly Realm[]> {
-  const rows = await db.all(everyRealm, [])
+export async function listRealms(db: Database, page: Page): Promise<readonly Realm[]> {
+  const rows = await db.all(realmsAfter, [page.after, page.most])
   return rows.map(toRealm)
 }
 

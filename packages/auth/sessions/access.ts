@@ -19,6 +19,7 @@ export interface SessionRights {
   ends(owner: SessionOwner): boolean
   readsCookie(owner: SessionOwner): boolean
   /** Everything of a realm at once. */
+  seesRealm(realm: string): boolean
   endsRealm(realm: string): boolean
   /** Realms whose ended sessions may be swept; 'every' for all. */
   readonly sweeps: 'every' | readonly string[]
@@ -43,6 +44,7 @@ export async function sessionRights(context: OperationContext<AuthServices>): Pr
     sees: allowed,
     ends: allowed,
     readsCookie: own,
+    seesRealm: administers,
     endsRealm: administers,
     sweeps: powers?.isSuper === true ? 'every' : (powers?.realms ?? []),
   }
@@ -61,6 +63,7 @@ function machineRights(token: {
     sees: (owner) => within(owner.realm),
     ends: (owner) => admin && within(owner.realm),
     readsCookie: (owner) => within(owner.realm),
+    seesRealm: within,
     endsRealm: (realm) => admin && within(realm),
     sweeps: admin ? (token.realm === superRealm ? 'every' : [token.realm]) : [],
   }

@@ -11,6 +11,7 @@ import Type, { type Static } from 'typebox'
 import { RealmPath } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
+import { sessionListing } from './listing.ts'
 import { readScheme, SchemeName } from './scheme.ts'
 import { isLive, type Session, SessionReply, showSession } from './session.ts'
 import {
@@ -144,6 +145,7 @@ export const sessionOperations: readonly Operation<AuthServices>[] = [
       return { session_ids: [...ids] }
     },
   }),
+  sessionListing,
   define({
     name: 'sessions.end',
     route: del('/sessions'),

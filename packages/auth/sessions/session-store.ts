@@ -27,6 +27,20 @@ const idsOfClient = query<
   `SELECT session_id FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = ? AND ends_at > ?
      ORDER BY session_id`,
 )
+const liveOfRealm = query<
+  [realm: string, username: string, id: string, now: number, most: number],
+  SessionRow
+>(
+  `SELECT ${columns} FROM session WHERE realm_id = ? AND (username, session_id) > (?, ?) AND ends_at > ?
+     ORDER BY username, session_id LIMIT ?`,
+)
+const liveOfUser = query<
+  [realm: string, username: string, id: string, now: number, most: number],
+  SessionRow
+>(
+  `SELECT ${columns} FROM session WHERE realm_id = ? AND username = ? AND session_id > ? AND ends_at > ?
+     ORDER BY username, session_id LIMIT ?`,
+)
 const insert = insertInto<
   [string, string, string, string, string | null, Uint8Array, number, number, number, number]
 >('session', [
@@ -122,6 +136,30 @@ export async function sessionIdsOf(
 ): Promise<readonly string[]> {
   const rows = await db.all(idsOfClient, [client.realm, client.username, client.scheme, now])
   return rows.map(({ session_id }) => session_id)
+}
+
+/** Place in the list of a realm's sessions, which is ordered by username and then by id. */
+export interface SessionPlace {
+  readonly username: string
+  readonly id: string
+}
+
+/** Live sessions of a realm, or of every scheme of one of its users, that come after a place; at most `most`. */
+export async function listSessions(
+  db: Database,
+  wanted: {
+    readonly realm: string
+    readonly username: string | undefined
+    readonly after: SessionPlace | undefined
+    readonly most: number
+  },
+  now: number,
+): Promise<readonly Session[]> {
+  const { realm, username, after, most } = wanted
+  const rows = await (username === undefined
+    ? db.all(liveOfRealm, [realm, after?.username ?? '', after?.id ?? '', now, most])
+    : db.all(liveOfUser, [realm, username, after?.id ?? '', now, most]))
+  return rows.map(toSession)
 }
 
 /** Rows of one commit of a sweep, so that logins do not wait behind it. */

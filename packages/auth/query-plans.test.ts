@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { type Change, type Database, type Query, query, type SqlValue } from '@warder/foundation/sql'
+import { listEveryCredential } from './credentials/credential-store.ts'
+import { findCredential, listCredentials } from './credentials/index.ts'
+import {
+  findSecretId,
+  removeExpiredSecretIds,
+  roleSecretIdsDestruction,
+  secretIdDestruction,
+} from './machines/secret-id-store.ts'
+import { findToken, removeExpiredTokens, roleTokensRevocation } from './machines/tokens.ts'
+import { listRealms, removeRealm } from './realms/realm-store.ts'
+import {
+  passwordSessionsRemoval,
+  realmSessionsRemoval,
+  removeEndedSessions,
+  sessionIdsOf,
+} from './sessions/index.ts'
+import { findSession, listSessions } from './sessions/session-store.ts'
+import { startAuth } from './testing/start.ts'
+import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
+import { findTotp } from './totp/totp-store.ts'
+
+type Asked = readonly [text: string, params: readonly SqlValue[]]
+
+/** Takes down every statement that it is asked to run, and runs none. */
+function stenographer() {
+  const asked: Asked[] = []
+  const note = (statement: Query<readonly SqlValue[], unknown>, params: readonly SqlValue[]): void => {
+    asked.push([statement.text, params])
+  }
+  const commit = async (changes: readonly Change[]) => {
+    for (const { query: statement, params } of changes) note(statement, params)
+    return []
+  }
+  const db = {
+    get: (statement, params) => note(statement, params) as undefined,
+    all(statement, params) {
+      note(statement, params)
+      return []
+    },
+    commit,
+  } satisfies Pick<Database, 'get' | 'all' | 'commit'>
+  return { asked, db: db as unknown as Database }
+}
+
+it('no lookup, list or sweep reads a large table from end to end, or sorts it', async () => {
+  await using auth = await startAuth({ adminPassword: 'correct horse' })
+  const { asked, db } = stenographer()
+  const { commit } = db
+  const client = { realm: 'r', username: 'u', scheme: 'up' } as const
+  const page = { after: '', most: 9 }
+  await findToken(db, 'wt.x', 1)
+  await removeExpiredTokens(commit, 1)
+  await findSecretId(db, 'x')
+  await removeExpiredSecretIds(commit, 1)
+  await findSession(db, 'x')
+  await sessionIdsOf(db, client, 1)
+  for (const username of [undefined, 'u']) {
+    await listSessions(db, { realm: 'r', username, after: undefined, most: 9 }, 1)
+  }
+  await removeEndedSessions(commit, 1)
+  await removeEndedSessions(commit, 1, 'r')
+  await findCredential(db, 'r', 'u')
+  await listCredentials(db, 'r', page)
+  await listEveryCredential(db, page)
+  await listRealms(db, page)
+  await findTotp(db, 'r', 'u')
+  await removeOldFailures(commit, 1)
+  const failures = createFailureCounter(db, new Uint8Array(32))
+  await failures.state(1, 1)
+  await failures.count(1, 1)
+  await failures.clear(1)
+  await removeRealm(commit, 'r')
+  await commit([
+    roleTokensRevocation('approle', 'x'),
+    roleSecretIdsDestruction('x'),
+    secretIdDestruction('x', 'x'),
+    realmSessionsRemoval('r'),
+    passwordSessionsRemoval('r', 'u'),
+  ])
+  assert.ok(asked.length >= 30)
+  for (const [text, params] of asked) {
+    const rows = await auth.db.all(query<SqlValue[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`), [
+      ...params,
+    ])
+    const plan = rows.map(({ detail }) => detail).join('; ')
+    assert.doesNotMatch(plan, /SCAN|TEMP B-TREE/, text)
+    assert.ok(plan.includes('SEARCH') || text.startsWith('INSERT'), `${text}: ${plan}`)
+  }
+})

@@ -1,0 +1,80 @@
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, get } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { PageQuery } from '../paging/index.ts'
+import { RealmPath } from '../realms/index.ts'
+import type { AuthServices } from '../services.ts'
+import { sessionAccess, sessionRights } from './access.ts'
+import type { Session } from './session.ts'
+import { listSessions, type SessionPlace } from './session-store.ts'
+
+const Text = Type.String()
+const usualPage = 1000
+
+const ListedSession = Type.Object({
+  session_id: Text,
+  realm_id: Text,
+  username: Text,
+  auth_scheme: Text,
+  created_at: Type.Integer(),
+  ends_at: Type.Integer({ description: 'When it ends unless it is used before, Unix seconds.' }),
+})
+
+function listed(session: Session): Static<typeof ListedSession> {
+  return {
+    session_id: session.id,
+    realm_id: session.realm,
+    username: session.username,
+    auth_scheme: session.scheme,
+    created_at: session.createdAt,
+    ends_at: session.endsAt,
+  }
+}
+
+const cursorOf = ({ username, id }: SessionPlace): string =>
+  Buffer.from(JSON.stringify([username, id])).toString('base64url')
+
+/** @throws failure('bad_request') for a text that `cursorOf` did not make */
+function readCursor(text: string): SessionPlace {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    if (Array.isArray(value)) {
+      const [username, id]: readonly unknown[] = value
+      if (typeof username === 'string' && typeof id === 'string' && value.length === 2)
+        return { username, id }
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw failure('bad_request', 'after: is not the `next` of a page.')
+}
+
+/** Who is logged in to a realm. Unlike the look at a single session, this one is no use of it and prolongs nothing. */
+export const sessionListing = defineOperation<AuthServices>()({
+  name: 'sessions.of_realm',
+  route: get('/sessions/realms/{realm_id}'),
+  summary: 'Live sessions of a realm, or of one of its users, without their cookies',
+  description: 'Ordered by username. `next`, where there is one, is the `after` of the next page.',
+  tag: 'Sessions',
+  access: sessionAccess,
+  pathParameters: RealmPath,
+  queryParameters: Type.Intersect([
+    PageQuery,
+    Type.Object({ username: Type.Optional(Type.String({ maxLength: 512 })) }),
+  ]),
+  reply: Type.Object({ sessions: Type.Array(ListedSession), next: Type.Optional(Text) }),
+  async act({ path, query }, context) {
+    context.audit({ realm: path.realm_id })
+    const rights = await sessionRights(context)
+    if (!rights.seesRealm(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
+    const { db, now } = context.services
+    const limit = query.limit === undefined ? usualPage : Number(query.limit)
+    const after = query.after === undefined ? undefined : readCursor(query.after)
+    const wanted = { realm: path.realm_id, username: query.username, after, most: limit + 1 }
+    const found = await listSessions(db, wanted, now())
+    const sessions = found.slice(0, limit)
+    const last = sessions.at(-1)
+    const next = found.length > limit && last !== undefined ? { next: cursorOf(last) } : {}
+    return { sessions: sessions.map(listed), ...next }
+  },
+})
