@@ -1,5 +1,5 @@
-import { algorithmFor, generateKey, oaepWrap } from '../../packages/kms/crypto/index.ts'
-import { decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from '../../packages/kms/jose/index.ts'
+import { algorithmFor, generateKey, oaepWrap } from '@warder/kms/crypto'
+import { decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from '@warder/kms/jose'
 
 /**
  * Times the decryption of tokens whose `encrypted_key` fails in different ways beside one whose key is right and whose

@@ -136,6 +136,20 @@ test('RSA numbers that do not belong together are refused, by the member that is
   await refused(rsaSpec, { ...rsa, p: one, q: bytes(number(rsa.n)) }, 'p')
 })
 
+test('a private exponent that fits one prime only, or is longer than it need be, is refused', async () => {
+  const [n, d, p, q] = [rsa.n, rsa.d, rsa.p, rsa.q].map(number) as [bigint, bigint, bigint, bigint]
+  const withD = (wrong: bigint) => ({
+    ...rsa,
+    d: bytes(wrong),
+    dp: bytes(wrong % (p - 1n)),
+    dq: bytes(wrong % (q - 1n)),
+  })
+  for (const shift of [p - 1n, q - 1n]) await refused(rsaSpec, withD(d > shift ? d - shift : d + shift), 'd')
+  const long = d + 2n * (p - 1n) * (q - 1n)
+  assert.ok(long >= n)
+  await refused(rsaSpec, withD(long), 'd')
+})
+
 test('exponents that are even, 1 or enormous are refused', async () => {
   for (const e of [0n, 1n, 2n, 65536n, (1n << 64n) + 1n, number(rsa.n)])
     await refused(rsaSpec, { ...rsa, e: bytes(e) }, 'e')

@@ -41,6 +41,12 @@ test('each right request is understood; FIPS refuses OKP, EdDSA and ML-DSA and n
   }
 })
 
+test('under FIPS a name that is not permitted is unknown whatever the kty', () => {
+  for (const kty of ['oct', 'RSA', 'EC'])
+    for (const alg of ['EdDSA', 'MLDSA44', 'ML-DSA-44'])
+      assert.throws(() => keySpecOf({ kty, alg, crv: 'P-256' }, fips), { kind: 'unsupported_algorithm' })
+})
+
 test('every algorithm with a kty that is not its own is refused', () => {
   const right = new Set(table.map(([{ kty, alg }]) => `${kty} ${alg}`))
   const names = table.map(([{ alg }]) => alg).filter((alg) => alg !== undefined)

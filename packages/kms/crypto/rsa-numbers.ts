@@ -5,7 +5,10 @@ export type RsaNumbers = Readonly<Record<'n' | 'e' | 'd' | 'p' | 'q' | 'dp' | 'd
 
 const smallestBits = 2048
 const largestBits = 8192
-/** FIPS 186-5 §A.1.1 allows e below 2^256; one machine word is enough and keeps verification cheap. */
+/**
+ * FIPS 186-5 §A.1.1 allows e below 2^256; one machine word is enough, keeps verification cheap, and leaves no room for a
+ * small d (Wiener).
+ */
 const exponentBound = 1n << 64n
 /** How far the shorter prime may be from half the modulus. FIPS 186-5 wants the halves equal; not every maker does. */
 const imbalance = 16
@@ -13,7 +16,7 @@ const imbalance = 16
 /**
  * Checks what can be told at once of numbers that should be one RSA key: p·q = n, p and q of about the same length
  * but not close to each other (FIPS 186-5 §A.1.3), e odd and at least 3, d and the CRT members consistent
- * (RFC 8017 §3.2), d not small (Wiener), n not of the Infineon generator (CVE-2017-15361). `requirePrimes` is the rest.
+ * (RFC 8017 §3.2), n not of the Infineon generator (CVE-2017-15361). `requirePrimes` is the rest.
  * @returns the size of the modulus in bits
  * @throws failure('bad_request') naming the member
  */
@@ -29,7 +32,6 @@ export function checkRsaNumbers({ n, e, d, p, q, dp, dq, qi }: RsaNumbers): numb
     throw wrong('p', 'p and q must be of about the same length')
   if (bitsOf(p > q ? p - q : q - p) <= half - 100) throw wrong('p', 'p and q are too close to each other')
   if (d <= 1n || d >= n) throw wrong('d', 'must be between 1 and n')
-  if (bitsOf(d) <= half) throw wrong('d', 'is too small for the modulus')
   if ((d * e) % (p - 1n) !== 1n || (d * e) % (q - 1n) !== 1n) throw wrong('d', 'is not the inverse of e')
   if (dp !== d % (p - 1n)) throw wrong('dp', 'must be d mod (p-1)')
   if (dq !== d % (q - 1n)) throw wrong('dq', 'must be d mod (q-1)')
