@@ -17,7 +17,7 @@ export interface Scenario {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Logs in, makes the keys, and describes what is measured. The first scenario is the echo. */
+/** Logs in, makes the keys, and describes what is measured. The first scenario is the echo, of the same request. */
 export async function prepareScenarios(
   warder: Installation,
   client: { readonly auth: HttpsClient; readonly kms: HttpsClient },
@@ -60,7 +60,6 @@ export async function prepareScenarios(
       ...post('bare node:https JSON echo', '/', encrypt, data),
       server: 'echo',
       url: `${echoUrl}/`,
-      headers: {},
     },
     post('encrypt A256GCM 64 B', '/v1/crypto/encrypt', encrypt, '"ciphertext"', {
       primitive: 'AES-256-GCM encrypt 64 B',

@@ -51,8 +51,8 @@ own and checks every answer; TLS 1.3, keep-alive connections, authentication and
 differ and drift: read the ratios, which come from one run.
 
 - **a core**: requests for each second of processor time that the server used (all of its threads together)
-- **to echo**: that, divided by the same of a bare \`node:https\` server which parses and returns JSON,
-  measured in turn with it (median of the rounds)
+- **to echo**: that, divided by the same of a bare \`node:https\` server which parses and returns the JSON of the
+  same \`encrypt\` request, measured in turn with it (median of the rounds)
 - **to bare**: that, divided by operations of bare \`node:crypto\` on one core
 
 ${line(['what', 'a core', 'to echo', 'to bare', 'requests/s', 'p50 ms', 'p99 ms', 'resident MiB'])}

@@ -1,5 +1,5 @@
 import { Failure, failure, toFailure } from '../errors/index.ts'
-import type { HttpMethod } from '../operations/types.ts'
+import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
 import type { MaybePromise } from '../sql/types.ts'
 import { aborted, announcesBody, type BodyBudget, readBody } from './body.ts'
 import type { Cors } from './cors.ts'
@@ -87,33 +87,51 @@ function answer<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
-  if (compiled.operation.access.public === true) return authorized(exchange, compiled)
+  if (compiled.operation.access.public === true) return checked(exchange, compiled)
   refuseForeignPages(dispatcher, exchange)
-  return after(exchange.options.authenticate(exchange.request), (principal) => {
-    if (principal === undefined) throw failure('unauthorized')
-    exchange.principal = principal
-    return authorized(exchange, compiled)
-  })
+  const principal = exchange.options.authenticate(exchange.request)
+  return principal instanceof Promise
+    ? principal.then((late) => identified(exchange, compiled, late))
+    : identified(exchange, compiled, principal)
 }
 
-function authorized<Services>(
+function identified<Services>(
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+  principal: Principal | undefined,
+): MaybePromise<PreparedReply> {
+  if (principal === undefined) throw failure('unauthorized')
+  exchange.principal = principal
+  return checked(exchange, compiled)
+}
+
+function checked<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
-  const { operation } = compiled
   const input = validInput(compiled, exchange.request, exchange.parameters ?? noParameters)
-  return after(operation.access.check?.(input, exchange), () =>
-    after(operation.act(input, exchange), (result) =>
-      prepareReply(result, exchange.successStatus, operation.replyContentType),
-    ),
-  )
+  const allowed = compiled.operation.access.check?.(input, exchange)
+  return allowed instanceof Promise
+    ? allowed.then(() => acted(exchange, compiled.operation, input))
+    : acted(exchange, compiled.operation, input)
+}
+
+function acted<Services>(
+  exchange: Exchange<Services>,
+  operation: Operation<Services>,
+  input: OperationInput,
+): MaybePromise<PreparedReply> {
+  const result = operation.act(input, exchange)
+  return result instanceof Promise
+    ? result.then((late) => prepared(operation, late))
+    : prepared(operation, result)
+}
+
+function prepared<Services>(operation: Operation<Services>, result: unknown): PreparedReply {
+  return prepareReply(result, operation.status ?? 200, operation.replyContentType)
 }
 
 const noParameters: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
-
-function after<A, B>(value: MaybePromise<A>, next: (value: A) => MaybePromise<B>): MaybePromise<B> {
-  return value instanceof Promise ? value.then(next) : next(value)
-}
 
 function conclude<Services>(exchange: Exchange<Services>, reply: PreparedReply, done: Done): void {
   if (!exchange.audited || exchange.options.audit.mode === 'continue') done(reply)

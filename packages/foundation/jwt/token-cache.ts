@@ -17,7 +17,7 @@ export function createTokenCache<V>(options: {
   readonly clock: Clock
 }): TokenCache<V> {
   const entries = new Map<string, { readonly value: V; readonly until: number }>()
-  const keyOf = (compact: string): string => hash('sha256', compact, 'base64url')
+  const keyOf = (compact: string): string => hash('sha256', compact, 'latin1')
   return {
     get(compact) {
       const key = keyOf(compact)
