@@ -10,9 +10,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const allowed: Readonly<Record<string, readonly string[]>> = {
   foundation: [],
   kmip: [],
+  client: ['foundation'],
   auth: ['foundation'],
   kms: ['foundation', 'kmip'],
-  warder: ['foundation', 'kmip', 'auth', 'kms'],
+  warder: ['foundation', 'kmip', 'client', 'auth', 'kms'],
 }
 
 function importsOf(file: string): string[] {

@@ -1,0 +1,430 @@
+// Generated from the OpenAPI document of the key management service: change the declarations there, then run
+// node packages/warder/client/generate.ts
+
+/** What went wrong: a kind for programs, a sentence for people. */
+export interface ErrorSchema {
+  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'certificate_signing_unconfigured' | 'overloaded' | 'storage_unavailable' | 'audit_unavailable'
+  readonly description: string
+  /** On 5xx: finds the detail in the log. */
+  readonly request_id?: string
+  /** For Vault-compatible clients. */
+  readonly errors?: readonly string[]
+}
+
+/** By operationId: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
+export interface Operations {
+  /** Whether the caller may create objects */
+  readonly 'access.create': {
+    readonly reply: {
+      readonly has_create_permission: boolean
+    }
+  }
+  /** Grant rights on a key */
+  readonly 'access.grant': {
+    readonly body: {
+      /** The key. May be left out when only `create` is named. */
+      readonly unique_identifier?: string
+      /** A user, or `*` for everybody who is authenticated. */
+      readonly user_id: string
+      /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
+      readonly operation_types: readonly string[]
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Who was granted what on an object */
+  readonly 'access.list': {
+    readonly path: {
+      readonly object_id: string
+    }
+    readonly reply: readonly {
+      readonly user_id: string
+      readonly operations: readonly string[]
+    }[]
+  }
+  /** Objects of others on which the caller has rights, in pages */
+  readonly 'access.obtained': {
+    readonly query?: {
+      /** Last id of the page before. */
+      readonly after?: string
+      /** 1 to 1000, default 1000. */
+      readonly limit?: string
+    }
+    readonly reply: readonly {
+      readonly object_id: string
+      readonly owner_id: string
+      readonly state: string
+      readonly operations: readonly string[]
+    }[]
+  }
+  /** Objects that the caller owns, in pages */
+  readonly 'access.owned': {
+    readonly query?: {
+      /** Last id of the page before. */
+      readonly after?: string
+      /** 1 to 1000, default 1000. */
+      readonly limit?: string
+    }
+    readonly reply: readonly {
+      readonly object_id: string
+      readonly state: string
+      readonly attributes: {
+        readonly object_type: string
+        readonly cryptographic_algorithm: string | null
+        readonly cryptographic_length: number | null
+        readonly cryptographic_usage_mask: number
+      }
+    }[]
+  }
+  /** Whether the caller is a crypto officer */
+  readonly 'access.privileged': {
+    readonly reply: {
+      readonly has_privileged_access: boolean
+    }
+  }
+  /** Take rights on a key back */
+  readonly 'access.revoke': {
+    readonly body: {
+      /** The key. May be left out when only `create` is named. */
+      readonly unique_identifier?: string
+      /** A user, or `*` for everybody who is authenticated. */
+      readonly user_id: string
+      /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
+      readonly operation_types: readonly string[]
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Many crypto operations in one request */
+  readonly 'crypto.batch': {
+    readonly body: {
+      readonly operations: readonly {
+        /** encrypt, decrypt, sign, verify or mac */
+        readonly op: string
+      }[]
+    }
+    readonly reply: {
+      readonly results: readonly ({
+        readonly op: string
+        readonly status: 200
+        readonly result: unknown
+      } | {
+        readonly op: string
+        readonly status: number
+        readonly error: string
+        readonly description: string
+      })[]
+    }
+  }
+  /** Decrypt a flattened JWE */
+  readonly 'crypto.decrypt': {
+    readonly body: {
+      /** Holds alg, enc and kid; base64url. */
+      readonly protected: string
+      /** Needed for RSA-OAEP; empty or absent for `dir`. */
+      readonly encrypted_key?: string
+      /** 12 bytes, base64url. */
+      readonly iv: string
+      readonly ciphertext: string
+      /** 16 bytes, base64url. */
+      readonly tag: string
+      readonly aad?: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly data: string
+    }
+  }
+  /** Encrypt with a symmetric key, or for an RSA key */
+  readonly 'crypto.encrypt': {
+    readonly body: {
+      /** A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP. */
+      readonly kid: string
+      /** dir, RSA-OAEP or RSA-OAEP-256 */
+      readonly alg: string
+      /** A128GCM, A192GCM or A256GCM */
+      readonly enc: string
+      /** Plaintext, base64url. */
+      readonly data: string
+      /** Additional authenticated data, base64url. */
+      readonly aad?: string
+    }
+    readonly reply: {
+      readonly protected: string
+      readonly encrypted_key: string
+      readonly iv: string
+      readonly ciphertext: string
+      readonly tag: string
+      readonly aad?: string
+    }
+  }
+  /** Generate a key, or import one */
+  readonly 'crypto.keys.create': {
+    readonly body: {
+      /** oct, RSA, EC, OKP or AKP */
+      readonly kty: string
+      /** The key is bound to it. Needed for oct. */
+      readonly alg?: string
+      /** P-256, P-384, P-521 or Ed25519 */
+      readonly crv?: string
+      /** RSA: 2048 to 8192, default 2048. */
+      readonly bits?: number
+      readonly tags?: readonly string[]
+      /** base64url */
+      readonly k?: string
+      /** base64url */
+      readonly d?: string
+      /** base64url */
+      readonly x?: string
+      /** base64url */
+      readonly y?: string
+      /** base64url */
+      readonly n?: string
+      /** base64url */
+      readonly e?: string
+      /** base64url */
+      readonly p?: string
+      /** base64url */
+      readonly q?: string
+      /** base64url */
+      readonly dp?: string
+      /** base64url */
+      readonly dq?: string
+      /** base64url */
+      readonly qi?: string
+      /** base64url */
+      readonly priv?: string
+      /** base64url */
+      readonly pub?: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly kid_public?: string | null
+      readonly kty: string
+      readonly alg?: string
+      readonly crv?: string
+      readonly key_ops: readonly string[]
+    }
+  }
+  /** Revoke and remove a key, with the other half of a pair */
+  readonly 'crypto.keys.destroy': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: undefined
+  }
+  /** What is known about a key, and its public half */
+  readonly 'crypto.keys.get': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly object_type: string
+      readonly kty: string
+      readonly alg?: string
+      readonly crv?: string
+      readonly bits?: number
+      readonly key_ops: readonly string[]
+      readonly state: string
+      readonly owner: string
+      /** The other half of a pair. */
+      readonly linked_kid?: string
+      readonly tags: readonly string[]
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      readonly public_jwk?: Readonly<Record<string, string>>
+    }
+  }
+  /** Take the wrapped key of a JWE in */
+  readonly 'crypto.keys.unwrap': {
+    readonly body: {
+      /** JWE header with kid, alg and enc; base64url. */
+      readonly protected: string
+      /** The wrapped key, base64url. */
+      readonly encrypted_key: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly kid_public?: string | null
+      readonly kty: string
+      readonly alg?: string
+      readonly crv?: string
+      readonly key_ops: readonly string[]
+    }
+  }
+  /** Compute or verify a MAC */
+  readonly 'crypto.mac': {
+    readonly body: {
+      readonly kid: string
+      /** HS256, HS384 or HS512 */
+      readonly alg: string
+      /** base64url */
+      readonly data: string
+      /** To be verified; absent: computed. */
+      readonly mac?: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly mac: string
+    } | {
+      readonly kid: string
+      readonly valid: boolean
+    }
+  }
+  /** Sign with a private key */
+  readonly 'crypto.sign': {
+    readonly body: {
+      /** The private key. */
+      readonly kid: string
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or MLDSA44 */
+      readonly alg: string
+      /** Payload, base64url. */
+      readonly data: string
+    }
+    readonly reply: {
+      readonly protected: string
+      readonly signature: string
+    }
+  }
+  /** Verify a detached JWS */
+  readonly 'crypto.verify': {
+    readonly body: {
+      /** Holds alg and kid, the public key; base64url. */
+      readonly protected: string
+      /** Payload, base64url. */
+      readonly data: string
+      readonly signature: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly valid: boolean
+    }
+  }
+  /** Whether the service and its database answer */
+  readonly health: {
+    readonly reply: {
+      readonly status: 'UP' | 'DOWN'
+      readonly latency_ms: number
+      readonly dependencies: {
+        readonly database: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+      }
+    }
+  }
+  /** Public keys that are Active and tagged jwks */
+  readonly jwks: {
+    readonly reply: {
+      readonly keys: readonly Readonly<Record<string, string>>[]
+    }
+  }
+  /** Add tags to a key */
+  readonly 'key.tags.add': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly body: {
+      readonly tags: readonly string[]
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly tags: readonly string[]
+    }
+  }
+  /** Tags of a key */
+  readonly 'key.tags.list': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly tags: readonly string[]
+    }
+  }
+  /** Remove tags from a key */
+  readonly 'key.tags.remove': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly body: {
+      readonly tags: readonly string[]
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly tags: readonly string[]
+    }
+  }
+  /** What this server is and can do */
+  readonly 'server.info': {
+    readonly reply: {
+      readonly version: string
+      /** Only algorithms of FIPS builds are accepted. */
+      readonly fips_mode: boolean
+      /** The FIPS provider of OpenSSL does the cryptography. */
+      readonly fips_provider: boolean
+      readonly hsm_instances: readonly unknown[]
+      readonly default_username: string
+    }
+  }
+  /** Who the caller is to this service */
+  readonly 'server.me': {
+    readonly reply: {
+      readonly user: string
+    }
+  }
+  /** Log in for the web page */
+  readonly 'ui.login': {
+    readonly body: {
+      readonly username: string
+      readonly password: string
+      readonly totp_code?: string
+    }
+    readonly reply: {
+      readonly next_step: string
+    }
+  }
+  /** Forget the session of the web page */
+  readonly 'ui.logout': {
+    readonly reply: undefined
+  }
+  /** Version of the service and of its cryptographic library */
+  readonly version: {
+    readonly reply: string
+  }
+}
+
+/** Where each operation is. */
+export const routes = {
+  'access.create': { method: 'GET', path: '/access/create' },
+  'access.grant': { method: 'POST', path: '/access/grant' },
+  'access.list': { method: 'GET', path: '/access/list/{object_id}' },
+  'access.obtained': { method: 'GET', path: '/access/obtained' },
+  'access.owned': { method: 'GET', path: '/access/owned' },
+  'access.privileged': { method: 'GET', path: '/access/privileged' },
+  'access.revoke': { method: 'POST', path: '/access/revoke' },
+  'crypto.batch': { method: 'POST', path: '/v1/crypto/batch' },
+  'crypto.decrypt': { method: 'POST', path: '/v1/crypto/decrypt' },
+  'crypto.encrypt': { method: 'POST', path: '/v1/crypto/encrypt' },
+  'crypto.keys.create': { method: 'POST', path: '/v1/crypto/keys' },
+  'crypto.keys.destroy': { method: 'DELETE', path: '/v1/crypto/keys/{kid}' },
+  'crypto.keys.get': { method: 'GET', path: '/v1/crypto/keys/{kid}' },
+  'crypto.keys.unwrap': { method: 'POST', path: '/v1/crypto/keys/unwrap' },
+  'crypto.mac': { method: 'POST', path: '/v1/crypto/mac' },
+  'crypto.sign': { method: 'POST', path: '/v1/crypto/sign' },
+  'crypto.verify': { method: 'POST', path: '/v1/crypto/verify' },
+  health: { method: 'GET', path: '/health' },
+  jwks: { method: 'GET', path: '/.well-known/jwks.json' },
+  'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },
+  'key.tags.list': { method: 'GET', path: '/v1/crypto/keys/{kid}/tags' },
+  'key.tags.remove': { method: 'DELETE', path: '/v1/crypto/keys/{kid}/tags' },
+  'server.info': { method: 'GET', path: '/server-info' },
+  'server.me': { method: 'GET', path: '/me' },
+  'ui.login': { method: 'POST', path: '/ui/login' },
+  'ui.logout': { method: 'POST', path: '/ui/logout' },
+  version: { method: 'GET', path: '/version' },
+} as const

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { clientTypes } from './generate.ts'
+import { comment, type Json, memberName, quoted, typeOf } from './schema-type.ts'
+
+test('each form of schema becomes the type that it describes', () => {
+  const cases: readonly (readonly [Json, string])[] = [
+    [{ type: 'string', maxLength: 3, description: 'x' }, 'string'],
+    [{ type: 'integer', minimum: 1 }, 'number'],
+    [{}, 'unknown'],
+    [{ type: 'string', const: "it's" }, "'it\\'s'"],
+    [{ enum: ['a', 'b'] }, "'a' | 'b'"],
+    [{ anyOf: [{ type: 'string' }, { type: 'null' }] }, 'string | null'],
+    [{ type: 'array', items: { type: 'string' } }, 'readonly string[]'],
+    [{ type: 'array', items: { enum: ['a', 1] } }, "readonly ('a' | 1)[]"],
+    [{ type: 'array', items: { type: 'array', items: {} } }, 'readonly (readonly unknown[])[]'],
+    [
+      { type: 'object', patternProperties: { '^.*$': { type: 'string' } } },
+      'Readonly<Record<string, string>>',
+    ],
+    [{ type: 'object', additionalProperties: { type: 'number' } }, 'Readonly<Record<string, number>>'],
+    [{ $ref: '#/components/schemas/Error' }, 'ErrorSchema'],
+    [
+      { type: 'object', required: ['a'], properties: { a: { type: 'null' }, 'b-c': { type: 'boolean' } } },
+      "{\n  readonly a: null\n  readonly 'b-c'?: boolean\n}",
+    ],
+  ]
+  for (const [schema, type] of cases) assert.equal(typeOf(schema), type)
+})
+
+test('a schema that cannot be expressed stops the generator instead of giving a wrong type', () => {
+  const deep = Array.from({ length: 40 }).reduce<Json>((items) => ({ type: 'array', items }), {})
+  for (const schema of [{ type: 'file' }, { not: {} }, { $ref: 'https://elsewhere.example/' }, deep]) {
+    assert.throws(() => typeOf(schema))
+  }
+  for (const document of [{}, { openapi: '3.0.0' }, { openapi: '3.1.0', paths: { '/a': { get: {} } } }]) {
+    assert.throws(() => clientTypes(document))
+  }
+})
+
+test('operations that answer with pages are left out, JSON suffixes and empty replies stay', () => {
+  const answer = (type: string): Json => ({ 200: { content: { [type]: { schema: { type: 'string' } } } } })
+  const text = clientTypes({
+    openapi: '3.1.0',
+    paths: {
+      '/a': { get: { operationId: 'a', responses: answer('application/jwk-set+json') } },
+      '/b': { get: { operationId: 'b', responses: answer('text/html') } },
+      '/c': { delete: { operationId: 'c', responses: { 204: { description: 'Done.' } } } },
+    },
+  })
+  assert.match(text, /^ {2}a: \{ method: 'GET', path: '\/a' \},$/m)
+  assert.match(text, /^ {2}readonly c: \{\n {4}readonly reply: undefined\n/m)
+  assert.doesNotMatch(text, /\/b/)
+})
+
+test('no text of the document becomes code: names stay literals, descriptions stay comments', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const name = memberName(text)
+      assert.equal(name === text ? text : runInNewContext(quoted(text)), text)
+      assert.ok(!comment(text, '').slice(0, -3).includes('*/'))
+      assert.ok(comment(text, '').split('\n').length <= 2)
+    }),
+  )
+})

@@ -1,0 +1,101 @@
+import { comment, type Json, type JsonObject, memberName, objectOf, quoted, typeOf } from './schema-type.ts'
+
+const heading = `// Generated from the OpenAPI document of the key management service: change the declarations there, then run
+// node packages/warder/client/generate.ts
+`
+
+const jsonType = /^application\/(?:[\w.+-]+\+)?json$/
+
+interface Described {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly operation: JsonObject
+}
+
+/**
+ * Source text of the client's types: one interface member for each operation with its path and query parameters, body
+ * and reply, and a table of routes. Operations that answer with something else than JSON (pages, the document itself)
+ * are left out. The same document gives the same text, so that a check can compare.
+ * @param document an OpenAPI 3.1 document
+ * @throws Error when the document holds what this generator cannot express
+ */
+export function clientTypes(document: Json): string {
+  const root = objectOf(document)
+  if (!/^3\.1\./.test(String(root.openapi))) throw new Error('the document is not OpenAPI 3.1')
+  const operations = [...operationsOf(root)].sort((a, b) => (a.name < b.name ? -1 : 1))
+  if (operations.length === 0) throw new Error('the document has no operation that answers with JSON')
+  const schemas = Object.entries(objectOf(objectOf(root.components).schemas)).map(
+    ([name, schema]) =>
+      `${comment(objectOf(schema).description, '')}export interface ${name}Schema ${typeOf(schema)}\n`,
+  )
+  return [
+    heading,
+    ...schemas,
+    `/** By operationId: what goes in (\`path\`, \`query\`, \`body\`) and what comes back (\`reply\`). */
+export interface Operations {
+${operations.map(operationType).join('')}}
+`,
+    `/** Where each operation is. */
+export const routes = {
+${operations.map(({ name, method, path }) => `  ${memberName(name)}: { method: ${quoted(method)}, path: ${quoted(path)} },\n`).join('')}} as const
+`,
+  ].join('\n')
+}
+
+function* operationsOf(root: JsonObject): Generator<Described> {
+  const seen = new Set<string>()
+  for (const [path, item] of Object.entries(objectOf(root.paths))) {
+    for (const [method, value] of Object.entries(objectOf(item))) {
+      const operation = objectOf(value)
+      const name = operation.operationId
+      if (typeof name !== 'string' || seen.has(name))
+        throw new Error(`${method} ${path} has no name of its own`)
+      seen.add(name)
+      if (successOf(operation) !== undefined) yield { name, method: method.toUpperCase(), path, operation }
+    }
+  }
+}
+
+/** The success response, when it is JSON or has no body. */
+function successOf(operation: JsonObject): { readonly reply: Json | undefined } | undefined {
+  const [success] = Object.entries(objectOf(operation.responses)).filter(([status]) => status.startsWith('2'))
+  if (success === undefined) return undefined
+  const content = Object.entries(objectOf(objectOf(success[1]).content))
+  if (content.length === 0) return { reply: undefined }
+  const [json] = content.filter(([type]) => jsonType.test(type))
+  const schema = objectOf(json?.[1]).schema
+  return schema === undefined ? undefined : { reply: schema }
+}
+
+function operationType({ name, operation }: Described): string {
+  const lines: string[] = []
+  for (const place of ['path', 'query'] as const) {
+    const members = parametersIn(place, operation)
+    if (members.length === 0) continue
+    const optional = members.every(({ required }) => required !== true) ? '?' : ''
+    lines.push(`    readonly ${place}${optional}: {\n${members.map(parameterType).join('')}    }\n`)
+  }
+  const body = objectOf(operation.requestBody)
+  const [media] = Object.values(objectOf(body.content))
+  if (media !== undefined) {
+    const mark = body.required === true ? '' : '?'
+    lines.push(`    readonly body${mark}: ${typeOf(objectOf(media).schema, '    ')}\n`)
+  }
+  const reply = successOf(operation)?.reply
+  lines.push(`    readonly reply: ${reply === undefined ? 'undefined' : typeOf(reply, '    ')}\n`)
+  return `${comment(operation.summary, '  ')}  readonly ${memberName(name)}: {\n${lines.join('')}  }\n`
+}
+
+function parametersIn(place: 'path' | 'query', operation: JsonObject): readonly JsonObject[] {
+  const all = Array.isArray(operation.parameters) ? (operation.parameters as readonly Json[]) : []
+  return all.map((parameter) => objectOf(parameter)).filter((parameter) => parameter.in === place)
+}
+
+function parameterType(parameter: JsonObject): string {
+  const name = parameter.name
+  if (typeof name !== 'string') throw new Error('a parameter has no name')
+  const mark = parameter.required === true ? '' : '?'
+  const about = comment(objectOf(parameter.schema).description, '      ')
+  return `${about}      readonly ${memberName(name)}${mark}: ${typeOf(parameter.schema, '      ')}\n`
+}

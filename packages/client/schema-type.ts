@@ -1,0 +1,96 @@
+/** A JSON value as it stands in an OpenAPI document. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+export type JsonObject = { readonly [name: string]: Json }
+
+const deepest = 32
+
+/**
+ * The TypeScript type of a JSON Schema (2020-12), as far as the service's document goes. A keyword that narrows a
+ * type in a way TypeScript cannot say (pattern, maxLength) is left to the service.
+ * @throws Error for a schema that this generator does not know: the types must not be silently wrong
+ */
+export function typeOf(schema: Json | undefined, indent = '', depth = 0): string {
+  if (depth > deepest) throw new Error('a schema is nested too deeply')
+  const found = objectOf(schema)
+  const next = (inner: Json | undefined, more = indent): string => typeOf(inner, more, depth + 1)
+  if (typeof found.$ref === 'string') return referenceName(found.$ref)
+  if (found.const !== undefined) return literal(found.const)
+  if (Array.isArray(found.enum)) return union(found.enum.map(literal))
+  if (Array.isArray(found.anyOf)) return union(found.anyOf.map((member: Json) => next(member)))
+  switch (found.type) {
+    case 'string':
+    case 'boolean':
+    case 'null':
+      return found.type
+    case 'integer':
+    case 'number':
+      return 'number'
+    case 'array': {
+      const item = objectOf(found.items)
+      const several = item.anyOf !== undefined || item.enum !== undefined || item.type === 'array'
+      return several ? `readonly (${next(item)})[]` : `readonly ${next(item)}[]`
+    }
+    case 'object':
+      return objectType(found, indent, next)
+    case undefined:
+      if (Object.keys(found).every((name) => name === 'description')) return 'unknown'
+      break
+  }
+  throw new Error(`no type is known for the schema ${JSON.stringify(schema)}`)
+}
+
+function objectType(
+  schema: JsonObject,
+  indent: string,
+  next: (inner: Json | undefined, indent?: string) => string,
+): string {
+  const rest = Object.values(objectOf(schema.patternProperties))
+  if (typeof schema.additionalProperties === 'object') rest.push(schema.additionalProperties)
+  const members = Object.entries(objectOf(schema.properties))
+  if (members.length === 0) {
+    const [values] = rest
+    return `Readonly<Record<string, ${values === undefined ? 'unknown' : next(values)}>>`
+  }
+  const required = Array.isArray(schema.required) ? schema.required : []
+  const inner = `${indent}  `
+  const lines = members.map(([name, member]) => {
+    const mark = required.includes(name) ? '' : '?'
+    return `${comment(objectOf(member).description, inner)}${inner}readonly ${memberName(name)}${mark}: ${next(member, inner)}\n`
+  })
+  return `{\n${lines.join('')}${indent}}`
+}
+
+/** A documentation comment of one line, or nothing. */
+export function comment(text: Json | undefined, indent: string): string {
+  if (typeof text !== 'string' || text === '') return ''
+  // The document's text must not end the comment and go on as code.
+  return `${indent}/** ${text.replaceAll('*/', '* /').replace(/\s+/g, ' ')} */\n`
+}
+
+/** A member's name as source text. */
+export function memberName(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name)
+}
+
+/** Text as a single-quoted literal. */
+export function quoted(text: string): string {
+  return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+}
+
+export function objectOf(value: Json | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+}
+
+function literal(value: Json): string {
+  return typeof value === 'string' ? quoted(value) : JSON.stringify(value)
+}
+
+function union(types: readonly string[]): string {
+  return [...new Set(types)].join(' | ')
+}
+
+function referenceName(reference: string): string {
+  const name = /^#\/components\/schemas\/([A-Za-z]\w*)$/.exec(reference)?.[1]
+  if (name === undefined) throw new Error(`${reference} is not a schema of the document`)
+  return `${name}Schema`
+}
