@@ -1,12 +1,13 @@
 import { Buffer } from 'node:buffer'
 import { decodeJson, decodeMembers, parseRoot } from '../json/decode.ts'
 import { encodeJson, encodeJsonAs } from '../json/encode.ts'
+import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
 import { type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { decodeTtlv } from '../ttlv/decode.ts'
 import { encodeTtlv } from '../ttlv/encode.ts'
-import { KmipDecodeError, KmipEncodeError } from '../ttlv/error.ts'
+import { KmipDecodeError, type KmipDecodeReason, KmipEncodeError } from '../ttlv/error.ts'
 import type { TtlvNode } from '../ttlv/node.ts'
 import { decodeXml } from '../xml/decode.ts'
 import { encodeXml } from '../xml/encode.ts'
@@ -103,11 +104,16 @@ export function refusalOf(error: KmipDecodeError, now: number): ResponseMessage 
       {
         operation: undefined,
         status: 'OperationFailed',
-        reason: error.reason === 'unsupported_version' ? 'UnsupportedProtocolVersion' : 'InvalidMessage',
+        reason: messageReasons[error.reason] ?? 'InvalidMessage',
         message: error.message,
       },
     ],
   }
+}
+
+const messageReasons: Readonly<Partial<Record<KmipDecodeReason, ResultReason>>> = {
+  unsupported_version: 'UnsupportedProtocolVersion',
+  unknown_operation: 'OperationNotSupported',
 }
 
 function nearestVersion(major: number | undefined): KmipVersion {

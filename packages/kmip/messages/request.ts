@@ -128,7 +128,7 @@ function readItem(version: KmipVersion, item: StructureNode): RequestItem {
   }
   const operation = valueName('Operation', code)
   if (operation === undefined)
-    throw new KmipDecodeError('unknown_enumeration', 'An operation is not one of the standard.')
+    throw new KmipDecodeError('unknown_operation', 'An operation is not one of the standard.')
   return itemOf(version, operation, optionalStructure(item, Tag.RequestPayload) ?? noPayload, frame)
 }
 

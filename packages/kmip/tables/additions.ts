@@ -4,7 +4,7 @@
  * that are read. Data for `generate.ts` only; nothing else imports it.
  */
 
-/** Tags that 2.x no longer has: 1.x clients still send them. */
+/** Tags that the source tables lack: those of 1.x that 2.x no longer has, and extensions. */
 export const addedTags: Readonly<Record<string, number>> = {
   CertificateIdentifier: 0x420014,
   CertificateIssuer: 0x420015,
@@ -16,6 +16,10 @@ export const addedTags: Readonly<Record<string, number>> = {
   Issuer: 0x42003b,
   OperationPolicyName: 0x42005d,
   SerialNumber: 0x420087,
+  // Members of Destroy and Revoke that clients of other servers send; extensions (KMIP 2.1 §9.1.1), numbers are ours.
+  Remove: 0x540001,
+  Cascade: 0x540002,
+  ExpectedObjectType: 0x540003,
 }
 
 /** Values that the source tables lack, by enumeration. KMIP 3.0 draft numbers for ML-KEM, ML-DSA and SLH-DSA. */
@@ -121,6 +125,7 @@ export const aliases: Readonly<Record<string, Readonly<Record<string, string>>>>
 /** Tags whose enumeration bears another name. */
 export const enumerationOfTag: Readonly<Record<string, string>> = {
   CertificateRequestUniqueIdentifier: 'UniqueIdentifier',
+  ExpectedObjectType: 'ObjectType',
   ExtensionType: 'ItemType',
   LinkedObjectIdentifier: 'UniqueIdentifier',
   MaskGeneratorHashingAlgorithm: 'HashingAlgorithm',
@@ -132,6 +137,7 @@ export const enumerationOfTag: Readonly<Record<string, string>> = {
 /** Spellings of tags that are read besides the table's. */
 export const tagAliases: Readonly<Record<string, string>> = {
   AttributeReferences: 'AttributeReference',
+  ObjectUniqueIdentifier: 'UniqueIdentifier',
 }
 
 /** Enumerations of the source that repeat another one under a second name. */

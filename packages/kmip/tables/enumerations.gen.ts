@@ -1106,6 +1106,7 @@ export const enumerationAliases: Readonly<Record<string, Readonly<Record<string,
 /** Tags whose enumeration bears another name. */
 export const enumerationOfTag: Readonly<Record<string, string>> = {
   CertificateRequestUniqueIdentifier: 'UniqueIdentifier',
+  ExpectedObjectType: 'ObjectType',
   ExtensionType: 'ItemType',
   LinkedObjectIdentifier: 'UniqueIdentifier',
   MaskGeneratorHashingAlgorithm: 'HashingAlgorithm',

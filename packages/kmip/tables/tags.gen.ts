@@ -374,9 +374,13 @@ export const Tag = {
   SubmissionDate: 0x420174,
   ProcessingStage: 0x420175,
   AsynchronousCorrelationValues: 0x420176,
+  Remove: 0x540001,
+  Cascade: 0x540002,
+  ExpectedObjectType: 0x540003,
 } as const
 
 /** Spellings that are read besides. */
 export const tagAliases: Readonly<Record<string, number>> = {
   AttributeReferences: 0x42013b,
+  ObjectUniqueIdentifier: 0x420094,
 }

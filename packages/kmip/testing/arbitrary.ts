@@ -66,6 +66,7 @@ export const xmlTree = tree(
 
 /** Comparable with deepEqual whatever views the bytes are. */
 export function plain(node: TtlvNode): unknown {
-  if (node.type === 'Structure') return { ...node, value: node.value.map(plain) }
-  return node.value instanceof Uint8Array ? { ...node, value: [...node.value] } : node
+  const { tag, type } = node
+  if (node.type === 'Structure') return { tag, type, value: node.value.map(plain) }
+  return { tag, type, value: node.value instanceof Uint8Array ? [...node.value] : node.value }
 }

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Tag } from '../tables/index.ts'
+import { plain } from '../testing/arbitrary.ts'
+import { readVectors } from '../testing/vectors.ts'
+import type { TtlvNode } from '../ttlv/index.ts'
+import { readRequest, readResponse, writeRequest, writeResponse } from './index.ts'
+
+const files = readVectors()
+const skip = files.length === 0 ? 'the public KMIP test cases are not here (WARDER_VECTORS)' : false
+
+const legacyTags: ReadonlySet<number> = new Set([
+  Tag.TemplateAttribute,
+  Tag.CommonTemplateAttribute,
+  Tag.PrivateKeyTemplateAttribute,
+  Tag.PublicKeyTemplateAttribute,
+])
+
+/** No part of a payload is in the form that only 1.x has. */
+function isModern(node: TtlvNode): boolean {
+  if (legacyTags.has(node.tag)) return false
+  if (node.type !== 'Structure') return true
+  const isVendor = node.value.some(({ tag }) => tag === Tag.VendorIdentification)
+  if ((node.tag === Tag.Attribute || node.tag === Tag.AttributeReference) && !isVendor) return false
+  return node.value.every(isModern)
+}
+
+for (const version of ['1.4', '2.1'])
+  test(`Every ${version} message of the public test cases is understood and written back as it was`, {
+    skip,
+  }, () => {
+    let messages = 0
+    for (const file of files.filter((candidate) => candidate.version === version))
+      for (const [index, node] of file.messages.entries()) {
+        const step = `${file.name} message ${index}`
+        const isRequest = node.tag === Tag.RequestMessage
+        const message = isRequest ? readRequest(node) : readResponse(node)
+        assert.equal(message.version, version, step)
+        const again = isRequest ? writeRequest(readRequest(node)) : writeResponse(readResponse(node))
+        assert.deepEqual(plain(again), plain(node), step)
+        if (!isRequest) continue
+        for (const item of readRequest(node).items) {
+          assert.equal(item.refusal, undefined, step)
+          assert.ok(isModern(item.payload), step)
+        }
+        messages += 1
+      }
+    assert.ok(messages > 400, `${messages} requests`)
+  })

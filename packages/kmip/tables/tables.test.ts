@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  atLeast,
+  attributeByLegacyName,
+  attributeIn,
+  attributeOf,
+  attributes,
+  Enumeration,
+  type EnumerationName,
+  enumerationOf,
+  kmipVersion,
+  kmipVersions,
+  maskOf,
+  maskValueNames,
+  normaliseName,
+  objectTypeIn,
+  operationByName,
+  operationIn,
+  type ResultReason,
+  reasonIn,
+  Tag,
+  tagByName,
+  tagIntroduced,
+  tagName,
+  tagText,
+  valueByName,
+  valueName,
+  versionNumbers,
+} from './index.ts'
+
+test('Every tag is found by its name and its number', () => {
+  for (const [name, tag] of Object.entries(Tag)) {
+    assert.equal(tagByName(name), tag)
+    assert.equal(tagName(tag), name)
+  }
+  assert.equal(Object.keys(Tag).length, new Set(Object.values(Tag)).size, 'no number twice')
+})
+
+test('Tags are read in other spellings and as numbers, and written by name where they have one', () => {
+  for (const name of ['IVCounterNonce', 'IvCounterNonce', 'iv_counter_nonce', '0x42003D', '0x42003d'])
+    assert.equal(tagByName(name), 0x42003d, name)
+  assert.equal(tagByName('Pkcs12FriendlyName'), Tag.PKCS_12FriendlyName)
+  assert.equal(tagByName('X509CertificateSubject'), Tag.X_509CertificateSubject)
+  assert.equal(tagByName('0x540abc'), 0x540abc)
+  assert.equal(tagText(0x540abc), '0x540ABC')
+  assert.equal(tagText(Tag.Name), 'Name')
+})
+
+test('What is no tag is not found', () => {
+  for (const name of [
+    '',
+    'Nonsense',
+    '0x43003D',
+    '0x42',
+    '__proto__',
+    'constructor',
+    'Na<me',
+    'N'.repeat(1e6),
+  ])
+    assert.equal(tagByName(name), undefined, name.slice(0, 20))
+})
+
+test('Every value of every enumeration is found by its name and its number', () => {
+  for (const enumeration of Object.keys(Enumeration) as EnumerationName[])
+    for (const [name, value] of Object.entries(Enumeration[enumeration])) {
+      assert.equal(valueByName(enumeration, name), value, `${enumeration}.${name}`)
+      assert.equal(valueName(enumeration, value), name)
+    }
+})
+
+test('Both spellings of the field and those of older clients are read', () => {
+  const spellings: readonly (readonly [EnumerationName, string, number])[] = [
+    ['HashingAlgorithm', 'SHA256', 6],
+    ['HashingAlgorithm', 'SHA_256', 6],
+    ['HashingAlgorithm', 'sha-256', 6],
+    ['HashingAlgorithm', 'SHA3256', 0x0f],
+    ['CryptographicAlgorithm', 'SHA3256', 0x20],
+    ['CryptographicAlgorithm', 'THREE_DES', 2],
+    ['CryptographicAlgorithm', '3DES', 2],
+    ['CryptographicAlgorithm', 'ABE', 0x88800004],
+    ['CryptographicAlgorithm', 'MLKEM_768', 0x3a],
+    ['KeyFormatType', 'PKCS8', 4],
+    ['KeyFormatType', 'AbeMasterPublicKey', 0x8880000d],
+    ['MaskGenerator', 'MFG1', 1],
+    ['PaddingMethod', 'PKCS1v15', 8],
+    ['PaddingMethod', 'ANSI_X923', 6],
+    ['ResultReason', 'Wrong_Key_Lifecycle_State', 0x43],
+    ['State', 'Destroyed_Compromised', 6],
+    ['State', 'Pre-Active', 1],
+    ['ObjectGroupMember', 'Group_Member_Fresh', 1],
+    ['RecommendedCurve', 'P256', 7],
+    ['Operation', 'Mac', 0x23],
+  ]
+  for (const [enumeration, name, value] of spellings)
+    assert.equal(valueByName(enumeration, name), value, `${enumeration} ${name}`)
+  assert.equal(valueByName('State', 'toString'), undefined)
+  assert.equal(valueName('State', 99), undefined)
+})
+
+test('A tag knows the enumeration or mask of its values', () => {
+  assert.equal(enumerationOf(Tag.MaskGeneratorHashingAlgorithm), 'HashingAlgorithm')
+  assert.equal(enumerationOf(Tag.LinkedObjectIdentifier), 'UniqueIdentifier')
+  assert.equal(enumerationOf(Tag.NameValue), undefined)
+  assert.equal(enumerationOf(0x540001), undefined)
+  assert.equal(maskOf(Tag.CryptographicUsageMask), 'CryptographicUsageMask')
+  assert.equal(maskOf(Tag.CryptographicLength), undefined)
+  assert.deepEqual(maskValueNames('CryptographicUsageMask', 0x0c), ['Encrypt', 'Decrypt'])
+  assert.equal(maskValueNames('CryptographicUsageMask', 0x4000000c), undefined)
+})
+
+test('Versions are compared and taken apart', () => {
+  assert.equal(kmipVersion(1, 4), '1.4')
+  assert.equal(kmipVersion(3, 0), undefined)
+  assert.equal(kmipVersion(1, 40), undefined)
+  assert.deepEqual(versionNumbers('2.1'), { major: 2, minor: 1 })
+  assert.ok(atLeast('2.0', '1.4') && atLeast('1.4', '1.4') && !atLeast('1.3', '1.4'))
+  assert.deepEqual([...kmipVersions].sort().reverse(), kmipVersions)
+})
+
+test('Operations, object types and tags belong to versions', () => {
+  const introduced = {
+    Create: '1.0',
+    ReKeyKeyPair: '1.1',
+    Encrypt: '1.2',
+    Import: '1.4',
+    SetAttribute: '2.0',
+    Ping: '2.1',
+  } as const
+  for (const [name, version] of Object.entries(introduced))
+    for (const candidate of kmipVersions) {
+      const operation = operationByName(name)
+      assert.ok(operation)
+      assert.equal(operationIn(candidate, operation), atLeast(candidate, version), `${name} in ${candidate}`)
+    }
+  assert.equal(operationByName('Mac'), 'MAC')
+  assert.equal(operationByName('Drop'), undefined)
+  assert.ok(
+    objectTypeIn('1.4', 'Template') && !objectTypeIn('2.0', 'Template') && !objectTypeIn('1.1', 'PGPKey'),
+  )
+  assert.equal(tagIntroduced(Tag.Fresh), '1.1')
+  assert.equal(tagIntroduced(Tag.AuthenticatedEncryptionTag), '1.4')
+  assert.equal(tagIntroduced(Tag.Attributes), '2.0')
+  assert.equal(tagIntroduced(Tag.RotateLatest), '2.1')
+  assert.equal(tagIntroduced(0x540001), '1.0')
+})
+
+test('An old client is told a reason that its version has', () => {
+  assert.equal(reasonIn('2.1', 'WrongKeyLifecycleState'), 'WrongKeyLifecycleState')
+  assert.equal(reasonIn('1.4', 'WrongKeyLifecycleState'), 'PermissionDenied')
+  assert.equal(reasonIn('1.4', 'Sensitive'), 'Sensitive')
+  assert.equal(reasonIn('1.3', 'Sensitive'), 'PermissionDenied')
+  const last = { '1.0': 0x11, '1.1': 0x12, '1.2': 0x12, '1.3': 0x15, '1.4': 0x18 } as const
+  for (const [version, number] of Object.entries(last))
+    for (const reason of Object.keys(Enumeration.ResultReason) as ResultReason[]) {
+      const told = Enumeration.ResultReason[reasonIn(version as '1.0', reason)]
+      assert.ok(told <= number || told === 0x100, `${reason} in ${version}`)
+    }
+})
+
+test('Attributes are found by tag and by the text of 1.x, and belong to versions', () => {
+  const texts = attributes.flatMap(({ legacyName }) =>
+    legacyName === undefined ? [] : [normaliseName(legacyName)],
+  )
+  assert.equal(texts.length, new Set(texts).size)
+  for (const row of attributes) {
+    assert.equal(attributeOf(row.tag), row)
+    if (row.legacyName === undefined) assert.ok(atLeast(row.since, '2.0'), row.name)
+    else assert.equal(attributeByLegacyName(row.legacyName), row)
+  }
+  const fresh = attributeByLegacyName('Fresh')
+  assert.ok(fresh && attributeIn('1.1', fresh) && !attributeIn('1.0', fresh))
+  const policy = attributeByLegacyName('Operation Policy Name')
+  assert.ok(policy && attributeIn('1.4', policy) && !attributeIn('2.0', policy))
+  assert.equal(attributeByLegacyName('x-Barcode'), undefined)
+  assert.equal(attributeOf(Tag.NameValue), undefined)
+})
+
+test('What only the server sets can neither be changed nor deleted', () => {
+  for (const row of attributes) if (row.readOnly) assert.ok(!row.modifiable && !row.deletable, row.name)
+  for (const name of ['State', 'UniqueIdentifier', 'Digest', 'RotateGeneration'] as const)
+    assert.equal(attributeOf(Tag[name])?.readOnly, true, name)
+})
