@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import type { X509Certificate } from 'node:crypto'
+import { before, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import { Failure } from '../errors/index.ts'
+import { defineOperation, get, type IncomingRequest } from '../operations/index.ts'
+import { day, issue } from '../tls/fixtures/certificates.ts'
+import type { Issued } from '../tls/index.ts'
+import { peerCommonName } from '../tls/index.ts'
+import { certificate, live, privateKey } from './fixtures/live.ts'
+import { plainWire, secureWire } from './fixtures/wire.ts'
+
+const define = defineOperation<undefined>()
+const whoami = define({
+  name: 'test.whoami',
+  route: get('/whoami'),
+  summary: 'Who asks',
+  tag: 'test',
+  access: { name: 'signed in' },
+  act: (_input, { principal }) => ({ name: principal?.name }),
+})
+const open = define({
+  name: 'test.open',
+  route: get('/open'),
+  summary: 'For anybody',
+  tag: 'test',
+  access: { name: 'public', public: true },
+  act: () => ({ ok: true }),
+})
+const client = { purpose: 'client', hostnames: [], addresses: [] } as const
+
+let authority: Issued
+let foreignAuthority: Issued
+let alice: Issued
+let mallory: Issued
+let expired: Issued
+let early: Issued
+before(async () => {
+  authority = await issue({ commonName: 'clients', purpose: 'authority', hostnames: [], addresses: [] })
+  foreignAuthority = await issue({
+    commonName: 'clients',
+    purpose: 'authority',
+    hostnames: [],
+    addresses: [],
+  })
+  const now = Date.now()
+  const past = { notBefore: new Date(now - 3 * day), notAfter: new Date(now - 2 * day) }
+  const future = { notBefore: new Date(now + 2 * day), notAfter: new Date(now + 3 * day) }
+  alice = await issue({ ...client, commonName: 'alice' }, authority)
+  mallory = await issue({ ...client, commonName: 'alice' }, foreignAuthority)
+  expired = await issue({ ...client, ...past, commonName: 'alice' }, authority)
+  early = await issue({ ...client, ...future, commonName: 'alice' }, authority)
+})
+
+/** Asks for client certificates, takes their Common Name, and lets everybody else in as the default user. */
+const served = (seen: (X509Certificate | undefined)[] = []) => ({
+  services: undefined,
+  operations: [whoami, open],
+  tls: {
+    cert: certificate,
+    key: privateKey,
+    ca: authority.certificatePem,
+    requestCert: true,
+    rejectUnauthorized: false,
+  },
+  authenticate({ peerCertificate }: IncomingRequest) {
+    const presented = peerCertificate()
+    seen.push(presented)
+    if (presented === undefined) return { name: 'nobody', method: 'default_username' }
+    return { name: peerCommonName(presented) ?? 'unnamed', method: 'tls_auth' }
+  },
+})
+const asClient = ({ certificatePem, keyPem }: Issued) => ({ cert: certificatePem, key: keyPem })
+const ask = 'GET /whoami HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const nameIn = (body: Buffer): string => JSON.parse(body.toString()).name
+
+test('a verified client certificate reaches the authenticator, the same one for each request of a connection', async () => {
+  const seen: (X509Certificate | undefined)[] = []
+  await using server = await live(served(seen))
+  for (const maxVersion of ['TLSv1.3', 'TLSv1.2'] as const) {
+    using wire = await secureWire(server.port, { ...asClient(alice), maxVersion })
+    for (let round = 0; round < 2; round++) {
+      wire.send(ask)
+      const answer = await wire.reply()
+      assert.equal(answer.status, 200)
+      assert.equal(nameIn(answer.body), 'alice')
+    }
+  }
+  assert.equal(seen.length, 4)
+  assert.equal(seen[0], seen[1])
+  assert.match(String(seen[0]?.subject), /CN=alice/)
+})
+
+test('who presents no certificate is nobody', async () => {
+  const seen: (X509Certificate | undefined)[] = []
+  await using server = await live(served(seen))
+  using wire = await secureWire(server.port)
+  wire.send(ask)
+  assert.equal(nameIn((await wire.reply()).body), 'nobody')
+  assert.deepEqual(seen, [undefined])
+})
+
+test('a certificate of a foreign authority, expired or not yet valid is 401 on every request, never nobody', async () => {
+  await using server = await live(served())
+  const lone = await issue({ ...client, commonName: 'alice' })
+  for (const [why, presented] of Object.entries({ mallory, expired, early, lone })) {
+    for (const maxVersion of ['TLSv1.3', 'TLSv1.2'] as const) {
+      using wire = await secureWire(server.port, { ...asClient(presented), maxVersion })
+      for (let round = 0; round < 2; round++) {
+        wire.send(ask)
+        const answer = await wire.reply()
+        assert.equal(answer.status, 401, why)
+        assert.deepEqual(JSON.parse(answer.body.toString()), {
+          error: 'unauthorized',
+          description: 'Authentication is required or did not succeed.',
+        })
+      }
+      wire.send(ask.replace('/whoami', '/open'))
+      assert.equal((await wire.reply()).status, 200, 'what is public needs no certificate')
+    }
+  }
+})
+
+test('a certificate that was made for servers does not make a client', async () => {
+  await using server = await live(served())
+  const misused = await issue({ commonName: 'alice', purpose: 'server' }, authority)
+  using wire = await secureWire(server.port, asClient(misused))
+  wire.send(ask)
+  assert.equal((await wire.reply()).status, 401)
+})
+
+test('a server that asks for no certificate does not see the one that a client would have', async () => {
+  const seen: (X509Certificate | undefined)[] = []
+  await using server = await live({ ...served(seen), tls: { cert: certificate, key: privateKey } })
+  using wire = await secureWire(server.port, asClient(alice))
+  wire.send(ask)
+  assert.equal(nameIn((await wire.reply()).body), 'nobody')
+})
+
+test('a plain HTTP server has no client certificates', async () => {
+  const seen: (X509Certificate | undefined)[] = []
+  await using server = await live({ ...served(seen), tls: undefined })
+  using wire = await plainWire(server.port)
+  wire.send(ask)
+  assert.equal(nameIn((await wire.reply()).body), 'nobody')
+  assert.deepEqual(seen, [undefined])
+})
+
+test('setTls serves the new certificate to new connections while an open one goes on', async () => {
+  await using server = await live(served())
+  using before = await secureWire(server.port)
+  before.send(ask)
+  await before.reply()
+  const renewed = await issue({ commonName: 'localhost' })
+  server.service.setTls({ cert: renewed.certificatePem, key: renewed.keyPem, ca: authority.certificatePem })
+  using after = await secureWire(server.port, { ...asClient(alice), ca: renewed.certificatePem })
+  const served509 = (after.socket as TLSSocket).getPeerX509Certificate()
+  assert.equal(served509?.toString(), renewed.certificatePem)
+  after.send(ask)
+  assert.equal(nameIn((await after.reply()).body), 'alice', 'client certificates are still asked for')
+  await assert.rejects(secureWire(server.port), /self-signed certificate/)
+  before.send(ask)
+  assert.equal((await before.reply()).status, 200)
+})
+
+test('setTls replaces the authority whose client certificates are believed', async () => {
+  await using server = await live(served())
+  server.service.setTls({ cert: certificate, key: privateKey, ca: foreignAuthority.certificatePem })
+  for (const [presented, status] of [
+    [alice, 401],
+    [mallory, 200],
+  ] as const) {
+    using wire = await secureWire(server.port, asClient(presented))
+    wire.send(ask)
+    assert.equal((await wire.reply()).status, status)
+  }
+})
+
+test('setTls refuses files that do not belong together, and the certificate that was there stays', async () => {
+  await using server = await live(served())
+  const other = await issue({})
+  assert.throws(() => server.service.setTls({ cert: certificate, key: other.keyPem }))
+  assert.throws(() => server.service.setTls({ cert: 'nonsense', key: privateKey }))
+  using wire = await secureWire(server.port)
+  wire.send(ask)
+  assert.equal((await wire.reply()).status, 200)
+})
+
+test('a plain HTTP server refuses setTls', async () => {
+  await using server = await live({ ...served(), tls: undefined })
+  assert.throws(
+    () => server.service.setTls({ cert: certificate, key: privateKey }),
+    (thrown) =>
+      thrown instanceof Failure && thrown.kind === 'internal_error' && /no TLS/.test(String(thrown.detail)),
+  )
+})

@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Failure } from '../errors/index.ts'
+import { createRouter } from './router.ts'
+
+interface Row {
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly target: string
+}
+const row = (methods: string, path: string): Row => ({
+  methods: methods.split(' '),
+  path,
+  target: `${methods} ${path}`,
+})
+const routerOf = (...rows: readonly Row[]) => createRouter(rows)
+const found = (router: ReturnType<typeof routerOf>, method: string, path: string) => {
+  const match = router.find(method, path)
+  return match.target === undefined ? match.allow : [match.target, { ...match.parameters }]
+}
+const refused = (act: () => unknown, sentence: RegExp) =>
+  assert.throws(act, (thrown) => {
+    assert.ok(thrown instanceof Failure)
+    assert.equal(thrown.kind, 'bad_request')
+    assert.match(thrown.message, sentence)
+    return true
+  })
+
+test('text wins over a parameter and a parameter over a tail, wherever they are declared', () => {
+  const rows = [row('GET', '/k/{rest*}'), row('GET', '/k/{id}'), row('GET', '/k/new'), row('GET', '/k')]
+  for (const order of [rows, [...rows].reverse()]) {
+    const router = routerOf(...order)
+    assert.deepEqual(found(router, 'GET', '/k'), ['GET /k', {}])
+    assert.deepEqual(found(router, 'GET', '/k/new'), ['GET /k/new', {}])
+    assert.deepEqual(found(router, 'GET', '/k/old'), ['GET /k/{id}', { id: 'old' }])
+    assert.deepEqual(found(router, 'GET', '/k/new/x'), ['GET /k/{rest*}', { rest: 'new/x' }])
+  }
+})
+
+test('a branch that leads nowhere does not hide another that does', () => {
+  const router = routerOf(
+    row('GET', '/a/b/c'),
+    row('GET', '/a/{x}/d'),
+    row('GET', '/{all*}'),
+    row('POST', '/{one}/b/{two}'),
+  )
+  assert.deepEqual(found(router, 'GET', '/a/b/d'), ['GET /a/{x}/d', { x: 'b' }])
+  assert.deepEqual(found(router, 'GET', '/a/b/e'), ['GET /{all*}', { all: 'a/b/e' }])
+  assert.deepEqual(found(router, 'POST', '/a/b/c'), ['POST /{one}/b/{two}', { one: 'a', two: 'c' }])
+})
+
+test('parameters at one place may have another name for each method', () => {
+  const router = routerOf(row('GET', '/r/{realm}/u'), row('POST', '/r/{realm_id}/u'))
+  assert.deepEqual(found(router, 'GET', '/r/a/u'), ['GET /r/{realm}/u', { realm: 'a' }])
+  assert.deepEqual(found(router, 'POST', '/r/a/u'), ['POST /r/{realm_id}/u', { realm_id: 'a' }])
+})
+
+test('HEAD is answered where GET is, unless it has an operation of its own', () => {
+  const router = routerOf(row('GET', '/a'), row('GET', '/p/{x}'), row('HEAD', '/p/{x}'), row('POST', '/b'))
+  assert.deepEqual(found(router, 'HEAD', '/a'), ['GET /a', {}])
+  assert.deepEqual(found(router, 'HEAD', '/p/1'), ['HEAD /p/{x}', { x: '1' }])
+  assert.deepEqual(found(router, 'HEAD', '/b'), ['POST'])
+})
+
+test('a path that exists names every method that it answers, a path that does not names none', () => {
+  const router = routerOf(
+    row('GET', '/a/b'),
+    row('PUT POST', '/a/{x}'),
+    row('DELETE', '/a/{rest*}'),
+    row('PATCH', '/a/c'),
+  )
+  assert.deepEqual(found(router, 'PATCH', '/a/b'), ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'])
+  assert.deepEqual(found(router, 'GET', '/a/z'), ['DELETE', 'POST', 'PUT'])
+  assert.deepEqual(found(router, 'get', '/a/b'), ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'])
+  assert.deepEqual(found(router, 'GET', '/a/b/c'), ['DELETE'])
+  for (const path of ['/', '/a', '/A/b', '/b', '//a/b', 'a/b', '', '*', 'http://h/a/b']) {
+    assert.equal(found(router, 'GET', path), undefined, path)
+  }
+})
+
+test('empty segments are segments: they match no parameter and begin no tail', () => {
+  const router = routerOf(row('GET', '/a/{x}'), row('GET', '/t/{rest*}'), row('GET', '/'))
+  assert.deepEqual(found(router, 'GET', '/'), ['GET /', {}])
+  for (const path of ['//', '/a', '/a/', '/a//', '//a/x', '/a/x/', '/t', '/t/', '/t//x']) {
+    assert.equal(found(router, 'GET', path), undefined, path)
+  }
+  assert.deepEqual(found(router, 'GET', '/t/x//y/'), ['GET /t/{rest*}', { rest: 'x//y/' }])
+})
+
+test('an encoded slash, dot or letter is data: it neither separates nor matches text', () => {
+  const router = routerOf(row('GET', '/a/{x}'), row('GET', '/a/admin'), row('GET', '/a/{x}/b'))
+  assert.deepEqual(found(router, 'GET', '/a/x%2Fb'), ['GET /a/{x}', { x: 'x/b' }])
+  assert.deepEqual(found(router, 'GET', '/a/x%2fb'), ['GET /a/{x}', { x: 'x/b' }])
+  assert.deepEqual(found(router, 'GET', '/a/%61dmin'), ['GET /a/{x}', { x: 'admin' }])
+  assert.equal(found(router, 'GET', '/%61/x'), undefined)
+  assert.deepEqual(found(router, 'GET', '/a/..'), ['GET /a/{x}', { x: '..' }])
+  assert.deepEqual(found(router, 'GET', '/a/%2e%2E'), ['GET /a/{x}', { x: '..' }])
+  assert.equal(found(router, 'GET', '/a/x/../admin'), undefined)
+})
+
+test('a parameter is decoded once', () => {
+  const router = routerOf(row('GET', '/{x}'))
+  assert.deepEqual(found(router, 'GET', '/%252F'), ['GET /{x}', { x: '%2F' }])
+  assert.deepEqual(found(router, 'GET', '/%2525'), ['GET /{x}', { x: '%25' }])
+  assert.deepEqual(found(router, 'GET', '/a+b'), ['GET /{x}', { x: 'a+b' }])
+})
+
+test('a parameter that is no percent-encoded UTF-8 or holds a control character is refused without repeating it', () => {
+  const router = routerOf(row('GET', '/{kid}'))
+  for (const raw of ['%', '%2', '%zz', '%C0%AF', '%ED%A0%80', '%F4%90%80%80', '%ff', 'secret%E4']) {
+    refused(
+      () => router.find('GET', `/${raw}`),
+      /^Invalid path parameter: kid: is not valid percent-encoding\.$/,
+    )
+  }
+  for (const raw of ['%00', 'a%0d%0aSet-Cookie', '%1b[31m', '%7F', '%09']) {
+    refused(
+      () => router.find('GET', `/${raw}`),
+      /^Invalid path parameter: kid: must not hold control characters\.$/,
+    )
+  }
+})
+
+test('a tail never leaves its folder, in whatever spelling', () => {
+  const router = routerOf(row('GET', '/f/{rest*}'))
+  for (const tail of [
+    '..',
+    'a/..',
+    '../a',
+    'a/../b',
+    '.',
+    'a/./b',
+    '%2e%2e',
+    'a/%2E%2e/b',
+    'a/.%2e',
+    'a%2Fb',
+    '%2F',
+    '..%2f',
+  ])
+    refused(
+      () => router.find('GET', `/f/${tail}`),
+      /^Invalid path parameter: rest: must not leave its folder\.$/,
+    )
+  assert.deepEqual(found(router, 'GET', '/f/a/...'), ['GET /f/{rest*}', { rest: 'a/...' }])
+  assert.deepEqual(found(router, 'GET', '/f/%252e%252e/a'), ['GET /f/{rest*}', { rest: '%2e%2e/a' }])
+})
+
+test('names of the language are names like any other', () => {
+  const router = routerOf(row('GET', '/{constructor}/{toString}'), row('GET', '/{__proto__}'))
+  const match = router.find('GET', '/__proto__/hasOwnProperty')
+  assert.ok(match.target !== undefined)
+  assert.equal(match.target, 'GET /{constructor}/{toString}')
+  assert.equal(match.parameters.constructor, '__proto__')
+  assert.equal(Object.getPrototypeOf(match.parameters), null)
+  const lone = router.find('GET', '/x')
+  assert.ok(lone.target !== undefined)
+  assert.deepEqual(Object.entries(lone.parameters), [['__proto__', 'x']])
+  for (const method of ['__proto__', 'constructor', 'toString', ''])
+    assert.deepEqual(found(router, method, '/x'), ['GET', 'HEAD'])
+})
+
+test('two operations for one method and path, or one name twice in a path, are a mistake of the table', () => {
+  assert.throws(
+    () => routerOf(row('GET', '/a/{x}'), row('GET', '/a/{y}')),
+    /two operations answer GET \/a\/\{y\}/,
+  )
+  assert.throws(() => routerOf(row('GET POST', '/a'), row('POST', '/a')), /two operations answer POST \/a/)
+  assert.throws(() => routerOf(row('GET', '/{x}/{x}')), /\{x\} appears twice/)
+  assert.throws(() => routerOf(row('GET', '/{x*}/a')), /tail must be the last/)
+})
+
+test('a huge path is looked up in steps of the declared routes, not of its own length', () => {
+  // Each level has text and a parameter: a walk that tried all ways of a long path would never end.
+  const rows = ['/a', '/{p1}', '/a/a', '/a/{p2}', '/{p1}/a', '/{p1}/{p2}', '/a/a/{p3}', '/{p1}/{p2}/{p3}/a']
+  const router = routerOf(...rows.map((path) => row('GET', path)))
+  assert.equal(found(router, 'GET', '/a'.repeat(1_000_000)), undefined)
+  assert.equal(found(router, 'GET', '/'.repeat(1_000_000)), undefined)
+  assert.deepEqual(found(routerOf(row('GET', '/{x}')), 'GET', `/${'a'.repeat(1_000_000)}`), [
+    'GET /{x}',
+    { x: 'a'.repeat(1_000_000) },
+  ])
+  const tail = 'a/'.repeat(100_000)
+  assert.deepEqual(found(routerOf(row('GET', '/{x*}')), 'GET', `/${tail}`), ['GET /{x*}', { x: tail }])
+})
+
+const text = fc.string({ unit: 'grapheme', minLength: 1 }).filter(
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what a parameter must not hold
+  (value) => value.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(value),
+)
+
+test('any text without control characters comes through a parameter as it was before its encoding', () => {
+  const router = routerOf(row('GET', '/a/{x}/b/{y}'))
+  fc.assert(
+    fc.property(text, text, (x, y) => {
+      const path = `/a/${encodeURIComponent(x)}/b/${encodeURIComponent(y)}`
+      assert.deepEqual(found(router, 'GET', path), ['GET /a/{x}/b/{y}', { x, y }])
+    }),
+  )
+})
+
+test('the route is the one that a plain reading of the rules would choose', () => {
+  const segment = fc.constantFrom('a', 'b', '{p}', '{t*}')
+  const declared = fc
+    .array(segment, { minLength: 1, maxLength: 3 })
+    .filter((parts) => !parts.slice(0, -1).includes('{t*}'))
+    .map((parts) => parts.map((part, index) => (part === '{p}' ? `{p${index}}` : part)))
+  const method = fc.constantFrom('GET', 'POST', 'HEAD')
+  const table = fc.uniqueArray(fc.tuple(method, declared), {
+    maxLength: 8,
+    selector: ([name, parts]) => `${name} ${parts.join('/')}`,
+  })
+  const asked = fc.array(fc.constantFrom('a', 'b', 'c', '', 'a%2Fb'), { minLength: 1, maxLength: 4 })
+  const matches = (parts: readonly string[], segments: readonly string[]): boolean =>
+    parts.every((part, index) => {
+      const given = segments[index]
+      return given !== undefined && (part.startsWith('{') ? given !== '' : given === part)
+    }) &&
+    (parts.at(-1) === '{t*}' || parts.length === segments.length)
+  const rank = (part: string): number => (part === '{t*}' ? 2 : part.startsWith('{') ? 1 : 0)
+  fc.assert(
+    fc.property(table, method, asked, (rows, wanted, segments) => {
+      const router = createRouter(
+        rows.map(([name, parts]) => ({
+          methods: [name],
+          path: `/${parts.join('/')}`,
+          target: { name, parts },
+        })),
+      )
+      const fitting = rows.filter(([, parts]) => matches(parts, segments))
+      const answers = (names: readonly string[]) =>
+        fitting
+          .filter(([name]) => names.includes(name))
+          .sort(([, left], [, right]) => {
+            const at = left.findIndex((part, index) => rank(part) !== rank(right[index] ?? ''))
+            return at === -1 ? 0 : rank(left[at] ?? '') - rank(right[at] ?? '')
+          })
+      // The first row in rank order that answers the method; on one and the same path HEAD beats GET.
+      const [best] = answers(wanted === 'HEAD' ? ['HEAD', 'GET'] : [wanted])
+      const exact = answers([wanted]).find(([, parts]) => parts.join('/') === best?.[1].join('/'))
+      const expected = exact ?? best
+      let target: { readonly name: string; readonly parts: readonly string[] } | undefined
+      let allow: readonly string[] | undefined
+      try {
+        const match = router.find(wanted, `/${segments.join('/')}`)
+        target = match.target
+        allow = match.allow
+      } catch (thrown) {
+        // A tail with an encoded slash.
+        assert.ok(thrown instanceof Failure)
+        assert.equal(expected?.[1].at(-1), '{t*}')
+        return
+      }
+      assert.deepEqual(target && [target.name, target.parts], expected && [...expected])
+      if (expected !== undefined) return
+      const names = new Set(fitting.flatMap(([name]) => (name === 'GET' ? ['GET', 'HEAD'] : [name])))
+      assert.deepEqual(allow, names.size === 0 ? undefined : [...names].sort())
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('arbitrary text as a path is answered or refused as a bad request', () => {
+  const router = routerOf(row('GET', '/a/{x}'), row('GET', '/{x}'), row('POST', '/{rest*}'))
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('GET', 'POST'), (path, method) => {
+      try {
+        router.find(method, `/${path}`)
+      } catch (thrown) {
+        assert.ok(thrown instanceof Failure)
+        assert.equal(thrown.kind, 'bad_request')
+      }
+    }),
+    { numRuns: 500 },
+  )
+})
