@@ -4,9 +4,10 @@ import { StartupError } from '../errors/index.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { takeLock } from '../runtime/process-lock.ts'
 import type { Database } from '../sql/types.ts'
+import { dataKeyPlace } from './data-keys.ts'
 import { additionalData, openWith } from './envelope.ts'
 import { nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
-import { dataKeyPlace, findFitting, wrapUnder } from './seal.ts'
+import { findFitting, wrapUnder } from './seal.ts'
 import { readDataKeys, replaceRootKey, rewrapDataKey } from './store.ts'
 
 export interface SealedDatabase {

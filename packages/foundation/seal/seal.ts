@@ -3,10 +3,12 @@ import { StartupError } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { UniqueViolation } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
+import { fitsCheckValue, makeCheckValue, noId } from './check-value.ts'
+import { dataKeyPlace, openDataKeys } from './data-keys.ts'
 import { additionalData, dataKeyIdOf, openWith, sealWith } from './envelope.ts'
 import { deriveServiceKey, type RootKey } from './root-key.ts'
-import { addDataKey, addRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './store.ts'
-import type { Seal, SealedPlace } from './types.ts'
+import { addDataKey, addRootKey, readRootKeyRow, rootKeyParameters } from './store.ts'
+import type { Seal } from './types.ts'
 
 export interface OpenSealOptions {
   readonly db: Database
@@ -15,16 +17,11 @@ export interface OpenSealOptions {
   /** Keeps the services' keys apart. */
   readonly service: string
   readonly clock: Clock
+  /** Values that one data key seals before the next one is made; see `openDataKeys`. */
+  readonly sealsPerKey?: number
 }
 
-const checkText = Buffer.from('warder root key check v1')
-const checkPlace: SealedPlace = { table: 'root_key', row: 'root', column: 'check_value' }
-const noId = Buffer.alloc(16)
 const keyBytes = 32
-
-export function dataKeyPlace(id: string): SealedPlace {
-  return { table: 'data_key', row: id, column: 'wrapped' }
-}
 
 /** A root key that fits the database, and the service key that came of it. */
 export interface FittingKey {
@@ -42,15 +39,9 @@ export async function isUnsealed(db: Database): Promise<boolean> {
 export async function findFitting(options: OpenSealOptions): Promise<FittingKey | 'empty' | undefined> {
   const row = await options.db.get(readRootKeyRow, rootKeyParameters)
   if (row === undefined) return 'empty'
-  const aad = additionalData(options.service, checkPlace)
   for (const root of options.rootKeys) {
     const key = await serviceKey(root, row.salt, options.service)
-    try {
-      openWith(key, aad, row.check_value)
-      return { root, key, version: row.version }
-    } catch {
-      // Not this one: the next is tried.
-    }
+    if (fitsCheckValue(key, options.service, row.check_value)) return { root, key, version: row.version }
   }
   return undefined
 }
@@ -59,7 +50,7 @@ export async function findFitting(options: OpenSealOptions): Promise<FittingKey 
 export async function wrapUnder(root: RootKey, salt: Uint8Array, service: string) {
   const key = await serviceKey(root, salt, service)
   return {
-    checkValue: sealWith(key, noId, additionalData(service, checkPlace), checkText),
+    checkValue: makeCheckValue(key, service),
     wrap: (id: string, dataKey: Uint8Array) =>
       sealWith(key, noId, additionalData(service, dataKeyPlace(id)), dataKey),
   }
@@ -90,7 +81,7 @@ export async function openSeal(options: OpenSealOptions): Promise<Seal> {
         'restore the right one (nothing was changed)',
     )
   }
-  return createSeal(options, fitting.key)
+  return createSeal(options, fitting)
 }
 
 async function firstRun(options: OpenSealOptions): Promise<void> {
@@ -111,46 +102,25 @@ async function firstRun(options: OpenSealOptions): Promise<void> {
   }
 }
 
-/** Data keys appear rarely; a value that names one that is not there must not cost a query each time. */
-const reloadEveryMs = 1000
-
-async function createSeal({ db, service, clock }: OpenSealOptions, wrapping: KeyObject): Promise<Seal> {
-  const keys = new Map<string, KeyObject>()
-  let current: { readonly id: Buffer; readonly key: KeyObject } | undefined
-  let loadedAt = Number.NEGATIVE_INFINITY
-  const load = async (): Promise<void> => {
-    loadedAt = clock.monotonic()
-    for (const row of await db.all(readDataKeys, [])) {
-      if (keys.has(row.id)) continue
-      const bytes = openWith(wrapping, additionalData(service, dataKeyPlace(row.id)), row.wrapped)
-      const key = createSecretKey(bytes)
-      bytes.fill(0)
-      keys.set(row.id, key)
-      // Rows come in order of age: the newest seals.
-      current = { id: Buffer.from(row.id, 'hex'), key }
-    }
-  }
-  await load()
-  loadedAt = Number.NEGATIVE_INFINITY
+async function createSeal(options: OpenSealOptions, fitting: FittingKey): Promise<Seal> {
+  const { service } = options
+  const keys = await openDataKeys({ ...options, wrapping: fitting.key, version: fitting.version })
   return {
     seal(place, bytes) {
-      if (current === undefined) throw new Error('there is no data key')
-      return sealWith(current.key, current.id, additionalData(service, place), bytes)
+      const { id, key } = keys.forSealing()
+      return sealWith(key, id, additionalData(service, place), bytes)
     },
     open(place, sealed) {
       const id = dataKeyIdOf(sealed)
       if (id === undefined)
         throw new Error(`what ${place.table}.${place.column} holds was not sealed by Warder`)
       const aad = additionalData(service, place)
-      const key = keys.get(id)
+      const key = keys.known(id)
       if (key !== undefined) return openWith(key, aad, sealed)
-      const now = clock.monotonic()
-      const again = now - loadedAt >= reloadEveryMs ? load() : Promise.resolve()
-      return again.then(() => {
-        const loaded = keys.get(id)
-        if (loaded === undefined)
+      return keys.find(id).then((found) => {
+        if (found === undefined)
           throw new Error(`the data key of ${place.table}.${place.column} is not known`)
-        return openWith(loaded, aad, sealed)
+        return openWith(found, aad, sealed)
       })
     },
   }

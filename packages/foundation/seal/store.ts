@@ -22,6 +22,8 @@ export interface RootKeyRow {
 export interface DataKeyRow {
   readonly id: string
   readonly wrapped: Uint8Array
+  /** Milliseconds since 1970. */
+  readonly created_at: number
   readonly version: number
 }
 
@@ -32,7 +34,7 @@ export const readRootKeyRow = query<[id: string], RootKeyRow>(
   'SELECT salt, check_value, version FROM root_key WHERE id = ?',
 )
 export const readDataKeys = query<[], DataKeyRow>(
-  'SELECT id, wrapped, version FROM data_key ORDER BY created_at, id',
+  'SELECT id, wrapped, created_at, version FROM data_key ORDER BY created_at, id',
 )
 export const rootKeyParameters: [id: string] = [only]
 
@@ -52,6 +54,9 @@ const insertDataKey = insertInto<[string, Uint8Array, number, number]>('data_key
 const updateRootKey = query<[Uint8Array, Uint8Array, string, number], unknown>(
   'UPDATE root_key SET salt = ?, check_value = ?, version = version + 1 WHERE id = ? AND version = ?',
 )
+const touchRootKey = query<[string, number], unknown>(
+  'UPDATE root_key SET version = version + 1 WHERE id = ? AND version = ?',
+)
 const updateDataKey = query<[Uint8Array, string, number], unknown>(
   'UPDATE data_key SET wrapped = ?, version = version + 1 WHERE id = ? AND version = ?',
 )
@@ -62,6 +67,11 @@ export function addRootKey(salt: Uint8Array, checkValue: Uint8Array, createdAt: 
 
 export function addDataKey(id: string, wrapped: Uint8Array, createdAt: number): Change {
   return change(insertDataKey, [id, wrapped, createdAt, 1], 1)
+}
+
+/** Holds while nobody changed the root key or added a data key since the row was read. */
+export function guardRootKey(version: number): Change {
+  return change(touchRootKey, [only, version], 1)
 }
 
 export function replaceRootKey(salt: Uint8Array, checkValue: Uint8Array, version: number): Change {

@@ -1,0 +1,132 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import type { Clock } from '../runtime/clock.ts'
+import { GuardFailed } from '../sql/index.ts'
+import type { Database } from '../sql/types.ts'
+import { fitsCheckValue, noId } from './check-value.ts'
+import { additionalData, openWith, sealWith } from './envelope.ts'
+import { addDataKey, guardRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './store.ts'
+import type { SealedPlace } from './types.ts'
+
+/**
+ * Values that a thread seals with one data key before the next key is made. Random 96-bit IVs allow 2^32 under one key
+ * (SP 800-38D §8.3): this leaves room for 32 threads of all processes, and each begins a new count with a new key.
+ */
+const defaultSealsPerKey = 2 ** 27
+/** A start with a newest data key of this age makes another, so that restarts cannot add up to the bound either. */
+const renewAfterMs = 30 * 24 * 3600 * 1000
+/** Data keys appear rarely; a value that names one that is not there must not cost a query each time. */
+const reloadEveryMs = 1000
+
+export function dataKeyPlace(id: string): SealedPlace {
+  return { table: 'data_key', row: id, column: 'wrapped' }
+}
+
+export interface DataKey {
+  readonly id: Buffer
+  readonly key: KeyObject
+}
+
+/** The data keys of a database, open in memory. */
+export interface DataKeys {
+  /** The newest. Counts: after `sealsPerKey` values a new one is made in the background. */
+  forSealing(): DataKey
+  known(id: string): KeyObject | undefined
+  /** Also one that another process has made since. */
+  find(id: string): Promise<KeyObject | undefined>
+}
+
+export interface DataKeysOptions {
+  readonly db: Database
+  readonly service: string
+  readonly clock: Clock
+  /** The service key that wraps them. */
+  readonly wrapping: KeyObject
+  /** Version of the root key row that `wrapping` belongs to: a new data key is added under it or not at all. */
+  readonly version: number
+  readonly sealsPerKey?: number
+}
+
+export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> {
+  const { db, service, clock, wrapping } = options
+  const sealsPerKey = options.sealsPerKey ?? defaultSealsPerKey
+  const keys = new Map<string, KeyObject>()
+  let newest: (DataKey & { readonly createdAt: number }) | undefined
+  let sealed = 0
+  let version = options.version
+  let loadedAt = Number.NEGATIVE_INFINITY
+  let renewing = false
+
+  const load = async (): Promise<void> => {
+    for (const row of await db.all(readDataKeys, [])) {
+      if (keys.has(row.id)) continue
+      const key = unwrap(wrapping, service, row)
+      // Made by a process that was started after the root key changed: this one has to be started again to read it.
+      if (key === undefined) continue
+      keys.set(row.id, key)
+      // Rows come in order of age: the newest seals.
+      newest = { id: Buffer.from(row.id, 'hex'), key, createdAt: row.created_at }
+      sealed = 0
+    }
+  }
+  const renew = async (): Promise<void> => {
+    const id = randomBytes(16).toString('hex')
+    const bytes = randomBytes(32)
+    const wrapped = sealWith(wrapping, noId, additionalData(service, dataKeyPlace(id)), bytes)
+    bytes.fill(0)
+    try {
+      // The guard lets one process win, and none that still has the root key of before a rotation.
+      await db.commit([guardRootKey(version), addDataKey(id, wrapped, clock.now())])
+    } catch (error) {
+      if (!(error instanceof GuardFailed)) throw error
+    }
+    const row = await db.get(readRootKeyRow, rootKeyParameters)
+    if (row !== undefined && fitsCheckValue(wrapping, service, row.check_value)) version = row.version
+    await load()
+  }
+  const renewSoon = (): void => {
+    if (renewing) return
+    renewing = true
+    // A database that cannot be written now is asked again after as many values once more.
+    const ended = (): void => {
+      renewing = false
+      sealed = 0
+    }
+    renew().then(ended, ended)
+  }
+
+  await load()
+  if (newest === undefined) throw new Error('there is no data key that this root key opens')
+  if (clock.now() - newest.createdAt > renewAfterMs) await renew()
+
+  return {
+    forSealing() {
+      sealed += 1
+      if (sealed > sealsPerKey) renewSoon()
+      return newest as DataKey
+    },
+    known: (id) => keys.get(id),
+    async find(id) {
+      const now = clock.monotonic()
+      if (now - loadedAt >= reloadEveryMs) {
+        loadedAt = now
+        await load()
+      }
+      return keys.get(id)
+    },
+  }
+}
+
+function unwrap(
+  wrapping: KeyObject,
+  service: string,
+  row: { readonly id: string; readonly wrapped: Uint8Array },
+): KeyObject | undefined {
+  try {
+    const bytes = openWith(wrapping, additionalData(service, dataKeyPlace(row.id)), row.wrapped)
+    const key = createSecretKey(bytes)
+    bytes.fill(0)
+    return key
+  } catch {
+    return undefined
+  }
+}
