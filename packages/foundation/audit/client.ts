@@ -7,8 +7,8 @@ import type { AuditFailureMode, AuditTrail } from './types.ts'
 /** Records that nobody waits for are handed over together: a message wakes the writer, which costs more than a record. */
 const gatherMs = 10
 
-/** Records that may wait in a worker to be handed over. */
-const mostWaiting = 20_000
+/** Records that the writer has not taken yet, here or on their way: more are lost, and counted. */
+const mostWaiting = 50_000
 /** Durable records that may wait for the writer. */
 const mostUnanswered = 20_000
 
@@ -26,6 +26,8 @@ export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTra
   let records: PreparedRecord[] = []
   let durable: [number, number][] = []
   let lost = 0
+  /** Handed over and not taken yet. */
+  let underWay = 0
   let scheduled: 'no' | 'soon' | 'this turn' = 'no'
   let nextId = 1
   const waiting = new Map<number, Waiting>()
@@ -35,13 +37,14 @@ export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTra
     scheduled = 'no'
     if (records.length === 0 && lost === 0) return
     const message: ToWriter = { type: 'records', text: packRecords(records), durable, lost }
+    underWay += records.length
     records = []
     durable = []
     lost = 0
     port.postMessage(message)
   }
   const add = (event: Parameters<AuditTrail['record']>[0], when: 'soon' | 'this turn'): boolean => {
-    if (closed || records.length >= mostWaiting) {
+    if (closed || records.length + underWay >= mostWaiting) {
       lost += 1
       return false
     }
@@ -66,7 +69,12 @@ export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTra
     else one?.reject(error)
   }
 
-  port.on('message', ({ written, failed }: FromWriter) => {
+  port.on('message', (message: FromWriter) => {
+    if ('taken' in message) {
+      underWay -= message.taken
+      return
+    }
+    const { written, failed } = message
     for (const id of written) answer(id, undefined)
     for (const id of failed) answer(id, failure('audit_unavailable', 'the audit writer could not write'))
   })

@@ -134,7 +134,8 @@ function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): voi
   // One answer for the durable records of a message, when the last of them is settled.
   const written: number[] = []
   const failed: number[] = []
-  for (const [place, record] of unpackRecords(message.text).entries()) {
+  const records = unpackRecords(message.text)
+  for (const [place, record] of records.entries()) {
     const id = durable.get(place)
     if (id === undefined) {
       writer.add(record)
@@ -147,4 +148,5 @@ function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): voi
         port.postMessage({ written, failed } satisfies FromWriter)
     })
   }
+  if (records.length > 0) port.postMessage({ taken: records.length } satisfies FromWriter)
 }

@@ -13,7 +13,10 @@ export type ToWriter =
   | { readonly type: 'flush'; readonly id: number }
 
 /** To a worker. */
-export type FromWriter = { readonly written: readonly number[]; readonly failed: readonly number[] }
+export type FromWriter =
+  | { readonly written: readonly number[]; readonly failed: readonly number[] }
+  /** Records of one message that the writer has in its own (bounded) queue now. */
+  | { readonly taken: number }
 
 /** JSON text holds no raw newline, so newlines can separate the parts. */
 export function packRecords(records: readonly PreparedRecord[]): string {

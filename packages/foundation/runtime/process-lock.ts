@@ -1,4 +1,5 @@
-import { closeSync, constants, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
 
 /**
@@ -9,23 +10,55 @@ import { StartupError } from '../errors/index.ts'
  * @throws StartupError
  */
 export function takeLock(path: string, held: (pid: string) => string): () => void {
-  const mine = `${process.pid} ${startOf(process.pid)}\n`
-  for (let attempt = 0; attempt < 3; attempt += 1) {
-    try {
-      const descriptor = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
-      writeSync(descriptor, mine)
-      closeSync(descriptor)
-      return () => rmSync(path, { force: true })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-        throw new StartupError(`${path} cannot be written: ${(error as Error).message}`)
-      }
+  const mine = `${process.pid} ${startOf(process.pid)} ${randomUUID()}\n`
+  try {
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      if (create(path, mine)) return () => removeIf(path, mine)
+      const found = read(path)
+      const [pid = '', started = ''] = found.trim().split(' ')
+      if (pid !== '' && isHeld(Number(pid), started)) throw new StartupError(held(pid))
+      removeIf(path, found)
     }
-    const [pid = '', started = ''] = existsSync(path) ? readFileSync(path, 'utf8').trim().split(' ') : []
-    if (pid !== '' && isHeld(Number(pid), started)) throw new StartupError(held(pid))
-    rmSync(path, { force: true })
+  } catch (error) {
+    if (error instanceof StartupError) throw error
+    throw new StartupError(`${path} cannot be written: ${(error as Error).message}`)
   }
   throw new StartupError(`${path} is taken by another process that is starting`)
+}
+
+/** The lock appears with its text in it: nobody finds one that does not say yet whose it is. */
+function create(path: string, text: string): boolean {
+  const made = `${path}.${randomUUID()}`
+  try {
+    writeFileSync(made, text, { mode: 0o600, flag: 'wx' })
+    linkSync(made, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  } finally {
+    rmSync(made, { force: true })
+  }
+}
+
+/** Removes the very lock with this text; one that another process made meanwhile is put back. */
+function removeIf(path: string, text: string): void {
+  const aside = `${path}.${randomUUID()}`
+  try {
+    renameSync(path, aside)
+    if (readFileSync(aside, 'utf8') !== text) linkSync(aside, path)
+  } catch {
+    // It was removed first, or there is another in its place already: neither is ours.
+  }
+  rmSync(aside, { force: true })
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 function isHeld(pid: number, started: string): boolean {

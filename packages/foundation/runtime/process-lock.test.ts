@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { StartupError } from '../errors/index.ts'
+import { takeLock } from './process-lock.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-lock-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const held = (pid: string): string => `held by ${pid}`
+
+test('one holder at a time, by its process id; released it can be taken again, and nothing is left', () => {
+  const path = join(folder, 'one.lock')
+  const release = takeLock(path, held)
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  assert.throws(
+    () => takeLock(path, held),
+    (error: unknown) => error instanceof StartupError && error.message === `held by ${process.pid}`,
+  )
+  release()
+  takeLock(path, held)()
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.startsWith('one')),
+    [],
+  )
+})
+
+test('a lock that a killed process left is taken over', () => {
+  const path = join(folder, 'dead.lock')
+  const { pid } = spawnSync(process.execPath, ['-e', ''])
+  writeFileSync(path, `${pid} 123\n`)
+  const release = takeLock(path, held)
+  assert.match(readFileSync(path, 'utf8'), new RegExp(`^${process.pid} `))
+  release()
+})
+
+test('a process id that is in use again by another process does not hold the lock', {
+  skip: process.platform !== 'linux',
+}, () => {
+  const path = join(folder, 'reused.lock')
+  writeFileSync(path, `${process.pid} 1\n`)
+  takeLock(path, held)()
+})
+
+test('who lets go late removes only a lock of its own', () => {
+  const path = join(folder, 'late.lock')
+  const release = takeLock(path, held)
+  rmSync(path)
+  const second = takeLock(path, held)
+  release()
+  assert.ok(existsSync(path))
+  second()
+  assert.ok(!existsSync(path))
+})
+
+test('a folder that cannot be written is named', () => {
+  const path = join(folder, 'missing', 'x.lock')
+  assert.throws(
+    () => takeLock(path, held),
+    (error: unknown) => error instanceof StartupError && error.message.includes(path),
+  )
+})
