@@ -1,4 +1,5 @@
 import { StartupError } from '@warder/foundation/errors'
+import { admin } from './command/admin.ts'
 import { audit } from './command/audit.ts'
 import { type Command, type Terminal, UsageError } from './command/command.ts'
 import { config } from './command/config.ts'
@@ -8,7 +9,7 @@ import { start } from './command/start.ts'
 import { tryOut } from './command/try.ts'
 import { version } from './version.ts'
 
-const commands: readonly Command[] = [start, tryOut, auth, kms, audit, rootKey, config]
+const commands: readonly Command[] = [start, tryOut, auth, kms, admin, audit, rootKey, config]
 
 const overview = `Warder ${version}: an authentication service and a key management service, self-hosted.
 

@@ -1,0 +1,55 @@
+import type { Answer, HttpsClient } from '../client/index.ts'
+import { send, successful } from './exchange.ts'
+
+/** The API of the service with an administrator's session. */
+export interface AdminApi {
+  /** Parsed body of an answer that must have succeeded. @throws StartupError with the service's own sentence */
+  ask(method: string, path: string, json?: unknown): Promise<unknown>
+  /** What is at a path, undefined when there is nothing (404). @throws StartupError */
+  find(path: string): Promise<unknown>
+  /** Entries of a list, page by page. `keyOf` is the key that the next page begins after. */
+  pages<T>(path: string, keyOf: (entry: T) => string): Promise<readonly T[]>
+  /** Ends the session of this run. */
+  close(): Promise<void>
+}
+
+const pageSize = 5000
+const mostPages = 10_000
+
+/**
+ * @param cookie value of the session cookie
+ * @param sessionId the session's id, to end it by
+ */
+export function adminApi(client: HttpsClient, cookie: string, sessionId: string): AdminApi {
+  const request = (method: string, path: string, json?: unknown): Promise<Answer> =>
+    send(client, path, {
+      method,
+      headers: { cookie: `_ea_=${cookie}` },
+      ...(json === undefined ? {} : { json }),
+    })
+  const ask: AdminApi['ask'] = async (method, path, json) =>
+    successful(await request(method, path, json)).json
+  return {
+    ask,
+    async find(path) {
+      const answer = await request('GET', path)
+      return answer.status === 404 ? undefined : successful(answer).json
+    },
+    async pages<T>(path: string, keyOf: (entry: T) => string): Promise<readonly T[]> {
+      const entries: T[] = []
+      for (let page = 0; page < mostPages; page++) {
+        const last = entries.at(-1)
+        const after = last === undefined ? '' : `&after=${encodeURIComponent(keyOf(last))}`
+        const found = (await ask('GET', `${path}?limit=${pageSize}${after}`)) as readonly T[]
+        for (const entry of found) entries.push(entry)
+        if (found.length < pageSize) break
+      }
+      return entries
+    },
+    async close() {
+      // It may be among the sessions that were ended just now: nobody needs to hear of that.
+      await request('DELETE', '/sessions', { session_ids: [sessionId] }).catch(() => undefined)
+      client.close()
+    },
+  }
+}

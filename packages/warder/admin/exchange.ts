@@ -1,0 +1,27 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { Answer, Ask, HttpsClient } from '../client/index.ts'
+
+/** One request. @throws StartupError when the service cannot be reached */
+export async function send(client: HttpsClient, path: string, ask: Ask): Promise<Answer> {
+  try {
+    return await client.ask(path, ask)
+  } catch (error) {
+    const why = error instanceof Error ? error.message || error.name : String(error)
+    throw new StartupError(`the authentication service does not answer: ${why}`, { cause: error })
+  }
+}
+
+/** What the service said when it refused, as one line. */
+export function refusal(answer: Answer): StartupError {
+  const { description } = (answer.json ?? {}) as { description?: unknown }
+  const sentence = typeof description === 'string' ? description : 'no reason was given'
+  const retry = answer.headers['retry-after']
+  const later = typeof retry === 'string' ? ` (try again in ${retry} seconds)` : ''
+  return new StartupError(`the service answered ${answer.status}: ${sentence}${later}`)
+}
+
+/** @throws StartupError unless the answer has a status of success */
+export function successful(answer: Answer): Answer {
+  if (answer.status >= 200 && answer.status < 300) return answer
+  throw refusal(answer)
+}

@@ -1,0 +1,64 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** Asks the person at the terminal, if there is one. */
+export interface Prompter {
+  /** false: nobody can answer; every question would wait for ever. */
+  readonly interactive: boolean
+  ask(question: string): Promise<string>
+  /** The answer is not shown while it is typed. */
+  askSecret(question: string): Promise<string>
+}
+
+/** What a terminal's input has beyond a stream. */
+export interface TerminalInput extends Readable {
+  readonly isTTY?: boolean
+  setRawMode?(on: boolean): unknown
+}
+
+/** Longer lines are none that a person typed. */
+const longestAnswer = 4096
+const [interrupt, endOfInput, backspace, erase] = ['\u0003', '\u0004', '\b', '\u007f']
+
+/** Nothing, or Ctrl-C, in place of an answer. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+
+/** Asks on `output` (standard error, so that standard output stays clean for programs) and reads lines of `input`. */
+export function terminalPrompter(input: TerminalInput, output: Writable): Prompter {
+  /** Key by key: the terminal is in raw mode, so that secrets are not echoed. */
+  async function read(question: string, secret: boolean): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>()
+    let line: string[] = []
+    function press(key: string): void {
+      if (key === '\r' || key === '\n') resolve(line.join(''))
+      else if (key === interrupt || key === endOfInput) reject(new NoAnswer('there was no answer'))
+      else if (key === backspace || key === erase) {
+        if (line.length > 0 && !secret) output.write('\b \b')
+        line = line.slice(0, -1)
+      } else if (key >= ' ' && line.length < longestAnswer) {
+        line.push(key)
+        if (!secret) output.write(key)
+      }
+    }
+    const onData = (chunk: Buffer | string): void => {
+      for (const key of chunk.toString()) press(key)
+    }
+    const onEnd = (): void => press(endOfInput)
+    output.write(question)
+    input.setRawMode?.(true)
+    input.on('data', onData).once('end', onEnd).resume()
+    try {
+      return await promise
+    } finally {
+      input.off('data', onData).off('end', onEnd).pause()
+      input.setRawMode?.(false)
+      output.write('\n')
+    }
+  }
+  return {
+    interactive: input.isTTY === true,
+    ask: (question) => read(question, false),
+    askSecret: (question) => read(question, true),
+  }
+}

@@ -1,0 +1,38 @@
+import { tableLines } from './table.ts'
+import { type Verb, Words } from './verb.ts'
+
+interface Realm {
+  readonly id: string
+  readonly auth_params: Readonly<Record<string, unknown>>
+  readonly session_max_age_seconds: number
+  readonly session_max_stale_age_seconds: number
+}
+
+const ways: Readonly<Record<string, string>> = {
+  username_password_params: 'password',
+  jwt_params: 'JWT',
+  client_certificate_params: 'certificate',
+  saml_params: 'SAML',
+}
+
+export const listRealms: Verb = {
+  name: 'realms',
+  words: '',
+  summary: 'realms that you administer, and how one logs in to them',
+  parse(args) {
+    new Words(args).end()
+    return async ({ api, show }) => {
+      const realms = await api.pages<Realm>('/admins/realms', ({ id }) => id)
+      const rows = realms.map((realm) => [
+        realm.id,
+        Object.keys(realm.auth_params)
+          .flatMap((name) => ways[name] ?? [])
+          .join(', '),
+        `${realm.session_max_age_seconds} s`,
+        `${realm.session_max_stale_age_seconds} s`,
+      ])
+      const headings = ['REALM', 'LOGIN BY', 'SESSION', 'IDLE']
+      show(realms, tableLines(headings, rows, 'there is no realm that you administer'))
+    }
+  },
+}

@@ -1,0 +1,108 @@
+import { UsageError } from '../command/command.ts'
+import type { AdminApi } from './api.ts'
+import { printable, tableLines, timeOf } from './table.ts'
+import { type Verb, Words } from './verb.ts'
+
+interface Session {
+  readonly session_id: string
+  readonly username: string
+  readonly auth_scheme: string
+  readonly created_at: number
+  readonly ends_at: number
+}
+
+const pageSize = 5000
+const mostPages = 10_000
+/** Ids that one request of the service takes. */
+const mostIds = 5000
+
+async function sessionsOf(
+  api: AdminApi,
+  realm: string,
+  username: string | undefined,
+): Promise<readonly Session[]> {
+  const found: Session[] = []
+  const who = username === undefined ? '' : `&username=${encodeURIComponent(username)}`
+  let after = ''
+  for (let page = 0; page < mostPages; page++) {
+    const path = `/sessions/realms/${encodeURIComponent(realm)}?limit=${pageSize}${who}${after}`
+    const answer = (await api.ask('GET', path)) as {
+      readonly sessions: readonly Session[]
+      readonly next?: string
+    }
+    for (const session of answer.sessions) found.push(session)
+    if (answer.next === undefined) break
+    after = `&after=${encodeURIComponent(answer.next)}`
+  }
+  return found
+}
+
+export const listSessions: Verb = {
+  name: 'sessions',
+  words: '--realm R [--user U]',
+  summary: 'who is logged in to a realm, since when and until when',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    const username = words.option('user')
+    words.end()
+    return async ({ api, show }) => {
+      const sessions = await sessionsOf(api, realm, username)
+      const rows = sessions.map((session) => [
+        session.username,
+        session.auth_scheme,
+        timeOf(session.created_at),
+        timeOf(session.ends_at),
+        session.session_id,
+      ])
+      const headings = ['USER', 'BY', 'SINCE', 'UNTIL, IF NOT USED', 'SESSION']
+      show(sessions, tableLines(headings, rows, 'nobody is logged in'))
+    }
+  },
+}
+
+export const endSessions: Verb = {
+  name: 'end-sessions',
+  words: 'ID... | --realm R --user U | --realm R --all',
+  summary: 'ends sessions: by id, of a user, or of a whole realm',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.option('realm')
+    const username = words.option('user')
+    const all = words.flag('all')
+    const ids = words.names()
+    const ways = [ids.length > 0, username !== undefined, all].filter((given) => given)
+    if (ways.length !== 1 || (ids.length > 0 && realm !== undefined)) {
+      throw new UsageError('say which sessions: their ids, or --realm R with --user U or --all')
+    }
+    if (ids.length > 0) return ({ api, show, confirm }) => endAll(api, ids, '', { show, confirm })
+    if (realm === undefined) throw new UsageError('--realm is missing')
+    return async ({ api, show, confirm }) => {
+      if (username !== undefined) {
+        const found = (await sessionsOf(api, realm, username)).map(({ session_id }) => session_id)
+        return endAll(api, found, ` of ${printable(username)} in realm ${printable(realm)}`, {
+          show,
+          confirm,
+        })
+      }
+      await confirm(`End every session of realm ${printable(realm)}?`)
+      await api.ask('DELETE', `/sessions/realms/${encodeURIComponent(realm)}`)
+      show({ ended: { realm } }, [`every session of realm ${printable(realm)} has ended`])
+    }
+  },
+}
+
+async function endAll(
+  api: AdminApi,
+  ids: readonly string[],
+  whose: string,
+  { show, confirm }: Pick<Parameters<ReturnType<Verb['parse']>>[0], 'show' | 'confirm'>,
+): Promise<void> {
+  if (ids.length > 0) {
+    await confirm(`End ${ids.length} ${ids.length === 1 ? 'session' : 'sessions'}${whose}?`)
+    for (let from = 0; from < ids.length; from += mostIds) {
+      await api.ask('DELETE', '/sessions', { session_ids: ids.slice(from, from + mostIds) })
+    }
+  }
+  show({ ended: ids }, [`ended ${ids.length} ${ids.length === 1 ? 'session' : 'sessions'}${whose}`])
+}

@@ -1,0 +1,26 @@
+/** Rows below their headings, each column as wide as its widest cell; `nothing` instead when there are no rows. */
+export function tableLines(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  nothing: string,
+): readonly string[] {
+  if (rows.length === 0) return [nothing]
+  const cells = [headings, ...rows.map((row) => row.map(printable))]
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)))
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** Control and direction characters of names must not reach the terminal: they can move and colour what it shows. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
+}
+
+/** Unix seconds as `2026-11-21 14:05:09Z`. */
+export function timeOf(unixSeconds: number): string {
+  return `${new Date(unixSeconds * 1000).toISOString().slice(0, 19).replace('T', ' ')}Z`
+}

@@ -1,0 +1,139 @@
+import { StartupError } from '@warder/foundation/errors'
+import { newPasswordFrom } from './new-password.ts'
+import { printable, tableLines } from './table.ts'
+import { type Verb, Words } from './verb.ts'
+
+/** A credential as the service shows it. */
+interface User {
+  readonly realm: string
+  readonly username: string
+  readonly change_password: boolean
+  readonly roles: readonly string[]
+  readonly extra_claims?: Readonly<Record<string, unknown>>
+}
+
+const usersOf = (realm: string): string => `/realms/${encodeURIComponent(realm)}/userpass`
+const userAt = (realm: string, name: string): string => `${usersOf(realm)}/${encodeURIComponent(name)}`
+const described = (realm: string, name: string): string => `${printable(name)} of realm ${printable(realm)}`
+
+export const listUsers: Verb = {
+  name: 'users',
+  words: '--realm R',
+  summary: 'users with a password of a realm',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    words.end()
+    return async ({ api, show }) => {
+      const users = await api.pages<User>(usersOf(realm), ({ username }) => username)
+      const rows = users.map((user) => [
+        user.username,
+        user.roles.join(', '),
+        user.change_password ? 'must change it' : '',
+        Object.keys(user.extra_claims ?? {}).join(', '),
+      ])
+      const headings = ['USER', 'ROLES', 'PASSWORD', 'EXTRA CLAIMS']
+      show(users, tableLines(headings, rows, `there are no users with a password in realm ${realm}`))
+    }
+  },
+}
+
+export const addUser: Verb = {
+  name: 'add-user',
+  words: 'NAME --realm R [--role ROLE]... [--new-password-file F] [--keep-password]',
+  summary: 'adds a user; without a file the password is random and shown once',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    const roles = words.every('role')
+    const choose = newPasswordFrom(words)
+    const change = !words.flag('keep-password')
+    const username = words.name('user: warder admin add-user NAME --realm R')
+    return async ({ api, show }) => {
+      const password = choose()
+      const user = (await api.ask('POST', usersOf(realm), {
+        username,
+        roles,
+        change_password: change,
+        password_input: { plaintext: password.text },
+      })) as User
+      const lines = [`added ${described(realm, username)}`, ...shownPassword(password, change)]
+      show(password.generated ? { ...user, password: password.text } : user, lines)
+    }
+  },
+}
+
+export const resetPassword: Verb = {
+  name: 'reset-password',
+  words: 'NAME --realm R [--new-password-file F] [--keep-password]',
+  summary: 'gives a user a new password and ends their sessions',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    const choose = newPasswordFrom(words)
+    const change = !words.flag('keep-password')
+    const username = words.name('user: warder admin reset-password NAME --realm R')
+    return async ({ api, show, confirm }) => {
+      const before = (await api.find(userAt(realm, username))) as User | undefined
+      if (before === undefined) throw new StartupError(`there is no user ${described(realm, username)}`)
+      await confirm(`Replace the password of ${described(realm, username)} and end their sessions?`)
+      const password = choose()
+      const user = (await api.ask('PUT', userAt(realm, username), {
+        roles: before.roles,
+        extra_claims: before.extra_claims ?? null,
+        change_password: change,
+        password_input: { plaintext: password.text },
+      })) as User
+      const lines = [
+        `${described(realm, username)} has a new password; their sessions have ended`,
+        ...shownPassword(password, change),
+      ]
+      show(password.generated ? { ...user, password: password.text } : user, lines)
+    }
+  },
+}
+
+export const deleteUser: Verb = {
+  name: 'delete-user',
+  words: 'NAME --realm R',
+  summary: 'deletes a user, their second factor and their sessions',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    const username = words.name('user: warder admin delete-user NAME --realm R')
+    return async ({ api, show, confirm }) => {
+      if ((await api.find(userAt(realm, username))) === undefined) {
+        throw new StartupError(`there is no user ${described(realm, username)}`)
+      }
+      await confirm(`Delete ${described(realm, username)}, their second factor and their sessions?`)
+      await api.ask('DELETE', userAt(realm, username))
+      show({ deleted: { realm, username } }, [`deleted ${described(realm, username)}`])
+    }
+  },
+}
+
+export const disableTotp: Verb = {
+  name: 'disable-totp',
+  words: 'NAME --realm R',
+  summary: 'takes the second factor of a user away; the password is enough then',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    const username = words.name('user: warder admin disable-totp NAME --realm R')
+    return async ({ api, show, confirm }) => {
+      await confirm(`Take away the second factor of ${described(realm, username)}?`)
+      await api.ask('DELETE', `/realms/${encodeURIComponent(realm)}/totp/${encodeURIComponent(username)}`)
+      show({ totp_disabled: { realm, username } }, [
+        `${described(realm, username)} logs in without a TOTP code now`,
+      ])
+    }
+  },
+}
+
+function shownPassword(
+  password: { readonly text: string; readonly generated: boolean },
+  change: boolean,
+): readonly string[] {
+  const first = password.generated ? [`password: ${password.text}    (shown once)`] : []
+  return change ? [...first, 'the first login asks for a password of their own'] : first
+}

@@ -1,0 +1,21 @@
+import { addAppRole, deleteAppRole, listAppRoles, newSecretId } from './approles.ts'
+import { listRealms } from './realms.ts'
+import { endSessions, listSessions } from './sessions.ts'
+import { addUser, deleteUser, disableTotp, listUsers, resetPassword } from './users.ts'
+import type { Verb } from './verb.ts'
+
+/** Everything `warder admin` does, in the order of its help. */
+export const verbs: readonly Verb[] = [
+  listRealms,
+  listUsers,
+  addUser,
+  resetPassword,
+  disableTotp,
+  deleteUser,
+  listSessions,
+  endSessions,
+  listAppRoles,
+  addAppRole,
+  newSecretId,
+  deleteAppRole,
+]
