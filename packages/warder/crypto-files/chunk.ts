@@ -1,0 +1,64 @@
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
+import { type FileKeys, type Header, prefixBytes } from './header.ts'
+import { FileRefused } from './refused.ts'
+
+/** Plaintext in a chunk; only the last one has less. */
+export const chunkBytes = 1024 * 1024
+export const tagBytes = 16
+/** The counter of the nonce has 32 bits: 4 PiB. */
+const mostChunks = 2 ** 32
+
+/** Seals and opens the chunks of one file. */
+export interface ChunkCipher {
+  seal(plain: Uint8Array, index: number, last: boolean): readonly [Buffer, Buffer]
+  /** @throws FileRefused when it is not the chunk that was sealed at this place of this file */
+  open(sealed: Uint8Array, index: number, last: boolean): Buffer
+}
+
+/**
+ * STREAM (Hoang, Reyhanitabar, Rogaway, Vizár: Online Authenticated-Encryption, 2015) over AES-256-GCM: the nonce is
+ * the file's prefix, the chunk's number and whether it is the last. A chunk that is missing, moved, repeated, added or
+ * of another file is sealed under another nonce, header or key, and does not open.
+ */
+export function chunkCipher(header: Header, keys: FileKeys): ChunkCipher {
+  const key: KeyObject = createSecretKey(keys.chunks)
+  const nonceOf = (index: number, last: boolean): Buffer => {
+    if (index >= mostChunks) throw new FileRefused('the file is too large')
+    const nonce = Buffer.alloc(12)
+    header.prefix.copy(nonce)
+    nonce.writeUInt32BE(index, prefixBytes)
+    nonce.writeUInt8(last ? 1 : 0, 11)
+    return nonce
+  }
+  return {
+    seal(plain, index, last) {
+      const cipher = createCipheriv('aes-256-gcm', key, nonceOf(index, last), { authTagLength: tagBytes })
+      cipher.setAAD(header.mac)
+      const ciphertext = cipher.update(plain)
+      cipher.final()
+      return [ciphertext, cipher.getAuthTag()]
+    },
+    open(sealed, index, last) {
+      const bodyBytes = sealed.length - tagBytes
+      // The last chunk is empty only where the whole file is: there is one way to write a file.
+      if (bodyBytes < 0 || (bodyBytes === 0 && index > 0)) throw changed(index)
+      const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(index, last), { authTagLength: tagBytes })
+      decipher.setAAD(header.mac)
+      decipher.setAuthTag(sealed.subarray(bodyBytes))
+      const plain = decipher.update(sealed.subarray(0, bodyBytes))
+      try {
+        decipher.final()
+      } catch {
+        plain.fill(0)
+        throw changed(index)
+      }
+      return plain
+    },
+  }
+}
+
+function changed(index: number): FileRefused {
+  return new FileRefused(
+    `the file was changed, cut or added to, at or after its part ${index + 1}: nothing was written`,
+  )
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { encryptFile } from './encrypt-file.ts'
+import { wrappingContext } from './header.ts'
+
+/** A reader written from docs/reference/file-format.md alone: it shares no code with the product. */
+function readByTheBook(file: Buffer, dataKey: Buffer): Buffer {
+  assert.equal(file.subarray(0, 8).toString('hex'), '5741524445524601')
+  const prefix = file.subarray(8, 15)
+  const jweEnd = 19 + file.readUInt32BE(15)
+  const mac = file.subarray(jweEnd, jweEnd + 32)
+  const derive = (info: string) => Buffer.from(hkdfSync('sha256', dataKey, '', info, 32))
+  const header = createHmac('sha256', derive('warder file v1 header')).update(file.subarray(0, jweEnd))
+  assert.ok(header.digest().equals(mac))
+  const key = derive('warder file v1 chunks')
+  const sealedChunk = 1_048_576 + 16
+  const parts: Buffer[] = []
+  for (let at = jweEnd + 32, counter = 0; at < file.length; at += sealedChunk, counter += 1) {
+    const chunk = file.subarray(at, at + sealedChunk)
+    const nonce = Buffer.alloc(12)
+    prefix.copy(nonce)
+    nonce.writeUInt32BE(counter, 7)
+    nonce[11] = at + sealedChunk >= file.length ? 1 : 0
+    const decipher = createDecipheriv('aes-256-gcm', key, nonce).setAAD(mac).setAuthTag(chunk.subarray(-16))
+    parts.push(decipher.update(chunk.subarray(0, -16)), decipher.final())
+  }
+  return Buffer.concat(parts)
+}
+
+test('the format is the documented one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'warder-format-'))
+  try {
+    for (const length of [0, 5, 1_048_576, 2_500_000]) {
+      const input = join(folder, `${length}`)
+      const output = join(folder, `${length}.sealed`)
+      const plain = randomBytes(length)
+      writeFileSync(input, plain)
+      let dataKey = Buffer.alloc(0)
+      await encryptFile({ input, output, overwrite: false }, async (key) => {
+        dataKey = Buffer.from(key)
+        return {
+          protected: 'e30',
+          encrypted_key: '',
+          iv: 'a',
+          ciphertext: 'b',
+          tag: 'c',
+          aad: wrappingContext,
+        }
+      })
+      assert.equal(dataKey.length, 32)
+      assert.ok(readByTheBook(readFileSync(output), dataKey).equals(plain))
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

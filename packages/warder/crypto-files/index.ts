@@ -1,0 +1,5 @@
+export { decryptFile, encryptFile, type FileDone, type FileOptions } from './encrypt-file.ts'
+export { kidOf, type WrappedKey, wrappingContext } from './header.ts'
+export { FileRefused, refusalOf } from './refused.ts'
+export { type FileSignature, payloadOf, readSignature, writeSignature } from './signature.ts'
+export { writeWhole } from './whole-file.ts'

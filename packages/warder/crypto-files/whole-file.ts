@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { FileRefused } from './refused.ts'
+
+/** Codes of file systems that have no hard links. */
+const withoutLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
+
+/**
+ * Writes a file whole or not at all: into a file beside it that only its owner can read (mode 0600), which gets the
+ * name when everything is on disk, and is removed when something fails.
+ * @param options.overwrite false: what has the name already stays, whoever made it meanwhile
+ * @throws FileRefused when the name is taken
+ */
+export async function writeWhole<R>(
+  path: string,
+  options: { readonly overwrite: boolean },
+  write: (file: FileHandle) => Promise<R>,
+): Promise<R> {
+  if (!options.overwrite && existsSync(path)) throw taken(path)
+  const folder = dirname(path)
+  const partial = join(folder, `.${basename(path).slice(0, 200)}.${randomBytes(8).toString('hex')}.partial`)
+  const file = await open(partial, 'wx', 0o600)
+  try {
+    let result: R
+    try {
+      result = await write(file)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    if (options.overwrite) await rename(partial, path)
+    else await nameIfFree(partial, path)
+    await syncFolder(folder)
+    return result
+  } catch (error) {
+    await unlink(partial).catch(() => undefined)
+    throw error
+  }
+}
+
+/** A link fails where a name is taken, at any moment; a rename would replace it. */
+async function nameIfFree(partial: string, path: string): Promise<void> {
+  try {
+    await link(partial, path)
+    await unlink(partial)
+  } catch (error) {
+    const { code } = error as { code?: unknown }
+    if (code === 'EEXIST') throw taken(path)
+    if (!withoutLinks.has(code)) throw error
+    if (existsSync(path)) throw taken(path)
+    await rename(partial, path)
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows cannot open folders; there the name is safe with the file.
+  if (process.platform === 'win32') return
+  await using handle = await open(folder, 'r')
+  await handle.sync()
+}
+
+function taken(path: string): FileRefused {
+  return new FileRefused(`${path} is there already: name another with --output, or --force to replace it`)
+}
