@@ -138,6 +138,11 @@ test('a provider that cannot work stops the start', async () => {
       name: 'StartupError',
     })
   }
+  // The line says what is wrong with the file, not only that something is.
+  await assert.rejects(
+    startKms({ tokens: false, config: { jwt_auth_provider: ['https://i.test,file:/nowhere'] } }),
+    /the key set \/nowhere cannot be read: .*ENOENT/,
+  )
   await assert.rejects(
     startKms({ config: { force_default_username: true, 'roles.crypto_officer_users': ['x'] } }),
     { name: 'StartupError' },

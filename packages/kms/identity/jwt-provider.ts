@@ -55,15 +55,14 @@ export function readProvider(text: string, environment: Environment): JwtProvide
   }
 }
 
-/** A key set by its address: https, or `file:` and a path. */
+/**
+ * A key set by its address: https, or `file:` and a path.
+ * @throws StartupError for another address, and for a file that holds no key set
+ */
 export function keySetAt(address: string, { home, outbound, clock, log }: Environment): KeySet {
   if (address.startsWith('file:')) {
     const path = resolve(home, address.slice('file:'.length).replace(/^\/\/(?=\/)/, ''))
-    try {
-      return fileKeySet(path, clock, log)
-    } catch (cause) {
-      throw new StartupError(`the key set ${path} cannot be read`, { cause })
-    }
+    return fileKeySet(path, clock, log)
   }
   if (!address.startsWith('https://')) throw new StartupError(`the key set ${address} must be https or file:`)
   return remoteKeySet({ url: address, outbound, clock, log })

@@ -1,3 +1,4 @@
+import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { createAccess, principalOf } from '../access/index.ts'
@@ -19,7 +20,8 @@ import { Tags, userTags } from './key-tags.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
-const secretMembers = ['k', 'd', 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi', 'priv', 'pub'] as const
+/** Members that are material, of whichever half: one of them makes the request an import. */
+const materialMembers = ['k', 'd', 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi', 'priv', 'pub'] as const
 const longestMember = 16_384
 const Member = Type.Optional(Type.String({ maxLength: longestMember, description: 'base64url' }))
 
@@ -27,7 +29,11 @@ const KeyRequest = Type.Object({
   kty: Type.String({ description: 'oct, RSA, EC, OKP or AKP' }),
   alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
   crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521 or Ed25519' })),
-  bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
+  bits: Type.Optional(
+    Type.Integer({
+      description: 'RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has.',
+    }),
+  ),
   tags: Type.Optional(Tags),
   k: Member,
   d: Member,
@@ -45,15 +51,23 @@ const KeyRequest = Type.Object({
 })
 type KeyRequest = Static<typeof KeyRequest>
 
-/** The key material of an import, as bytes; undefined when the request brings none: then a key is generated. */
+/**
+ * The key material of an import, as bytes; undefined when the request brings none: then a key is generated. Public
+ * members alone are an import too, of a key that lacks its private half, and are refused as such: a new key in place
+ * of the caller's own would be worse than an error.
+ */
 function readMembers(body: KeyRequest): ImportMembers | undefined {
-  if (body.k === undefined && body.d === undefined && body.priv === undefined) return undefined
+  const given = materialMembers.filter((name) => body[name] !== undefined)
+  if (given.length === 0) return undefined
   const members: Record<string, Uint8Array> = {}
-  for (const name of secretMembers) {
-    const value = body[name]
-    if (value !== undefined) members[name] = decodeBase64Url(value, name)
-  }
+  for (const name of given) members[name] = decodeBase64Url(body[name] ?? '', name)
   return members
+}
+
+/** `bits` that do not fit are a mistake about the key's strength, whoever made it. @throws failure('bad_request') */
+function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
+  if (bits === undefined || material.algorithm === 'ML-DSA-44' || bits === material.bits) return
+  throw failure('bad_request', `bits: this key has ${material.bits}, not ${bits}`)
 }
 
 function halvesOf(
@@ -106,6 +120,7 @@ export const createKey = define({
     const made = await makeMaterial(spec, body)
     const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services))
     const [{ material }] = halves
+    requireBits(body, material)
     const { ids, changes } = newKeyChanges(
       services,
       { owner: principalOf(context).name, boundAlg: spec.alg, now: services.clock.now() },
