@@ -12,6 +12,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { ec, heldClock, heldLog, type NamedPair, setOf } from './fixtures/tokens.ts'
 import { fileKeySet, inlineKeySet, remoteKeySet } from './key-sets.ts'
+import { signToken, verifyToken } from './token.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
 const [one, two] = [
@@ -92,6 +93,21 @@ test('an unknown kid asks again, at most once in the smallest interval', async (
   assert.ok(await has('two'))
   assert.equal(requests.length, 2)
   for (let index = 0; index < 50; index += 1) assert.equal(await has(`unknown ${index}`), false)
+  assert.equal(requests.length, 2)
+})
+
+test('a token without kid whose key is new makes the set ask again, at most once in the smallest interval', async () => {
+  const { clock, keys } = remote({ smallestRefreshSeconds: 60 })
+  const now = Math.floor(clock.now() / 1000)
+  const expected = { issuer: undefined, audience: undefined, requiredClaims: [], leewaySeconds: 0 }
+  const token = signToken({ alg: 'ES256' }, { exp: now + 36_000 }, two.privateKey)
+  const verify = () => verifyToken(token, keys, expected, clock)
+  await assert.rejects(verify(), /signature/)
+  serve(one, two)
+  await assert.rejects(verify(), /signature/)
+  assert.equal(requests.length, 1)
+  clock.advance(61)
+  await verify()
   assert.equal(requests.length, 2)
 })
 

@@ -131,5 +131,11 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
       await ask()
       return matching(keys ?? [], kid)
     },
+    async renewed() {
+      const before = keys
+      if (asking === undefined && clock.monotonic() - askedAt < smallestRefreshMs) return undefined
+      await ask()
+      return keys === before ? undefined : keys
+    },
   }
 }

@@ -10,6 +10,11 @@ export interface VerificationKey {
 /** Keys of one issuer. `find` refreshes a remote set on an unknown kid (throttled) and keeps old keys on failure. */
 export interface KeySet {
   find(kid: string | undefined): Promise<readonly VerificationKey[]>
+  /**
+   * For a token that names no key and fits none of those known: asks again, throttled as for an unknown kid.
+   * undefined when there is nothing newer.
+   */
+  renewed?(): Promise<readonly VerificationKey[] | undefined>
 }
 
 export interface ExpectedToken {
