@@ -1,14 +1,14 @@
 /**
  * How fast one core reads and writes KMIP messages of 1 KiB: `node bench/kmip/codec.ts [seconds]`.
  * Two messages: `data` is an Encrypt request that is mostly one ByteString, `attributes` a Register request of 1 KiB
- * of small items (the dearest per byte).
+ * of small items (the dearest per byte). `message` is the whole way of a server: bytes to RequestMessage, and an
+ * Encrypt reply to bytes. Megabytes count the bytes of the encoding itself.
  */
+import { decodeNode, decodeRequest, encodeNode, encodeResponse } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import {
   byteString,
   dateTime,
-  decodeTtlv,
-  encodeTtlv,
   enumeration,
   integer,
   structure,
@@ -38,7 +38,7 @@ const data = message(0x1f, [
     enumeration(Tag.BlockCipherMode, 9),
     enumeration(Tag.CryptographicAlgorithm, 3),
   ]),
-  byteString(Tag.Data, new Uint8Array(736).fill(0x5a)),
+  byteString(Tag.Data, new Uint8Array(800).fill(0x5a)),
   byteString(Tag.IVCounterNonce, new Uint8Array(12).fill(7)),
 ])
 const attributes = message(3, [
@@ -48,7 +48,7 @@ const attributes = message(3, [
     integer(Tag.CryptographicLength, 256),
     integer(Tag.CryptographicUsageMask, 12),
     dateTime(Tag.ActivationDate, 1_700_000_000),
-    ...[1, 2, 3, 4, 5, 6, 7].map((index) =>
+    ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((index) =>
       structure(Tag.Name, [
         textString(Tag.NameValue, `backup key number ${index} of the vault`),
         enumeration(Tag.NameType, 1),
@@ -79,18 +79,41 @@ function rate(bytes: number, act: () => unknown): { readonly megabytes: number; 
   return { megabytes: (best * bytes) / 1e6, messages: best }
 }
 
-for (const [name, tree] of [
-  ['data', data],
-  ['attributes', attributes],
-] as const) {
-  const bytes = encodeTtlv(tree)
-  for (const [what, act] of [
-    ['decode', () => decodeTtlv(bytes)],
-    ['encode', () => encodeTtlv(tree)],
+function report(what: string, bytes: number, act: () => unknown): void {
+  const { megabytes, messages } = rate(bytes, act)
+  process.stdout.write(
+    `kmip ${what.padEnd(26)} ${String(bytes).padStart(5)} bytes ${megabytes.toFixed(0).padStart(5)} MB/s ${Math.round(messages).toString().padStart(8)} messages/s\n`,
+  )
+}
+
+for (const encoding of ['ttlv', 'json', 'xml'] as const) {
+  for (const [name, tree] of [
+    ['data', data],
+    ['attributes', attributes],
   ] as const) {
-    const { megabytes, messages } = rate(bytes.length, act)
-    process.stdout.write(
-      `kmip ${what} ${name} (${bytes.length} bytes): ${megabytes.toFixed(0)} MB/s, ${Math.round(messages)} messages/s\n`,
-    )
+    const bytes = encodeNode(tree, encoding)
+    report(`${encoding} decode ${name}`, bytes.length, () => decodeNode(bytes, encoding))
+    report(`${encoding} encode ${name}`, bytes.length, () => encodeNode(tree, encoding))
   }
+  const bytes = encodeNode(data, encoding)
+  report(`${encoding} decode message`, bytes.length, () => decodeRequest(bytes, encoding))
+  const response = {
+    version: '2.1',
+    bare: false,
+    timeStamp: 1_700_000_000,
+    items: [
+      {
+        operation: 'Encrypt',
+        status: 'Success',
+        payload: [
+          uniqueIdentifier,
+          byteString(Tag.Data, new Uint8Array(800).fill(0x5a)),
+          byteString(Tag.IVCounterNonce, new Uint8Array(12).fill(7)),
+          byteString(Tag.AuthenticatedEncryptionTag, new Uint8Array(16).fill(9)),
+        ],
+      },
+    ],
+  } as const
+  const size = encodeResponse(response, encoding).length
+  report(`${encoding} encode message`, size, () => encodeResponse(response, encoding))
 }

@@ -2,7 +2,6 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
 import { Budget } from '../text/budget.ts'
-import { attributeNameAmong } from '../text/names.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import type { DecodeLimits, ItemType, StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { type JsonNode, unwrapMembers } from './dialect.ts'
@@ -33,7 +32,7 @@ export function parseRoot(text: string | Uint8Array): JsonNode {
 
 /** The members of a bare request as a structure with this tag. */
 export function decodeMembers(tag: number, members: unknown, limits: DecodeLimits = {}): StructureNode {
-  const node = new JsonReader(limits).node({ tag: '', type: 'Structure', value: members }, 1, tag)
+  const node = new JsonReader(limits).node({ name: '', tag, type: 'Structure', value: members }, 1)
   if (node.type !== 'Structure') throw new KmipDecodeError('wrong_member', 'A request is a structure.')
   return node
 }
@@ -51,7 +50,7 @@ function shape(value: unknown): JsonNode {
   const type = 'type' in value ? value.type : undefined
   if (typeof tag !== 'string' || (type !== undefined && typeof type !== 'string'))
     throw new KmipDecodeError('malformed_json', 'The members tag and type of a node are strings.')
-  return { tag, type, value: 'value' in value ? value.value : undefined }
+  return { name: tag, tag: tagByName(tag), type, value: 'value' in value ? value.value : undefined }
 }
 
 const typeByName: ReadonlyMap<string, ItemType> = new Map(
@@ -70,13 +69,14 @@ const typeByName: ReadonlyMap<string, ItemType> = new Map(
       'DateTimeExtended',
     ] as const
   ).flatMap((type, index) => [
+    [type, type],
     [type.toLowerCase(), type],
     [`0x0${(index + 1).toString(16)}`, type],
   ]),
 )
 
 function itemType(name: string): ItemType {
-  const type = name.length <= 20 ? typeByName.get(name.toLowerCase()) : undefined
+  const type = typeByName.get(name) ?? (name.length <= 20 ? typeByName.get(name.toLowerCase()) : undefined)
   if (type === undefined)
     throw new KmipDecodeError('unknown_type', 'A node has a type that TTLV does not have.')
   return type
@@ -89,10 +89,9 @@ class JsonReader {
     this.#budget = new Budget(limits)
   }
 
-  /** @param knownTag the tag of a node whose name is no tag (the root of a bare request) */
-  node(json: JsonNode, depth: number, knownTag?: number, attributeName?: string): TtlvNode {
+  node(json: JsonNode, depth: number, attributeName?: string): TtlvNode {
     this.#budget.take(depth)
-    const tag = knownTag ?? tagByName(json.tag)
+    const { tag } = json
     if (tag === undefined)
       throw new KmipDecodeError('unknown_tag', 'A node has a tag that is not known here.')
     const type = json.type === undefined ? 'Structure' : itemType(json.type)
@@ -104,21 +103,16 @@ class JsonReader {
     if (value === undefined || value === null) return []
     if (!Array.isArray(value))
       throw new KmipDecodeError('malformed_json', 'The value of a structure is an array of nodes.')
-    if (value.length > 0) this.#budget.refuseBeyond(value.length)
+    this.#budget.refuseBeyond(value.length)
     const members = unwrapMembers(value.map(shape), shape)
-    let attributeName: string | undefined
-    if (members.some(({ tag }) => tagByName(tag) === Tag.AttributeValue))
-      attributeName = attributeNameAmong(
-        members.flatMap((member) => (tagByName(member.tag) === Tag.AttributeName ? [textOf(member)] : [])),
-      )
-    return members.map((member) => this.node(member, depth, undefined, attributeName))
+    const attributeName = attributeNameOf(members)
+    return members.map((member) => this.node(member, depth, attributeName))
   }
 }
 
-function textOf(json: JsonNode): TtlvNode {
-  return {
-    tag: Tag.AttributeName,
-    type: 'TextString',
-    value: typeof json.value === 'string' ? json.value : '',
-  }
+/** The text of AttributeName, wherever it stands among its siblings. */
+function attributeNameOf(members: readonly JsonNode[]): string | undefined {
+  for (const { tag, value } of members)
+    if (tag === Tag.AttributeName && typeof value === 'string') return value
+  return undefined
 }

@@ -1,11 +1,14 @@
 import { valueByName, valueName } from '../tables/enumerations.ts'
 import { normaliseName } from '../tables/names.ts'
+import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 
 /** A node as JSON spells it. */
 export interface JsonNode {
-  readonly tag: string
+  readonly name: string
+  /** The tag of that name; undefined when there is none. */
+  readonly tag: number | undefined
   readonly type: string | undefined
   readonly value: unknown
 }
@@ -25,18 +28,18 @@ export function unwrapMembers(members: readonly JsonNode[], shape: Shape): reado
 }
 
 function isWrapped(member: JsonNode, shape: Shape): boolean {
-  return tagByName(member.tag) === undefined || listOfItself(member, shape) !== undefined
+  return member.tag === undefined || listOfItself(member, shape) !== undefined
 }
 
 function unwrap(member: JsonNode, siblings: readonly JsonNode[], shape: Shape): readonly JsonNode[] {
   const own = listOfItself(member, shape)
-  switch (normaliseName(member.tag)) {
+  switch (member.tag === undefined ? normaliseName(member.name) : '') {
     case 'vendorattributes':
       return vendorAttributes(member, shape)
     case 'certificateattributes':
       return arrayOf(member).map(shape)
     case 'object':
-      return [{ ...member, tag: objectTag(siblings) }]
+      return [renamed(member, objectName(siblings))]
     default:
       return own ?? [member]
   }
@@ -44,29 +47,25 @@ function unwrap(member: JsonNode, siblings: readonly JsonNode[], shape: Shape): 
 
 /** The members of a structure that all bear its own name; no structure of the standard holds itself. */
 function listOfItself(member: JsonNode, shape: Shape): readonly JsonNode[] | undefined {
-  if (!Array.isArray(member.value) || member.value.length === 0) return undefined
-  const name = normaliseName(member.tag)
-  const first: unknown = member.value[0]
-  if (name === '' || !namesSame(first, name)) return undefined
+  if (!Array.isArray(member.value) || member.tag === undefined || member.value.length === 0) return undefined
+  if (tagOf(member.value[0]) !== member.tag) return undefined
   const members = member.value.map(shape)
-  return members.every(({ tag }) => normaliseName(tag) === name) ? members : undefined
+  return members.every(({ tag }) => tag === member.tag) ? members : undefined
 }
 
-function namesSame(value: unknown, name: string): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'tag' in value &&
-    typeof value.tag === 'string' &&
-    normaliseName(value.tag) === name
-  )
+function tagOf(value: unknown): number | undefined {
+  if (typeof value !== 'object' || value === null || !('tag' in value)) return undefined
+  return typeof value.tag === 'string' ? tagByName(value.tag) : undefined
+}
+
+function renamed(member: JsonNode, name: string): JsonNode {
+  return { name, tag: tagByName(name), type: member.type, value: member.value }
 }
 
 function vendorAttributes(member: JsonNode, shape: Shape): readonly JsonNode[] {
   const inner = arrayOf(member).map(shape)
-  const isOne = inner.some(({ tag }) => normaliseName(tag) === 'vendoridentification')
-  if (isOne) return [{ ...member, tag: 'Attribute' }]
-  return inner.map((attribute) => ({ ...attribute, tag: 'Attribute' }))
+  const isOne = inner.some(({ tag }) => tag === Tag.VendorIdentification)
+  return (isOne ? [member] : inner).map((attribute) => renamed(attribute, 'Attribute'))
 }
 
 function arrayOf(member: JsonNode): readonly unknown[] {
@@ -74,8 +73,8 @@ function arrayOf(member: JsonNode): readonly unknown[] {
   throw new KmipDecodeError('malformed_json', 'The value of a structure is an array of nodes.')
 }
 
-function objectTag(siblings: readonly JsonNode[]): string {
-  const type = siblings.find(({ tag }) => normaliseName(tag) === 'objecttype')?.value
+function objectName(siblings: readonly JsonNode[]): string {
+  const type = siblings.find(({ tag }) => tag === Tag.ObjectType)?.value
   const value = typeof type === 'string' ? (valueByName('ObjectType', type) ?? Number(type)) : type
   const name = typeof value === 'number' ? valueName('ObjectType', value) : undefined
   if (name === undefined)

@@ -3,7 +3,6 @@ import { decodeJson, decodeMembers, parseRoot } from '../json/decode.ts'
 import { encodeJson, encodeJsonAs } from '../json/encode.ts'
 import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
-import { tagByName } from '../tables/tags.ts'
 import { type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { decodeTtlv } from '../ttlv/decode.ts'
 import { encodeTtlv } from '../ttlv/encode.ts'
@@ -57,9 +56,9 @@ export function decodeRequest(
   if (encoding === 'xml') return readRequest(decodeXml(bytes, options), options)
   if (options.bareVersion === undefined) return readRequest(decodeJson(bytes, options), options)
   const root = parseRoot(bytes)
-  if (tagByName(root.tag) === Tag.RequestMessage)
+  if (root.tag === Tag.RequestMessage)
     return readRequest(decodeMembers(Tag.RequestMessage, root.value, options), options)
-  const operation = bareOperation(root.tag)
+  const operation = bareOperation(root.name)
   if (operation === undefined)
     throw new KmipDecodeError('unknown_operation', 'The root is neither a RequestMessage nor an operation.')
   return bareRequest(options.bareVersion, operation, decodeMembers(Tag.RequestPayload, root.value, options))

@@ -25,6 +25,8 @@ for (const [enumeration, members] of Object.entries(Enumeration)) {
     names.set(value, name)
     values.set(normaliseName(name), value)
   }
+  // As it stands, too: the spelling that most send needs no normalising.
+  for (const [name, value] of Object.entries(members)) values.set(name, value)
   tables.set(enumeration, { names, values })
 }
 
@@ -38,7 +40,9 @@ export function valueName<E extends EnumerationName>(
 
 /** The number of a name in any spelling: `valueByName('HashingAlgorithm', 'sha-256')` is 6. */
 export function valueByName(enumeration: EnumerationName, name: string): number | undefined {
-  return name.length > 128 ? undefined : tables.get(enumeration)?.values.get(normaliseName(name))
+  if (name.length > 128) return undefined
+  const values = tables.get(enumeration)?.values
+  return values?.get(name) ?? values?.get(normaliseName(name))
 }
 
 /** The enumeration (or mask) whose values a tag carries, e.g. MaskGeneratorHashingAlgorithm: HashingAlgorithm. */

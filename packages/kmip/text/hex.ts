@@ -26,6 +26,7 @@ export function prefixedHex(value: number | bigint, digits: number): string {
 
 /** `0x` and up to 8 digits as an unsigned number; undefined for any other text. */
 export function parsePrefixed32(text: string): number | undefined {
+  if (text.charCodeAt(0) !== 0x30) return undefined
   return /^0x[0-9a-f]{1,8}$/i.test(text) ? Number.parseInt(text.slice(2), 16) : undefined
 }
 
@@ -34,6 +35,7 @@ export function parsePrefixed32(text: string): number | undefined {
  * undefined for any other text.
  */
 export function parsePrefixed64(text: string): bigint | undefined {
+  if (text.charCodeAt(0) !== 0x30) return undefined
   return /^0x[0-9a-f]{1,16}$/i.test(text) ? BigInt.asIntN(64, BigInt(text)) : undefined
 }
 

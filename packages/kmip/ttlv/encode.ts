@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { shortest } from './build.ts'
 import { KmipEncodeError } from './error.ts'
-import { fits, itemTypeCode, maximumDepth, type TtlvNode } from './node.ts'
+import { fits, maximumDepth, type TtlvNode } from './node.ts'
 
 /**
  * Writes a tree as binary TTLV (KMIP 2.1 §9.1) into one buffer of exactly its size.
@@ -15,7 +15,7 @@ export function encodeTtlv(node: TtlvNode): Buffer {
 }
 
 function padded(size: number): number {
-  return Math.ceil(size / 8) * 8
+  return size + ((8 - (size & 7)) & 7)
 }
 
 /** Bytes of a value without its padding; checks the value on the way. */
@@ -46,58 +46,72 @@ function valueSize(node: TtlvNode, depth: number): number {
 
 /** Writes an item at `at` and answers where the next one goes. */
 function write(out: Buffer, at: number, node: TtlvNode): number {
-  putWord(out, at, (node.tag << 8) | itemTypeCode[node.type])
   const from = at + 8
   switch (node.type) {
     case 'Structure': {
       let end = from
       for (const member of node.value) end = write(out, end, member)
-      putWord(out, at + 4, end - from)
+      head(out, at, node.tag, 0x01, end - from)
       return end
     }
     case 'Integer':
+      return short(out, at, node.tag, 0x02, node.value)
     case 'Enumeration':
+      return short(out, at, node.tag, 0x05, node.value)
     case 'Interval':
-      putWord(out, at + 4, 4)
-      putWord(out, from, node.value)
-      putWord(out, from + 4, 0)
-      return from + 8
+      return short(out, at, node.tag, 0x0a, node.value)
     case 'Boolean':
-      return putLong(out, at, 0, node.value ? 1 : 0)
+      return long(out, at, node.tag, 0x06, 0, node.value ? 1 : 0)
     case 'DateTime':
-      return putLong(out, at, Math.floor(node.value / 0x1_0000_0000), node.value % 0x1_0000_0000)
+      return long(out, at, node.tag, 0x09, Math.floor(node.value / 0x1_0000_0000), node.value % 0x1_0000_0000)
     case 'LongInteger':
+      head(out, at, node.tag, 0x03, 8)
+      return out.writeBigInt64BE(node.value, from)
     case 'DateTimeExtended':
-      putWord(out, at + 4, 8)
-      out.writeBigInt64BE(node.value, from)
-      return from + 8
+      head(out, at, node.tag, 0x0b, 8)
+      return out.writeBigInt64BE(node.value, from)
     case 'BigInteger': {
       const value = shortest(node.value)
       const size = padded(value.length)
+      head(out, at, node.tag, 0x04, size)
       out.fill((value[0] ?? 0) >= 0x80 ? 0xff : 0, from, from + size - value.length)
       out.set(value, from + size - value.length)
-      putWord(out, at + 4, size)
       return from + size
     }
-    case 'TextString':
-      return finish(out, at, writeText(out, from, node.value))
-    case 'ByteString':
-      if (node.value.length > 0) out.set(node.value, from)
-      return finish(out, at, node.value.length)
+    case 'TextString': {
+      const length = writeText(out, from, node.value)
+      head(out, at, node.tag, 0x07, length)
+      return padding(out, from + length, from + padded(length))
+    }
+    case 'ByteString': {
+      const { length } = node.value
+      head(out, at, node.tag, 0x08, length)
+      if (length > 0) out.set(node.value, from)
+      return padding(out, from + length, from + padded(length))
+    }
   }
 }
 
-/** Puts the length of a string and the zeros behind it. */
-function finish(out: Buffer, at: number, length: number): number {
+function head(out: Buffer, at: number, tag: number, type: number, length: number): void {
+  putWord(out, at, (tag << 8) | type)
   putWord(out, at + 4, length)
-  const end = at + 8 + length
-  const next = at + 8 + padded(length)
-  for (let zero = end; zero < next; zero++) out[zero] = 0
+}
+
+/** Zeros up to the next item. */
+function padding(out: Buffer, from: number, next: number): number {
+  for (let at = from; at < next; at++) out[at] = 0
   return next
 }
 
-function putLong(out: Buffer, at: number, high: number, low: number): number {
-  putWord(out, at + 4, 8)
+function short(out: Buffer, at: number, tag: number, type: number, value: number): number {
+  head(out, at, tag, type, 4)
+  putWord(out, at + 8, value)
+  putWord(out, at + 12, 0)
+  return at + 16
+}
+
+function long(out: Buffer, at: number, tag: number, type: number, high: number, low: number): number {
+  head(out, at, tag, type, 8)
   putWord(out, at + 8, high)
   putWord(out, at + 12, low)
   return at + 16

@@ -79,21 +79,6 @@ export interface ItemValues {
   readonly DateTimeExtended: bigint
 }
 
-/** Number of each type on the wire. */
-export const itemTypeCode: Readonly<Record<ItemType, number>> = {
-  Structure: 1,
-  Integer: 2,
-  LongInteger: 3,
-  BigInteger: 4,
-  Enumeration: 5,
-  Boolean: 6,
-  TextString: 7,
-  ByteString: 8,
-  DateTime: 9,
-  Interval: 10,
-  DateTimeExtended: 11,
-}
-
 /** Bounds of every decoder. */
 export interface DecodeLimits {
   /** Nested structures, the root being 1. Default and largest 64. */

@@ -10,9 +10,7 @@ export interface XmlElement {
   readonly children: readonly XmlElement[]
 }
 
-const nameStart = /[A-Za-z_]/
-const name = /[A-Za-z_][A-Za-z0-9_.-]*/y
-const space = /[ \t\r\n]*/y
+const maximumName = 128
 
 /** The most attributes an element may have; KMIP uses four. */
 const maximumAttributes = 16
@@ -93,19 +91,19 @@ class XmlParser {
   #open(depth: number): { readonly element: OpenElement; readonly isEmpty: boolean } {
     this.#budget.take(depth)
     this.#at += 1
-    const element: OpenElement = { name: this.#name(), attributes: new Map(), children: [] }
     const attributes = new Map<string, string>()
+    const element: OpenElement = { name: this.#name(), attributes, children: [] }
     for (;;) {
       const before = this.#at
       this.#space()
       const text = this.#text
       if (text[this.#at] === '>') {
         this.#at += 1
-        return { element: { ...element, attributes }, isEmpty: false }
+        return { element, isEmpty: false }
       }
       if (text.startsWith('/>', this.#at)) {
         this.#at += 2
-        return { element: { ...element, attributes }, isEmpty: true }
+        return { element, isEmpty: true }
       }
       if (before === this.#at) throw malformed('An attribute stands without a space before it.')
       this.#attribute(attributes)
@@ -149,17 +147,16 @@ class XmlParser {
   }
 
   #name(): string {
-    name.lastIndex = this.#at
-    const found = nameStart.test(this.#text[this.#at] ?? '') ? name.exec(this.#text) : null
-    if (found === null || found[0].length > 128) throw malformed('A name is not one.')
-    this.#at = name.lastIndex
-    return found[0]
+    const start = this.#at
+    let at = start
+    while (isNameUnit(this.#text.charCodeAt(at), at > start)) at += 1
+    if (at === start || at - start > maximumName) throw malformed('A name is not one.')
+    this.#at = at
+    return this.#text.slice(start, at)
   }
 
   #space(): void {
-    space.lastIndex = this.#at
-    space.exec(this.#text)
-    this.#at = space.lastIndex
+    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1
   }
 
   /** White space and comments. */
@@ -174,15 +171,25 @@ class XmlParser {
   }
 }
 
+function isSpace(unit: number): boolean {
+  return unit === 0x20 || unit === 0x0a || unit === 0x09 || unit === 0x0d
+}
+
+/** Letters and `_`, inside also digits, `.` and `-`. Past the end of the text the unit is NaN, which is none. */
+function isNameUnit(unit: number, inside: boolean): boolean {
+  if ((unit >= 0x61 && unit <= 0x7a) || (unit >= 0x41 && unit <= 0x5a) || unit === 0x5f) return true
+  return inside && ((unit >= 0x30 && unit <= 0x39) || unit === 0x2e || unit === 0x2d)
+}
+
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /** XML 1.0 §3.3.3: white space becomes spaces, references become characters. */
 function attributeValue(raw: string): string {
   if (raw.includes('<') || !isXmlText(raw))
     throw malformed('An attribute value holds a character that XML does not allow.')
-  return raw
-    .replace(/\r\n|[\t\r\n]/g, ' ')
-    .replace(/&([^;&]{0,12};?)/g, (_all, reference: string) => character(reference))
+  const spaced = /[\t\r\n]/.test(raw) ? raw.replace(/\r\n|[\t\r\n]/g, ' ') : raw
+  if (!spaced.includes('&')) return spaced
+  return spaced.replace(/&([^;&]{0,12};?)/g, (_all, reference: string) => character(reference))
 }
 
 function character(reference: string): string {
