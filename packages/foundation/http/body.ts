@@ -53,7 +53,8 @@ export function readBody(
     done(failure('payload_too_large'))
     return
   }
-  if (message.headers.expect !== undefined) response.writeContinue()
+  // RFC 9110 §15.2: a client of HTTP/1.0 would take an interim reply for the final one.
+  if (message.headers.expect !== undefined && message.httpVersion !== '1.0') response.writeContinue()
   let first: Uint8Array | undefined
   let rest: Uint8Array[] | undefined
   let size = 0

@@ -2,17 +2,45 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Failure, failure } from '../errors/index.ts'
+import type { Connection } from './connections.ts'
 import { securityHeaders } from './headers.ts'
 
 /**
- * Answers what the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. `busy`: a
- * request of this connection still waits for its reply; then nothing is said, because it would be taken for that.
+ * Answers what the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. While a request
+ * of this connection waits for its reply nothing is said, because it would be taken for that: the refusal is kept for
+ * `tellRefusal`.
  */
-export function refuseClientError(error: NodeJS.ErrnoException, socket: Socket, busy: boolean): void {
-  if (error.code === 'ECONNRESET' || !socket.writable || busy) {
+export function refuseClientError(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  connection: Connection | undefined,
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
-    return
+  } else if (error.code === 'HPE_CLOSED_CONNECTION') {
+    // Bytes behind a request with `Connection: close`: nobody reads them, and its reply ends the connection.
+  } else if (connection === undefined) {
+    refuse(error, socket)
+  } else if (connection.closing && !awaitsReplies(connection)) {
+    socket.destroy()
+  } else {
+    connection.refusal ??= error
+    tellRefusal(connection, socket)
   }
+}
+
+/** To be called when a reply has been handed to the connection: the refusal goes behind the last one. */
+export function tellRefusal(connection: Connection, socket: Socket): void {
+  if (connection.refusal === undefined || awaitsReplies(connection)) return
+  if (!connection.closing && socket.writable) refuse(connection.refusal, socket)
+  connection.closing = true
+}
+
+function awaitsReplies({ open, reading, queued }: Connection): boolean {
+  return open > reading || queued > 0
+}
+
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   socket.end(minimalReply(problemOf(error.code)), () => socket.destroy())
 }
 

@@ -13,6 +13,10 @@ export interface Connection {
   closing: boolean
   /** Requests begun and not answered. */
   open: number
+  /** Replies made that wait until those of earlier requests are sent. */
+  queued: number
+  /** What the parser refused behind requests that still wait for their replies; it is told after these. */
+  refusal: NodeJS.ErrnoException | undefined
 }
 
 /** Remembers connections by their socket, for as long as the socket lives. */
@@ -34,6 +38,8 @@ export function createConnections(): Connections {
         reading: 0,
         closing: false,
         open: 0,
+        queued: 0,
+        refusal: undefined,
       }
       connections.set(socket, connection)
       return connection

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { Failure, failure, toFailure } from '../errors/index.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
 import type { MaybePromise } from '../sql/types.ts'
@@ -42,6 +43,7 @@ function begin<Services>(
 ): PreparedReply | 'after its body' {
   const { message, response, connection } = exchange
   limitRate(exchange)
+  checkHead(exchange)
   if (exchange.isOptions) return preflight(dispatcher, exchange)
   const compiled = matchedOrThrow(exchange)
   if (!announcesBody(message)) {
@@ -155,15 +157,24 @@ function limitRate<Services>({ options, connection }: Exchange<Services>): void 
   throw failure('rate_limited', undefined, { retryAfterSeconds: verdict.retryAfterSeconds })
 }
 
-function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperation<Services> {
-  const { compiled, message, request } = exchange
-  // RFC 9112 §3.2: a request without one Host is refused; so is a target that is not a path.
+/** RFC 9112 §3.2: a request without one Host is refused; so is a target that is not a path. */
+function checkHead<Services>({ message, request }: Exchange<Services>): void {
   const hosts = countOf('host', message.rawHeaders)
   if (hosts > 1) throw failure('bad_request', 'The header Host appears more than once.')
-  if (hosts === 0 && message.httpVersion === '1.1') {
-    throw failure('bad_request', 'The header Host is missing.')
-  }
+  if (message.httpVersion !== '1.1') checkOlderVersion(message)
+  else if (hosts === 0) throw failure('bad_request', 'The header Host is missing.')
   if (!request.path.startsWith('/')) throw failure('bad_request', 'The request target must be a path.')
+}
+
+function checkOlderVersion({ httpVersion, headers }: IncomingMessage): void {
+  if (httpVersion !== '1.0') throw failure('bad_request', 'The version of HTTP must be 1.0 or 1.1.')
+  // RFC 9112 §6.1: a proxy of that time may have cut the message in another way.
+  if (headers['transfer-encoding'] !== undefined)
+    throw failure('bad_request', 'HTTP/1.0 has no Transfer-Encoding.')
+}
+
+function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperation<Services> {
+  const { compiled } = exchange
   if (exchange.routeFailure !== undefined) throw exchange.routeFailure
   if (compiled !== undefined) return compiled
   if (exchange.allow === undefined) throw failure('not_found', 'There is nothing at this path.')

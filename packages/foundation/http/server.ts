@@ -6,7 +6,7 @@ import { failure, StartupError, toFailure } from '../errors/index.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
 import { announcesBody, BodyBudget } from './body.ts'
 import { addressSet, clientAddress } from './client-address.ts'
-import { refuseClientError } from './client-error.ts'
+import { refuseClientError, tellRefusal } from './client-error.ts'
 import { createConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { type Dispatcher, dispatch, failed } from './dispatcher.ts'
@@ -48,6 +48,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
 
   function onRequest(message: IncomingMessage, response: ServerResponse): void {
     const connection = connections.of(message.socket)
+    // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
+    if (connection.closing) return
     const client = clientAddress(connection.peerAddress, forwardedFor(message), trusted)
     const request = new HttpRequest(randomUUID(), message, connection, client)
     const exchange = new Exchange(options, request, message, response, connection)
@@ -78,6 +80,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
       inFlight--
       exchange.connection.open--
       if (exchange.bodyBytes > 0) dispatcher.budget.give(exchange.bodyBytes)
+      tellRefusal(exchange.connection, exchange.message.socket)
     }
   }
 
@@ -110,8 +113,11 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const anyOrigin = operation?.cors === 'any-origin' || exchange.preflightAnyOrigin
     dispatcher.cors.reply(headers, request.headers.origin, request.headers.host, anyOrigin)
     const unread = !message.complete && announcesBody(message) && !drainable(message)
-    if (unread) exchange.connection.closing = true
-    if (unread || draining) headers.push('Connection', 'close')
+    if (unread || draining) {
+      exchange.connection.closing = true
+      headers.push('Connection', 'close')
+    }
+    if (response.socket === null) queueBehindOthers(exchange)
     response.writeHead(status, headers)
     if (unread) linger(message, response, bodyless ? undefined : body)
     else if (body === undefined || bodyless) response.end()
@@ -127,9 +133,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     options.metrics.count('http_client_errors_total')
-    const connection = connections.known(socket)
-    const busy = connection !== undefined && (connection.closing || connection.open > connection.reading)
-    refuseClientError(error, socket, busy)
+    refuseClientError(error, socket, connections.known(socket))
   })
 
   return {
@@ -203,7 +207,18 @@ function forwardedFor(message: IncomingMessage): string | undefined {
 }
 
 function drainable(message: IncomingMessage): boolean {
+  // RFC 9110 §10.1.1: after a final reply the body may or may not follow; a request could hide in it.
+  if (message.headers.expect !== undefined) return false
   return Number(message.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= drainableBytes
+}
+
+/** The reply to a pipelined request that is ready before those of earlier requests are sent (RFC 9112 §9.3.2). */
+function queueBehindOthers<Services>({ connection, response, message }: Exchange<Services>): void {
+  connection.queued++
+  response.once('finish', () => {
+    connection.queued--
+    tellRefusal(connection, message.socket)
+  })
 }
 
 /** Sends the reply, then reads on for a moment: closing with unread bytes would reset the connection under it. */
