@@ -51,6 +51,10 @@ const withTotp = query<[], { readonly id: string }>(
 const supers = query<[], { readonly count: number }>(
   "SELECT COUNT(*) AS count FROM admin_realm WHERE realm_id = '_'",
 )
+const superRealmVersion = query<[], { readonly version: number }>("SELECT version FROM realm WHERE id = '_'")
+const bumpSuperRealm = query<[version: number], unknown>(
+  "UPDATE realm SET version = version + 1 WHERE id = '_' AND version = ?",
+)
 
 const insert = insertInto<
   [string, string | null, string | null, string | null, string | null, string | null, number]
@@ -132,8 +136,20 @@ export async function adminsBehind(
   return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
 }
 
-export async function countSuperAdmins(db: Database): Promise<number> {
-  return Number((await db.get(supers, []))?.count ?? 0)
+/** How many super admins there are, and the guard that lets one commit at a time take one of them away. */
+export interface SuperAdmins {
+  readonly count: number
+  readonly oneFewer: Change
+}
+
+/**
+ * Two commits that each take away another super admin must not both go by the same count: each carries the guard, and
+ * the second one finds that the realm `_` has another version by then. The version is read before the count.
+ */
+export async function countSuperAdmins(db: Database): Promise<SuperAdmins> {
+  const version = (await db.get(superRealmVersion, []))?.version ?? 0
+  const count = Number((await db.get(supers, []))?.count ?? 0)
+  return { count, oneFewer: change(bumpSuperRealm, [version], 1) }
 }
 
 const jsonOf = (value: Admin['digital_credentials']): string | null =>

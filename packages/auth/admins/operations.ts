@@ -8,7 +8,7 @@ import {
   post,
   put,
 } from '@warder/foundation/operations'
-import { retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
+import { type Change, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
 import { PageQuery, readPage } from '../paging/index.ts'
@@ -66,11 +66,19 @@ async function coveredAdmin(context: Context, id: string): Promise<Admin> {
   return admin
 }
 
-/** @throws failure('conflict') when nobody would be left who can make a super admin */
-async function requireAnotherSuper(context: Context, before: Admin, after: readonly string[]): Promise<void> {
-  if (!before.realms.includes(superRealm) || after.includes(superRealm)) return
-  if ((await countSuperAdmins(context.services.db)) > 1) return
-  throw failure('conflict', 'The last super administrator must stay one.')
+/**
+ * What a commit needs that makes `before` administer `after` only.
+ * @throws failure('conflict') when nobody would be left who can make a super admin
+ */
+async function anotherSuperStays(
+  context: Context,
+  before: Admin,
+  after: readonly string[],
+): Promise<readonly Change[]> {
+  if (!before.realms.includes(superRealm) || after.includes(superRealm)) return []
+  const { count, oneFewer } = await countSuperAdmins(context.services.db)
+  if (count <= 1) throw failure('conflict', 'The last super administrator must stay one.')
+  return [oneFewer]
 }
 
 /** Replaces an admin by what `change` makes of it; run again when somebody else was faster. */
@@ -79,10 +87,10 @@ function replaceAdmin(context: Context, id: string, change: (before: Admin) => O
     const before = await coveredAdmin(context, id)
     const after = { ...change(before), version: before.version }
     requireCovered(await powersOfCaller(context), after.realms)
-    await requireAnotherSuper(context, before, after.realms)
+    const guard = await anotherSuperStays(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
-    await context.commit([...adminReplacement(after), ...addedRealms(before, after)])
+    await context.commit([...guard, ...adminReplacement(after), ...addedRealms(before, after)])
     return shown
   })
 }
@@ -174,12 +182,12 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
     status: 204,
     async act({ path }, context) {
       context.audit({ object: path.admin_id })
-      if ((await findAdmin(context.services.db, path.admin_id)) === undefined) return
       await retryOnGuard(5, async () => {
+        if ((await findAdmin(context.services.db, path.admin_id)) === undefined) return
         const admin = await coveredAdmin(context, path.admin_id)
-        await requireAnotherSuper(context, admin, [])
+        const guard = await anotherSuperStays(context, admin, [])
         context.audit({ details: { before: showAdmin(admin, false) } })
-        await context.commit(adminRemoval(admin))
+        await context.commit([...guard, ...adminRemoval(admin)])
       })
     },
   }),
@@ -226,10 +234,10 @@ function removeRealmOf(context: Context, id: string, realm: string) {
   return retryOnGuard(5, async () => {
     const before = await coveredAdmin(context, id)
     const after = { ...before, realms: before.realms.filter((one) => one !== realm) }
-    await requireAnotherSuper(context, before, after.realms)
+    const guard = await anotherSuperStays(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
-    await context.commit(adminReplacement(after))
+    await context.commit([...guard, ...adminReplacement(after)])
     return shown
   })
 }

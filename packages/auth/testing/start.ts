@@ -7,7 +7,7 @@ import { createServiceServer, healthOperation } from '@warder/foundation/http'
 import { createOutbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
 import { openSeal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate, openPostgres, openSqlite } from '@warder/foundation/sql'
+import { type Database, migrate, openPostgres, openSqlite, StorageUnavailable } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { issueCertificate } from '@warder/foundation/tls'
 import { bootstrap } from '../bootstrap.ts'
@@ -62,7 +62,20 @@ export async function testAuthority(): Promise<TestAuthority> {
   }
 }
 
+/** What a test breaks under a running service, and mends again. */
+export interface Faults {
+  /** The database cannot be reached. */
+  database: boolean
+  /** The audit log cannot be written. */
+  audit: boolean
+}
+
 export interface TestService extends AsyncDisposable {
+  readonly faults: Faults
+  /** What was counted: `name{label="value"}` and how often. */
+  readonly counted: ReadonlyMap<string, number>
+  /** Gauges by name. */
+  readonly gauges: ReadonlyMap<string, () => number>
   readonly port: number
   readonly home: string
   readonly clock: TestClock
@@ -88,6 +101,7 @@ export interface TestOptions {
   readonly adminPassword?: string | undefined
   /** Trust this authority for outbound requests, also to private addresses. */
   readonly outboundCa?: string
+  readonly auditMode?: AuditTrail['mode']
 }
 
 const config: AuthConfig = {
@@ -117,27 +131,30 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
   const clock = testClock()
   const authority = await testAuthority()
   const server = await authority.issue('localhost', 'server')
-  const db = await openDatabase(home)
+  const faults: Faults = { database: false, audit: false }
+  const opened = await openDatabase(home)
+  const db = breakable(opened, faults)
   await migrate(db, 'seal', sealMigrations)
   await migrate(db, 'auth', authService.migrations)
   const rootKeys = [{ kind: 'key' as const, from: 'test', key: new Secret(randomBytes(32)) }]
   const seal = await openSeal({ db, rootKeys, service: 'auth', clock })
   const events: AuditEvent[] = []
   const logged: string[] = []
+  const { metrics, counted, gauges } = memoryMetrics()
   const environment: ServiceEnvironment<AuthConfig> = {
     config: { ...config, ...options.config },
     home,
     baseUrl: 'https://localhost',
     db,
     seal,
-    audit: memoryTrail(events),
+    audit: memoryTrail(events, faults, options.auditMode ?? 'continue'),
     outbound: createOutbound({
       allowPrivateNetworks: options.outboundCa !== undefined,
       caFile: options.outboundCa,
       timeoutMs: 1000,
     }),
     log: memoryLog(logged),
-    metrics: silentMetrics,
+    metrics,
     clock,
     node: 'test',
   }
@@ -155,7 +172,7 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
     audit: environment.audit,
     commit: db.commit,
     log: environment.log,
-    metrics: silentMetrics,
+    metrics,
     clock,
     serviceName: 'auth',
     tls: { ...server, ca: authority.certificatePem, requestCert: true, rejectUnauthorized: false },
@@ -173,6 +190,9 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
     return cookieOf(answer)
   }
   return {
+    faults,
+    counted,
+    gauges,
     port,
     home,
     clock,
@@ -197,6 +217,8 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
     },
     async [Symbol.asyncDispose]() {
       for (const one of clients) one.close()
+      faults.database = false
+      faults.audit = false
       await service.drain(200)
       await instance.close?.()
       await db.close()
@@ -213,11 +235,40 @@ export function cookieOf(answer: Answer): string {
   return value.slice('_ea_='.length)
 }
 
-function memoryTrail(events: AuditEvent[]): AuditTrail {
+/** A database that fails as one does that cannot be reached, while the fault lasts. */
+function breakable(db: Database, faults: Faults): Database {
+  const whole = (): void => {
+    if (faults.database) throw new StorageUnavailable('the test took it away')
+  }
   return {
-    mode: 'continue',
+    ...db,
+    get(statement, params) {
+      whole()
+      return db.get(statement, params)
+    },
+    all(statement, params) {
+      whole()
+      return db.all(statement, params)
+    },
+    async commit(changes) {
+      whole()
+      return db.commit(changes)
+    },
+    async ping() {
+      whole()
+      return db.ping()
+    },
+  }
+}
+
+function memoryTrail(events: AuditEvent[], faults: Faults, mode: AuditTrail['mode']): AuditTrail {
+  return {
+    mode,
     record: (event) => void events.push(event),
-    recordDurably: async (event) => void events.push(event),
+    async recordDurably(event) {
+      if (faults.audit) throw new Error('the disk is full')
+      events.push(event)
+    },
     flush: async () => {},
   }
 }
@@ -230,11 +281,20 @@ function memoryLog(lines: string[]): Logger {
   return log
 }
 
-const silentMetrics: Metrics = {
-  operation() {},
-  count() {},
-  gauge() {},
-  exposition: async () => '',
+function memoryMetrics() {
+  const counted = new Map<string, number>()
+  const gauges = new Map<string, () => number>()
+  const metrics: Metrics = {
+    operation() {},
+    count(name, labels = {}, by = 1) {
+      const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
+      const key = pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`
+      counted.set(key, (counted.get(key) ?? 0) + by)
+    },
+    gauge: (name, _help, read) => void gauges.set(name, read),
+    exposition: async () => '',
+  }
+  return { metrics, counted, gauges }
 }
 
 /** The hash of `correct horse`, so that a test makes users without computing hashes. */
