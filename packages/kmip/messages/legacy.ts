@@ -90,6 +90,8 @@ export function toLegacy(
   payload: StructureNode,
 ): StructureNode {
   const index = optional(payload, Tag.AttributeIndex, 'Integer')
+  // Beside a name the index stays (a DeleteAttribute request); beside an attribute it moves into it.
+  const isNamed = memberOf(payload, Tag.AttributeReference) !== undefined
   const members = payload.value.flatMap((member): readonly TtlvNode[] => {
     if (member.type === 'Structure') {
       const templateTag = templateOf.get(member.tag)
@@ -107,7 +109,7 @@ export function toLegacy(
       const name = toLegacyName(version, member)
       return name === undefined ? [] : [textString(Tag.AttributeName, name)]
     }
-    if (member.tag === Tag.AttributeIndex && operation !== 'DeleteAttribute') return []
+    if (member.tag === Tag.AttributeIndex && !isNamed) return []
     return [withKeyValue(member, (keyValue) => toKeyValue(version, operation, keyValue))]
   })
   return withAppendedTag(version, operation, structure(payload.tag, members))

@@ -411,6 +411,16 @@ test('A 1.x client is told the attribute it changed, a 2.x client is not', () =>
   assert.deepEqual(plain(old.value[1] ?? old), plain(legacy('Name', named('n'), 3)))
   assert.equal(old.value.length, 2)
   assert.equal(payloadOf(written('2.1', reply)).value.length, 1)
+  const deleted: ResponseItem = {
+    operation: 'DeleteAttribute',
+    status: 'Success',
+    payload: [structure(Tag.CurrentAttribute, [named('n')(Tag.Name)]), integer(Tag.AttributeIndex, 3)],
+  }
+  assert.deepEqual(
+    payloadOf(written('1.4', deleted)).value.map(plain),
+    [plain(legacy('Name', named('n'), 3))],
+    'the index is inside the attribute and nowhere else',
+  )
 })
 
 test('References become names for 1.x', () => {
