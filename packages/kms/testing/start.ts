@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { foundationSettings } from '@warder/foundation/config'
 import { failure } from '@warder/foundation/errors'
-import { createServiceServer } from '@warder/foundation/http'
+import { createServiceServer, type ServiceServerOptions } from '@warder/foundation/http'
 import { publicJwk, signToken } from '@warder/foundation/jwt'
 import { createOutbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warder/foundation/runtime'
@@ -30,6 +30,12 @@ export interface StartOptions {
   /** true: tokens of `user()` are the only way in. Default. */
   readonly tokens?: boolean
   readonly clientCertificates?: boolean
+  /** A real audit log, in place of one in memory. */
+  readonly audit?: AuditTrail
+  /** What the runtime gives the server from its own settings. */
+  readonly server?: Partial<
+    Pick<ServiceServerOptions<KmsServices>, 'corsAllowedOrigins' | 'trustedProxyCidrs' | 'rateLimiter'>
+  >
 }
 
 /** The service over HTTPS on a free port, in a home of its own, with everything it said and wrote. */
@@ -82,13 +88,14 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
   const lines: string[] = []
   const trail = memoryTrail(options.auditMode ?? 'continue')
+  const audit = options.audit ?? trail.audit
   const environment: ServiceEnvironment<KmsConfig> = {
     config,
     home,
     baseUrl: 'https://localhost',
     db,
     seal,
-    audit: trail.audit,
+    audit,
     outbound: createOutbound({ allowPrivateNetworks: true, caFile: join(tls, 'ca.crt') }),
     log: memoryLog(lines),
     metrics: noMetrics,
@@ -99,7 +106,8 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const instance = await kmsService.build(environment)
   const server = createServiceServer<KmsServices>({
     ...instance,
-    audit: trail.audit,
+    ...options.server,
+    audit,
     commit: db.commit,
     log: environment.log,
     metrics: noMetrics,
