@@ -1,15 +1,28 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
-import { Enumeration, type KmipVersion, Tag, versionNumbers } from '../tables/index.ts'
+import fc from 'fast-check'
+import {
+  type AttributeRow,
+  attributeIn,
+  attributes,
+  Enumeration,
+  isLegacy,
+  type KmipVersion,
+  kmipVersions,
+  Tag,
+  versionNumbers,
+} from '../tables/index.ts'
 import { plain } from '../testing/arbitrary.ts'
 import {
   boolean,
   byteString,
+  dateTime,
   decodeTtlv,
   encodeTtlv,
   enumeration,
   integer,
+  interval,
   KmipDecodeError,
   KmipEncodeError,
   memberOf,
@@ -420,6 +433,51 @@ test('A 1.x client is told the attribute it changed, a 2.x client is not', () =>
     payloadOf(written('1.4', deleted)).value.map(plain),
     [plain(legacy('Name', named('n'), 3))],
     'the index is inside the attribute and nowhere else',
+  )
+})
+
+test('Every attribute that a 1.x version has comes back from it as it was, in order; others do not come', () => {
+  const exampleOf = (row: AttributeRow): TtlvNode => {
+    switch (row.type) {
+      case 'Structure':
+        return row.tag === Tag.Attribute ? vendorAttribute('y', 'n', 'v') : named('n')(row.tag)
+      case 'Integer':
+        return integer(row.tag, 7)
+      case 'Enumeration':
+        return enumeration(row.tag, 2)
+      case 'Boolean':
+        return boolean(row.tag, true)
+      case 'DateTime':
+        return dateTime(row.tag, 1_700_000_000)
+      case 'Interval':
+        return interval(row.tag, 60)
+      case 'ByteString':
+        return byteString(row.tag, Buffer.from('b'))
+      default:
+        return textString(row.tag, 't')
+    }
+  }
+  const modern = attributes.filter(({ until }) => until === undefined)
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(...modern), { maxLength: 12 }),
+      fc.constantFrom(...kmipVersions),
+      (rows, version) => {
+        const kept = rows.filter((row) =>
+          isLegacy(version) && row.tag === Tag.Attribute ? true : attributeIn(version, row),
+        )
+        const reply: ResponseItem = {
+          operation: 'GetAttributes',
+          status: 'Success',
+          payload: [structure(Tag.Attributes, rows.map(exampleOf))],
+        }
+        const bytes = encodeResponse({ version, bare: false, timeStamp: 1, items: [reply] }, 'ttlv')
+        const [back] = readResponse(decodeTtlv(bytes)).items
+        const list = back?.payload?.flatMap((node) => (node.type === 'Structure' ? node.value : []))
+        assert.deepEqual(list?.map(plain), kept.map(exampleOf).map(plain))
+      },
+    ),
+    { numRuns: 300 },
   )
 })
 

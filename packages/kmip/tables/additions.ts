@@ -137,7 +137,11 @@ export const enumerationOfTag: Readonly<Record<string, string>> = {
 /** Spellings of tags that are read besides the table's. */
 export const tagAliases: Readonly<Record<string, string>> = {
   AttributeReferences: 'AttributeReference',
+  ApplicationNamespaces: 'ApplicationNamespace',
+  AttestationTypes: 'AttestationType',
   ObjectUniqueIdentifier: 'UniqueIdentifier',
+  ProfilesInformation: 'ProfileInformation',
+  ValidityTime: 'ValidityDate',
 }
 
 /** Enumerations of the source that repeat another one under a second name. */

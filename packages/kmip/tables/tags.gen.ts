@@ -382,5 +382,9 @@ export const Tag = {
 /** Spellings that are read besides. */
 export const tagAliases: Readonly<Record<string, number>> = {
   AttributeReferences: 0x42013b,
+  ApplicationNamespaces: 0x420003,
+  AttestationTypes: 0x4200c7,
   ObjectUniqueIdentifier: 0x420094,
+  ProfilesInformation: 0x4200eb,
+  ValidityTime: 0x42009a,
 }
