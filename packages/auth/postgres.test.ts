@@ -1,6 +1,7 @@
+import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { usePostgres } from './testing/start.ts'
+import { startAuth, usePostgres } from './testing/start.ts'
 
 /** The scenarios again, on PostgreSQL: what holds for one engine holds for the other. */
 const server = await startTestPostgres()
@@ -17,6 +18,19 @@ if ('missing' in server) {
   await import('./totp/totp.test.ts')
   await import('./machines/machines.test.ts')
   await import('./machines/orchestrator.test.ts')
-  // Last of the suites: the server of the databases ends with the process.
-  it('PostgreSQL was used', () => {})
+  await import('./admins/races.test.ts')
+  await import('./paging/paging.test.ts')
+  await import('./faults.test.ts')
+  // The last of the suites: it takes the server away.
+  it('PostgreSQL that is gone lets nobody in: 503 (A33)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const cookie = await auth.superCookie()
+    assert.equal(auth.db.dialect, 'postgresql')
+    await server.stop()
+    const basic = 'admin:correct horse'
+    assert.equal((await auth.call('POST', '/login?realm=_', { basic })).status, 503)
+    assert.equal((await auth.call('GET', '/whoami', { cookie })).status, 503)
+    assert.equal((await auth.call('DELETE', '/admins/admin', { cookie })).status, 503)
+    assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: 'wt.x' })).status, 503)
+  })
 }

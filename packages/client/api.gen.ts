@@ -169,7 +169,7 @@ export interface Operations {
       readonly alg?: string
       /** P-256, P-384, P-521 or Ed25519 */
       readonly crv?: string
-      /** RSA: 2048 to 8192, default 2048. */
+      /** RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has. */
       readonly bits?: number
       readonly tags?: readonly string[]
       /** base64url */

@@ -27,12 +27,15 @@ export interface Client {
   close(): void
 }
 
-/** A client of one server over HTTPS; `identity` = its client certificate and key. */
-export function client(
-  port: number,
-  ca: string,
-  identity?: { readonly cert: string; readonly key: string },
-): Client {
+/** What tells one client from another: its certificate and key, the address that it comes from. */
+export interface ClientIdentity {
+  readonly cert?: string
+  readonly key?: string
+  readonly localAddress?: string
+}
+
+/** A client of one server over HTTPS. */
+export function client(port: number, ca: string, identity: ClientIdentity = {}): Client {
   const agent = new Agent({ keepAlive: true, ca, servername: 'localhost', ...identity })
   return {
     call: (method, path, call = {}) => send(agent, port, method, path, call),

@@ -13,23 +13,29 @@ export interface TestIssuer extends AsyncDisposable {
   /** PEM file of its authority, for the service's outbound requests. */
   readonly caFile: string
   /** What the next requests answer; keys by path. */
-  serve(
-    path: string,
-    answer: { readonly status?: number; readonly body: string; readonly location?: string },
-  ): void
+  serve(path: string, answer: TestAnswer): void
   readonly requests: string[]
+}
+
+interface TestAnswer {
+  readonly status?: number
+  readonly body: string
+  readonly location?: string
+  /** Sends the head and the first byte of the body, and never the rest. */
+  readonly stalls?: boolean
 }
 
 export async function startIssuer(authority: TestAuthority, folder: string): Promise<TestIssuer> {
   const { cert, key } = await authority.issue('localhost', 'server')
-  const answers = new Map<string, { status?: number; body: string; location?: string }>()
+  const answers = new Map<string, TestAnswer>()
   const requests: string[] = []
   const server: Server = createServer({ cert, key }, (request, response) => {
     requests.push(request.url ?? '')
-    const answer = answers.get(request.url ?? '') ?? { status: 404, body: '' }
+    const answer: TestAnswer = answers.get(request.url ?? '') ?? { status: 404, body: '' }
     const headers = answer.location === undefined ? {} : { location: answer.location }
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...headers })
-    response.end(answer.body)
+    if (answer.stalls === true) response.write(answer.body.slice(0, 1))
+    else response.end(answer.body)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const caFile = join(folder, 'issuer-ca.pem')

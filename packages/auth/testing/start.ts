@@ -13,7 +13,7 @@ import { issueCertificate } from '@warder/foundation/tls'
 import { bootstrap } from '../bootstrap.ts'
 import type { Credential } from '../credentials/index.ts'
 import { type AuthConfig, type AuthServices, authService } from '../index.ts'
-import { type Answer, type Call, type Client, client } from './client.ts'
+import { type Answer, type Call, type Client, type ClientIdentity, client } from './client.ts'
 
 /** A clock that a test moves. */
 export interface TestClock extends Clock {
@@ -88,8 +88,8 @@ export interface TestService extends AsyncDisposable {
   readonly notices: readonly string[]
   readonly adminPassword: string
   call(method: string, path: string, call?: Call): Promise<Answer>
-  /** A client with a certificate. */
-  clientWith(identity: { readonly cert: string; readonly key: string }): Client
+  /** A client with a certificate, or from another address (127.0.0.2 …). */
+  clientWith(identity: ClientIdentity): Client
   /** Session cookie of a login that must succeed. */
   logIn(realm: string, basic: string): Promise<string>
   /** Session cookie of the first super admin; the same one for the whole test. */

@@ -1,0 +1,28 @@
+import { createKeyVerb, importKeyVerb } from '../keys/create.ts'
+import { destroyKeysVerb } from '../keys/destroy.ts'
+import { listKeysVerb } from '../keys/list.ts'
+import { showKeyVerb } from '../keys/show.ts'
+import { addTagsVerb, removeTagsVerb } from '../keys/tags.ts'
+import { type KmsCommandParts, kmsCommand } from '../kms/index.ts'
+
+export const keysParts: KmsCommandParts = {
+  name: 'keys',
+  summary: 'makes, lists, shows, tags, imports and destroys keys',
+  about:
+    'Looks after keys of the started key management service. Key material stays there and is never shown.',
+  verbs: [
+    createKeyVerb,
+    importKeyVerb,
+    listKeysVerb,
+    showKeyVerb,
+    addTagsVerb,
+    removeTagsVerb,
+    destroyKeysVerb,
+  ],
+  example: `  warder keys create --alg A256GCM --tag backup
+  warder keys list
+  warder keys show KEY
+  warder keys create --alg ES256 --json | jq -r .kid`,
+}
+
+export const keys = kmsCommand(keysParts)

@@ -1,0 +1,100 @@
+import type { KmsClient, Reply } from '@warder/client'
+import { tableLines } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import { UsageError } from '../command/command.ts'
+import type { KmsVerb } from '../kms/index.ts'
+
+type Listing = 'access.owned' | 'access.obtained'
+type Row<Name extends Listing> = Reply<Name>[number]
+
+/** Rows that one request of the service gives at most. */
+const pageSize = 1000
+const usualLimit = 100
+const mostRows = 1_000_000
+
+export interface ListOptions {
+  readonly limit: number
+  readonly after: string | undefined
+  readonly command: string
+}
+
+/** `--limit` and `--after`. @throws UsageError */
+export function readListOptions(words: Words, command: string): ListOptions {
+  const limit = words.number('limit') ?? usualLimit
+  if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
+  return { limit, after: words.option('after'), command }
+}
+
+/** At most `limit` rows, page by page, and the id to go on after when there are more. */
+async function rowsOf<Name extends Listing>(
+  kms: KmsClient,
+  name: Name,
+  { limit, after }: ListOptions,
+): Promise<{ readonly rows: readonly Row<Name>[]; readonly next: string | null }> {
+  const rows: Row<Name>[] = []
+  let last = after
+  // One more than wanted tells whether there are more.
+  while (rows.length <= limit) {
+    const wanted = Math.min(pageSize, limit + 1 - rows.length)
+    const query = { limit: String(wanted), ...(last !== undefined && { after: last }) }
+    const page: readonly Row<Name>[] = await kms.call<Listing>(name, { query })
+    rows.push(...page)
+    last = page.at(-1)?.object_id
+    if (page.length < wanted) return { rows, next: null }
+  }
+  const shown = rows.slice(0, limit)
+  return { rows: shown, next: shown.at(-1)?.object_id ?? null }
+}
+
+/** Keys that the caller owns, as `warder keys list` and `warder access owned` show them. */
+export function listOwned(options: ListOptions): ReturnType<KmsVerb['parse']> {
+  return async ({ kms, show }) => {
+    const { rows, next } = await rowsOf(kms, 'access.owned', options)
+    const cells = rows.map(({ object_id, state, attributes }) => [
+      object_id,
+      attributes.object_type,
+      attributes.cryptographic_algorithm ?? '',
+      String(attributes.cryptographic_length ?? ''),
+      state,
+    ])
+    show({ keys: rows, next }, [
+      ...tableLines(['KEY', 'KIND', 'ALGORITHM', 'BITS', 'STATE'], cells, 'there are no keys that you own'),
+      ...more(options, next),
+    ])
+    return 0
+  }
+}
+
+function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
+  return async ({ kms, show }) => {
+    const { rows, next } = await rowsOf(kms, 'access.obtained', options)
+    const cells = rows.map(({ object_id, owner_id, state, operations }) => [
+      object_id,
+      owner_id,
+      state,
+      operations.join(' '),
+    ])
+    show({ keys: rows, next }, [
+      ...tableLines(['KEY', 'OWNER', 'STATE', 'YOU MAY'], cells, 'nobody has granted you rights on a key'),
+      ...more(options, next),
+    ])
+    return 0
+  }
+}
+
+function more({ limit, command }: ListOptions, next: string | null): readonly string[] {
+  return next === null ? [] : ['', `there are more: ${command} --limit ${limit} --after ${next}`]
+}
+
+export const listKeysVerb: KmsVerb = {
+  name: 'list',
+  words: '[--obtained] [--limit N] [--after KEY]',
+  summary: 'your keys; with --obtained the keys of others that you may use. N is 100 unless given',
+  parse(args) {
+    const words = new Words(args)
+    const obtained = words.flag('obtained')
+    const options = readListOptions(words, `warder keys list${obtained ? ' --obtained' : ''}`)
+    words.end()
+    return obtained ? listObtained(options) : listOwned(options)
+  },
+}

@@ -1,0 +1,40 @@
+import type { Reply } from '@warder/client'
+import { printable } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import type { KmsVerb } from '../kms/index.ts'
+
+function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['key', key.kid],
+    ['kind', key.object_type],
+    [
+      'type',
+      [key.kty, key.crv, key.bits === undefined ? undefined : `${key.bits} bits`].filter(Boolean).join(', '),
+    ],
+    ['bound to', key.alg],
+    ['for', key.key_ops.join(', ')],
+    ['state', key.state],
+    ['owner', key.owner],
+    ['other half', key.linked_kid],
+    ['tags', key.tags.length === 0 ? undefined : key.tags.join(', ')],
+    ['made', key.created_at],
+    ['public JWK', key.public_jwk === undefined ? undefined : JSON.stringify(key.public_jwk)],
+  ]
+  return rows.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name.padEnd(11)} ${printable(value)}`],
+  )
+}
+
+export const showKeyVerb: KmsVerb = {
+  name: 'show',
+  words: 'KEY',
+  summary: 'what is known about a key, and its public half; never anything secret',
+  parse(args) {
+    const kid = new Words(args).name('key')
+    return async ({ kms, show }) => {
+      const key = await kms.call('crypto.keys.get', { path: { kid } })
+      show(key, linesOf(key))
+      return 0
+    }
+  },
+}

@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import type { Words } from '../admin/verb.ts'
+import { homeOf, type Terminal, UsageError } from '../command/command.ts'
+
+/** Where the services are, and whom to trust about it. */
+export interface Places {
+  readonly home: string
+  readonly kmsUrl: string
+  /** undefined: not known, so nobody can log in there. */
+  readonly authUrl: string | undefined
+  /** undefined: the system's authorities. */
+  readonly caFile: string | undefined
+}
+
+/** Lines of the help that explain the places. */
+export const placesHelp = `Where:
+  --home DIR            home of the started services on this machine
+  --url URL             another key management service instead: https://kms.example.com:9998
+  --auth-url URL        the authentication service to log in to, with --url
+  --ca-file F           certificate authority to trust (default: HOME/tls/ca.crt; with --url the system's)`
+
+/** The places as the command's words name them. */
+export interface PlaceOptions {
+  readonly home: string
+  readonly url: string | undefined
+  readonly authUrl: string | undefined
+  readonly caFile: string | undefined
+}
+
+/** @throws UsageError */
+export function readPlaceOptions(words: Words, env: Terminal['env']): PlaceOptions {
+  return {
+    home: resolve(homeOf(words.option('home'), env)),
+    url: addressIn(words, 'url'),
+    authUrl: addressIn(words, 'auth-url'),
+    caFile: words.option('ca-file'),
+  }
+}
+
+/**
+ * The services of the home, or the ones at `--url` and `--auth-url`.
+ * @throws StartupError when they are not started
+ */
+export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places {
+  if (caFile !== undefined && !existsSync(caFile)) throw new StartupError(`${caFile} is not there`)
+  if (url !== undefined) return { home, kmsUrl: url, authUrl, caFile }
+  const path = join(home, 'endpoints.json')
+  if (!existsSync(path)) {
+    throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
+  }
+  const endpoints = JSON.parse(readFileSync(path, 'utf8')) as {
+    readonly auth: { readonly url: string }
+    readonly kms: { readonly url: string }
+  }
+  const localCa = join(home, 'tls', 'ca.crt')
+  return {
+    home,
+    kmsUrl: endpoints.kms.url,
+    authUrl: authUrl ?? endpoints.auth.url,
+    caFile: caFile ?? (existsSync(localCa) ? localCa : undefined),
+  }
+}
+
+function addressIn(words: Words, name: string): string | undefined {
+  const url = words.option(name)
+  if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url)) {
+    throw new UsageError(`--${name} is like https://kms.example.com:9998`)
+  }
+  return url
+}

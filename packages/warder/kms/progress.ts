@@ -1,0 +1,47 @@
+/** Where a bar is drawn: standard error, when it is a terminal. */
+export interface ProgressOutput {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  write(text: string): unknown
+}
+
+export interface Progress {
+  update(done: number, size: number): void
+  /** Takes the bar away. */
+  clear(): void
+}
+
+const everyMs = 100
+const mebibyte = 1024 * 1024
+const clearLine = '\r\u001b[K'
+
+/** A bar that shows share, amount and speed, drawn at most ten times a second; nothing where there is no terminal. */
+export function progressBar(output: ProgressOutput, now: () => number = () => performance.now()): Progress {
+  if (output.isTTY !== true) return { update: () => undefined, clear: () => undefined }
+  const started = now()
+  let drawn = Number.NEGATIVE_INFINITY
+  let shown = false
+  return {
+    update(done, size) {
+      const time = now()
+      if (time - drawn < everyMs) return
+      drawn = time
+      shown = true
+      const seconds = Math.max((time - started) / 1000, 0.001)
+      const share = size === 0 ? 1 : Math.min(done / size, 1)
+      const numbers = `${String(Math.floor(share * 100)).padStart(3)}%  ${mib(done)} of ${mib(size)} MiB  ${mib(done / seconds)} MiB/s`
+      const room = Math.min((output.columns ?? 80) - numbers.length - 4, 40)
+      const filled = Math.round(share * Math.max(room, 0))
+      const bar = room < 8 ? '' : `[${'='.repeat(filled)}${' '.repeat(room - filled)}] `
+      output.write(`${clearLine}${bar}${numbers}`)
+    },
+    clear() {
+      if (shown) output.write(clearLine)
+      shown = false
+    },
+  }
+}
+
+function mib(bytes: number): string {
+  return String(Math.round(bytes / mebibyte))
+}
