@@ -1,16 +1,21 @@
 import { randomFillSync } from 'node:crypto'
 
 const ivLength = 12
-const block = Buffer.alloc(ivLength * 512)
-let used = block.length
+const blockLength = ivLength * 512
+let block = Buffer.alloc(0)
+let used = 0
 
-/** A random 96-bit IV of its own memory. One call to the generator serves 512; no byte is handed out twice. */
+/**
+ * A random 96-bit IV. One call to the generator serves 512, each a window of its own on a block that is never filled
+ * again: no byte is handed out twice.
+ */
 export function nextIv(): Buffer {
   if (used === block.length) {
+    block = Buffer.allocUnsafeSlow(blockLength)
     randomFillSync(block)
     used = 0
   }
-  const iv = Buffer.from(block.subarray(used, used + ivLength))
+  const iv = block.subarray(used, used + ivLength)
   used += ivLength
   return iv
 }
