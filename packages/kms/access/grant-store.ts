@@ -1,9 +1,12 @@
 import { type Change, change, type Database, type MaybePromise, query } from '@warder/foundation/sql'
-import { joinedObjectColumns, type ManagedObject, type ObjectRow, toObject } from '../objects/index.ts'
-import { everybody } from './right.ts'
+import { findObject, type ManagedObject, type ObjectId } from '../objects/index.ts'
+import { everybody, rights } from './right.ts'
 
 interface OperationRow {
   readonly operation: string
+}
+interface GrantRow extends OperationRow {
+  readonly object_id: string
 }
 
 // On the hot path of a grantee: two point reads of the primary key, never a scan of an object's grants.
@@ -13,13 +16,16 @@ const ofUser = query<[id: string, user: string, everybody: string], OperationRow
 const ofObject = query<[id: string, limit: number], { readonly user_id: string; readonly operation: string }>(
   'SELECT user_id, operation FROM object_grant WHERE object_id = ? ORDER BY user_id, operation LIMIT ?',
 )
-const obtainedPage = query<
-  [user: string, everybody: string, user: string, after: string, limit: number],
-  ObjectRow
+// Two stretches of the index, as long as one page can need; the database orders them, by its own rules.
+const ofUserAfter = query<
+  [user: string, after: string, rows: number, everybody: string, after: string, rows: number, rows: number],
+  GrantRow
 >(
-  `SELECT ${joinedObjectColumns} FROM managed_object o
-     WHERE o.id IN (SELECT g.object_id FROM object_grant g WHERE g.user_id IN (?, ?))
-       AND o.owner <> ? AND o.id > ? ORDER BY o.id LIMIT ?`,
+  `SELECT object_id, operation FROM (SELECT object_id, operation FROM object_grant
+       WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) mine
+   UNION SELECT object_id, operation FROM (SELECT object_id, operation FROM object_grant
+       WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) everybodys
+   ORDER BY object_id, operation LIMIT ?`,
 )
 const grant = query<[id: string, user: string, operation: string], unknown>(
   'INSERT INTO object_grant (object_id, user_id, operation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
@@ -61,14 +67,59 @@ export async function grantsOn(db: Database, id: string): Promise<readonly Grant
   return [...byUser].map(([user, operations]) => ({ user, operations }))
 }
 
-/** A page of other people's objects on which `user` was granted something, in the order of ids. */
+export interface Obtained {
+  readonly object: ManagedObject
+  /** Sorted. */
+  readonly operations: readonly string[]
+}
+
+/** Objects that are looked at for one page: most of a long list of grants may be on objects of one's own. */
+const mostLooked = 10_000
+
+/**
+ * A page of other people's objects on which `user`, or everybody, was granted something, in the order of ids. It reads
+ * a stretch of the index of grants, never all of them. `next` is where the next page begins; undefined = the end.
+ */
 export async function obtainedObjects(
   db: Database,
   user: string,
   after: string,
   limit: number,
-): Promise<readonly ManagedObject[]> {
-  return (await db.all(obtainedPage, [user, everybody, user, after, limit])).map(toObject)
+): Promise<{ readonly page: readonly Obtained[]; readonly next: string | undefined }> {
+  const page: Obtained[] = []
+  let from = after
+  for (let looked = 0; looked < mostLooked; ) {
+    const granted = await grantedAfter(db, user, from, limit)
+    for (const [id, operations] of granted) {
+      from = id
+      const object = await findObject(db, id as ObjectId)
+      if (object === undefined || object.owner === user) continue
+      page.push({ object, operations })
+      if (page.length === limit) return { page, next: from }
+    }
+    looked += granted.length
+    if (granted.length < limit) return { page, next: undefined }
+  }
+  return { page, next: from }
+}
+
+/** The next `limit` objects with grants to the user or to everybody, and the grants on each. */
+async function grantedAfter(
+  db: Database,
+  user: string,
+  after: string,
+  limit: number,
+): Promise<readonly (readonly [id: string, operations: readonly string[]])[]> {
+  // An object has at most one row of each right: so many rows hold `limit` objects whole.
+  const rows = limit * rights.length
+  const byId = new Map<string, string[]>()
+  for (const row of await db.all(ofUserAfter, [user, after, rows, everybody, after, rows, rows])) {
+    const operations = byId.get(row.object_id)
+    if (operations !== undefined) operations.push(row.operation)
+    else if (byId.size === limit) break
+    else byId.set(row.object_id, [row.operation])
+  }
+  return [...byId]
 }
 
 export function grantChanges(id: string, user: string, operations: readonly string[]): Change[] {

@@ -1,6 +1,7 @@
 import { generateKeyPair, generateKeySync, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { failure } from '@warder/foundation/errors'
+import { inGenerationQueue } from './generation-queue.ts'
 import type { GeneratedKey, MaterialDescriptor } from './material.ts'
 
 const generatePair = promisify(generateKeyPair)
@@ -22,7 +23,8 @@ export function generateSecret(algorithm: 'AES' | 'HMAC', bits: number): Generat
 export async function generateRsa(bits: number): Promise<GeneratedKey> {
   if (!Number.isInteger(bits) || bits < 2048 || bits > 8192 || bits % 8 !== 0)
     throw failure('bad_request', 'An RSA key has 2048 to 8192 bits, in whole bytes.')
-  return pairOf(await generatePair('rsa', { modulusLength: bits }), { algorithm: 'RSA', bits })
+  const pair = await inGenerationQueue(() => generatePair('rsa', { modulusLength: bits }))
+  return pairOf(pair, { algorithm: 'RSA', bits })
 }
 
 /** An EC pair on `P-256`, `P-384` or `P-521`. */

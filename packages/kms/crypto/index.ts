@@ -19,7 +19,9 @@ export { type ImportMembers, importKey } from './import-jwk.ts'
 export { type KeyRequest, type KeySpec, keySpecOf } from './key-request.ts'
 export {
   type GeneratedKey,
+  isJoseKey,
   type KeyMaterial,
+  loadKey,
   type MaterialAlgorithm,
   type MaterialDescriptor,
   type MaterialKind,

@@ -4,6 +4,13 @@ import { failure } from '@warder/foundation/errors'
 export type MaterialKind = 'secret' | 'private' | 'public'
 export type MaterialAlgorithm = 'AES' | 'HMAC' | 'RSA' | 'EC' | 'Ed25519' | 'ML-DSA-44'
 
+const restCurves: ReadonlySet<string | undefined> = new Set([undefined, 'P-256', 'P-384', 'P-521'])
+
+/** Is this a key of the JOSE algorithms? Others are KMIP's alone. */
+export function isJoseKey(algorithm: string, curve: string | undefined): algorithm is MaterialAlgorithm {
+  return Object.hasOwn(nodeKeyTypes, algorithm) && restCurves.has(curve)
+}
+
 /** What is needed beside the bytes to load a key again; holds nothing secret. */
 export interface MaterialDescriptor {
   readonly kind: MaterialKind
@@ -80,7 +87,11 @@ export function publicFromPrivate(material: KeyMaterial): KeyMaterial {
   return { ...material, kind: 'public', key: createPublicKey(material.key) }
 }
 
-function loadKey(kind: MaterialKind, bytes: Uint8Array): KeyObject {
+/**
+ * Loads canonical bytes of a key of any algorithm: raw of a secret, PKCS#8 of a private key, SPKI of a public one.
+ * @throws Failure internal_error when they are none
+ */
+export function loadKey(kind: MaterialKind, bytes: Uint8Array): KeyObject {
   // A view, not a copy: one more copy of a key is one more to wipe.
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   try {

@@ -1,12 +1,13 @@
+import type { KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import { createRowCache, type Database, type MaybePromise } from '@warder/foundation/sql'
 import {
   canonicalName,
+  isJoseKey,
   type KeyMaterial,
-  type MaterialAlgorithm,
-  type MaterialDescriptor,
+  loadKey,
   type MaterialKind,
   parseMaterial,
   publicFromPrivate,
@@ -21,12 +22,14 @@ import { allows, type Usage } from './usage.ts'
 export class Key {
   readonly object: ManagedObject
   readonly #material: KeyMaterial | undefined
+  readonly #keyObject: KeyObject | undefined
   readonly #clock: Clock
   #public: KeyMaterial | undefined
 
-  constructor(object: ManagedObject, material: KeyMaterial | undefined, clock: Clock) {
+  constructor(object: ManagedObject, opened: OpenedKey, clock: Clock) {
     this.object = object
-    this.#material = material
+    this.#material = opened.material
+    this.#keyObject = opened.keyObject
     this.#clock = clock
   }
 
@@ -35,7 +38,13 @@ export class Key {
     return stateAt(this.object, this.#clock.now())
   }
 
-  /** The key itself. @throws failure('crypto_failure') when the object is not a key, or was destroyed */
+  /** The key of any algorithm. @throws failure('crypto_failure') when the object is no key of one piece, or was destroyed */
+  get keyObject(): KeyObject {
+    if (this.#keyObject === undefined) throw failure('crypto_failure', 'This object has no key to use.')
+    return this.#keyObject
+  }
+
+  /** The key itself, if it is one of the JOSE algorithms. @throws failure('crypto_failure') when the object is not a key, or was destroyed */
   get material(): KeyMaterial {
     if (this.#material === undefined) throw failure('crypto_failure', 'This object has no key to use.')
     return this.#material
@@ -104,11 +113,11 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       const found = await findWithMaterial(db, seal, id as ObjectId)
       if (found === undefined) return undefined
       const { object, material } = found
-      const descriptor = descriptorOf(object)
-      const key =
-        material === undefined || descriptor === undefined ? undefined : parseMaterial(descriptor, material)
-      material?.fill(0)
-      return { version: object.version, value: new Key(object, key, clock) }
+      try {
+        return { version: object.version, value: new Key(object, openKey(object, material), clock) }
+      } finally {
+        material?.fill(0)
+      }
     },
     capacity: options.capacity,
     leaseMs: options.leaseMs,
@@ -122,10 +131,24 @@ const kinds: Partial<Record<ObjectType, MaterialKind>> = {
   PublicKey: 'public',
 }
 
-/** What the row says about its bytes; undefined for objects that are not keys of one piece. */
-function descriptorOf(object: ManagedObject): MaterialDescriptor | undefined {
+/** What an object's material is in memory; nothing for objects that are not keys of one piece. */
+export interface OpenedKey {
+  /** Set for every key in canonical form. */
+  readonly keyObject: KeyObject | undefined
+  /** Set for keys of the JOSE algorithms: what REST works with. */
+  readonly material: KeyMaterial | undefined
+}
+
+const nothing: OpenedKey = { keyObject: undefined, material: undefined }
+
+/** Opens an object's material in clear. The caller still owns the bytes and wipes them. */
+export function openKey(object: ManagedObject, material: Uint8Array | undefined): OpenedKey {
   const kind = kinds[object.type]
-  if (kind === undefined || object.algorithm === undefined || object.bits === undefined) return undefined
-  const shape = { kind, algorithm: object.algorithm as MaterialAlgorithm, bits: object.bits }
-  return object.curve === undefined ? shape : { ...shape, curve: object.curve }
+  if (material === undefined || kind === undefined || object.attributes.format !== undefined) return nothing
+  const { algorithm, bits, curve } = object
+  if (algorithm === undefined || bits === undefined || !isJoseKey(algorithm, curve))
+    return { keyObject: loadKey(kind, material), material: undefined }
+  const shape = { kind, algorithm, bits }
+  const parsed = parseMaterial(curve === undefined ? shape : { ...shape, curve }, material)
+  return { keyObject: parsed.key, material: parsed }
 }

@@ -10,6 +10,8 @@ export const objectTypes = [
   'SecretData',
   'OpaqueObject',
   'SplitKey',
+  'CertificateRequest',
+  'PGPKey',
 ] as const
 export type ObjectType = (typeof objectTypes)[number]
 
@@ -17,7 +19,10 @@ export type ObjectType = (typeof objectTypes)[number]
 export interface ManagedObject extends LifeCycle {
   readonly id: ObjectId
   readonly type: ObjectType
-  /** `AES`, `HMAC`, `RSA`, `EC`, `Ed25519`, `ML-DSA-44` …; undefined for opaque things. */
+  /**
+   * `AES`, `HMAC`, `RSA`, `EC`, `Ed25519`, `ML-DSA-44`: keys of REST and KMIP alike; else KMIP's own name of the
+   * algorithm (`DES3`, `ChaCha20` …); undefined for opaque things.
+   */
   readonly algorithm: string | undefined
   /** Length of a symmetric key, modulus or field, in bits. */
   readonly bits: number | undefined
@@ -32,7 +37,10 @@ export interface ManagedObject extends LifeCycle {
   readonly changedAt: number
   readonly revocationReason: string | undefined
   readonly revocationMessage: string | undefined
-  /** Attributes that have no column of their own. */
+  /**
+   * What has no column of its own: `kmip` the attributes as KMIP clients gave them, `format` what the material is when
+   * it is not the canonical form (raw bytes, PKCS#8, SPKI, X.509).
+   */
   readonly attributes: Readonly<Record<string, unknown>>
   /** Grows with every change of the row. An id that is used again starts above every version it had. */
   readonly version: number
@@ -44,4 +52,12 @@ export interface NewObject {
   /** The caller wipes it. undefined = no material (an object known by its attributes alone). */
   readonly material: Uint8Array | undefined
   readonly tags: readonly string[]
+}
+
+/** What a change of an object leaves alone: who it is and where it came from. Everything else may be written anew. */
+export interface ObjectUpdate {
+  readonly before: ManagedObject
+  readonly after: ManagedObject
+  /** New material in clear, which the caller wipes; null = it is taken away for good; undefined = it stays. */
+  readonly material: Uint8Array | null | undefined
 }

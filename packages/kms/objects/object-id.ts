@@ -11,9 +11,18 @@ export type ObjectId = string & { readonly [brand]: 'ObjectId' }
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const refused = /[\u0000-\u001f\u007f-\u009f]/
 
-/** undefined when no object can have this identifier: it is then as absent as any other. */
+/**
+ * undefined when no object can have this identifier: it is then as absent as any other. `*` stands for any object
+ * where grants of `create` are kept: an object of that name would own them.
+ */
 export function asObjectId(text: string): ObjectId | undefined {
-  if (text.length === 0 || text.length > maxObjectIdLength || refused.test(text) || !text.isWellFormed()) {
+  if (
+    text.length === 0 ||
+    text === '*' ||
+    text.length > maxObjectIdLength ||
+    refused.test(text) ||
+    !text.isWellFormed()
+  ) {
     return undefined
   }
   return text as ObjectId

@@ -50,9 +50,8 @@ const columnNames = [
   'version',
 ] as const
 
-/** For SELECT lists; `o.` is the alias that joins give the table. */
+/** For SELECT lists. */
 export const objectColumns = columnNames.join(', ')
-export const joinedObjectColumns = columnNames.map((name) => `o.${name}`).join(', ')
 
 type Text = string | null
 type Int = number | null
@@ -101,6 +100,57 @@ export const updateLifeCycle = query<
      revocation_reason = ?, revocation_message = ?, changed_at = ?, version = version + 1
      WHERE id = ? AND version = ?`,
 )
+
+export type UpdateParameters = [
+  algorithm: Text,
+  bits: Int,
+  curve: Text,
+  boundAlg: Text,
+  state: string,
+  usageMask: number,
+  linkedId: Text,
+  activationAt: Int,
+  deactivationAt: Int,
+  compromisedAt: Int,
+  destroyedAt: Int,
+  reason: Text,
+  message: Text,
+  attributes: string,
+  now: number,
+  id: string,
+  version: number,
+]
+
+/** Everything of a row that may change; type, owner and time of creation stay. */
+export const updateObject = query<UpdateParameters, unknown>(
+  `UPDATE managed_object SET algorithm = ?, bits = ?, curve = ?, bound_alg = ?, state = ?, usage_mask = ?,
+     linked_id = ?, activation_at = ?, deactivation_at = ?, compromised_at = ?, destroyed_at = ?,
+     revocation_reason = ?, revocation_message = ?, attributes = ?, changed_at = ?, version = version + 1
+     WHERE id = ? AND version = ?`,
+)
+
+/** @param version the version that was read: the guard */
+export function toUpdate(object: ManagedObject, now: number, version: number): UpdateParameters {
+  return [
+    object.algorithm ?? null,
+    object.bits ?? null,
+    object.curve ?? null,
+    object.boundAlg ?? null,
+    object.state,
+    object.usageMask,
+    object.linkedId ?? null,
+    object.activationAt ?? null,
+    object.deactivationAt ?? null,
+    object.compromisedAt ?? null,
+    object.destroyedAt ?? null,
+    object.revocationReason ?? null,
+    object.revocationMessage ?? null,
+    JSON.stringify(object.attributes),
+    now,
+    object.id,
+    version,
+  ]
+}
 
 export function toParameters(object: ManagedObject, sealed: Uint8Array | undefined): ObjectParameters {
   return [

@@ -1,7 +1,7 @@
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, type MaybePromise, query } from '@warder/foundation/sql'
 import { openBudget, removeBudget } from './gcm-budget-store.ts'
-import type { ManagedObject, NewObject } from './managed-object.ts'
+import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
 import {
   insertObject,
@@ -9,7 +9,9 @@ import {
   objectColumns,
   toObject,
   toParameters,
+  toUpdate,
   updateLifeCycle,
+  updateObject,
 } from './object-row.ts'
 import type { LifeCycle } from './state-machine.ts'
 import { addTagChanges, removeTags } from './tag-store.ts'
@@ -28,17 +30,24 @@ export const objectVersion = query<[id: string], { readonly version: number }>(
 const ownedPage = query<[owner: string, after: string, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`,
 )
-const taggedPublic = query<[tag: string, limit: number], { readonly id: string }>(
-  `SELECT o.id FROM object_tag t JOIN managed_object o ON o.id = t.object_id
-     WHERE t.tag = ? AND o.object_type = 'PublicKey' AND o.state IN ('Active', 'PreActive')
-     ORDER BY t.object_id DESC LIMIT ?`,
+// Anybody may put the tag on what is no public key: only so many of the newest are looked at.
+const taggedPublic = query<[tag: string, looked: number, limit: number], { readonly id: string }>(
+  `SELECT o.id FROM (SELECT object_id FROM object_tag WHERE tag = ? ORDER BY object_id DESC LIMIT ?) t
+     JOIN managed_object o ON o.id = t.object_id
+     WHERE o.object_type = 'PublicKey' AND o.state IN ('Active', 'PreActive')
+     ORDER BY o.id DESC LIMIT ?`,
 )
+const mostLooked = 10_000
 const deleteObject = query<[id: string, version: number], unknown>(
   'DELETE FROM managed_object WHERE id = ? AND version = ?',
 )
 const deleteNames = query<[id: string], unknown>('DELETE FROM object_name WHERE object_id = ?')
 const deleteLinks = query<[id: string, id: string], unknown>(
   'DELETE FROM object_link WHERE object_id = ? OR linked_id = ?',
+)
+const deleteAttributes = query<[id: string], unknown>('DELETE FROM object_attribute WHERE object_id = ?')
+const setMaterial = query<[material: Uint8Array | null, id: string], unknown>(
+  'UPDATE managed_object SET material = ? WHERE id = ?',
 )
 const deleteGrants = query<[id: string], unknown>('DELETE FROM object_grant WHERE object_id = ?')
 const touch = query<[now: number, id: string, version: number], unknown>(
@@ -58,7 +67,13 @@ export function materialPlace(id: string): SealedPlace {
 }
 
 export async function findObject(db: Database, id: ObjectId): Promise<ManagedObject | undefined> {
-  const row = await db.get(byId, [id])
+  return readObject(db, id)
+}
+
+/** As `findObject`; synchronous on SQLite. */
+export function readObject(db: Database, id: ObjectId): MaybePromise<ManagedObject | undefined> {
+  const row = db.get(byId, [id])
+  if (row instanceof Promise) return row.then((late) => (late === undefined ? undefined : toObject(late)))
   return row === undefined ? undefined : toObject(row)
 }
 
@@ -84,13 +99,13 @@ export async function ownedObjects(
   return (await db.all(ownedPage, [owner, after, limit])).map(toObject)
 }
 
-/** Public keys with a tag, the newest first. Their dates are for the caller to look at. */
+/** Public keys among the newest objects with a tag, the newest first. Their dates are for the caller to look at. */
 export async function publicKeysWithTag(
   db: Database,
   tag: string,
   limit: number,
 ): Promise<readonly ObjectId[]> {
-  return (await db.all(taggedPublic, [tag, limit])).map(({ id }) => id as ObjectId)
+  return (await db.all(taggedPublic, [tag, mostLooked, limit])).map(({ id }) => id as ObjectId)
 }
 
 /**
@@ -147,6 +162,22 @@ export function lifeCycleChanges(
   ]
 }
 
+/** Writes what changed about an object, guarded by the version that was read. */
+export function updateChanges(
+  db: Database,
+  seal: Seal,
+  { before, after, material }: ObjectUpdate,
+  now: number,
+): Change[] {
+  const { id, version } = before
+  const sealed = material == null ? material : seal.seal(materialPlace(id), material)
+  return [
+    change(updateObject, toUpdate(after, now, version), 1),
+    ...(sealed === undefined ? [] : [change(setMaterial, [sealed, id], 1)]),
+    db.changed(objectTopic, id),
+  ]
+}
+
 /** Something that belongs to the object changed (rights, tags): its version tells everybody. */
 export function touchChanges(db: Database, object: ManagedObject, now: number): Change[] {
   return [change(touch, [now, object.id, object.version], 1), db.changed(objectTopic, object.id)]
@@ -159,6 +190,7 @@ export function removalChanges(db: Database, removed: readonly ManagedObject[]):
     removeTags(id),
     change(deleteNames, [id]),
     change(deleteLinks, [id, id]),
+    change(deleteAttributes, [id]),
     change(deleteGrants, [id]),
     removeBudget(id),
     db.changed(objectTopic, id),

@@ -1,7 +1,8 @@
 import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { grantedTo, grantsOn, keyRight, mayCreate, obtainedObjects, principalOf } from '../access/index.ts'
+import { grantsOn, keyRight, mayCreate, obtainedObjects, principalOf } from '../access/index.ts'
 import { type ManagedObject, ownedObjects, stateAt } from '../objects/index.ts'
 import { define, type KmsServices, signedIn } from './services.ts'
 
@@ -61,6 +62,7 @@ const obtained = define({
   name: 'access.obtained',
   route: get('/access/obtained'),
   summary: 'Objects of others on which the caller has rights, in pages',
+  description: 'The header X-Next-After, if there is more, is what `after` of the next page has to be.',
   tag: 'Access',
   access: signedIn,
   queryParameters: Page,
@@ -77,12 +79,16 @@ const obtained = define({
     const { name } = principalOf(context)
     const { after, limit } = readPage(query)
     const now = clock.now()
-    const reply = []
-    for (const object of await obtainedObjects(db, name, after, limit)) {
-      const operations = [...((await grantedTo(db, object.id, name)) ?? [])].sort()
-      reply.push({ object_id: object.id, owner_id: object.owner, state: stateAt(object, now), operations })
-    }
-    return reply
+    const { page, next } = await obtainedObjects(db, name, after, limit)
+    const json = page.map(({ object, operations }) => ({
+      object_id: object.id,
+      owner_id: object.owner,
+      state: stateAt(object, now),
+      operations,
+    }))
+    return next === undefined
+      ? json
+      : rawReply({ json, headers: { 'X-Next-After': encodeURIComponent(next) } })
   },
 })
 

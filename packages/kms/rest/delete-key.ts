@@ -1,8 +1,8 @@
 import { del } from '@warder/foundation/operations'
-import { retryOnGuard } from '@warder/foundation/sql'
+import { type Database, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { keyNotFound, keyRight, principalOf, requireAllowed, verdictOn } from '../access/index.ts'
-import { findObject, removalChanges } from '../objects/index.ts'
+import { findObject, type ManagedObject, removalChanges } from '../objects/index.ts'
 import { define, type KmsServices } from './services.ts'
 
 const attempts = 10
@@ -38,9 +38,16 @@ export const deleteKey = define({
       for (const right of ['destroy', 'revoke'] as const) {
         requireAllowed(await verdictOn(db, roles, object, name, right))
       }
-      const linked = object.linkedId === undefined ? undefined : await findObject(db, object.linkedId)
+      const linked = await otherHalf(db, object)
       if (linked !== undefined) context.audit({ details: { linked: linked.id } })
       await context.commit(removalChanges(db, linked === undefined ? [object] : [object, linked]))
     })
   },
 })
+
+/** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */
+async function otherHalf(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
+  if (object.linkedId === undefined) return undefined
+  const linked = await findObject(db, object.linkedId)
+  return linked?.linkedId === object.id && linked.owner === object.owner ? linked : undefined
+}

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
+import { StorageUnavailable } from '@warder/foundation/sql'
+import type { Logger } from '@warder/foundation/telemetry'
 import Type from 'typebox'
-import { publicKeysWithTag } from '../objects/index.ts'
+import { type ObjectId, publicKeysWithTag } from '../objects/index.ts'
 import { publicJwkOf } from './public-jwk.ts'
 import { anybody, define, type KmsServices } from './services.ts'
 
@@ -17,18 +19,30 @@ export const jwksTag = 'jwks'
  */
 async function readKeySet(
   services: KmsServices,
+  log: Logger,
 ): Promise<{ readonly body: string; readonly truncated: boolean }> {
-  const { db, keys, jwksKeys } = services
+  const { db, jwksKeys } = services
   const found = await publicKeysWithTag(db, jwksTag, jwksKeys + 1)
   const shown: unknown[] = []
   for (const id of found.slice(0, jwksKeys)) {
-    const key = await keys.get(id)
-    // The row may be older than its dates, and may have changed since it was listed.
-    if (key === undefined || key.object.type !== 'PublicKey' || key.state !== 'Active') continue
-    const jwk = publicJwkOf(key, 'verification')
+    const jwk = await shownKey(services, id, log)
     if (jwk !== undefined) shown.push(jwk)
   }
   return { body: JSON.stringify({ keys: shown }), truncated: found.length > jwksKeys }
+}
+
+/** One object that cannot be shown, whoever stored it, does not take the others with it. */
+async function shownKey({ keys }: KmsServices, id: ObjectId, log: Logger) {
+  try {
+    const key = await keys.get(id)
+    // The row may be older than its dates, and may have changed since it was listed.
+    if (key === undefined || key.object.type !== 'PublicKey' || key.state !== 'Active') return undefined
+    return publicJwkOf(key, 'verification')
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error
+    log.warn({ object: id, detail: String(error) }, 'a public key cannot be shown in the key set')
+    return undefined
+  }
 }
 
 /** `GET /.well-known/jwks.json`. */
@@ -44,9 +58,9 @@ export const jwks = define({
   replyContentType: 'application/jwk-set+json',
   cacheControl: 'public, max-age=60, must-revalidate',
   errors: { 304: 'Not changed since the entity tag that was sent.', 404: 'The key set is not published.' },
-  async act(_input, { services, request }) {
+  async act(_input, { services, request, log }) {
     if (services.jwksKeys === 0) throw failure('not_found', 'The key set is not published.')
-    const { body, truncated } = await readKeySet(services)
+    const { body, truncated } = await readKeySet(services, log)
     const etag = `W/"${createHash('sha256').update(body).digest('hex')}"`
     const headers = { ETag: etag, ...(truncated && { 'X-JWKS-Truncated': 'true' }) }
     if (names(request.headers['if-none-match'], etag)) return rawReply({ status: 304, headers })

@@ -1,0 +1,33 @@
+import { failure } from '@warder/foundation/errors'
+
+/**
+ * RSA pairs of a worker that are made at the same time. Finding their primes takes a thread of the pool for up to some
+ * seconds, and signatures and decryptions of everybody else wait for the same threads.
+ */
+const atOnce = 2
+const mostWaiting = 64
+
+let running = 0
+const waiting: (() => void)[] = []
+
+/**
+ * Runs slow work of the thread pool, a few at a time, in the order of asking.
+ * @throws failure('overloaded') when too many wait already
+ */
+export async function inGenerationQueue<R>(work: () => Promise<R>): Promise<R> {
+  if (running >= atOnce) {
+    if (waiting.length >= mostWaiting)
+      throw failure('overloaded', 'too many keys are being generated', { retryAfterSeconds: 2 })
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve)
+    })
+  } else running++
+  try {
+    return await work()
+  } finally {
+    // The place goes to who waits longest.
+    const next = waiting.shift()
+    if (next === undefined) running--
+    else next()
+  }
+}
