@@ -6,6 +6,7 @@ type Message = { moment: 'start' | 'end' } | { result: LoadResult } | { error: s
 
 /** The load generator, in a process of its own so that it does not share a core with what is measured. */
 export interface LoadClient {
+  readonly pid: number
   run(plan: LoadPlan, onMeasure: (moment: 'start' | 'end') => void): Promise<LoadResult>
   close(): void
 }
@@ -13,6 +14,7 @@ export interface LoadClient {
 export function startLoadClient(): LoadClient {
   const child: ChildProcess = fork(fileURLToPath(new URL('./process.ts', import.meta.url)))
   return {
+    pid: child.pid ?? 0,
     run: (plan, onMeasure) =>
       new Promise((resolve, reject) => {
         const receive = (message: Message): void => {

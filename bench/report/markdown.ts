@@ -1,14 +1,10 @@
-export interface Measured {
-  readonly name: string
-  readonly requests: number
-  readonly cpuSeconds: number
-  readonly seconds: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly residentMiB: number
+import type { Driven } from '../load/drive.ts'
+
+/** One row of the report. */
+export interface Measured extends Driven {
   /** Operations of bare `node:crypto` a core, where there is such a thing. */
   readonly bare: number | undefined
-  /** What the echo did a core in the seconds around this measurement. */
+  /** What the echo did a core in the seconds before this measurement. */
   readonly echo: number
 }
 
@@ -21,7 +17,7 @@ export interface Report {
 }
 
 /** Requests for each second of processor time that the server used. */
-export function perCore(measured: Measured): number {
+export function perCore(measured: Driven): number {
   return measured.requests / measured.cpuSeconds
 }
 

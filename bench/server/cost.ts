@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 
 const ticksPerSecond = 100
 
@@ -20,23 +20,4 @@ export function costOf(pids: readonly number[]): ProcessCost {
     pages += Number(fields[21])
   }
   return { cpuSeconds: ticks / ticksPerSecond, residentMiB: (pages * 4096) / 1024 / 1024 }
-}
-
-/** A process and all that it started. */
-export function processTree(root: number): number[] {
-  const parents = new Map<number, number>()
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
-      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
-    } catch {
-      // The process ended while we were reading: it has no cost any more.
-    }
-  }
-  const tree = [root]
-  for (let index = 0; index < tree.length; index += 1) {
-    for (const [pid, parent] of parents) if (parent === tree[index]) tree.push(pid)
-  }
-  return tree
 }

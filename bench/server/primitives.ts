@@ -8,14 +8,11 @@ import {
   sign,
 } from 'node:crypto'
 
-export interface Primitive {
-  readonly name: string
-  /** Operations per second of one core, nothing around it. */
-  readonly perSecond: number
-}
-
-/** What bare `node:crypto` does on one core: the limit for whatever the kms does with a key. */
-export function measurePrimitives(seconds: number): readonly Primitive[] {
+/**
+ * What bare `node:crypto` does on one core: the limit for whatever the kms does with a key. Each entry measures itself
+ * for some seconds and gives operations per second of processor time, nothing around them.
+ */
+export function primitives(): ReadonlyMap<string, (seconds: number) => number> {
   const message = randomBytes(64)
   const aes = createSecretKey(randomBytes(32))
   const hmac = createSecretKey(randomBytes(32))
@@ -34,16 +31,14 @@ export function measurePrimitives(seconds: number): readonly Primitive[] {
     decipher.update(sealed.ciphertext)
     decipher.final()
   }
-  return [
-    { name: 'AES-256-GCM encrypt 64 B', perSecond: rate(seconds, encrypt) },
-    { name: 'AES-256-GCM decrypt 64 B', perSecond: rate(seconds, decrypt) },
-    {
-      name: 'ES256 sign',
-      perSecond: rate(seconds, () => sign('sha256', message, { key: ec, dsaEncoding: 'ieee-p1363' })),
-    },
-    { name: 'RS256 (2048) sign', perSecond: rate(seconds, () => sign('sha256', message, rsa)) },
-    { name: 'HS256', perSecond: rate(seconds, () => createHmac('sha256', hmac).update(message).digest()) },
+  const operations: readonly [name: string, work: () => void][] = [
+    ['AES-256-GCM encrypt 64 B', encrypt],
+    ['AES-256-GCM decrypt 64 B', decrypt],
+    ['ES256 sign', () => sign('sha256', message, { key: ec, dsaEncoding: 'ieee-p1363' })],
+    ['RS256 (2048) sign', () => sign('sha256', message, rsa)],
+    ['HS256', () => createHmac('sha256', hmac).update(message).digest()],
   ]
+  return new Map(operations.map(([name, work]) => [name, (seconds: number) => rate(seconds, work)]))
 }
 
 /** Counted by processor time of this process, so that another program on the core does not change it. */

@@ -1,0 +1,32 @@
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export interface EchoProcess {
+  readonly pid: number
+  readonly url: string
+  stop(): void
+}
+
+/** Starts the bare echo with the certificate of an installation. */
+export function startEcho(home: string): Promise<EchoProcess> {
+  const tls = join(home, 'tls')
+  const child = fork(fileURLToPath(new URL('./echo.ts', import.meta.url)), [
+    join(tls, 'kms.crt'),
+    join(tls, 'kms.key'),
+  ])
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`the echo server ended with code ${code}`)))
+    child.once('message', ({ port }: { port: number }) => {
+      resolve({
+        pid: child.pid ?? 0,
+        url: `https://127.0.0.1:${port}`,
+        stop: () => {
+          child.removeAllListeners()
+          child.kill()
+        },
+      })
+    })
+  })
+}
