@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { normaliseName } from '@warder/kmip/tables'
+import { KmipDecodeError } from '@warder/kmip/ttlv'
+import { parseXml, type XmlElement } from '@warder/kmip/xml'
+
+/** One exchange of a test case: what the client sends, and what must come back. */
+export interface Step {
+  readonly request: XmlElement
+  readonly response: XmlElement
+}
+
+/** One OASIS test case: a file of requests and responses in turn. */
+export interface TestCase {
+  /** The file's name without its ending: `SKLC-M-1-21`. */
+  readonly name: string
+  /** As the first request says: `2.1`. */
+  readonly version: string
+  /** Cases of one family may build on each other (`TL-M-2` reads what `TL-M-1` made): `TL-M`. */
+  readonly family: string
+  readonly steps: readonly Step[]
+  /** Why the file cannot be run, where it cannot. */
+  readonly unreadable: string | undefined
+}
+
+/** Every `*.xml` below a folder, in the order of numbers in their names (`M-2` before `M-10`). */
+export function readCases(folder: string): readonly TestCase[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.xml'))
+    .map((entry) => readCase(join(entry.parentPath, entry.name)))
+    .sort((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }))
+}
+
+function readCase(path: string): TestCase {
+  return parseCase(basename(path, '.xml'), readFileSync(path, 'utf8'))
+}
+
+/** A test case from the text of its file. */
+export function parseCase(name: string, text: string): TestCase {
+  const family = name.replace(/-\d+(-\d+)?$/, '')
+  try {
+    const steps = stepsOf(parseXml(text).children)
+    const version = versionOf(steps)
+    return { name, version, family, steps, unreadable: undefined }
+  } catch (error) {
+    if (!(error instanceof KmipDecodeError)) throw error
+    return { name, version: 'unknown', family, steps: [], unreadable: error.message }
+  }
+}
+
+function stepsOf(messages: readonly XmlElement[]): readonly Step[] {
+  const steps: Step[] = []
+  for (let index = 0; index < messages.length; index += 2) {
+    const [request, response] = [messages[index], messages[index + 1]]
+    if (request?.name !== 'RequestMessage' || response?.name !== 'ResponseMessage')
+      throw new KmipDecodeError('wrong_member', 'Requests and responses do not take turns.')
+    steps.push({ request, response })
+  }
+  if (steps.length === 0) throw new KmipDecodeError('missing_member', 'The file holds no request.')
+  return steps
+}
+
+function versionOf(steps: readonly Step[]): string {
+  const version = childOf(childOf(steps[0]?.request, 'RequestHeader'), 'ProtocolVersion')
+  const part = (name: string): string => childOf(version, name)?.attributes.get('value') ?? '?'
+  return `${part('ProtocolVersionMajor')}.${part('ProtocolVersionMinor')}`
+}
+
+/** The first child with this name, in any spelling. */
+export function childOf(element: XmlElement | undefined, name: string): XmlElement | undefined {
+  return element?.children.find((child) => normaliseName(child.name) === normaliseName(name))
+}
+
+/** The operations that a request names, in order. */
+export function operationsOf(message: XmlElement): readonly string[] {
+  return message.children
+    .filter(({ name }) => name === 'BatchItem')
+    .map((item) => childOf(item, 'Operation')?.attributes.get('value') ?? 'none')
+}

@@ -1,0 +1,109 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import type { TtlvNode } from '@warder/kmip/ttlv'
+
+/**
+ * What may differ between a printed response and a conformant one: the list of KMIP Profiles §4.1 "Permitted Test Case
+ * Variations" (the same in 1.4 and 2.1) and nothing else. Where it permits more than is needed to run the cases, the
+ * comparison stays strict.
+ */
+
+/** What the rules look at. */
+export interface Where {
+  /** As the item names it: `Encrypt`. */
+  readonly operation: string
+  /** The object of the item was made by the server, so its material is not the printed one. */
+  readonly generated: boolean
+  /** The output of the operation contains something random: a fresh IV, OAEP or PSS padding, a random number. */
+  readonly random: boolean
+  /** The request names the attributes that it wants. */
+  readonly selective: boolean
+  readonly version: string
+}
+
+const madeOutput: ReadonlySet<number> = new Set([
+  Tag.Data,
+  Tag.SignatureData,
+  Tag.MACData,
+  Tag.IVCounterNonce,
+  Tag.AuthenticatedEncryptionTag,
+])
+const material: ReadonlySet<number> = new Set([
+  Tag.Key,
+  Tag.KeyMaterial,
+  Tag.KeyValue,
+  Tag.DigestValue,
+  Tag.Modulus,
+  Tag.PrivateExponent,
+  Tag.QString,
+  Tag.D,
+])
+const outputOperations: ReadonlySet<string> = new Set(['Encrypt', 'Sign', 'MAC', 'RNGRetrieve'])
+
+/** Bytes that the server may choose (§4.1.1 items 7, 8, 11); they then stand for the printed ones. */
+export function choosesBytes(tag: number, where: Where): boolean {
+  if (madeOutput.has(tag)) return outputOperations.has(where.operation) && (where.generated || where.random)
+  return material.has(tag) && where.generated
+}
+
+/** Values that the server may choose, whatever they are printed as (items 6, 12, 13, 20 and "response variations"). */
+export function choosesValue(tag: number, where: Where): boolean {
+  switch (tag) {
+    case Tag.AsynchronousCorrelationValue:
+    case Tag.ServerCorrelationValue:
+    case Tag.PKCS_11OutputParameters: // names the library and its maker
+      return true
+    case Tag.ResultMessage: // present where it is printed, in the server's own words
+      return true
+    case Tag.VendorIdentification:
+      return where.operation === 'Query'
+    case Tag.HashingAlgorithm:
+    case Tag.KeyFormatType:
+      return where.generated && where.operation.startsWith('GetAttribute')
+    default:
+      return false
+  }
+}
+
+/** Members that a server may send or leave out. */
+export function mayBeAbsent(node: TtlvNode, where: Where): boolean {
+  switch (node.tag) {
+    case Tag.ServerCorrelationValue:
+    case Tag.ClientCorrelationValue:
+      return true
+    case Tag.AttributeIndex:
+      return node.value === 0
+    case Tag.TemplateAttribute:
+    case Tag.PrivateKeyTemplateAttribute:
+    case Tag.PublicKeyTemplateAttribute:
+      return where.version.startsWith('1.')
+    default:
+      return false
+  }
+}
+
+const toClients: ReadonlySet<number> = new Set([
+  Enumeration.Operation.Notify,
+  Enumeration.Operation.Put,
+  Enumeration.Operation.SetEndpointRole,
+])
+
+/** Printed members of a Query response that no profile requires: operations that servers send to clients, Template. */
+export function mayBeMissing(node: TtlvNode, where: Where): boolean {
+  if (where.operation !== 'Query' || node.type !== 'Enumeration') return false
+  if (node.tag === Tag.Operation) return toClients.has(node.value)
+  return node.tag === Tag.ObjectType && node.value === Enumeration.ObjectType.Template
+}
+
+/** Members beyond the printed ones (items 14 to 17, 19). */
+export function mayBeAdded(where: Where): boolean {
+  if (where.operation === 'Query' || where.operation === 'GetAttributeList') return true
+  return where.operation === 'GetAttributes' && !where.selective
+}
+
+const setLike: ReadonlySet<string> = new Set(['GetAttributes', 'GetAttributeList', 'Query', 'Locate'])
+
+/** Structures whose members have no order: attributes, and lists of what a server knows or found. */
+export function isUnordered(tag: number, where: Where): boolean {
+  if (tag === Tag.Attributes || tag === Tag.TemplateAttribute) return true
+  return tag === Tag.ResponsePayload && setLike.has(where.operation)
+}

@@ -1,0 +1,186 @@
+import { Enumeration, Tag, tagName } from '@warder/kmip/tables'
+import type { TtlvNode } from '@warder/kmip/ttlv'
+import type { XmlElement } from '@warder/kmip/xml'
+import type { Bindings } from '../cases/bindings.ts'
+import { childOf, operationsOf } from '../cases/test-case.ts'
+import { compareNode, type Difference } from './compare.ts'
+import { type Expected, expectedOf } from './expected.ts'
+import type { Where } from './permitted.ts'
+import { textOf } from './show.ts'
+
+/** What a case has learnt of its objects: which the server made, and of which algorithm they are. */
+export interface Known {
+  readonly generated: Set<string>
+  readonly algorithms: Map<string, string>
+}
+
+/** A difference and the operation of the item that has it. */
+export interface StepDifference extends Difference {
+  readonly operation: string
+}
+
+/** One exchange as it happened. */
+export interface Exchange {
+  /** As it was sent. */
+  readonly request: XmlElement
+  /** As the test case prints it. */
+  readonly response: XmlElement
+  readonly actual: TtlvNode
+  readonly version: string
+  readonly bindings: Bindings
+  readonly known: Known
+  readonly now: number
+}
+
+/** Compares a whole response, item by item. */
+export function compareResponse(exchange: Exchange): readonly StepDifference[] {
+  const { actual, response, request } = exchange
+  const expected = expectedOf(response)
+  const [first = 'none'] = operationsOf(request)
+  if (actual.type !== 'Structure' || actual.tag !== Tag.ResponseMessage)
+    return [{ operation: first, path: '', sentence: 'is no ResponseMessage' }]
+  const differences: StepDifference[] = []
+  const header = expected.children.find(({ node }) => node.tag === Tag.ResponseHeader)
+  const actualHeader = actual.value.find(({ tag }) => tag === Tag.ResponseHeader)
+  if (header !== undefined) {
+    const where = whereOf(exchange, undefined, first, undefined)
+    differences.push(...named(first, compareOne(header, actualHeader, where, exchange)))
+  }
+  const items = expected.children.filter(({ node }) => node.tag === Tag.BatchItem)
+  const actualItems = actual.value.filter(({ tag }) => tag === Tag.BatchItem)
+  const requestItems = request.children.filter(({ name }) => name === 'BatchItem')
+  for (const [index, item] of items.entries()) {
+    const operation = childOf(requestItems[index], 'Operation')?.attributes.get('value') ?? first
+    const found = actualItems[index]
+    const where = whereOf(exchange, requestItems[index], operation, found)
+    differences.push(...named(operation, compareOne(item, found, where, exchange)))
+    learn(exchange, requestItems[index], operation, found)
+  }
+  for (const _ of actualItems.slice(items.length))
+    differences.push({ operation: first, path: 'BatchItem', sentence: 'is one more than expected' })
+  return differences
+}
+
+function named(operation: string, differences: readonly Difference[]): readonly StepDifference[] {
+  return differences.map((difference) => ({ ...difference, operation }))
+}
+
+function compareOne(
+  expected: Expected,
+  actual: TtlvNode | undefined,
+  where: Where,
+  { bindings, now }: Exchange,
+): readonly Difference[] {
+  const name = tagName(expected.node.tag) ?? ''
+  if (actual === undefined) return [{ path: name, sentence: 'is missing' }]
+  return compareNode(expected, actual, name, { where, bindings, now })
+}
+
+const makers: ReadonlySet<string> = new Set([
+  'Create',
+  'CreateKeyPair',
+  'ReKey',
+  'ReKeyKeyPair',
+  'CreateSplitKey',
+])
+const identifiers: ReadonlySet<number> = new Set([
+  Tag.UniqueIdentifier,
+  Tag.PrivateKeyUniqueIdentifier,
+  Tag.PublicKeyUniqueIdentifier,
+])
+
+function whereOf(
+  { known, version }: Exchange,
+  item: XmlElement | undefined,
+  operation: string,
+  actual: TtlvNode | undefined,
+): Where {
+  const payload = childOf(item, 'RequestPayload')
+  const [asked] = [...identifiersIn(actual)]
+  const object = asked ?? childOf(payload, 'UniqueIdentifier')?.attributes.get('value') ?? ''
+  return {
+    operation,
+    version,
+    generated: known.generated.has(object),
+    random: isRandom(operation, known.algorithms.get(object), payload, actual),
+    selective:
+      childOf(payload, 'AttributeReference') !== undefined || childOf(payload, 'AttributeName') !== undefined,
+  }
+}
+
+/** Whether the output of an operation is different each time. */
+function isRandom(
+  operation: string,
+  algorithm: string | undefined,
+  payload: XmlElement | undefined,
+  actual: TtlvNode | undefined,
+): boolean {
+  if (operation === 'RNGRetrieve') return true
+  // RSA is encrypted to with random padding (OAEP, PKCS#1 v1.5); other ciphers are told apart by a fresh IV.
+  if (operation === 'Encrypt') return algorithm === 'RSA' || membersIn(actual).has(Tag.IVCounterNonce)
+  if (operation !== 'Sign') return false
+  const parameters = childOf(payload, 'CryptographicParameters')
+  const padding = childOf(parameters, 'PaddingMethod')?.attributes.get('value')
+  return algorithm === 'EC' || algorithm === 'ECDSA' || padding === 'PSS'
+}
+
+/** Remembers what the item says of its object. */
+function learn(
+  { known, bindings }: Exchange,
+  item: XmlElement | undefined,
+  operation: string,
+  actual: TtlvNode | undefined,
+): void {
+  const algorithm = item === undefined ? undefined : algorithmIn(item)
+  for (const id of identifiersIn(actual)) {
+    if (makers.has(operation)) known.generated.add(id)
+    if (algorithm !== undefined && !known.algorithms.has(id)) known.algorithms.set(id, algorithm)
+  }
+  if (actual !== undefined && isSuccess(actual)) rememberIn(actual, bindings)
+}
+
+/** CryptographicAlgorithm of a new object, wherever the request says it (2.x attribute, 1.x attribute, key block). */
+function algorithmIn(element: XmlElement): string | undefined {
+  const value = element.attributes.get('value')
+  if (element.name === 'CryptographicAlgorithm') return value
+  if (element.name === 'Attribute') {
+    const name = childOf(element, 'AttributeName')?.attributes.get('value')
+    if (name === 'Cryptographic Algorithm') return childOf(element, 'AttributeValue')?.attributes.get('value')
+  }
+  for (const child of element.children) {
+    const found = algorithmIn(child)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+function isSuccess(item: TtlvNode): boolean {
+  return (
+    item.type === 'Structure' &&
+    item.value.some(
+      ({ tag, value }) => tag === Tag.ResultStatus && value === Enumeration.ResultStatus.Success,
+    )
+  )
+}
+
+function payloadOf(item: TtlvNode | undefined): readonly TtlvNode[] {
+  if (item?.type !== 'Structure') return []
+  const payload = item.value.find(({ tag }) => tag === Tag.ResponsePayload)
+  return payload?.type === 'Structure' ? payload.value : []
+}
+
+function* identifiersIn(item: TtlvNode | undefined): Iterable<string> {
+  for (const node of payloadOf(item))
+    if (identifiers.has(node.tag) && node.type === 'TextString') yield node.value
+}
+
+function membersIn(item: TtlvNode | undefined): ReadonlySet<number> {
+  return new Set(payloadOf(item).map(({ tag }) => tag))
+}
+
+function rememberIn(item: TtlvNode, bindings: Bindings): void {
+  for (const node of payloadOf(item)) {
+    const name = tagName(node.tag)
+    if (name !== undefined && node.type !== 'Structure') bindings.remember(name, textOf(node))
+  }
+}

@@ -1,0 +1,115 @@
+import { Buffer } from 'node:buffer'
+import { Agent, request } from 'node:https'
+import { connect, type TLSSocket } from 'node:tls'
+import { contentTypeOf, decodeNode, type Encoding, encodeNode } from '@warder/kmip/messages'
+import { frameLength, type TtlvNode } from '@warder/kmip/ttlv'
+
+/** Where a server listens, and who asks it. */
+export interface Endpoint {
+  /** `host:port` of the KMIP socket. */
+  readonly socket: { readonly host: string; readonly port: number } | undefined
+  /** Base URL for KMIP over HTTPS. */
+  readonly url: string | undefined
+  readonly ca: string
+  readonly cert: string
+  readonly key: string
+}
+
+/** How messages travel: binary over the socket, or one of the encodings over HTTPS. */
+export type Way = 'socket' | `https-${Encoding}`
+
+export const ways: readonly Way[] = ['socket', 'https-ttlv', 'https-json', 'https-xml']
+
+/** An open connection of one client. */
+export interface Connection {
+  /** Sends a RequestMessage and reads the answer. @throws when the connection ends or nothing comes */
+  exchange(message: TtlvNode): Promise<TtlvNode>
+  close(): void
+}
+
+const answerWithinMs = 30_000
+const largestAnswer = 64 * 1024 * 1024
+
+export function openConnection(endpoint: Endpoint, way: Way): Connection {
+  if (way === 'socket') return socketConnection(endpoint)
+  return httpsConnection(endpoint, way.slice('https-'.length) as Encoding)
+}
+
+function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
+  const { url, ca, cert, key } = endpoint
+  if (url === undefined) throw new Error('the server has no HTTPS address')
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, ca, cert, key })
+  return {
+    async exchange(message) {
+      const body = encodeNode(message, encoding)
+      const answer = await post(new URL('/kmip', url), agent, contentTypeOf[encoding], body)
+      return decodeNode(answer, encoding)
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+function post(url: URL, agent: Agent, contentType: string, body: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': contentType, 'content-length': body.length }
+    const outgoing = request(url, { agent, method: 'POST', headers, timeout: answerWithinMs }, (incoming) => {
+      const parts: Buffer[] = []
+      let size = 0
+      incoming.on('data', (part: Buffer) => {
+        size += part.length
+        if (size > largestAnswer) incoming.destroy(new Error('the answer is too large'))
+        else parts.push(part)
+      })
+      incoming.on('error', reject)
+      incoming.on('end', () => {
+        const answer = Buffer.concat(parts)
+        if (incoming.statusCode === 200) resolve(answer)
+        else reject(new Error(`HTTP ${incoming.statusCode}: ${answer.toString('utf8').slice(0, 300)}`))
+      })
+    })
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer came')))
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+function socketConnection({ socket, ca, cert, key }: Endpoint): Connection {
+  if (socket === undefined) throw new Error('the server has no KMIP socket')
+  let open: Promise<TLSSocket> | undefined
+  const connected = (): Promise<TLSSocket> => {
+    open ??= new Promise((resolve, reject) => {
+      const tls = connect({ ...socket, ca, cert, key, servername: 'localhost' }, () => resolve(tls))
+      tls.once('error', reject)
+    })
+    return open
+  }
+  return {
+    async exchange(message) {
+      const tls = await connected()
+      const answer = readFrame(tls)
+      tls.write(encodeNode(message, 'ttlv'))
+      return decodeNode(await answer, 'ttlv')
+    },
+    close: () => void open?.then((tls) => tls.destroy()).catch(() => undefined),
+  }
+}
+
+function readFrame(tls: TLSSocket): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let received = Buffer.alloc(0)
+    const end = (settle: () => void): void => {
+      clearTimeout(timer)
+      tls.off('data', onData).off('error', onError).off('close', onClose)
+      settle()
+    }
+    const onData = (part: Buffer): void => {
+      received = Buffer.concat([received, part])
+      const length = frameLength(received, largestAnswer)
+      if (length !== undefined && received.length >= length) end(() => resolve(received.subarray(0, length)))
+    }
+    const onError = (error: Error): void => end(() => reject(error))
+    const onClose = (): void => end(() => reject(new Error('the server ended the connection')))
+    const timer = setTimeout(() => end(() => reject(new Error('no answer came'))), answerWithinMs)
+    tls.on('data', onData).on('error', onError).on('close', onClose)
+  })
+}
