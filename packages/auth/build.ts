@@ -34,7 +34,7 @@ function hashesAtOnce(config: AuthConfig & { readonly workers?: number }): numbe
 export async function build(
   environment: ServiceEnvironment<AuthConfig>,
 ): Promise<ServiceInstance<AuthServices>> {
-  const { db, seal, clock, log, outbound, config, baseUrl } = environment
+  const { db, seal, clock, log, metrics, outbound, config, baseUrl } = environment
   const now = (): number => unixSeconds(clock)
   const sessionSigner = await openSigner(db, seal, 'session')
   const failures = createFailureCounter(db, await openThrottleKey(db, seal))
@@ -44,6 +44,7 @@ export async function build(
     clock,
     outbound,
     config,
+    metrics,
     now,
     sessions: createSessionBook({
       db,
@@ -59,6 +60,7 @@ export async function build(
     providers: createIdentityProviders({ outbound, clock, log }),
     failures,
     attempts: createAttempts(failures, now),
+    codeAttempts: createAttempts(failures, now),
     loginBuckets: createTokenBuckets({
       ratePerSecond: config.login_rate_limit_per_second,
       burst: config.login_rate_limit_burst,

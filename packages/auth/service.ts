@@ -2,6 +2,7 @@ import { setEnvironmentData } from 'node:worker_threads'
 import { tokenBucketMemory } from '@warder/foundation/http/rate-limit'
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
 import { bootstrap } from './bootstrap.ts'
+import { countSessions, countTokens } from './counting/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/tokens.ts'
 import { authMigrations } from './migrations.ts'
@@ -19,15 +20,15 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
   {
     name: 'sessions that have ended',
     everySeconds: 60,
-    async run({ db, clock }) {
-      await removeEndedSessions(db.commit, unixSeconds(clock))
+    async run({ db, clock, metrics }) {
+      countSessions(metrics, 'swept', await removeEndedSessions(db.commit, unixSeconds(clock)))
     },
   },
   {
     name: 'expired machine tokens and secret ids',
     everySeconds: 60,
-    async run({ db, clock }) {
-      await removeExpiredTokens(db.commit, unixSeconds(clock))
+    async run({ db, clock, metrics }) {
+      countTokens(metrics, 'swept', await removeExpiredTokens(db.commit, unixSeconds(clock)))
       await removeExpiredSecretIds(db.commit, unixSeconds(clock))
     },
   },

@@ -3,6 +3,7 @@ import type { Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
+import type { Metrics } from '@warder/foundation/telemetry'
 import type { PasswordHasher } from './credentials/index.ts'
 import type { IdentityProviders } from './login/identity-providers.ts'
 import type { SessionBook } from './sessions/index.ts'
@@ -17,6 +18,7 @@ export interface AuthServices {
   readonly clock: Clock
   readonly outbound: Outbound
   readonly config: AuthConfig
+  readonly metrics: Metrics
   /** Unix seconds. */
   now(): number
   readonly sessions: SessionBook
@@ -27,6 +29,8 @@ export interface AuthServices {
   readonly providers: IdentityProviders
   readonly failures: FailureCounter
   readonly attempts: Attempts
+  /** Attempts that bring a code; gates of their own, always entered after those of `attempts`. */
+  readonly codeAttempts: Attempts
   /** Logins of every kind, by address. */
   readonly loginBuckets: TokenBuckets
 }

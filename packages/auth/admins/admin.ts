@@ -1,11 +1,25 @@
+import { failure } from '@warder/foundation/errors'
 import Type, { type Static } from 'typebox'
+import { PlainText } from '../plain-text.ts'
 import { RealmId } from '../realms/index.ts'
 
 /** 1 to 256 characters without control characters: it stands in paths and in the audit log. */
 export const AdminId = Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]{1,256}$' })
 
-const text = Type.String({ minLength: 1, maxLength: 512 })
+const text = PlainText({ minLength: 1, maxLength: 512 })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
+
+/** Beside `/admins/{admin_id}` stand `/admins/realms` and `/admins/userpass`; dots are resolved away by clients. */
+const reservedIds: ReadonlySet<string> = new Set(['realms', 'userpass', '.', '..'])
+
+/** @throws failure('bad_request') for an id under which an admin could not be read or deleted */
+export function checkNewAdminId(id: string): void {
+  if (!reservedIds.has(id) && id.trim() === id && id.normalize('NFC') === id) return
+  throw failure(
+    'bad_request',
+    'Invalid request body: id: must be Unicode NFC without blanks at its ends, and none of realms, userpass, . and ..',
+  )
+}
 
 /** An admin as callers send it. `totp_…` members are ignored: they reflect the credential's enrollment. */
 export const AdminInput = Type.Object({

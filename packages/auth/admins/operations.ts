@@ -11,7 +11,7 @@ import {
 import { type Change, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
-import { PageQuery, readPage } from '../paging/index.ts'
+import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import { findRealm, RealmId, realmExists, superRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import {
@@ -20,6 +20,7 @@ import {
   AdminInput,
   AdminReply,
   type AdminRequest,
+  checkNewAdminId,
   readAdmin,
   showAdmin,
 } from './admin.ts'
@@ -57,7 +58,7 @@ async function requireRealms(context: Context, realms: readonly string[]): Promi
   }
 }
 
-/** @throws failure('not_found') only for who may know, else failure('forbidden') */
+/** @throws failure('not_found' | 'forbidden') */
 async function coveredAdmin(context: Context, id: string): Promise<Admin> {
   const powers = await powersOfCaller(context)
   const admin = await findAdmin(context.services.db, id)
@@ -111,6 +112,7 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
     reply: AdminReply,
     errors: { 409: 'An administrator with this id exists.' },
     async act({ body }, context) {
+      checkNewAdminId(body.id)
       const admin = readAdmin(body.id, body as AdminRequest)
       requireCovered(await powersOfCaller(context), admin.realms)
       await requireRealms(context, admin.realms)
@@ -137,8 +139,9 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
     reply: Type.Array(AdminReply),
     async act({ query }, context) {
       const enrolled = await adminsWithTotp(context.services.db)
-      const admins = await listAdmins(context.services.db, readPage(query))
-      return admins.map((admin) => showAdmin(admin, enrolled.has(admin.id)))
+      const read = (page: Page) => listAdmins(context.services.db, page)
+      const showOne = (admin: Admin) => showAdmin(admin, enrolled.has(admin.id))
+      return listReply(readPage(query), read, ({ id }) => id, showOne)
     },
   }),
   define({

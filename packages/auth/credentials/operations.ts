@@ -3,7 +3,7 @@ import { defineOperation, del, get, type Operation, post, put } from '@warder/fo
 import { GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { realmAdmin, superAdmin } from '../callers.ts'
-import { PageQuery, readPage } from '../paging/index.ts'
+import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import { RealmPath, realmExists, realmOrThrow } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { passwordSessionsRemoval } from '../sessions/index.ts'
@@ -92,7 +92,8 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
     reply: Type.Array(CredentialReply),
     async act({ path, query }, { services }) {
       await realmOrThrow(services.db, path.realm_id)
-      return (await listCredentials(services.db, path.realm_id, readPage(query))).map(showCredential)
+      const read = (page: Page) => listCredentials(services.db, path.realm_id, page)
+      return listReply(readPage(query), read, ({ username }) => username, showCredential)
     },
   }),
   define({
@@ -171,7 +172,10 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
     access: superAdmin,
     queryParameters: PageQuery,
     reply: Type.Array(CredentialReply),
-    act: async ({ query }, { services }) =>
-      (await listEveryCredential(services.db, readPage(query))).map(showCredential),
+    act({ query }, { services }) {
+      const read = (page: Page) => listEveryCredential(services.db, page)
+      const keyOf = ({ realm, username }: Credential) => `${realm}/${username}`
+      return listReply(readPage(query), read, keyOf, showCredential)
+    },
   }),
 ]

@@ -1,11 +1,12 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
+import { countedLogin, countSessions, type LoginOutcome } from '../counting/index.ts'
 import { credentialUnchanged } from '../credentials/index.ts'
 import { realmExists } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import type { Session } from '../sessions/index.ts'
 import { findTotp, totpStepUse } from '../totp/index.ts'
-import { readAuthorization } from './authorization.ts'
+import { type Authorization, readAuthorization } from './authorization.ts'
 import { type Proven, provePrimary } from './primary.ts'
 import { LoginRefused } from './refusal.ts'
 import { proveCode } from './second-factor.ts'
@@ -21,10 +22,27 @@ type Context = OperationContext<AuthServices>
  * A login, in its order: address limit, first proof, second proof, change of password, session.
  * @throws failure('unauthorized' | 'rate_limited' | 'overloaded')
  */
-export async function logIn(context: Context, realm: string, code: string | undefined): Promise<LoginResult> {
-  takeLogin(context)
+export function logIn(context: Context, realm: string, code: string | undefined): Promise<LoginResult> {
   const authorization = readAuthorization(context.request.headers.authorization)
-  context.audit({ realm, auth_method: authorization?.kind ?? 'certificate' })
+  const method = authorization?.kind ?? 'certificate'
+  context.audit({ realm, auth_method: method })
+  const login = () => prove(context, realm, authorization, code)
+  return countedLogin(context.services.metrics, method, login, ({ nextStep }) => outcomes[nextStep])
+}
+
+const outcomes = {
+  Authenticated: 'authenticated',
+  TotpRequired: 'totp_required',
+  ChangePassword: 'change_password',
+} as const satisfies Record<LoginResult['nextStep'], LoginOutcome>
+
+async function prove(
+  context: Context,
+  realm: string,
+  authorization: Authorization | undefined,
+  code: string | undefined,
+): Promise<LoginResult> {
+  takeLogin(context)
   const primary = (): Promise<Proven> => provePrimary(context.services, realm, authorization, context.request)
   const withCode = code !== undefined
   if (authorization?.kind === 'basic') {
@@ -66,6 +84,7 @@ async function finish(context: Context, proven: Proven, code: string | undefined
   changes.push(credential === undefined ? realmExists(realm.id) : credentialUnchanged(credential), insertion)
   context.audit({ object: session.id, details: { next_step: 'Authenticated' } })
   await commitProof(context, changes, enrollment !== undefined)
+  countSessions(services.metrics, 'begun')
   await forgetFailures(context, realm.id, username)
   return { nextStep: 'Authenticated', session, cookie }
 }

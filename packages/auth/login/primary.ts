@@ -1,3 +1,5 @@
+import type { X509Certificate } from 'node:crypto'
+import { Failure } from '@warder/foundation/errors'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import {
   type Credential,
@@ -38,7 +40,7 @@ export async function provePrimary(
     case 'malformed':
       throw new LoginRefused('malformed_credentials')
     case undefined: {
-      const certificate = request.peerCertificate()
+      const certificate = verifiedCertificate(request)
       if (certificate === undefined) throw new LoginRefused('no_credentials')
       if (realm === undefined) throw new LoginRefused('unknown_realm')
       return {
@@ -47,6 +49,17 @@ export async function provePrimary(
         credential: undefined,
       }
     }
+  }
+}
+
+/** A certificate that does not verify gets the answer that every wrong credential gets. @throws LoginRefused */
+function verifiedCertificate(request: IncomingRequest): X509Certificate | undefined {
+  try {
+    return request.peerCertificate()
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'unauthorized')
+      throw new LoginRefused('certificate_not_verified')
+    throw error
   }
 }
 

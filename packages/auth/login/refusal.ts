@@ -9,6 +9,7 @@ export type RefusalReason =
   | 'unknown_user'
   | 'wrong_password'
   | 'invalid_token'
+  | 'certificate_not_verified'
   | 'certificate_not_allowed'
   | 'wrong_totp_code'
   | 'credential_changed'

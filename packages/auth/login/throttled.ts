@@ -34,13 +34,13 @@ export async function throttled<R>(
   name: { readonly realm: string; readonly username: string; readonly withCode: boolean },
   attempt: () => Promise<R>,
 ): Promise<R> {
-  const { attempts, failures } = context.services
+  const { attempts, codeAttempts, failures } = context.services
   const folded = foldedName(name.username)
   const slot = failures.slotOf(name.realm, folded, bucketKey(context.request.clientAddress))
   const codes = failures.slotOf(name.realm, folded, 'codes')
   const run = (): Promise<R> => counting(context, name, { slot, codes }, attempt)
   if (!name.withCode) return attempts.run(slot, run)
-  return attempts.run(slot, () => attempts.run(codes, run))
+  return attempts.run(slot, () => codeAttempts.run(codes, run))
 }
 
 async function counting<R>(

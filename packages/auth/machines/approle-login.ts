@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
+import { countedLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/throttled.ts'
 import type { AuthServices } from '../services.ts'
 import { type AppRole, appRoleUnchanged, findAppRoleById } from './approle-store.ts'
@@ -17,7 +18,16 @@ const tries = 200
  * Exchanges a role id and a secret id for a token. Using up the secret id and issuing the token are one commit.
  * @throws failure('bad_request') for a wrong id, one sentence for all; failure('forbidden') for an exhausted secret id
  */
-export async function logInByAppRole(
+export function logInByAppRole(
+  context: Context,
+  roleId: string,
+  secret: string | undefined,
+): Promise<ReturnType<typeof machineAuth>> {
+  const login = () => exchange(context, roleId, secret)
+  return countedLogin(context.services.metrics, 'approle', login, () => 'authenticated')
+}
+
+async function exchange(
   context: Context,
   roleId: string,
   secret: string | undefined,
@@ -26,7 +36,10 @@ export async function logInByAppRole(
   const { db, now } = context.services
   return retryOnGuard(tries, async () => {
     const role = await findAppRoleById(db, roleId)
-    if (role === undefined) throw wrongIds()
+    if (role === undefined) {
+      context.audit({ auth_method: 'approle', reason: 'wrong_role_id' })
+      throw wrongIds()
+    }
     context.audit({ principal: role.name, auth_method: 'approle', realm: role.realm, object: role.name })
     const used = role.bindSecretId ? await usableSecretId(context, role, secret) : undefined
     const issued = issueToken(
@@ -43,6 +56,7 @@ export async function logInByAppRole(
     const use = used === undefined ? [] : [secretIdUse(used, now())]
     if (used !== undefined) context.audit({ details: { secret_id_accessor: used.accessor } })
     await context.commit([appRoleUnchanged(role), ...use, issued.insertion])
+    countTokens(context.services.metrics, 'issued')
     return machineAuth(issued.secret, true, role.tokenTtl, role.policies, { role_name: role.name })
   })
 }

@@ -4,6 +4,7 @@ import { defineOperation, del, get, methods, type OperationContext } from '@ward
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, everybody, powersOfCaller } from '../callers.ts'
+import { PlainText } from '../plain-text.ts'
 import { realmExists } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { logInByAppRole } from './approle-login.ts'
@@ -49,6 +50,13 @@ async function ownRole(context: Context, name: string): Promise<AppRole> {
   return role
 }
 
+/** A role whose holder the caller may become: whoever gets its role id and a secret id has its policies. */
+async function roleToHold(context: Context, name: string): Promise<AppRole> {
+  const role = await ownRole(context, name)
+  await requirePolicies(context, role.policies)
+  return role
+}
+
 async function saveRole(
   context: Context,
   name: string,
@@ -89,7 +97,7 @@ export const appRoleOperations = withAliases([
     summary: 'Exchange a role id and a secret id for a token',
     access: everybody,
     request: Type.Object({
-      role_id: Type.String({ maxLength: 256 }),
+      role_id: PlainText({ maxLength: 256 }),
       secret_id: Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.Null()])),
     }),
     reply: MachineAuthReply,
@@ -148,7 +156,7 @@ export const appRoleOperations = withAliases([
     pathParameters: RolePath,
     reply: Type.Object({ data: Type.Object({ role_id: Text }) }),
     errors: { 404: 'There is no such role.' },
-    act: async ({ path }, context) => ({ data: { role_id: (await ownRole(context, path.name)).roleId } }),
+    act: async ({ path }, context) => ({ data: { role_id: (await roleToHold(context, path.name)).roleId } }),
   }),
   define({
     ...common,
@@ -162,7 +170,7 @@ export const appRoleOperations = withAliases([
     reply: Type.Object({ data: Type.Object({ secret_id: Text, secret_id_accessor: Text }) }),
     errors: { 404: 'There is no such role.' },
     async act({ path, body }, context) {
-      const role = await ownRole(context, path.name)
+      const role = await roleToHold(context, path.name)
       const now = context.services.now()
       const ttl = body?.ttl || role.secretIdTtl
       const value = randomUUID()
@@ -186,7 +194,7 @@ export const appRoleOperations = withAliases([
     summary: 'Destroy a secret id of this role by its accessor',
     access,
     pathParameters: RolePath,
-    request: Type.Object({ secret_id_accessor: Type.String({ maxLength: 256 }) }),
+    request: Type.Object({ secret_id_accessor: PlainText({ maxLength: 256 }) }),
     status: 204,
     errors: { 404: 'There is no such role.' },
     async act({ path, body }, context) {
@@ -208,10 +216,11 @@ export const appRoleOperations = withAliases([
       context.audit({ object: path.name, details: { before: role ?? null } })
       if (role === undefined) return
       await requireRole(context, role)
+      // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
       await context.commit([
+        appRoleRemoval(role),
         roleSecretIdsDestruction(role.name),
         roleTokensRevocation('approle', role.name),
-        appRoleRemoval(role),
       ])
     },
   }),

@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { JwtRejected, verifyToken } from '@warder/foundation/jwt'
 import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
+import { countedLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/throttled.ts'
 import type { AuthServices } from '../services.ts'
 import { machineAuth } from './auth-reply.ts'
@@ -26,7 +27,16 @@ const serviceAccount =
  * @throws failure('bad_request') for an unknown role or a wrong token, one sentence for both; failure('forbidden')
  *   when the account is not on the role's lists
  */
-export async function logInByOrchestrator(
+export function logInByOrchestrator(
+  context: OperationContext<AuthServices>,
+  roleName: string,
+  token: string,
+): Promise<ReturnType<typeof machineAuth>> {
+  const login = () => exchange(context, roleName, token)
+  return countedLogin(context.services.metrics, 'orchestrator', login, () => 'authenticated')
+}
+
+async function exchange(
   context: OperationContext<AuthServices>,
   roleName: string,
   token: string,
@@ -35,7 +45,10 @@ export async function logInByOrchestrator(
   const { db, now } = context.services
   return retryOnGuard(5, async () => {
     const role = await findOrchestratorRole(db, roleName)
-    if (role === undefined) throw wrongToken()
+    if (role === undefined) {
+      context.audit({ auth_method: 'orchestrator', reason: 'unknown_role' })
+      throw wrongToken()
+    }
     context.audit({ realm: role.realm, object: role.name, auth_method: 'orchestrator' })
     const account = await accountOf(context, role, token)
     const entity = `${account.namespace}/${account.name}`
@@ -50,6 +63,7 @@ export async function logInByOrchestrator(
       now(),
     )
     await context.commit([orchestratorRoleUnchanged(role), issued.insertion])
+    countTokens(context.services.metrics, 'issued')
     return machineAuth(issued.secret, true, role.tokenTtl, [], {
       role: role.name,
       service_account_name: account.name,
@@ -59,10 +73,11 @@ export async function logInByOrchestrator(
 }
 
 async function accountOf(
-  { services, log }: OperationContext<AuthServices>,
+  context: OperationContext<AuthServices>,
   role: OrchestratorRole,
   token: string,
 ): Promise<{ readonly namespace: string; readonly name: string }> {
+  const { services, log } = context
   const audiences = role.boundAudiences ?? []
   const expected = {
     issuer: role.expectedIssuer,
@@ -80,6 +95,7 @@ async function accountOf(
     if (!(error instanceof JwtRejected)) throw error
     log.info({ reason: error.message }, 'a service-account token was refused')
   }
+  context.audit({ reason: 'invalid_token' })
   throw wrongToken()
 }
 

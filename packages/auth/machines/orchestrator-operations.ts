@@ -3,6 +3,7 @@ import { defineOperation, del, get, methods, type OperationContext } from '@ward
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, everybody, powersOfCaller } from '../callers.ts'
+import { PlainText } from '../plain-text.ts'
 import { realmExists, requireHttps } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
@@ -26,11 +27,11 @@ const Names = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxIte
 const defaultTokenTtl = 3600
 
 const RoleFields = Type.Object({
-  jwks_url: Type.String({ minLength: 1, maxLength: 2048 }),
+  jwks_url: PlainText({ minLength: 1, maxLength: 2048 }),
   bound_service_account_names: Type.Optional(Names),
   bound_service_account_namespaces: Type.Optional(Names),
   token_ttl: Type.Optional(Seconds),
-  expected_issuer: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 2048 }), Type.Null()])),
+  expected_issuer: Type.Optional(Type.Union([PlainText({ minLength: 1, maxLength: 2048 }), Type.Null()])),
   bound_audiences: Type.Optional(Type.Union([Names, Type.Null()])),
 })
 
@@ -85,7 +86,7 @@ export const orchestratorOperations = withAliases([
     summary: 'Exchange a service-account token for a machine token',
     access: everybody,
     request: Type.Object({
-      role: Type.String({ maxLength: 256 }),
+      role: PlainText({ maxLength: 256 }),
       jwt: Type.String({ maxLength: 32 * 1024 }),
     }),
     reply: MachineAuthReply,
@@ -136,7 +137,8 @@ export const orchestratorOperations = withAliases([
       context.audit({ object: path.name, details: { before: role ?? null } })
       if (role === undefined) return
       await requireRole(context, role)
-      await context.commit([roleTokensRevocation('orchestrator', role.name), orchestratorRoleRemoval(role)])
+      // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
+      await context.commit([orchestratorRoleRemoval(role), roleTokensRevocation('orchestrator', role.name)])
     },
   }),
   define({

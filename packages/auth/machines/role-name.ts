@@ -49,7 +49,7 @@ export async function realmOfNewRole(context: Context, named: string | undefined
 /** Policies that this service itself obeys: with one of them a token reads or ends other people's sessions. */
 const powerful: ReadonlySet<string> = new Set(['sessions', 'sessions-admin'])
 
-/** @throws failure('forbidden') when a realm admin hands out a policy over sessions */
+/** @throws failure('forbidden') when a realm admin hands out a policy over sessions, or gets hold of a role with one */
 export async function requirePolicies(context: Context, policies: readonly string[]): Promise<void> {
   if (!policies.some((policy) => powerful.has(policy))) return
   const powers = await powersOfCaller(context)

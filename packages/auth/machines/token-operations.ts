@@ -8,6 +8,7 @@ import {
 } from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
+import { countTokens } from '../counting/index.ts'
 import type { AuthServices } from '../services.ts'
 import { MachineAuthReply, machineAuth, withAliases } from './auth-reply.ts'
 import { findToken, type MachineToken, presentedToken, tokenRenewal, tokenRevocation } from './tokens.ts'
@@ -92,6 +93,7 @@ export const tokenOperations = withAliases([
         if (error instanceof GuardFailed) throw refused()
         throw error
       }
+      countTokens(context.services.metrics, 'renewed')
       return machineAuth(secret, token.renewable, token.leaseDuration, token.policies, {})
     },
   }),
@@ -105,7 +107,8 @@ export const tokenOperations = withAliases([
     errors: { 403: 'The token is missing or not valid.' },
     async act(_input, context) {
       const { token } = await liveToken(context)
-      await context.commit([tokenRevocation(token)])
+      const [removed] = await context.commit([tokenRevocation(token)])
+      countTokens(context.services.metrics, 'revoked', removed?.changes)
     },
   }),
 ])

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
-import { PageQuery, readPage } from '../paging/index.ts'
+import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import type { AuthServices } from '../services.ts'
 import { type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
 import { RealmId, RealmPath, superRealm } from './realm-id.ts'
@@ -45,7 +45,8 @@ export const realmOperations: readonly Operation<AuthServices>[] = [
     async act({ query }, context) {
       const powers = await powersOfCaller(context)
       const page = readPage(query)
-      if (powers.isSuper) return listRealms(context.services.db, page)
+      const read = (one: Page) => listRealms(context.services.db, one)
+      if (powers.isSuper) return listReply(page, read, ({ id }) => id, shown)
       const ids = powers.realms.filter((id) => id > page.after).slice(0, page.most)
       const realms = await Promise.all(ids.map((id) => findRealm(context.services.db, id)))
       return realms.filter((realm) => realm !== undefined)

@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { PageQuery } from '../paging/index.ts'
+import { PlainText } from '../plain-text.ts'
 import { RealmPath } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { sessionAccess, sessionRights } from './access.ts'
@@ -34,14 +35,15 @@ function listed(session: Session): Static<typeof ListedSession> {
 const cursorOf = ({ username, id }: SessionPlace): string =>
   Buffer.from(JSON.stringify([username, id])).toString('base64url')
 
+const isPlace = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')
+
 /** @throws failure('bad_request') for a text that `cursorOf` did not make */
 function readCursor(text: string): SessionPlace {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     if (Array.isArray(value)) {
       const [username, id]: readonly unknown[] = value
-      if (typeof username === 'string' && typeof id === 'string' && value.length === 2)
-        return { username, id }
+      if (isPlace(username) && isPlace(id) && value.length === 2) return { username, id }
     }
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
@@ -60,7 +62,7 @@ export const sessionListing = defineOperation<AuthServices>()({
   pathParameters: RealmPath,
   queryParameters: Type.Intersect([
     PageQuery,
-    Type.Object({ username: Type.Optional(Type.String({ maxLength: 512 })) }),
+    Type.Object({ username: Type.Optional(PlainText({ maxLength: 512 })) }),
   ]),
   reply: Type.Object({ sessions: Type.Array(ListedSession), next: Type.Optional(Text) }),
   async act({ path, query }, context) {

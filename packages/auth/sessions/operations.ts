@@ -7,7 +7,10 @@ import {
   type OperationContext,
   post,
 } from '@warder/foundation/operations'
+import type { ChangeResult } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
+import { countSessions } from '../counting/index.ts'
+import { PlainText } from '../plain-text.ts'
 import { RealmPath } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
@@ -26,7 +29,7 @@ const define = defineOperation<AuthServices>()
 const tag = 'Sessions'
 const mostItems = 10_000
 
-const Client = Type.Object({ username: Type.String({ maxLength: 512 }), auth_scheme: SchemeName })
+const Client = Type.Object({ username: PlainText({ maxLength: 512 }), auth_scheme: SchemeName })
 const Clients = Type.Array(Client, { maxItems: mostItems })
 const SessionPath = Type.Object({ session_id: Type.String({ maxLength: 64 }) })
 const MaybeSession = Type.Union([SessionReply, Type.Null()])
@@ -60,18 +63,23 @@ async function requireEnds(context: Context, owners: readonly SessionOwner[]): P
   }
 }
 
+const rowsOf = (results: readonly ChangeResult[]): number =>
+  results.reduce((sum, { changes }) => sum + changes, 0)
+
 /** Ends sessions of the listed clients; `keep` stays. */
 async function logOut(
   context: Context,
   owners: readonly SessionOwner[],
   keep: string | undefined,
 ): Promise<void> {
-  const { db, now } = context.services
+  const { db, metrics, now } = context.services
   const ids = new Set<string>()
   for (const owner of owners) for (const id of await sessionIdsOf(db, owner, now())) ids.add(id)
   if (keep !== undefined) ids.delete(keep)
   context.audit({ details: { ended: ids.size } })
-  if (ids.size > 0) await context.commit([...ids].map(sessionRemoval))
+  if (ids.size === 0) return
+  const removed = await context.commit([...ids].map(sessionRemoval))
+  countSessions(metrics, 'logged_out', rowsOf(removed))
 }
 
 export const sessionOperations: readonly Operation<AuthServices>[] = [
@@ -153,7 +161,7 @@ export const sessionOperations: readonly Operation<AuthServices>[] = [
     tag,
     access: sessionAccess,
     request: Type.Object({
-      session_ids: Type.Array(Type.String({ maxLength: 64 }), { maxItems: mostItems }),
+      session_ids: Type.Array(PlainText({ maxLength: 64 }), { maxItems: mostItems }),
     }),
     status: 204,
     async act({ body }, context) {
@@ -165,7 +173,9 @@ export const sessionOperations: readonly Operation<AuthServices>[] = [
         if (session !== undefined) owners.push(session)
       }
       await requireEnds(context, owners)
-      if (owners.length > 0) await context.commit(ids.map(sessionRemoval))
+      if (owners.length === 0) return
+      const removed = await context.commit(ids.map(sessionRemoval))
+      countSessions(context.services.metrics, 'logged_out', rowsOf(removed))
     },
   }),
   define({
@@ -178,9 +188,10 @@ export const sessionOperations: readonly Operation<AuthServices>[] = [
     async act(_input, context) {
       const { sweeps } = await sessionRights(context)
       if (sweeps.length === 0) throw failure('forbidden', 'This is for administrators.')
-      const now = context.services.now()
-      if (sweeps === 'every') await removeEndedSessions(context.commit, now)
-      else for (const realm of sweeps) await removeEndedSessions(context.commit, now, realm)
+      const { metrics, now } = context.services
+      for (const realm of sweeps === 'every' ? [undefined] : sweeps) {
+        countSessions(metrics, 'swept', await removeEndedSessions(context.commit, now(), realm))
+      }
     },
   }),
   define({
@@ -195,7 +206,8 @@ export const sessionOperations: readonly Operation<AuthServices>[] = [
       context.audit({ realm: path.realm_id })
       const rights = await sessionRights(context)
       if (!rights.endsRealm(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
-      await context.commit([realmSessionsRemoval(path.realm_id)])
+      const removed = await context.commit([realmSessionsRemoval(path.realm_id)])
+      countSessions(context.services.metrics, 'logged_out', rowsOf(removed))
     },
   }),
 ]

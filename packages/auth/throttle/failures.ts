@@ -30,7 +30,9 @@ const block = query<[until: number, slot: number, until: number], unknown>(
   'UPDATE login_failure SET blocked_until = ? WHERE slot = ? AND blocked_until < ?',
 )
 const clear = query<[slot: number], unknown>('DELETE FROM login_failure WHERE slot = ?')
-const removeOld = query<[before: number], unknown>('DELETE FROM login_failure WHERE last_at < ?')
+const removeOld = query<[before: number, most: number], unknown>(
+  'DELETE FROM login_failure WHERE slot IN (SELECT slot FROM login_failure WHERE last_at < ? LIMIT ?)',
+)
 
 /** What is known about one (realm, name, address prefix). */
 export interface FailureState {
@@ -60,7 +62,9 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
     async state(slot, now) {
       const row = await db.get(bySlot, [slot])
       if (row === undefined || row.last_at < now - forgottenAfter) return { failures: 0, waitSeconds: 0 }
-      return { failures: row.failures, waitSeconds: Math.max(0, row.blocked_until - now) }
+      // A clock that was set back must not make the wait longer than it ever is.
+      const wait = Math.min(row.blocked_until - now, waitAfter(row.failures))
+      return { failures: row.failures, waitSeconds: Math.max(0, wait) }
     },
     async count(slot, now) {
       const [counted] = await db.commit([change(add, [slot, now, now - forgottenAfter])])
@@ -81,7 +85,13 @@ export function waitAfter(failures: number): number {
   return Math.min(longestWait, 2 ** Math.min(20, failures - freeFailures))
 }
 
+/** Rows of one commit of a sweep, so that logins do not wait behind it; the table has `slots` rows at most. */
+const batch = 1000
+
 /** Forgets counters that no longer count. */
 export async function removeOldFailures(commit: Commit, now: number): Promise<void> {
-  await commit([change(removeOld, [now - forgottenAfter])])
+  for (let round = 0; round <= slots / batch; round++) {
+    const [result] = await commit([change(removeOld, [now - forgottenAfter, batch])])
+    if ((result?.changes ?? 0) < batch) return
+  }
 }

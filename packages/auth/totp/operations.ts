@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, type Operation, post } from '@warder/foundation/operations'
-import { GuardFailed } from '@warder/foundation/sql'
+import { type Change, GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { realmAdmin } from '../callers.ts'
-import { checkUsername, findCredential, Username } from '../credentials/index.ts'
+import { checkUsername, credentialUnchanged, findCredential, Username } from '../credentials/index.ts'
 import { type Realm, RealmPath, realmExists, realmOrThrow, type TotpAlgorithm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { fromBase32, toBase32 } from './base32.ts'
@@ -35,13 +35,17 @@ function otpauthUrl(issuer: string, username: string, secret: string, params: Co
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&algorithm=${algorithm}&digits=6&period=${period}`
 }
 
-/** A user with a password, or one that an identity provider may know. @throws failure('not_found') */
-async function requireUser(services: AuthServices, realm: Realm, username: string): Promise<void> {
+/**
+ * A user with a password, or one that an identity provider may know.
+ * @returns what a commit needs that enrolls the user: whoever is deleted meanwhile leaves no secret behind
+ * @throws failure('not_found')
+ */
+async function requireUser(services: AuthServices, realm: Realm, username: string): Promise<Change> {
   checkUsername(username)
-  if (realm.auth_params.jwt_params !== undefined) return
-  if ((await findCredential(services.db, realm.id, username)) === undefined) {
-    throw failure('not_found', 'There is no such user in the realm.')
-  }
+  const credential = await findCredential(services.db, realm.id, username)
+  if (credential !== undefined) return credentialUnchanged(credential)
+  if (realm.auth_params.jwt_params !== undefined) return realmExists(realm.id)
+  throw failure('not_found', 'There is no such user in the realm.')
 }
 
 export const totpOperations: readonly Operation<AuthServices>[] = [
@@ -84,7 +88,7 @@ export const totpOperations: readonly Operation<AuthServices>[] = [
     async act({ path, body }, context) {
       const { services } = context
       const realm = await realmOrThrow(services.db, path.realm_id)
-      await requireUser(services, realm, body.username)
+      const stillThere = await requireUser(services, realm, body.username)
       context.audit({ realm: realm.id, object: body.username })
       const secret = fromBase32(body.secret)
       if (secret === undefined || secret.length < secretBytes.least || secret.length > secretBytes.most) {
@@ -95,9 +99,10 @@ export const totpOperations: readonly Operation<AuthServices>[] = [
       if (step === undefined) throw failure('bad_request', 'token: is not the code of this secret.')
       const enrollment = { realm: realm.id, username: body.username, ...params, lastStep: step }
       try {
-        await context.commit([realmExists(realm.id), totpEnrollment(services.seal, enrollment, secret)])
+        await context.commit([stillThere, totpEnrollment(services.seal, enrollment, secret)])
       } catch (error) {
-        if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.')
+        if (error instanceof GuardFailed)
+          throw failure('conflict', 'The user was changed at the same time: try again.')
         throw error
       }
     },

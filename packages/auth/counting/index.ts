@@ -1,0 +1,45 @@
+import { Failure } from '@warder/foundation/errors'
+import type { Metrics } from '@warder/foundation/telemetry'
+
+/** How a login went. Closed sets only: no realm, no name, and not which part was wrong, which a guesser could read. */
+export type LoginMethod = 'basic' | 'bearer' | 'certificate' | 'malformed' | 'approle' | 'orchestrator'
+export type LoginOutcome = 'authenticated' | 'totp_required' | 'change_password' | LoginRefusal
+type LoginRefusal = 'refused' | 'throttled' | 'overloaded' | 'failed'
+
+/** Runs a login and counts it as `auth_logins_total{method, outcome}`. @throws what the login throws */
+export async function countedLogin<R>(
+  metrics: Metrics,
+  method: LoginMethod,
+  login: () => Promise<R>,
+  outcomeOf: (result: R) => LoginOutcome,
+): Promise<R> {
+  try {
+    const result = await login()
+    metrics.count('auth_logins_total', { method, outcome: outcomeOf(result) })
+    return result
+  } catch (error) {
+    metrics.count('auth_logins_total', { method, outcome: refusalOf(error) })
+    throw error
+  }
+}
+
+function refusalOf(error: unknown): LoginRefusal {
+  if (!(error instanceof Failure)) return 'failed'
+  if (error.kind === 'rate_limited') return 'throttled'
+  if (error.kind === 'overloaded') return 'overloaded'
+  return error.status < 500 ? 'refused' : 'failed'
+}
+
+/** Sessions begun, logged out and swept: `auth_sessions_total{event}`. */
+export function countSessions(metrics: Metrics, event: 'begun' | 'logged_out' | 'swept', by = 1): void {
+  if (by > 0) metrics.count('auth_sessions_total', { event }, by)
+}
+
+/** Machine tokens issued, renewed, revoked by their holders and swept: `auth_tokens_total{event}`. */
+export function countTokens(
+  metrics: Metrics,
+  event: 'issued' | 'renewed' | 'revoked' | 'swept',
+  by = 1,
+): void {
+  if (by > 0) metrics.count('auth_tokens_total', { event }, by)
+}

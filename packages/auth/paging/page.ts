@@ -1,0 +1,29 @@
+import Type from 'typebox'
+import { PlainText } from '../plain-text.ts'
+
+/** `?limit=&after=` of a list. Without `limit` the list is whole. */
+export const PageQuery = Type.Object({
+  limit: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,3}$', description: '1 to 9999 entries.' })),
+  after: Type.Optional(
+    PlainText({ maxLength: 1024, description: 'The key of the last entry of the page before.' }),
+  ),
+})
+
+/** Part of a list in the order of its keys. */
+export interface Page {
+  /** Entries with a greater key only; '' = from the beginning. */
+  readonly after: string
+  readonly most: number
+}
+
+/** More entries than any table holds: a statement for a page serves for the whole list, too. */
+const everything = 2 ** 53 - 1
+
+export function readPage(query: { readonly limit?: string; readonly after?: string }): Page {
+  return { after: query.after ?? '', most: query.limit === undefined ? everything : Number(query.limit) }
+}
+
+/** Whether the caller wants everything that comes after. */
+export function isWhole(page: Page): boolean {
+  return page.most === everything
+}
