@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
+import { configuredPolicy } from './algorithm-settings.ts'
 import { authenticateBy, configuredExtractors, configuredLogin } from './identity/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from './objects/index.ts'
 import { type KmsServices, kmsOperations } from './rest/index.ts'
@@ -29,6 +30,7 @@ export async function build(
 }
 
 function servicesOf({ config, home, db, seal, audit, clock }: ServiceEnvironment<KmsConfig>): KmsServices {
+  const policy = configuredPolicy(config)
   return {
     db,
     seal,
@@ -38,12 +40,14 @@ function servicesOf({ config, home, db, seal, audit, clock }: ServiceEnvironment
       db,
       seal,
       clock,
+      policy,
       capacity: config.unwrapped_cache_max_size,
       leaseMs: config.cache_lease_ms,
     }),
     budgets: createGcmBudgets(db, mostBudgets),
     roles: { cryptoOfficers: new Set(config['roles.crypto_officer_users']) },
     fips: config.fips,
+    policy,
     defaultUsername: config.default_username,
     passwordLogin: configuredLogin(config, home),
     tagSigningPairs: config.jwks_endpoint_auto_tag,

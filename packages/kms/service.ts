@@ -2,6 +2,7 @@ import { getFips } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
+import { configuredPolicy } from './algorithm-settings.ts'
 import { kmsMigrations } from './migrations.ts'
 import { lifeCycleChanges, overdueObjects, stateAt } from './objects/index.ts'
 import type { KmsServices } from './rest/services.ts'
@@ -14,6 +15,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   migrations: kmsMigrations,
   async prepare({ config, log }) {
     refuseContradictions(config)
+    configuredPolicy(config)
     askForFipsProvider(config, log)
     if (config['roles.crypto_officer_users'].length > 0) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')

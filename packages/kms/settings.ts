@@ -7,6 +7,7 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
+import { algorithmSettings } from './algorithm-settings.ts'
 
 /** Settings of the key management service; the common ones (address, TLS, database, audit) are the runtime's. */
 export const kmsSettings = {
@@ -62,6 +63,7 @@ export const kmsSettings = {
     default: false,
     docs: "With `fips`: do not start unless OpenSSL's FIPS provider is in force (the runtime was started with --enable-fips).",
   }),
+  ...algorithmSettings,
   jwks_endpoint_enabled: boolean({ default: true, docs: 'Serve /.well-known/jwks.json.' }),
   jwks_endpoint_max_keys: integer({
     default: 50,

@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { HmacHash } from './hmac.ts'
 import type { MaterialAlgorithm } from './material.ts'
 import type { OaepHash } from './oaep-decode.ts'
+import { type AlgorithmPolicy, type PolicyFacts, requirePermitted } from './policy.ts'
 import type { RsaHash, RsaScheme } from './rsa-signature.ts'
 
 /** Families of key that a JOSE `kty` names. */
@@ -100,18 +101,77 @@ export function canonicalName(name: string): string {
 }
 
 /**
- * The algorithm of this name for this use. In FIPS mode what is not for FIPS is unknown: the one place that says so,
- * for REST and KMIP alike.
+ * The algorithm of this name for this use. What FIPS builds do not have, or the policy does not permit, is refused here,
+ * by the one policy of REST and KMIP.
  * @throws failure('unsupported_algorithm')
  */
 export function algorithmFor<Use extends Algorithm['use']>(
   use: Use,
   name: string,
-  policy: { readonly fips: boolean },
+  policy: AlgorithmPolicy,
 ): Extract<Algorithm, { readonly use: Use }> {
   const found = algorithms[canonicalName(name)]
   if (found === undefined || found.use !== use || (policy.fips && !found.fips)) throw unsupported(use, name)
+  if (policy.lists !== undefined) requirePermitted(policy, factsOf(canonicalName(name), found))
   return found as Extract<Algorithm, { readonly use: Use }>
+}
+
+/** @throws failure('unsupported_algorithm') when a key must not be bound to this algorithm */
+export function requireAlgorithmPermitted(name: string, policy: AlgorithmPolicy): void {
+  const found = algorithms[canonicalName(name)]
+  if (found !== undefined && policy.lists !== undefined) requirePermitted(policy, factsOf(name, found))
+}
+
+/** What the policy asks about an algorithm, in the names of KMIP 2.1 §11. */
+function factsOf(name: string, algorithm: Algorithm): PolicyFacts {
+  switch (algorithm.use) {
+    case 'content encryption':
+      return { algorithms: 'AES', block_cipher_modes: 'GCM', aes_key_sizes: String(algorithm.bits) }
+    case 'mac':
+      return { algorithms: `HMAC-${algorithm.hash}`, hashes: algorithm.hash }
+    case 'key management':
+      return {
+        algorithms: 'RSA',
+        padding_methods: 'OAEP',
+        hashes: algorithm.oaepHash,
+        mgf_hashes: algorithm.oaepHash,
+        mask_generators: 'MGF1',
+      }
+    case 'signature':
+      return signatureFacts(name, algorithm)
+  }
+}
+
+function signatureFacts(name: string, algorithm: SignatureAlgorithm): PolicyFacts {
+  switch (algorithm.scheme) {
+    case 'pkcs1':
+      return {
+        algorithms: 'RSA',
+        hashes: algorithm.hash,
+        signature_algorithms: [name, `${algorithm.hash}WithRSAEncryption`],
+        padding_methods: ['PKCS1v15', 'PKCS1v1.5'],
+      }
+    case 'pss':
+      return {
+        algorithms: 'RSA',
+        hashes: algorithm.hash,
+        signature_algorithms: [name, 'RSASSA-PSS'],
+        padding_methods: 'PSS',
+        mgf_hashes: algorithm.hash,
+        mask_generators: 'MGF1',
+      }
+    case 'ecdsa':
+      return {
+        algorithms: 'EC',
+        hashes: algorithm.hash,
+        signature_algorithms: [name, `ECDSAWith${algorithm.hash}`],
+        curves: algorithm.curve,
+      }
+    case 'eddsa':
+      return { algorithms: 'Ed25519', signature_algorithms: [name, 'Ed25519'] }
+    case 'ml-dsa':
+      return { algorithms: 'ML-DSA-44', signature_algorithms: name }
+  }
 }
 
 const what: Readonly<Record<Algorithm['use'], string>> = {

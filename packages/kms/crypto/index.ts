@@ -30,6 +30,15 @@ export {
   serializeMaterial,
 } from './material.ts'
 export type { OaepHash } from './oaep-decode.ts'
+export {
+  type AlgorithmPolicy,
+  algorithmPolicy,
+  keyFacts,
+  type PolicyFacts,
+  policyLists,
+  refusalOf,
+  requirePermitted,
+} from './policy.ts'
 export { oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa-oaep.ts'
 export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './rsa-signature.ts'
 export { checkSignature, createSignature } from './signature.ts'

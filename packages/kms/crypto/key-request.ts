@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
-import { algorithms, canonicalName, type KeyType } from './algorithms.ts'
+import { algorithms, canonicalName, type KeyType, requireAlgorithmPermitted } from './algorithms.ts'
 import type { MaterialAlgorithm } from './material.ts'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from './policy.ts'
 
 /** What a creation or import request says about the key, consistent in itself. */
 export type KeySpec =
@@ -21,9 +22,16 @@ const curves: readonly string[] = ['P-256', 'P-384', 'P-521']
 /**
  * Reads the members of a key request (spec §2) and checks that they fit each other.
  * @throws failure('bad_request') when they do not; failure('unsupported_algorithm') for a name that is not known or
- *   not permitted in FIPS mode
+ *   not permitted here
  */
-export function keySpecOf(request: KeyRequest, policy: { readonly fips: boolean }): KeySpec {
+export function keySpecOf(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
+  const spec = readSpec(request, policy)
+  if (spec.alg !== undefined) requireAlgorithmPermitted(spec.alg, policy)
+  requirePermitted(policy, keyFacts(spec))
+  return spec
+}
+
+function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
   const alg = request.alg === undefined ? undefined : canonicalName(request.alg)
   if (alg === 'dir')
     throw failure(
@@ -72,11 +80,7 @@ const families: Readonly<Record<KeyType, MaterialAlgorithm>> = {
   AKP: 'ML-DSA-44',
 }
 
-function familyOf(
-  request: KeyRequest,
-  alg: string | undefined,
-  policy: { readonly fips: boolean },
-): MaterialAlgorithm {
+function familyOf(request: KeyRequest, alg: string | undefined, policy: AlgorithmPolicy): MaterialAlgorithm {
   if (!Object.hasOwn(families, request.kty))
     throw failure('bad_request', 'kty: must be oct, RSA, EC, OKP or AKP')
   const family = request.kty === 'OKP' && alg === 'MLDSA44' ? 'ML-DSA-44' : families[request.kty as KeyType]

@@ -4,13 +4,16 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import { createRowCache, type Database, type MaybePromise } from '@warder/foundation/sql'
 import {
+  type AlgorithmPolicy,
   canonicalName,
   isJoseKey,
   type KeyMaterial,
+  keyFacts,
   loadKey,
   type MaterialKind,
   parseMaterial,
   publicFromPrivate,
+  refusalOf,
 } from '../crypto/index.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
@@ -24,10 +27,13 @@ export class Key {
   readonly #material: KeyMaterial | undefined
   readonly #keyObject: KeyObject | undefined
   readonly #clock: Clock
+  /** Why the policy of this server does not permit the key, whatever it is to be used for. */
+  readonly #refusal: string | undefined
   #public: KeyMaterial | undefined
 
-  constructor(object: ManagedObject, opened: OpenedKey, clock: Clock) {
+  constructor(object: ManagedObject, opened: OpenedKey, clock: Clock, policy: AlgorithmPolicy = anything) {
     this.object = object
+    this.#refusal = refusalOf(policy, keyFacts(object))
     this.#material = opened.material
     this.#keyObject = opened.keyObject
     this.#clock = clock
@@ -81,11 +87,14 @@ export class Key {
 
   #require(allowed: boolean, use: Usage): this {
     if (!allowed) throw failure('crypto_failure', `The key is ${this.state}: it cannot be used for this.`)
+    if (this.#refusal !== undefined) throw failure('crypto_failure', this.#refusal)
     if (!allows(this.object.usageMask, use))
       throw failure('crypto_failure', 'The key was not made for this use.')
     return this
   }
 }
+
+const anything: AlgorithmPolicy = { fips: false }
 
 /** Keys by id, each opened once; synchronous for a known key on SQLite. */
 export interface KeyRing {
@@ -97,6 +106,8 @@ export interface KeyRingOptions {
   readonly db: Database
   readonly seal: Seal
   readonly clock: Clock
+  /** Keys that it does not permit open, so that they can be looked at and destroyed, and are not used. */
+  readonly policy?: AlgorithmPolicy
   /** Opened keys at most. */
   readonly capacity: number
   /** PostgreSQL only: see `createRowCache`. */
@@ -114,7 +125,10 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       if (found === undefined) return undefined
       const { object, material } = found
       try {
-        return { version: object.version, value: new Key(object, openKey(object, material), clock) }
+        return {
+          version: object.version,
+          value: new Key(object, openKey(object, material), clock, options.policy),
+        }
       } finally {
         material?.fill(0)
       }

@@ -9,8 +9,10 @@ import {
   importKey,
   type KeyMaterial,
   type KeySpec,
+  keyFacts,
   keyOpsOf,
   keySpecOf,
+  requirePermitted,
 } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
 import { type NewHalf, newKeyChanges } from '../objects/index.ts'
@@ -121,6 +123,7 @@ export const createKey = define({
     const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services))
     const [{ material }] = halves
     requireBits(body, material)
+    requirePermitted(policyOf(services), keyFacts(material))
     const { ids, changes } = newKeyChanges(
       services,
       { owner: principalOf(context).name, boundAlg: spec.alg, now: services.clock.now() },

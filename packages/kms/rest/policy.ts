@@ -1,9 +1,7 @@
+import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { KmsServices } from './services.ts'
 
-/** What the algorithm tables ask: the one policy, for every operation. */
-export function policyOf({ fips }: Pick<KmsServices, 'fips'>): { readonly fips: boolean } {
-  return fips ? fipsPolicy : anyPolicy
+/** What this server permits: asked by every operation, of REST and of KMIP. */
+export function policyOf({ policy }: Pick<KmsServices, 'policy'>): AlgorithmPolicy {
+  return policy
 }
-
-const fipsPolicy = { fips: true } as const
-const anyPolicy = { fips: false } as const

@@ -3,6 +3,7 @@ import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from '../access/index.ts'
+import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { PasswordLogin } from '../identity/index.ts'
 import type { GcmBudgets } from '../objects/index.ts'
 
@@ -15,6 +16,8 @@ export interface KmsServices extends AccessServices {
   readonly audit: AuditTrail
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
+  /** What is permitted, `fips` among it: see `policyOf`. */
+  readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
   /** undefined = nobody logs in with a password here. */
   readonly passwordLogin: PasswordLogin | undefined

@@ -10,7 +10,7 @@ import { createServiceServer, type ServiceServerOptions } from '@warder/foundati
 import { publicJwk, signToken } from '@warder/foundation/jwt'
 import { createOutbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warder/foundation/runtime'
-import { openSeal, sealMigrations } from '@warder/foundation/seal'
+import { openSeal, type Seal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate, openSqlite } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { ensureLocalAuthority } from '@warder/foundation/tls'
@@ -25,6 +25,8 @@ export interface StartOptions {
   readonly auditMode?: 'continue' | 'reject'
   /** Opened by the test; default is SQLite in the home. */
   readonly db?: Database
+  /** The seal of another node on the same database. */
+  readonly seal?: Seal
   /** 32 bytes, for a second node on one database. */
   readonly rootKey?: Uint8Array
   /** true: tokens of `user()` are the only way in. Default. */
@@ -85,7 +87,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const rootKeys = [
     { kind: 'key', from: 'test', key: new Secret(Buffer.from(options.rootKey ?? randomBytes(32))) } as const,
   ]
-  const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
+  const seal = options.seal ?? (await openSeal({ db, rootKeys, service: 'kms', clock: systemClock }))
   const lines: string[] = []
   const trail = memoryTrail(options.auditMode ?? 'continue')
   const audit = options.audit ?? trail.audit

@@ -1,0 +1,60 @@
+import { choice, list } from '@warder/foundation/config'
+import { StartupError } from '@warder/foundation/errors'
+import { type AlgorithmPolicy, algorithmPolicy, type PolicyFacts, policyLists } from './crypto/index.ts'
+
+const everything = ['*'] as const
+
+function allowList(what: string) {
+  return list({
+    default: everything,
+    docs: `With \`kmip.policy_id\` CUSTOM: ${what}. \`*\` = all, empty = none.`,
+  })
+}
+
+const digits = (sizes: readonly string[]): string | undefined =>
+  sizes.every((size) => size === '*' || /^[1-9][0-9]{1,4}$/.test(size))
+    ? undefined
+    : 'must hold numbers of bits'
+
+/** Settings that say which algorithms are permitted, to requests of REST and KMIP and to stored keys. */
+export const algorithmSettings = {
+  'kmip.policy_id': choice({
+    default: 'NONE',
+    choices: ['NONE', 'DEFAULT', 'CUSTOM'],
+    env: 'KMS_POLICY_ID',
+    docs: 'Algorithms that REST and KMIP permit. NONE: all that are supported. DEFAULT: those that are recommended for new applications (no RSA below 3072 bits, no PKCS#1 v1.5, no SHA-1). CUSTOM: the lists.',
+  }),
+  'kmip.allowlists.algorithms': allowList('AES, RSA, EC, HMAC, Ed25519, ML-DSA-44 …'),
+  'kmip.allowlists.hashes': allowList('SHA-256 … SHA-1 (of RSA-OAEP)'),
+  'kmip.allowlists.signature_algorithms': allowList('JOSE names (ES256) or KMIP names (ECDSAWithSHA256)'),
+  'kmip.allowlists.curves': allowList('P-256, P-384, P-521, Ed25519 …'),
+  'kmip.allowlists.block_cipher_modes': allowList('GCM, NISTKeyWrap …'),
+  'kmip.allowlists.padding_methods': allowList('OAEP, PSS, PKCS1v15, PKCS5 …'),
+  'kmip.allowlists.mgf_hashes': allowList('hashes of MGF1, in OAEP and PSS'),
+  'kmip.allowlists.mask_generators': allowList('MGF1'),
+  'kmip.allowlists.rsa_key_sizes': { ...allowList('bits, 2048 to 8192'), check: digits },
+  'kmip.allowlists.aes_key_sizes': { ...allowList('128, 192, 256'), check: digits },
+} as const
+
+type ListSettings = { readonly [List in keyof PolicyFacts as `kmip.allowlists.${List}`]-?: readonly string[] }
+export type AlgorithmConfig = ListSettings & {
+  readonly fips: boolean
+  readonly 'kmip.policy_id': 'NONE' | 'DEFAULT' | 'CUSTOM'
+}
+
+/** @throws StartupError for lists that nobody would look at */
+export function configuredPolicy(config: AlgorithmConfig): AlgorithmPolicy {
+  const lists = Object.fromEntries(
+    policyLists.map((name) => [name, config[`kmip.allowlists.${name}`]] as const),
+  ) as Record<(typeof policyLists)[number], readonly string[]>
+  const id = config['kmip.policy_id']
+  if (id !== 'CUSTOM') {
+    const idle = policyLists.find((name) => !lists[name].includes('*'))
+    if (idle !== undefined) {
+      throw new StartupError(
+        `kmip.allowlists.${idle} says nothing while kmip.policy_id is ${id}: set it to CUSTOM, or leave the list out`,
+      )
+    }
+  }
+  return algorithmPolicy({ fips: config.fips, id, lists })
+}
