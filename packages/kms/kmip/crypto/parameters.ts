@@ -1,0 +1,120 @@
+import { type EnumerationName, Tag, type ValueName, valueName } from '@warder/kmip/tables'
+import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import { refuse, unsupported } from './refusal.ts'
+
+/** The members of CryptographicParameters (KMIP 2.1 §4.16) as they were given; absent ones are undefined. */
+export interface CryptographicParameters {
+  readonly blockCipherMode?: ValueName<'BlockCipherMode'>
+  readonly paddingMethod?: ValueName<'PaddingMethod'>
+  readonly hashingAlgorithm?: ValueName<'HashingAlgorithm'>
+  /** Says what the key is for; changes nothing in how it is used. */
+  readonly keyRoleType?: ValueName<'KeyRoleType'>
+  readonly digitalSignatureAlgorithm?: ValueName<'DigitalSignatureAlgorithm'>
+  readonly cryptographicAlgorithm?: ValueName<'CryptographicAlgorithm'>
+  readonly randomIV?: boolean
+  /** Bits. */
+  readonly ivLength?: number
+  /** Bytes. */
+  readonly tagLength?: number
+  /** Bits. */
+  readonly fixedFieldLength?: number
+  /** Bits. */
+  readonly invocationFieldLength?: number
+  /** Bits. */
+  readonly counterLength?: number
+  readonly initialCounterValue?: number
+  /** Bytes. */
+  readonly saltLength?: number
+  readonly maskGenerator?: ValueName<'MaskGenerator'>
+  readonly maskGeneratorHashingAlgorithm?: ValueName<'HashingAlgorithm'>
+  /** The label of RSA-OAEP. */
+  readonly pSource?: Uint8Array
+  readonly trailerField?: number
+}
+
+export type ParameterName = keyof CryptographicParameters
+
+interface Member {
+  readonly name: ParameterName
+  readonly kind: 'Integer' | 'Boolean' | 'ByteString' | EnumerationName
+}
+
+const members: ReadonlyMap<number, Member> = new Map<number, Member>([
+  [Tag.BlockCipherMode, { name: 'blockCipherMode', kind: 'BlockCipherMode' }],
+  [Tag.PaddingMethod, { name: 'paddingMethod', kind: 'PaddingMethod' }],
+  [Tag.HashingAlgorithm, { name: 'hashingAlgorithm', kind: 'HashingAlgorithm' }],
+  [Tag.KeyRoleType, { name: 'keyRoleType', kind: 'KeyRoleType' }],
+  [Tag.DigitalSignatureAlgorithm, { name: 'digitalSignatureAlgorithm', kind: 'DigitalSignatureAlgorithm' }],
+  [Tag.CryptographicAlgorithm, { name: 'cryptographicAlgorithm', kind: 'CryptographicAlgorithm' }],
+  [Tag.RandomIV, { name: 'randomIV', kind: 'Boolean' }],
+  [Tag.IVLength, { name: 'ivLength', kind: 'Integer' }],
+  [Tag.TagLength, { name: 'tagLength', kind: 'Integer' }],
+  [Tag.FixedFieldLength, { name: 'fixedFieldLength', kind: 'Integer' }],
+  [Tag.InvocationFieldLength, { name: 'invocationFieldLength', kind: 'Integer' }],
+  [Tag.CounterLength, { name: 'counterLength', kind: 'Integer' }],
+  [Tag.InitialCounterValue, { name: 'initialCounterValue', kind: 'Integer' }],
+  [Tag.SaltLength, { name: 'saltLength', kind: 'Integer' }],
+  [Tag.MaskGenerator, { name: 'maskGenerator', kind: 'MaskGenerator' }],
+  [Tag.MaskGeneratorHashingAlgorithm, { name: 'maskGeneratorHashingAlgorithm', kind: 'HashingAlgorithm' }],
+  [Tag.PSource, { name: 'pSource', kind: 'ByteString' }],
+  [Tag.TrailerField, { name: 'trailerField', kind: 'Integer' }],
+])
+
+export const noParameters: CryptographicParameters = Object.freeze({})
+
+/**
+ * Reads a CryptographicParameters structure, whatever its tag.
+ * @throws InvalidField for a member that is unknown, repeated, of another type or negative, UnknownEnumeration for a
+ *   value without a name
+ */
+export function readParameters(node: StructureNode): CryptographicParameters {
+  const read: Partial<Record<ParameterName, unknown>> = {}
+  for (const member of node.value) {
+    const known = members.get(member.tag)
+    if (known === undefined || read[known.name] !== undefined)
+      throw refuse('InvalidField', 'CryptographicParameters has a member that is unknown or there twice.')
+    read[known.name] = memberValue(member, known)
+  }
+  return read as CryptographicParameters
+}
+
+function memberValue(node: TtlvNode, { name, kind }: Member): unknown {
+  switch (kind) {
+    case 'Boolean':
+    case 'ByteString':
+      if (node.type === kind) return node.value
+      break
+    case 'Integer':
+      if (node.type === 'Integer' && node.value >= 0) return node.value
+      break
+    default: {
+      if (node.type !== 'Enumeration') break
+      const value = valueName(kind, node.value)
+      if (value === undefined) throw refuse('UnknownEnumeration', `${spelling(name)} has an unknown value.`)
+      return value
+    }
+  }
+  throw refuse('InvalidField', `${spelling(name)} has another type or range.`)
+}
+
+/**
+ * Refuses what the chosen algorithm has no use for, by name, so that nothing a client asked for is silently dropped.
+ * KeyRoleType is always welcome.
+ * @param what the algorithm, for the sentence: `RSA-OAEP`
+ */
+export function requireOnly(
+  parameters: CryptographicParameters,
+  what: string,
+  allowed: ReadonlySet<ParameterName>,
+): void {
+  for (const name in parameters) {
+    if (!allowed.has(name as ParameterName) && name !== 'keyRoleType')
+      throw unsupported(`${spelling(name)} has no meaning for ${what}.`)
+  }
+}
+
+/** The name in the standard's spelling. */
+function spelling(name: string): string {
+  if (name === 'ivLength') return 'IVLength'
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}
