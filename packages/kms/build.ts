@@ -49,6 +49,7 @@ function servicesOf({ config, home, db, seal, audit, clock }: ServiceEnvironment
     fips: config.fips,
     policy,
     defaultUsername: config.default_username,
+    forceDefaultUsername: config.force_default_username,
     passwordLogin: configuredLogin(config, home),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,

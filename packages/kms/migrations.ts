@@ -2,7 +2,8 @@ import type { Migration } from '@warder/foundation/runtime'
 
 /**
  * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP
- * alike; `material` is sealed for its row. What belongs to an object carries its id and is deleted with it in one
+ * alike; `material` is sealed for its row. `object_name`, `object_link` and `object_attribute` are how objects are
+ * found: they are written from the row's `attributes`, in the same commit. What belongs to an object carries its id and is deleted with it in one
  * commit (`objects/object-store.ts`). `gcm_budget` stands apart so that counting does not change an object's version.
  */
 export const kmsMigrations: readonly Migration[] = [
@@ -35,6 +36,20 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX object_grant_by_user ON object_grant (user_id, object_id)',
       `CREATE TABLE gcm_budget (
         object_id TEXT NOT NULL PRIMARY KEY, reserved BIGINT NOT NULL)`,
+    ],
+  },
+  {
+    number: 2,
+    name: 'attributes of KMIP that objects are found by, answers to asynchronous requests',
+    statements: [
+      `CREATE TABLE object_attribute (
+        object_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (object_id, name, value))`,
+      'CREATE INDEX object_attribute_by_value ON object_attribute (name, value, object_id)',
+      `CREATE TABLE kmip_pending (
+        id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, operation TEXT NOT NULL, expires_at BIGINT NOT NULL,
+        result BYTES)`,
+      'CREATE INDEX kmip_pending_by_owner ON kmip_pending (owner, expires_at)',
+      'CREATE INDEX kmip_pending_by_expiry ON kmip_pending (expires_at)',
     ],
   },
 ]

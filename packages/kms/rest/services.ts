@@ -19,6 +19,8 @@ export interface KmsServices extends AccessServices {
   /** What is permitted, `fips` among it: see `policyOf`. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
+  /** Authentication still has to succeed, then everybody is `defaultUsername`. */
+  readonly forceDefaultUsername: boolean
   /** undefined = nobody logs in with a password here. */
   readonly passwordLogin: PasswordLogin | undefined
   /** Generated signing pairs get the tag `jwks`. */

@@ -1,0 +1,105 @@
+import { GuardFailed, type MaybePromise } from '@warder/foundation/sql'
+import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
+import { UnitOfWork } from '../object/unit-of-work.ts'
+import { kmipFailure } from './failure.ts'
+import { type AnsweredItem, ItemRun } from './item.ts'
+import type { Message } from './message.ts'
+
+/** Times that a batch with Undo is run again from its reads because somebody else was faster. */
+const attempts = 10
+
+/**
+ * Does the items of a batch, always in their order (KMIP 2.1 §8.3). Continue: each for itself. Stop, and when nothing is
+ * said: what follows a failed item is not done and not answered. Undo: nothing is committed unless all of it succeeds.
+ * @param newMessage makes the state of the batch anew, for each attempt
+ */
+export function runBatch(
+  newMessage: () => Message,
+  items: readonly RequestItem[],
+  continuation: BatchErrorContinuation | undefined,
+): MaybePromise<readonly AnsweredItem[]> {
+  const [only] = items
+  if (items.length === 1 && only !== undefined) {
+    const answered = new ItemRun(newMessage(), only, undefined).run()
+    return answered instanceof Promise ? answered.then((late) => [late]) : [answered]
+  }
+  if (continuation === 'Undo') return runWhole(newMessage, items)
+  return runEach(newMessage(), items, continuation ?? 'Stop')
+}
+
+async function runEach(
+  message: Message,
+  items: readonly RequestItem[],
+  continuation: 'Continue' | 'Stop',
+): Promise<readonly AnsweredItem[]> {
+  const answers: AnsweredItem[] = []
+  for (const item of items) {
+    const answered = await new ItemRun(message, item, undefined).run()
+    answers.push(answered)
+    const { payload = [], status } = answered.response
+    if (status === 'Success') message.identifiers.took(item.operation, payload)
+    else if (continuation === 'Stop') break
+  }
+  return answers
+}
+
+async function runWhole(
+  newMessage: () => Message,
+  items: readonly RequestItem[],
+): Promise<readonly AnsweredItem[]> {
+  for (let attempt = 1; ; attempt++) {
+    const message = newMessage()
+    const { services } = message.options
+    const objects = new UnitOfWork(services, services.clock.now())
+    const runs = items.map((item) => new ItemRun(message, item, objects))
+    const answers: AnsweredItem[] = []
+    try {
+      for (const run of runs) {
+        const answered = await run.run()
+        answers.push(answered)
+        if (answered.failure !== undefined) return undone(runs, answers)
+        message.identifiers.took(run.item.operation, answered.response.payload ?? [])
+      }
+      return await commitWhole(message, objects, answers)
+    } catch (thrown) {
+      if (thrown instanceof GuardFailed && attempt < attempts) continue
+      const reason =
+        thrown instanceof GuardFailed
+          ? kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
+          : thrown
+      const last = runs.at(-1)
+      if (last !== undefined) answers.splice(-1, 1, last.failed(reason))
+      return undone(runs, answers)
+    } finally {
+      objects.clear()
+    }
+  }
+}
+
+async function commitWhole(
+  message: Message,
+  objects: UnitOfWork,
+  answers: readonly AnsweredItem[],
+): Promise<readonly AnsweredItem[]> {
+  const { audit, db } = message.options.services
+  if (objects.empty) return answers
+  const reject = audit.mode === 'reject'
+  if (reject) await Promise.all(answers.map(({ event }) => audit.recordDurably(event)))
+  await db.commit(objects.changes())
+  return answers.map((answered) => ({ ...answered, recorded: reject }))
+}
+
+/** Items before the failed one have been taken back: nothing of them was committed. */
+function undone(runs: readonly ItemRun[], answers: readonly AnsweredItem[]): readonly AnsweredItem[] {
+  return answers.map((answered, index): AnsweredItem => {
+    const run = runs[index]
+    if (answered.failure !== undefined || run === undefined) return answered
+    const { operation, uniqueBatchItemId } = answered.response
+    return {
+      response: { operation, uniqueBatchItemId, status: 'OperationUndone' },
+      event: run.event(409, 'OperationUndone'),
+      recorded: false,
+      failure: undefined,
+    }
+  })
+}

@@ -1,0 +1,244 @@
+import { failure } from '@warder/foundation/errors'
+import type { Principal } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
+import { parseRoot } from '@warder/kmip/json'
+import {
+  decodeRequest,
+  type Encoding,
+  encodeResponse,
+  type RequestMessage,
+  type ResponseItem,
+  refusalOf,
+} from '@warder/kmip/messages'
+import { Tag } from '@warder/kmip/tables'
+import { KmipDecodeError } from '@warder/kmip/ttlv'
+import { runBatch } from './batch.ts'
+import { checkedCredentials } from './credentials.ts'
+import { kmipFailure, toldOf } from './failure.ts'
+import type { AnsweredItem } from './item.ts'
+import { type KmipEngineOptions, type Message, newMessage } from './message.ts'
+import type { KmipAnswerOptions, KmipCaller, KmipEngine } from './types.ts'
+
+/** The engine over a table of operations. */
+export function createKmipEngine(options: KmipEngineOptions): KmipEngine {
+  return {
+    answer(bytes, encoding, caller, answerOptions = {}) {
+      let request: RequestMessage
+      try {
+        request = decodeRequest(bytes, encoding, answerOptions)
+        refuseTwins(request)
+      } catch (thrown) {
+        if (thrown instanceof KmipDecodeError)
+          return unreadable(options, thrown, bytes, encoding, caller, answerOptions)
+        throw thrown
+      }
+      const principal = principalOf(options, request, caller)
+      return principal instanceof Promise
+        ? principal.then((late) => answerAs(options, request, encoding, caller, late))
+        : answerAs(options, request, encoding, caller, principal)
+    },
+  }
+}
+
+/** KMIP 2.1 §8.3: answers are matched to items by these ids. */
+function refuseTwins({ items, version }: RequestMessage): void {
+  if (items.length < 2) return
+  const seen = new Set<string>()
+  for (const { uniqueBatchItemId } of items) {
+    if (uniqueBatchItemId === undefined) continue
+    const id = Buffer.from(uniqueBatchItemId).toString('latin1')
+    if (seen.has(id)) {
+      const [major, minor] = version.split('.').map(Number)
+      throw new KmipDecodeError('repeated_member', 'Two batch items have the same UniqueBatchItemID.', {
+        major: major ?? 1,
+        minor: minor ?? 0,
+      })
+    }
+    seen.add(id)
+  }
+}
+
+/** Who the message is from: as the transport says, unless the header has credentials, which then have to be right. */
+function principalOf(
+  options: KmipEngineOptions,
+  request: RequestMessage,
+  caller: KmipCaller,
+): MaybePromise<Principal | undefined> {
+  const { authentication } = request.header
+  if (authentication === undefined) return caller.principal
+  return checkedCredentials(options.services, authentication).catch((thrown: unknown) => {
+    const { failure: told } = toldOf(thrown)
+    options.log.info({ request_id: caller.requestId, detail: told.detail }, 'KMIP credentials were refused')
+    return undefined
+  })
+}
+
+function answerAs(
+  options: KmipEngineOptions,
+  request: RequestMessage,
+  encoding: Encoding,
+  caller: KmipCaller,
+  principal: Principal | undefined,
+): MaybePromise<Uint8Array> {
+  if (principal === undefined) {
+    const refusing = newRefusal(options, request, encoding, caller)
+    return refusing
+  }
+  const { header, version } = request
+  const message = (): Message =>
+    newMessage(options, caller, principal, {
+      version,
+      encoding,
+      maximumResponseSize: header.maximumResponseSize,
+      clientCorrelationValue: header.clientCorrelationValue,
+    })
+  const answers = runBatch(message, request.items, header.batchErrorContinuation)
+  return answers instanceof Promise
+    ? answers.then((late) => conclude(options, request, encoding, late))
+    : conclude(options, request, encoding, answers)
+}
+
+/** Records what happened and writes the answer. */
+function conclude(
+  options: KmipEngineOptions,
+  request: RequestMessage,
+  encoding: Encoding,
+  answers: readonly AnsweredItem[],
+): MaybePromise<Uint8Array> {
+  const { audit } = options.services
+  for (const { event } of answers) options.metrics.operation(event.operation, event.status, event.duration_ms)
+  if (audit.mode === 'continue') {
+    for (const { event, recorded } of answers) if (!recorded) audit.record(event)
+    return written(options, request, encoding, answers)
+  }
+  return Promise.all(answers.map((answered) => recordedOrRefused(options, answered))).then((told) =>
+    written(options, request, encoding, told),
+  )
+}
+
+/** Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already. */
+async function recordedOrRefused(options: KmipEngineOptions, answered: AnsweredItem): Promise<AnsweredItem> {
+  if (answered.recorded) return answered
+  try {
+    await options.services.audit.recordDurably(answered.event)
+    return answered
+  } catch (cause) {
+    const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
+    const { operation, uniqueBatchItemId } = answered.response
+    const response: ResponseItem = {
+      operation,
+      uniqueBatchItemId,
+      status: 'OperationFailed',
+      reason,
+      message,
+    }
+    return { ...answered, response, failure: told }
+  }
+}
+
+/** @throws Failure for a bare operation that failed */
+function written(
+  { services }: KmipEngineOptions,
+  request: RequestMessage,
+  encoding: Encoding,
+  answers: readonly AnsweredItem[],
+): Uint8Array {
+  if (request.bare) {
+    const problem = answers[0]?.failure
+    if (problem !== undefined) throw problem
+  }
+  return encodeResponse(
+    {
+      version: request.version,
+      bare: request.bare,
+      timeStamp: Math.floor(services.clock.now() / 1000),
+      clientCorrelationValue: request.header.clientCorrelationValue,
+      items: answers.map(({ response }) => response),
+    },
+    encoding,
+  )
+}
+
+const nobody: Principal = { name: 'unauthenticated', method: 'none' }
+
+/** Nobody is let in: each item is answered so, and none is looked at. */
+function newRefusal(
+  options: KmipEngineOptions,
+  request: RequestMessage,
+  encoding: Encoding,
+  caller: KmipCaller,
+): MaybePromise<Uint8Array> {
+  const told = toldOf(kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.'))
+  const answers = request.items.map(
+    ({ operation, uniqueBatchItemId }): AnsweredItem => ({
+      response: {
+        operation,
+        uniqueBatchItemId,
+        status: 'OperationFailed',
+        reason: told.reason,
+        message: told.message,
+      },
+      event: {
+        time: options.services.clock.now(),
+        request_id: caller.requestId,
+        operation: `kmip.${operation}`,
+        principal: nobody.name,
+        auth_method: nobody.method,
+        client_ip: caller.clientAddress,
+        outcome: 'failure',
+        status: told.failure.status,
+        reason: told.reason,
+        duration_ms: 0,
+      },
+      recorded: false,
+      failure: told.failure,
+    }),
+  )
+  return conclude(options, request, encoding, answers)
+}
+
+/** The answer to what is no message. @throws Failure when it was meant to be a bare operation */
+function unreadable(
+  options: KmipEngineOptions,
+  error: KmipDecodeError,
+  bytes: Uint8Array,
+  encoding: Encoding,
+  caller: KmipCaller,
+  { bareVersion }: KmipAnswerOptions,
+): MaybePromise<Uint8Array> {
+  const { audit, clock } = options.services
+  const told = refusalOf(error, Math.floor(clock.now() / 1000))
+  const reason = told.items[0]?.reason ?? 'InvalidMessage'
+  const problem = toldOf(kmipFailure(reason, error.message))
+  const event = {
+    time: clock.now(),
+    request_id: caller.requestId,
+    operation: 'kmip.unreadable',
+    principal: (caller.principal ?? nobody).name,
+    auth_method: (caller.principal ?? nobody).method,
+    client_ip: caller.clientAddress,
+    outcome: 'failure',
+    status: problem.failure.status,
+    reason,
+    duration_ms: 0,
+  } as const
+  options.metrics.operation(event.operation, event.status, 0)
+  const answer = (): Uint8Array => {
+    if (bareVersion !== undefined && !isMessage(bytes)) throw problem.failure
+    return encodeResponse(told, encoding)
+  }
+  if (audit.mode === 'continue') {
+    audit.record(event)
+    return answer()
+  }
+  return audit.recordDurably(event).then(answer)
+}
+
+/** Is the root of this JSON a RequestMessage, whatever may be wrong inside it? */
+function isMessage(bytes: Uint8Array): boolean {
+  try {
+    return parseRoot(bytes).tag === Tag.RequestMessage
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,184 @@
+import type { AuditEvent } from '@warder/foundation/audit'
+import type { AuditFields } from '@warder/foundation/operations'
+import { GuardFailed, type MaybePromise } from '@warder/foundation/sql'
+import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
+import { Tag } from '@warder/kmip/tables'
+import { optional, type TtlvNode } from '@warder/kmip/ttlv'
+import { UnitOfWork } from '../object/unit-of-work.ts'
+import { kmipFailure, toldOf } from './failure.ts'
+import { ItemContext } from './item-context.ts'
+import type { Message } from './message.ts'
+import type { KmipOperation } from './types.ts'
+
+/** An item with its answer and what the audit log is told of it. */
+export interface AnsweredItem {
+  readonly response: ResponseItem
+  readonly event: AuditEvent
+  /** The record of the event is on disk already. */
+  readonly recorded: boolean
+  /** What failed, for bare operations. */
+  readonly failure: Error | undefined
+}
+
+/** Times that an item is run again from its reads because somebody else was faster. */
+const attempts = 10
+
+/** One item on its way through the engine. */
+export class ItemRun {
+  readonly item: RequestItem
+  readonly #message: Message
+  readonly #startedAt: number
+  /** Of the whole batch, which is committed at once; undefined: this item commits for itself. */
+  readonly #batch: UnitOfWork | undefined
+  readonly #placeholder: string | undefined
+  #fields: AuditFields | undefined
+  /** The answer that has room in MaximumResponseSize. */
+  #taken: ResponseItem | undefined
+  #recorded = false
+  #attempt = 1
+
+  constructor(message: Message, item: RequestItem, batch: UnitOfWork | undefined) {
+    this.item = item
+    this.#message = message
+    this.#batch = batch
+    this.#placeholder = message.identifiers.placeholder
+    this.#startedAt = message.options.services.clock.monotonic()
+  }
+
+  /** Does it. Never throws: whatever goes wrong is the answer. */
+  run(): MaybePromise<AnsweredItem> {
+    try {
+      const answered = this.#tried()
+      return answered instanceof Promise ? answered.catch((thrown) => this.failed(thrown)) : answered
+    } catch (thrown) {
+      return this.failed(thrown)
+    }
+  }
+
+  #tried(): MaybePromise<AnsweredItem> {
+    const { refusal } = this.item
+    if (refusal !== undefined) throw kmipFailure(refusal.reason, refusal.message)
+    for (const extension of this.item.extensions)
+      if (optional(extension, Tag.CriticalityIndicator, 'Boolean') === true)
+        throw kmipFailure('UnknownMessageExtension', 'A critical message extension is not known here.')
+    const row = this.#message.options.operations.get(this.item.operation)
+    if (row === undefined)
+      throw kmipFailure('OperationNotSupported', `${this.item.operation} is not supported here.`)
+    return this.#attempted(row)
+  }
+
+  #attempted(row: KmipOperation): MaybePromise<AnsweredItem> {
+    const { services } = this.#message.options
+    const now = services.clock.now()
+    const objects = this.#batch ?? new UnitOfWork(services, now)
+    const context = new ItemContext(this.#message, objects, now)
+    let done: MaybePromise<readonly (TtlvNode | undefined)[]>
+    try {
+      const allowed = context.authorise(row.access, this.item.payload)
+      done =
+        allowed instanceof Promise
+          ? allowed.then(() => row.act(this.item.payload, context))
+          : row.act(this.item.payload, context)
+    } catch (thrown) {
+      this.#fields = context.fields
+      throw thrown
+    }
+    if (done instanceof Promise || !objects.empty) return this.#finish(row, context, done)
+    this.#fields = context.fields
+    return this.#succeeded(done)
+  }
+
+  async #finish(
+    row: KmipOperation,
+    context: ItemContext,
+    done: MaybePromise<readonly (TtlvNode | undefined)[]>,
+  ): Promise<AnsweredItem> {
+    const { objects } = context
+    try {
+      const answered = this.#succeeded(await done, context.fields)
+      if (this.#batch === undefined && !objects.empty) await this.#commit(objects, answered)
+      return { ...answered, recorded: this.#recorded }
+    } catch (thrown) {
+      if (!(thrown instanceof GuardFailed) || this.#batch !== undefined) throw thrown
+      if (this.#attempt >= attempts)
+        throw kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
+      this.#attempt++
+      this.#takeBack()
+      return await this.#attempted(row)
+    } finally {
+      this.#fields = context.fields
+      if (this.#batch === undefined) objects.clear()
+    }
+  }
+
+  /** In audit mode `reject` the record of the success is on disk before the change. */
+  async #commit(objects: UnitOfWork, { event }: AnsweredItem): Promise<void> {
+    const { audit, db } = this.#message.options.services
+    if (audit.mode === 'reject' && !this.#recorded) {
+      await audit.recordDurably(event)
+      this.#recorded = true
+    }
+    await db.commit(objects.changes())
+  }
+
+  #succeeded(
+    payload: readonly (TtlvNode | undefined)[],
+    fields: AuditFields | undefined = this.#fields,
+  ): AnsweredItem {
+    this.#fields = fields
+    const { operation, uniqueBatchItemId } = this.item
+    const nodes = payload.includes(undefined) ? payload.filter((node) => node !== undefined) : payload
+    const members = nodes as readonly TtlvNode[]
+    const response: ResponseItem = { operation, uniqueBatchItemId, status: 'Success', payload: members }
+    this.#message.room?.take(response)
+    this.#taken = response
+    return { response, event: this.event(200, undefined), recorded: false, failure: undefined }
+  }
+
+  /** The answer to what went wrong. */
+  failed(thrown: unknown): AnsweredItem {
+    const { operation, uniqueBatchItemId } = this.item
+    const { reason, message, failure } = toldOf(thrown)
+    this.#takeBack()
+    const { log } = this.#message.options
+    const about = { request_id: this.#message.caller.requestId, operation: `kmip.${operation}`, reason }
+    if (failure.status >= 500) log.error({ ...about, detail: failure.detail }, 'a KMIP operation failed')
+    else if (failure.detail !== undefined)
+      log.info({ ...about, detail: failure.detail }, 'a KMIP operation was refused')
+    return {
+      response: { operation, uniqueBatchItemId, status: 'OperationFailed', reason, message },
+      event: this.event(failure.status, reason),
+      // What the record on disk said too early is put right by a second one.
+      recorded: false,
+      failure,
+    }
+  }
+
+  /** What the item said and found is not so. */
+  #takeBack(): void {
+    this.#message.identifiers.placeholder = this.#placeholder
+    if (this.#taken !== undefined) this.#message.room?.give(this.#taken)
+    this.#taken = undefined
+  }
+
+  /** What the audit log is told. */
+  event(status: number, reason: string | undefined): AuditEvent {
+    const { caller, principal, options } = this.#message
+    const { clock } = options.services
+    const fields = this.#fields
+    return {
+      time: clock.now(),
+      request_id: caller.requestId,
+      operation: `kmip.${this.item.operation}`,
+      principal: principal.name,
+      auth_method: principal.method,
+      ...(principal.realm !== undefined && { realm: principal.realm }),
+      client_ip: caller.clientAddress,
+      outcome: status < 400 ? 'success' : 'failure',
+      status,
+      duration_ms: Math.round((clock.monotonic() - this.#startedAt) * 1000) / 1000,
+      ...(reason !== undefined && { reason }),
+      ...fields,
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { Principal } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { Encoding } from '@warder/kmip/messages'
+import type { KmipVersion, OperationName } from '@warder/kmip/tables'
+import type { KmsServices } from '../../rest/services.ts'
+import { BatchIdentifiers } from './identifiers.ts'
+import { ResponseRoom } from './response-room.ts'
+import type { KmipCaller, KmipOperation } from './types.ts'
+
+/** What the engine works with. */
+export interface KmipEngineOptions {
+  readonly services: KmsServices
+  readonly operations: ReadonlyMap<OperationName, KmipOperation>
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** What is common to the items of one message on their way through the engine. */
+export interface Message {
+  readonly options: KmipEngineOptions
+  readonly caller: KmipCaller
+  readonly principal: Principal
+  readonly version: KmipVersion
+  readonly identifiers: BatchIdentifiers
+  /** undefined: the client set no MaximumResponseSize. */
+  readonly room: ResponseRoom | undefined
+}
+
+export function newMessage(
+  options: KmipEngineOptions,
+  caller: KmipCaller,
+  principal: Principal,
+  asked: {
+    readonly version: KmipVersion
+    readonly encoding: Encoding
+    readonly maximumResponseSize: number | undefined
+    readonly clientCorrelationValue: string | undefined
+  },
+): Message {
+  const { maximumResponseSize } = asked
+  return {
+    options,
+    caller,
+    principal,
+    version: asked.version,
+    identifiers: new BatchIdentifiers(),
+    room: maximumResponseSize === undefined ? undefined : new ResponseRoom(maximumResponseSize, asked),
+  }
+}
+
+export function clockOf({ options }: Message): Clock {
+  return options.services.clock
+}

@@ -1,0 +1,43 @@
+import { type Encoding, encodeResponse, type ResponseItem } from '@warder/kmip/messages'
+import type { KmipVersion } from '@warder/kmip/tables'
+import { kmipFailure } from './failure.ts'
+
+interface Form {
+  readonly version: KmipVersion
+  readonly encoding: Encoding
+  readonly clientCorrelationValue: string | undefined
+}
+
+/**
+ * How much of a MaximumResponseSize (bytes, KMIP 2.1 §8.1.3) is left. Asked before an item's changes are committed, so
+ * that what cannot be told has not happened.
+ */
+export class ResponseRoom {
+  readonly #form: Form
+  readonly #empty: number
+  #left: number
+
+  constructor(maximum: number, form: Form) {
+    this.#form = form
+    this.#empty = this.#size([])
+    this.#left = maximum - this.#empty
+  }
+
+  /** Takes the room of an item. @throws kmipFailure ResponseTooLarge when it does not fit; then nothing is taken */
+  take(item: ResponseItem): void {
+    const size = this.#size([item]) - this.#empty
+    if (size > this.#left) throw kmipFailure('ResponseTooLarge', 'TOO_LARGE')
+    this.#left -= size
+  }
+
+  /** Gives back the room of an item that is answered otherwise after all. */
+  give(item: ResponseItem): void {
+    this.#left += this.#size([item]) - this.#empty
+  }
+
+  #size(items: readonly ResponseItem[]): number {
+    const { version, encoding, clientCorrelationValue } = this.#form
+    return encodeResponse({ version, bare: false, timeStamp: 0, clientCorrelationValue, items }, encoding)
+      .length
+  }
+}

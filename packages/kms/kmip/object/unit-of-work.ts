@@ -1,0 +1,177 @@
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { Change, Database, MaybePromise } from '@warder/foundation/sql'
+import {
+  asObjectId,
+  creationChanges,
+  findWithMaterial,
+  Key,
+  type KeyRing,
+  type ManagedObject,
+  type NewObject,
+  openKey,
+  readObject,
+  removalChanges,
+  updateChanges,
+} from '../../objects/index.ts'
+import { indexChanges } from './index-store.ts'
+
+export interface UnitOfWorkServices {
+  readonly db: Database
+  readonly seal: Seal
+  readonly keys: KeyRing
+  readonly clock: Clock
+}
+
+/** What a change of an object may touch: not who it is, nor whose. */
+export type ObjectChange = Partial<
+  Omit<ManagedObject, 'id' | 'type' | 'owner' | 'createdAt' | 'changedAt' | 'version'>
+>
+
+interface Staged {
+  /** As read; undefined = it is new. */
+  readonly before: ManagedObject | undefined
+  /** undefined = it is removed. */
+  after: ManagedObject | undefined
+  /** A copy of its own; undefined = as stored; null = taken away. */
+  material: Uint8Array | null | undefined
+  tags: readonly string[]
+}
+
+/**
+ * Objects as one message sees them, and the changes that it wants: read through it, stage in it, and the engine commits
+ * what is staged: after each item, or for the whole batch at once when all of it is to be undone if one item fails.
+ * An operation never commits by itself. Each object is guarded by the version that was read first.
+ */
+export class UnitOfWork {
+  readonly #services: UnitOfWorkServices
+  readonly #now: number
+  readonly #staged = new Map<string, Staged>()
+  readonly #more: Change[] = []
+
+  /** @param now Unix milliseconds, the moment of all its changes */
+  constructor(services: UnitOfWorkServices, now: number) {
+    this.#services = services
+    this.#now = now
+  }
+
+  /** The object with this identifier, with what is staged; synchronous on SQLite. No rights are checked. */
+  read(id: string): MaybePromise<ManagedObject | undefined> {
+    const staged = this.#staged.get(id)
+    if (staged !== undefined) return staged.after
+    const known = asObjectId(id)
+    return known === undefined ? undefined : readObject(this.#services.db, known)
+  }
+
+  /** The object with its key opened; synchronous for a cached key on SQLite. No rights are checked. */
+  key(id: string): MaybePromise<Key | undefined> {
+    const staged = this.#staged.get(id)
+    if (staged !== undefined) return this.#stagedKey(staged)
+    const known = asObjectId(id)
+    return known === undefined ? undefined : this.#services.keys.get(known)
+  }
+
+  /** The material in clear: bytes of the caller's own, to be wiped after use. undefined: it has none (any more). */
+  async material(object: Pick<ManagedObject, 'id'>): Promise<Uint8Array | undefined> {
+    const staged = this.#staged.get(object.id)
+    if (staged?.material === null || (staged !== undefined && staged.after === undefined)) return undefined
+    if (staged?.material !== undefined) return Uint8Array.from(staged.material)
+    const found = await findWithMaterial(this.#services.db, this.#services.seal, object.id)
+    return found?.material
+  }
+
+  /** Stages a new object. The material is copied: the caller wipes its own. */
+  create({ object, material, tags }: NewObject): ManagedObject {
+    const whole: ManagedObject = { ...object, changedAt: this.#now, version: 0 }
+    this.#staged.set(object.id, {
+      before: undefined,
+      after: whole,
+      material: material === undefined ? null : Uint8Array.from(material),
+      tags,
+    })
+    return whole
+  }
+
+  /**
+   * Stages a change of an object that was read through this unit: members of `change` take the place of what it had.
+   * @param material new material (copied), or null to take it away for good
+   */
+  update(object: ManagedObject, changed: ObjectChange, material?: Uint8Array | null): ManagedObject {
+    const staged = this.#staged.get(object.id)
+    const after: ManagedObject = { ...(staged?.after ?? object), ...changed, changedAt: this.#now }
+    const copy = material == null ? material : Uint8Array.from(material)
+    if (staged === undefined) {
+      this.#staged.set(object.id, { before: object, after, material: copy, tags: [] })
+      return after
+    }
+    staged.after = after
+    if (copy !== undefined) {
+      staged.material?.fill(0)
+      staged.material = copy
+    }
+    return after
+  }
+
+  /** Stages that an object and all that belongs to it goes away, without a trace. */
+  remove(object: ManagedObject): void {
+    const staged = this.#staged.get(object.id)
+    staged?.material?.fill(0)
+    const before = staged === undefined ? object : staged.before
+    this.#staged.set(object.id, { before, after: undefined, material: null, tags: [] })
+  }
+
+  /** A change of rows that belong to no object. */
+  also(...changes: readonly Change[]): void {
+    this.#more.push(...changes)
+  }
+
+  /** Objects as they will be, for searches that have to see what the database does not know yet. */
+  staged(): readonly ManagedObject[] {
+    return [...this.#staged.values()].flatMap(({ after }) => (after === undefined ? [] : [after]))
+  }
+
+  /** Identifiers of objects that will be gone. */
+  removed(): readonly string[] {
+    return [...this.#staged].flatMap(([id, { after }]) => (after === undefined ? [id] : []))
+  }
+
+  /** true: there is nothing to commit. */
+  get empty(): boolean {
+    return this.#staged.size === 0 && this.#more.length === 0
+  }
+
+  /** Everything that is staged as one commit. Called by the engine. */
+  changes(): Change[] {
+    return [...[...this.#staged.values()].flatMap((staged) => this.#changesOf(staged)), ...this.#more]
+  }
+
+  /** Forgets what is staged and wipes its material. Called by the engine, whatever became of it. */
+  clear(): void {
+    for (const { material } of this.#staged.values()) material?.fill(0)
+    this.#staged.clear()
+    this.#more.length = 0
+  }
+
+  #changesOf({ before, after, material, tags }: Staged): Change[] {
+    const { db, seal } = this.#services
+    if (after === undefined) return before === undefined ? [] : removalChanges(db, [before])
+    if (before === undefined) {
+      const created = { object: after, material: material ?? undefined, tags }
+      return [...creationChanges(db, seal, [created], this.#now), ...indexChanges(undefined, after)]
+    }
+    return [
+      ...updateChanges(db, seal, { before, after, material }, this.#now),
+      ...indexChanges(before, after),
+    ]
+  }
+
+  async #stagedKey({ after }: Staged): Promise<Key | undefined> {
+    if (after === undefined) return undefined
+    const material = await this.material(after)
+    try {
+      return new Key(after, openKey(after, material), this.#services.clock)
+    } finally {
+      material?.fill(0)
+    }
+  }
+}
