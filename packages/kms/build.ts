@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
 import { configuredPolicy } from './algorithm-settings.ts'
-import { authenticateBy, configuredExtractors, configuredLogin } from './identity/index.ts'
+import { authenticateBy, configuredExtractors, configuredLogin, configuredOidc } from './identity/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from './objects/index.ts'
 import { type KmsServices, kmsOperations } from './rest/index.ts'
 import type { KmsConfig } from './settings.ts'
@@ -29,7 +29,16 @@ export async function build(
   }
 }
 
-function servicesOf({ config, home, db, seal, audit, clock }: ServiceEnvironment<KmsConfig>): KmsServices {
+function servicesOf({
+  config,
+  home,
+  baseUrl,
+  outbound,
+  db,
+  seal,
+  audit,
+  clock,
+}: ServiceEnvironment<KmsConfig>): KmsServices {
   const policy = configuredPolicy(config)
   return {
     db,
@@ -51,6 +60,7 @@ function servicesOf({ config, home, db, seal, audit, clock }: ServiceEnvironment
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
     passwordLogin: configuredLogin(config, home),
+    oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }

@@ -4,10 +4,18 @@ import {
   integer,
   list,
   optionalText,
+  type Setting,
   type SettingValues,
   text,
 } from '@warder/foundation/config'
 import { algorithmSettings } from './algorithm-settings.ts'
+
+const oidcSecret: Setting<string | undefined> = {
+  type: 'secret',
+  default: undefined,
+  env: 'UI_OIDC_CLIENT_SECRET',
+  docs: 'Its secret there; unset = a public client (the code is protected by PKCE either way).',
+}
 
 /** Settings of the key management service; the common ones (address, TLS, database, audit) are the runtime's. */
 export const kmsSettings = {
@@ -55,6 +63,18 @@ export const kmsSettings = {
     max: 300,
     docs: 'How long an answer about a token is believed: a revoked one may still work for that time.',
   }),
+  kms_public_url: optionalText({
+    docs: 'Address (https) under which browsers reach this service; default: its own. The OpenID provider sends them back to `/ui/callback` below it.',
+  }),
+  'ui_config.ui_oidc_auth.ui_oidc_issuer_url': optionalText({
+    env: 'UI_OIDC_ISSUER_URL',
+    docs: 'OpenID provider (https) where people log in for the web page.',
+  }),
+  'ui_config.ui_oidc_auth.ui_oidc_client_id': optionalText({
+    env: 'UI_OIDC_CLIENT_ID',
+    docs: 'What this service is called there.',
+  }),
+  'ui_config.ui_oidc_auth.ui_oidc_client_secret': oidcSecret,
   fips: boolean({
     default: false,
     docs: 'Only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44.',

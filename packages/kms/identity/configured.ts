@@ -10,6 +10,7 @@ import { authVerifier } from './auth-verifier.ts'
 import { clientCertificate } from './client-certificate.ts'
 import type { Extractor } from './extractor.ts'
 import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
+import { type OidcLogin, oidcLogin } from './oidc.ts'
 import { type PasswordLogin, passwordLogin } from './password-login.ts'
 import { sessionExtractor } from './session-cookie.ts'
 
@@ -26,6 +27,10 @@ export interface IdentityConfig {
   readonly api_token_id: string | undefined
   readonly vault_auth_verifier_url: string | undefined
   readonly vault_token_cache_ttl_secs: number
+  readonly kms_public_url: string | undefined
+  readonly 'ui_config.ui_oidc_auth.ui_oidc_issuer_url': string | undefined
+  readonly 'ui_config.ui_oidc_auth.ui_oidc_client_id': string | undefined
+  readonly 'ui_config.ui_oidc_auth.ui_oidc_client_secret': string | undefined
 }
 
 export interface IdentityEnvironment {
@@ -72,7 +77,8 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
   if (tokenKey !== undefined) {
     extractors.push(apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username }))
   }
-  if (passwordRealm(config) !== undefined) extractors.push(sessionExtractor(environment.seal, clock))
+  if (passwordRealm(config) !== undefined || oidcClient(config) !== undefined)
+    extractors.push(sessionExtractor(environment.seal, clock))
   return extractors
 }
 
@@ -82,6 +88,44 @@ export function configuredLogin(config: IdentityConfig, home: string): PasswordL
   if (realm === undefined || config.auth_verifier_url === undefined) return undefined
   const url = httpsAddress('auth_verifier_url', config.auth_verifier_url)
   return passwordLogin(url, realm, outboundToAuth(config, home))
+}
+
+/** Logins for the web page at an OpenID provider. @throws StartupError for half a configuration */
+export function configuredOidc(
+  config: IdentityConfig,
+  {
+    baseUrl,
+    outbound,
+    seal,
+    clock,
+  }: Pick<IdentityEnvironment, 'outbound' | 'seal' | 'clock'> & {
+    readonly baseUrl: string
+  },
+): OidcLogin | undefined {
+  const client = oidcClient(config)
+  if (client === undefined) return undefined
+  const clientSecret = config['ui_config.ui_oidc_auth.ui_oidc_client_secret']
+  const { kms_public_url: publicUrl = baseUrl } = config
+  const redirectUri = `${httpsAddress('kms_public_url', publicUrl)}/ui/callback`
+  return oidcLogin({ ...client, clientSecret, redirectUri, outbound, seal, clock })
+}
+
+function oidcClient(
+  config: IdentityConfig,
+): { readonly issuer: string; readonly clientId: string } | undefined {
+  const issuer = config['ui_config.ui_oidc_auth.ui_oidc_issuer_url']
+  const clientId = config['ui_config.ui_oidc_auth.ui_oidc_client_id']
+  if (issuer === undefined && clientId === undefined) return undefined
+  if (issuer === undefined || clientId === undefined) {
+    throw new StartupError(
+      'ui_config.ui_oidc_auth needs both ui_oidc_issuer_url and ui_oidc_client_id, or neither of them',
+    )
+  }
+  if (!issuer.startsWith('https://') || !URL.canParse(issuer))
+    throw new StartupError(
+      `ui_config.ui_oidc_auth.ui_oidc_issuer_url must begin with https:// (got ${issuer})`,
+    )
+  return { issuer, clientId }
 }
 
 function passwordRealm(config: IdentityConfig): string | undefined {

@@ -136,7 +136,7 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
 }
 
 /** `email` counts only when the issuer says that it was verified. */
-function nameIn(claims: Readonly<Record<string, unknown>>, workload: boolean): string {
+export function nameIn(claims: Readonly<Record<string, unknown>>, workload: boolean): string {
   const { email, email_verified: verified, sub } = claims
   if (!workload && typeof email === 'string' && email !== '' && verified === true) return email
   return String(sub)

@@ -213,6 +213,8 @@ test('every path but the documented public ones needs a credential', async () =>
     '/swagger.js',
     '/swagger.css',
     '/ui/login',
+    '/ui/login_flow',
+    '/ui/callback',
     '/ui/logout',
   ])
   const nobody = kms.with({})

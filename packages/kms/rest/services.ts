@@ -4,7 +4,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from '../access/index.ts'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
-import type { PasswordLogin } from '../identity/index.ts'
+import type { OidcLogin, PasswordLogin } from '../identity/index.ts'
 import type { GcmBudgets } from '../objects/index.ts'
 
 /** What the operations of the key management service work with. */
@@ -23,6 +23,8 @@ export interface KmsServices extends AccessServices {
   readonly forceDefaultUsername: boolean
   /** undefined = nobody logs in with a password here. */
   readonly passwordLogin: PasswordLogin | undefined
+  /** undefined = nobody logs in at an OpenID provider. */
+  readonly oidcLogin: OidcLogin | undefined
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
   /** Keys that the JWKS shows at most; 0 = there is no JWKS. */

@@ -1,8 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
-import { type Operation, post } from '@warder/foundation/operations'
+import { get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { endedSessionCookie, sessionCookie } from '../identity/index.ts'
+import { endedLoginCookie, endedSessionCookie, loginCookieName, sessionCookie } from '../identity/index.ts'
 import { anybody, define, type KmsServices } from './services.ts'
 
 const LoginRequest = Type.Object({
@@ -46,4 +46,53 @@ const logout = define({
   act: () => rawReply({ status: 204, headers: { 'Set-Cookie': endedSessionCookie } }),
 })
 
-export const uiOperations: readonly Operation<KmsServices>[] = [login, logout]
+/** Where the browser goes after a login. */
+const page = '/ui/'
+
+function oidcOf({ oidcLogin }: KmsServices) {
+  if (oidcLogin === undefined) throw failure('not_found', 'Logins at an OpenID provider are not configured.')
+  return oidcLogin
+}
+
+/** `GET /ui/login_flow`: to the OpenID provider, with PKCE S256, state and nonce. */
+const loginFlow = define({
+  name: 'ui.login_flow',
+  route: get('/ui/login_flow'),
+  summary: 'Log in for the web page at the OpenID provider',
+  tag: 'Web page',
+  access: anybody,
+  status: 302,
+  errors: { 404: 'Logins are not configured.', 503: 'The provider does not answer.' },
+  async act(_input, { services }) {
+    const { location, cookie } = await oidcOf(services).begin()
+    return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
+  },
+})
+
+/** `GET /ui/callback`: the provider sends the browser back; only the one that began the login can finish it. */
+const callback = define({
+  name: 'ui.callback',
+  route: get('/ui/callback'),
+  summary: 'The end of a login at the OpenID provider',
+  tag: 'Web page',
+  access: anybody,
+  status: 302,
+  errors: {
+    401: 'The login did not succeed.',
+    404: 'Logins are not configured.',
+    503: 'The provider does not answer.',
+  },
+  async act(_input, context) {
+    const { services, request } = context
+    const oidc = oidcOf(services)
+    const name = await oidc.finish(request.query, request.cookies(loginCookieName))
+    context.audit({ principal: name, auth_method: 'session', realm: oidc.issuer })
+    const cookie = sessionCookie(services.seal, services.clock, { name, realm: oidc.issuer })
+    return rawReply({
+      status: 302,
+      headers: { Location: page, 'Set-Cookie': [cookie, endedLoginCookie] },
+    })
+  },
+})
+
+export const uiOperations: readonly Operation<KmsServices>[] = [login, loginFlow, callback, logout]

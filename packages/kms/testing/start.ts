@@ -32,6 +32,8 @@ export interface StartOptions {
   /** true: tokens of `user()` are the only way in. Default. */
   readonly tokens?: boolean
   readonly clientCertificates?: boolean
+  /** Whom outbound requests trust; default is the home's own authority. */
+  readonly outboundCaFile?: string
   /** A real audit log, in place of one in memory. */
   readonly audit?: AuditTrail
   /** What the runtime gives the server from its own settings. */
@@ -98,7 +100,10 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     db,
     seal,
     audit,
-    outbound: createOutbound({ allowPrivateNetworks: true, caFile: join(tls, 'ca.crt') }),
+    outbound: createOutbound({
+      allowPrivateNetworks: true,
+      caFile: options.outboundCaFile ?? join(tls, 'ca.crt'),
+    }),
     log: memoryLog(lines),
     metrics: noMetrics,
     clock,

@@ -1,0 +1,234 @@
+import { failure } from '@warder/foundation/errors'
+import type { Outbound } from '@warder/foundation/outbound'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Configuration, CustomFetchOptions } from 'openid-client'
+import { principalNamed, unauthorized } from './extractor.ts'
+import { nameIn } from './jwt-provider.ts'
+
+/** Logins of the web page at an OpenID provider: the authorization code flow with PKCE. */
+export interface OidcLogin {
+  readonly issuer: string
+  /** Where the browser goes, and the cookie that it brings back. @throws failure('overloaded') */
+  begin(): Promise<{ readonly location: string; readonly cookie: string }>
+  /**
+   * @param query what the provider sent the browser back with
+   * @param cookies values of the cookie of `begin`
+   * @returns the user
+   * @throws failure('unauthorized' | 'overloaded')
+   */
+  finish(query: URLSearchParams, cookies: readonly string[]): Promise<string>
+}
+
+export interface OidcOptions {
+  /** https. */
+  readonly issuer: string
+  readonly clientId: string
+  /** undefined = a public client; PKCE alone protects the code then. */
+  readonly clientSecret: string | undefined
+  readonly redirectUri: string
+  readonly outbound: Outbound
+  readonly seal: Seal
+  readonly clock: Clock
+}
+
+export const loginCookieName = 'auth_login'
+const loginSeconds = 600
+const longestCookie = 2048
+/** Exchanges with the provider at one time. */
+const mostWaiting = 32
+const discoveryMs = 3_600_000
+const retryDiscoveryMs = 2000
+const place: SealedPlace = { table: 'auth_login', row: 'cookie', column: 'value' }
+
+/** What one login must come back with; sealed in the browser's own cookie, so that no other browser can finish it. */
+interface Started {
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+  /** Unix milliseconds. */
+  readonly until: number
+}
+
+type Client = typeof import('openid-client')
+
+/**
+ * OpenID Connect Core §3.1 with PKCE S256 (RFC 7636), state and nonce; the ID token's signature is checked too, and
+ * nothing of the provider's tokens is kept. The provider is discovered at the first login, so that it need not be
+ * there when the service starts; while it cannot be reached nobody logs in.
+ */
+export function oidcLogin(options: OidcOptions): OidcLogin {
+  const { issuer, redirectUri, seal, clock } = options
+  const discovered = discovery(options)
+  let waiting = 0
+
+  async function bounded<R>(work: () => Promise<R>): Promise<R> {
+    if (waiting >= mostWaiting) throw failure('overloaded', 'too many logins wait', { retryAfterSeconds: 1 })
+    waiting++
+    try {
+      return await work()
+    } finally {
+      waiting--
+    }
+  }
+
+  return {
+    issuer,
+    begin: () =>
+      bounded(async () => {
+        const { client, config } = await discovered()
+        const started: Started = {
+          state: client.randomState(),
+          nonce: client.randomNonce(),
+          verifier: client.randomPKCECodeVerifier(),
+          until: clock.now() + loginSeconds * 1000,
+        }
+        const location = client.buildAuthorizationUrl(config, {
+          redirect_uri: redirectUri,
+          scope: 'openid email',
+          state: started.state,
+          nonce: started.nonce,
+          code_challenge: await client.calculatePKCECodeChallenge(started.verifier),
+          code_challenge_method: 'S256',
+        })
+        const value = Buffer.from(seal.seal(place, Buffer.from(JSON.stringify(started)))).toString(
+          'base64url',
+        )
+        return { location: location.href, cookie: loginCookie(value, loginSeconds) }
+      }),
+    async finish(query, cookies) {
+      const started = await openStarted(seal, clock, cookies)
+      return bounded(async () => {
+        const { client, config } = await discovered()
+        const url = new URL(redirectUri)
+        url.search = query.toString()
+        const claims = await exchanged(client, config, url, started)
+        const name = nameIn(claims, false)
+        return principalNamed(name, 'session').name
+      })
+    },
+  }
+}
+
+export const endedLoginCookie = loginCookie('', 0)
+
+function loginCookie(value: string, seconds: number): string {
+  // Lax, since the provider's redirect comes from another site.
+  return `${loginCookieName}=${value}; Path=/ui/callback; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`
+}
+
+async function openStarted(seal: Seal, clock: Clock, cookies: readonly string[]): Promise<Started> {
+  const [value, second] = cookies
+  if (value === undefined || value === '' || second !== undefined || value.length > longestCookie)
+    throw unauthorized('this browser has begun no login')
+  let started: Started
+  try {
+    const bytes = await seal.open(place, Buffer.from(value, 'base64url'))
+    started = JSON.parse(Buffer.from(bytes).toString('utf8')) as Started
+  } catch (cause) {
+    throw unauthorized('the login was not begun here', cause)
+  }
+  if (clock.now() >= started.until) throw unauthorized('the login took too long')
+  return started
+}
+
+async function exchanged(
+  client: Client,
+  config: Configuration,
+  url: URL,
+  { state, nonce, verifier }: Started,
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    const tokens = await client.authorizationCodeGrant(config, url, {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+      expectedNonce: nonce,
+      idTokenExpected: true,
+    })
+    const claims = tokens.claims()
+    if (claims === undefined) throw unauthorized('the provider sent no ID token')
+    return claims
+  } catch (error) {
+    if (error instanceof Unreachable) throw unreachable(error)
+    if (error instanceof Error && error.cause instanceof Unreachable) throw unreachable(error)
+    throw unauthorized(
+      `the login at the provider failed: ${error instanceof Error ? error.message : error}`,
+      error,
+    )
+  }
+}
+
+/** The provider could not be asked: nothing is known about the login, so nobody is let in and nobody is refused. */
+class Unreachable extends Error {}
+
+function unreachable(cause: unknown): Error {
+  return failure('overloaded', 'the OpenID provider does not answer', { cause, retryAfterSeconds: 2 })
+}
+
+interface Discovered {
+  readonly client: Client
+  readonly config: Configuration
+}
+
+/** The provider's metadata, read once an hour; a failure is not asked about again for a moment. */
+function discovery(options: OidcOptions): () => Promise<Discovered> {
+  const { clock } = options
+  let known: { readonly asked: Promise<Discovered>; until: number } | undefined
+  return () => {
+    if (known !== undefined && clock.monotonic() < known.until) return known.asked
+    const asked = discover(options)
+    const entry = { asked, until: clock.monotonic() + discoveryMs }
+    known = entry
+    asked.catch(() => {
+      entry.until = clock.monotonic() + retryDiscoveryMs
+    })
+    return asked
+  }
+}
+
+async function discover({ issuer, clientId, clientSecret, outbound }: OidcOptions): Promise<Discovered> {
+  // Loaded by those who use it only.
+  const client = await import('openid-client')
+  try {
+    const config = await client.discovery(
+      new URL(issuer),
+      clientId,
+      undefined,
+      clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret),
+      {
+        [client.customFetch]: (url: string, request: CustomFetchOptions) =>
+          throughOutbound(outbound, url, request),
+        execute: [client.enableNonRepudiationChecks],
+      },
+    )
+    return { client, config }
+  } catch (error) {
+    throw unreachable(error)
+  }
+}
+
+/** The library's requests go the way of all others: https, no redirects, bounded in time, size and address. */
+async function throughOutbound(
+  outbound: Outbound,
+  url: string,
+  { method, headers, body }: CustomFetchOptions,
+): Promise<Response> {
+  try {
+    const {
+      status,
+      headers: received,
+      body: bytes,
+    } = method === 'POST'
+      ? await outbound.post(url, Buffer.from(body === undefined || body === null ? '' : String(body)), {
+          headers,
+        })
+      : await outbound.get(url, { headers })
+    const type = received['content-type']
+    return new Response(status === 204 ? null : Buffer.from(bytes), {
+      status,
+      headers: type === undefined ? {} : { 'content-type': type },
+    })
+  } catch (cause) {
+    throw new Unreachable('the request to the provider failed', { cause })
+  }
+}
