@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { scene } from '../testing/scene.ts'
+import { startAuth } from '../testing/start.ts'
+
+describe('who asks whether a user exists', () => {
+  it('learns nothing from status, text or headers, and each answer costs one hash (A02)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user } = scene(auth)
+    await realm('r')
+    await realm('closed', { auth_params: {} })
+    await user('r', 'ann')
+    const { hasher } = auth.services
+    const { verify } = hasher
+    let hashes = 0
+    Object.assign(hasher, {
+      verify(stored: string | undefined, password: string) {
+        hashes++
+        return verify(stored, password)
+      },
+    })
+    const seen = new Set<string>()
+    for (const [name, basic] of [
+      ['r', 'ann:wrong'],
+      ['r', 'nobody:wrong'],
+      ['r', 'nobody:correct horse'],
+      ['r', 'ann:'],
+      ['r', `ann:${'x'.repeat(5000)}`],
+      ['r', ' ann:correct horse'],
+      ['r', `${'n'.repeat(300)}:wrong`],
+      ['nowhere', 'ann:correct horse'],
+      ['closed', 'ann:correct horse'],
+      ['_', 'ann:correct horse'],
+    ] as const) {
+      hashes = 0
+      const answer = await auth.call('POST', `/login?realm=${name}`, { basic })
+      assert.equal(hashes, 1, `${name} ${basic.slice(0, 40)}`)
+      const { date: _date, 'x-request-id': _id, ...headers } = answer.headers
+      seen.add(JSON.stringify([answer.status, answer.text, headers]))
+    }
+    assert.equal(seen.size, 1, [...seen].join('\n'))
+    for (const basic of ['ann:wrong', 'nobody:wrong']) {
+      hashes = 0
+      const json = { new_password: 'another horse' }
+      assert.equal((await auth.call('POST', '/password?realm=r', { basic, json })).status, 401)
+      assert.equal(hashes, 1, basic)
+    }
+  })
+
+  it('learns nothing from the wait either: unknown names wait as known ones do', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const run = async (place: string, name: string): Promise<readonly string[]> => {
+      const seen: string[] = []
+      for (let count = 0; count < 8; count++) {
+        const answer = await auth.call('POST', `/login?realm=${place}`, { basic: `${name}:wrong` })
+        seen.push(`${answer.status} ${answer.headers['retry-after']} ${answer.text}`)
+      }
+      return seen
+    }
+    const known = await run('r', 'ann')
+    assert.deepEqual(await run('r', 'nobody'), known)
+    assert.deepEqual(await run('nowhere', 'nobody'), known)
+  })
+})
+
+describe('five hundred logins at once (A32)', () => {
+  it('are answered 200, 429 or 503 with Retry-After, hashing no more than the queue holds, and sessions go on', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, logIn } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const cookie = await logIn('r', 'ann')
+    const { hasher } = auth.services
+    const { verify } = hasher
+    let waiting = 0
+    let most = 0
+    Object.assign(hasher, {
+      async verify(stored: string | undefined, password: string) {
+        waiting++
+        most = Math.max(most, waiting)
+        try {
+          return await verify(stored, password)
+        } finally {
+          waiting--
+        }
+      },
+    })
+    let open = true
+    const flood = Promise.all(
+      Array.from({ length: 500 }, (_, index) =>
+        auth.call('POST', '/login?realm=r', { basic: `user${index}:wrong` }),
+      ),
+    ).finally(() => {
+      open = false
+    })
+    let answered = 0
+    while (open && answered < 2000) {
+      assert.equal((await auth.call('GET', '/whoami', { cookie })).status, 200)
+      answered++
+    }
+    const answers = await flood
+    for (const { status, headers } of answers) {
+      assert.ok([401, 429, 503].includes(status), String(status))
+      if (status !== 401) assert.ok(Number(headers['retry-after']) >= 1)
+    }
+    assert.ok(answers.some(({ status }) => status === 503))
+    assert.ok(most <= 64 + 64, `${most} were let in to the queue`)
+    assert.ok(answered >= 1, 'a session was answered meanwhile')
+    assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })).status, 200)
+  })
+})
