@@ -3,7 +3,8 @@ import { failure } from '@warder/foundation/errors'
 
 export type RsaNumbers = Readonly<Record<'n' | 'e' | 'd' | 'p' | 'q' | 'dp' | 'dq' | 'qi', bigint>>
 
-const smallestBits = 2048
+/** What a new key must have at least. */
+export const smallestRsaBits = 2048
 const largestBits = 8192
 /**
  * FIPS 186-5 §A.1.1 allows e below 2^256; one machine word is enough, keeps verification cheap, and leaves no room for a
@@ -17,13 +18,17 @@ const imbalance = 16
  * Checks what can be told at once of numbers that should be one RSA key: p·q = n, p and q of about the same length
  * but not close to each other (FIPS 186-5 §A.1.3), e odd and at least 3, d and the CRT members consistent
  * (RFC 8017 §3.2), n not of the Infineon generator (CVE-2017-15361). `requirePrimes` is the rest.
+ * @param smallest bits that the modulus must have; less than the default only for keys that were in use elsewhere
  * @returns the size of the modulus in bits
  * @throws failure('bad_request') naming the member
  */
-export function checkRsaNumbers({ n, e, d, p, q, dp, dq, qi }: RsaNumbers): number {
+export function checkRsaNumbers(
+  { n, e, d, p, q, dp, dq, qi }: RsaNumbers,
+  smallest: number = smallestRsaBits,
+): number {
   const bits = bitsOf(n)
-  if (bits < smallestBits || bits > largestBits)
-    throw wrong('n', `an RSA key has ${smallestBits} to ${largestBits} bits`)
+  if (bits < smallest || bits > largestBits)
+    throw wrong('n', `an RSA key has ${smallest} to ${largestBits} bits`)
   if (e < 3n || e % 2n === 0n || e >= exponentBound)
     throw wrong('e', 'must be odd, at least 3 and below 2^64')
   if (p <= 1n || q <= 1n || p === q || p * q !== n) throw wrong('p', 'p times q must be n')

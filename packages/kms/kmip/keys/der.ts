@@ -1,0 +1,187 @@
+import { kmipFailure } from '../engine/failure.ts'
+
+/** One element of DER (X.690 §8.1), definite lengths only. */
+export interface DerElement {
+  /** The identifier byte: class, constructed bit and number below 31. */
+  readonly tag: number
+  /** A view of the bytes inside. */
+  readonly content: Uint8Array
+  /** A view of the whole element. */
+  readonly whole: Uint8Array
+}
+
+export const derTag = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  null: 0x05,
+  objectIdentifier: 0x06,
+  utf8String: 0x0c,
+  sequence: 0x30,
+  set: 0x31,
+} as const
+
+/** The identifier byte of a context-specific tag. */
+export function contextTag(number: number, constructed = true): number {
+  return (constructed ? 0xa0 : 0x80) | number
+}
+
+/** Elements that one level of a structure read here may have. */
+const mostElements = 1024
+
+/**
+ * The elements that lie one behind the other in `bytes`, to its end.
+ * @param what the thing that is read, for the sentence of the refusal
+ * @throws InvalidField when the bytes are not DER
+ */
+export function derElements(bytes: Uint8Array, what: string): readonly DerElement[] {
+  const elements: DerElement[] = []
+  let at = 0
+  while (at < bytes.length) {
+    const element = elementAt(bytes, at)
+    if (element === undefined || elements.length === mostElements) throw notDer(what)
+    elements.push(element)
+    at += element.whole.length
+  }
+  return elements
+}
+
+/**
+ * The members of the one structure that `bytes` is, nothing behind it.
+ * @throws InvalidField when it is something else
+ */
+export function derMembers(bytes: Uint8Array, what: string, tag: number = derTag.sequence) {
+  const outer = elementAt(bytes, 0)
+  if (outer === undefined || outer.tag !== tag || outer.whole.length !== bytes.length) throw notDer(what)
+  return derElements(outer.content, what)
+}
+
+/** The content of an element that must have this tag. @throws InvalidField */
+export function derContent(element: DerElement | undefined, tag: number, what: string): Uint8Array {
+  if (element === undefined || element.tag !== tag) throw notDer(what)
+  return element.content
+}
+
+/** The magnitude of an INTEGER that must not be negative, without leading zeros. @throws InvalidField */
+export function derMagnitude(element: DerElement | undefined, what: string): Uint8Array {
+  const content = derContent(element, derTag.integer, what)
+  const [first, second] = content
+  if (first === undefined || first >= 0x80) throw notDer(what)
+  if (first !== 0 || content.length === 1) return content
+  if ((second ?? 0) < 0x80) throw notDer(what)
+  return content.subarray(1)
+}
+
+/** An INTEGER of at most four bytes. @throws InvalidField */
+export function derSmallNumber(element: DerElement | undefined, what: string): number {
+  const magnitude = derMagnitude(element, what)
+  if (magnitude.length > 4) throw notDer(what)
+  return magnitude.reduce((number, byte) => number * 256 + byte, 0)
+}
+
+/** The bytes of a BIT STRING that is a whole number of bytes. @throws InvalidField */
+export function derBits(element: DerElement | undefined, what: string): Uint8Array {
+  const content = derContent(element, derTag.bitString, what)
+  if (content[0] !== 0) throw notDer(what)
+  return content.subarray(1)
+}
+
+/** An OBJECT IDENTIFIER as dotted numbers. @throws InvalidField */
+export function derIdentifier(element: DerElement | undefined, what: string): string {
+  const content = derContent(element, derTag.objectIdentifier, what)
+  if (content.length === 0 || content.length > 64) throw notDer(what)
+  const numbers: number[] = []
+  let number = 0
+  content.forEach((byte, index) => {
+    number = number * 128 + (byte & 0x7f)
+    if (number > Number.MAX_SAFE_INTEGER / 256) throw notDer(what)
+    if (byte >= 0x80) {
+      if (index === content.length - 1) throw notDer(what)
+      return
+    }
+    if (numbers.length === 0) {
+      const first = Math.min(2, Math.floor(number / 40))
+      numbers.push(first, number - first * 40)
+    } else numbers.push(number)
+    number = 0
+  })
+  return numbers.join('.')
+}
+
+function elementAt(bytes: Uint8Array, at: number): DerElement | undefined {
+  const tag = bytes[at]
+  const first = bytes[at + 1]
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) return undefined
+  let start = at + 2
+  let length = first
+  if (first >= 0x80) {
+    const count = first & 0x7f
+    if (count === 0 || count > 4) return undefined
+    length = 0
+    for (let index = 0; index < count; index += 1) length = length * 256 + (bytes[start + index] ?? 0)
+    start += count
+    if (length < 0x80 || length < 256 ** (count - 1)) return undefined
+  }
+  const end = start + length
+  if (end > bytes.length) return undefined
+  return { tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) }
+}
+
+function notDer(what: string) {
+  return kmipFailure('InvalidField', `${what} is not well-formed DER.`)
+}
+
+/** An element of this tag around the parts. */
+export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  const size = length < 0x80 ? 0 : length < 0x100 ? 1 : length < 0x10000 ? 2 : 4
+  const header = Buffer.alloc(2 + size)
+  header[0] = tag
+  header[1] = size === 0 ? length : 0x80 | size
+  if (size > 0) header.writeUIntBE(length, 2, size)
+  return Buffer.concat([header, ...parts])
+}
+
+export function derSequence(...parts: readonly Uint8Array[]): Buffer {
+  return der(derTag.sequence, ...parts)
+}
+
+/** An INTEGER of a magnitude, which may have leading zeros. */
+export function derInteger(magnitude: Uint8Array): Buffer {
+  let start = 0
+  while (start < magnitude.length - 1 && magnitude[start] === 0) start += 1
+  const shortest = magnitude.subarray(start)
+  return (shortest[0] ?? 0) >= 0x80
+    ? der(derTag.integer, Buffer.alloc(1), shortest)
+    : der(derTag.integer, shortest.length === 0 ? Buffer.alloc(1) : shortest)
+}
+
+export function derNumber(number: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(number)
+  return derInteger(bytes)
+}
+
+export function derOctets(bytes: Uint8Array): Buffer {
+  return der(derTag.octetString, bytes)
+}
+
+export function derBitString(bytes: Uint8Array): Buffer {
+  return der(derTag.bitString, Buffer.alloc(1), bytes)
+}
+
+export const derNull: Buffer = der(derTag.null)
+
+/** An OBJECT IDENTIFIER from dotted numbers. */
+export function derObjectIdentifier(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
+  const bytes: number[] = []
+  for (const number of [first * 40 + second, ...rest]) {
+    const digits = [number % 128]
+    for (let left = Math.floor(number / 128); left > 0; left = Math.floor(left / 128))
+      digits.unshift((left % 128) | 0x80)
+    bytes.push(...digits)
+  }
+  return der(derTag.objectIdentifier, Uint8Array.from(bytes))
+}

@@ -1,0 +1,76 @@
+import { kmipFailure } from '../engine/failure.ts'
+import { derContent, derElements, derIdentifier, derMembers, derTag } from './der.ts'
+
+/** The parts of a name that KMIP has attributes for, as in CertificateSubjectCN (KMIP 2.1 §4.8). */
+export type NamePart =
+  | 'CN'
+  | 'O'
+  | 'OU'
+  | 'Email'
+  | 'C'
+  | 'ST'
+  | 'L'
+  | 'UID'
+  | 'SerialNumber'
+  | 'Title'
+  | 'DC'
+  | 'DNQualifier'
+
+/** Object identifiers of those parts (RFC 5280 §A.1, RFC 4519). */
+export const namePartIdentifiers: Readonly<Record<NamePart, string>> = {
+  CN: '2.5.4.3',
+  O: '2.5.4.10',
+  OU: '2.5.4.11',
+  Email: '1.2.840.113549.1.9.1',
+  C: '2.5.4.6',
+  ST: '2.5.4.8',
+  L: '2.5.4.7',
+  UID: '0.9.2342.19200300.100.1.1',
+  SerialNumber: '2.5.4.5',
+  Title: '2.5.4.12',
+  DC: '0.9.2342.19200300.100.1.25',
+  DNQualifier: '2.5.4.46',
+}
+
+const partByIdentifier = new Map(
+  Object.entries(namePartIdentifiers).map(([part, identifier]) => [identifier, part as NamePart]),
+)
+
+export type NameParts = readonly (readonly [NamePart, string])[]
+
+/** The known parts of a distinguished name in their order; others are left out. @throws InvalidField */
+export function namePartsOf(name: Uint8Array): NameParts {
+  const what = 'A distinguished name'
+  return derMembers(name, what).flatMap((relative) =>
+    derElements(derContent(relative, derTag.set, what), what).flatMap((attribute) => {
+      const [identifier, value] = derMembers(attribute.whole, what)
+      const part = partByIdentifier.get(derIdentifier(identifier, what))
+      if (value === undefined) throw kmipFailure('InvalidField', `${what} has a part without value.`)
+      return part === undefined ? [] : [[part, textOf(value.tag, value.content)] as const]
+    }),
+  )
+}
+
+/** Text of the string types of X.520; what is no text is shown in hexadecimal. */
+function textOf(tag: number, content: Uint8Array): string {
+  const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+  switch (tag) {
+    // UTF8String, NumericString, PrintableString, IA5String, VisibleString
+    case 0x0c:
+    case 0x12:
+    case 0x13:
+    case 0x16:
+    case 0x1a:
+      return bytes.toString('utf8')
+    // TeletexString, in practice Latin-1
+    case 0x14:
+      return bytes.toString('latin1')
+    // BMPString
+    case 0x1e:
+      return bytes.length % 2 === 0
+        ? Buffer.from(bytes).swap16().toString('utf16le').toWellFormed()
+        : bytes.toString('hex')
+    default:
+      return bytes.toString('hex')
+  }
+}

@@ -1,0 +1,81 @@
+import { Tag } from '@warder/kmip/tables'
+import {
+  memberOf,
+  membersOf,
+  optional,
+  optionalName,
+  optionalStructure,
+  type StructureNode,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import { kmipFailure } from '../engine/failure.ts'
+import { type KeyFormat, readKeyFormat } from './key-format.ts'
+import { readWrappingData, type WrappingData } from './key-wrapping.ts'
+import type { CryptographicAlgorithm, PointCompression } from './stored-shape.ts'
+
+/** KeyValue in clear (KMIP 2.1 §3.1.3). */
+export interface PlainKeyValue {
+  readonly material: TtlvNode
+  /** Attributes that travel with the key. */
+  readonly attributes: readonly TtlvNode[]
+  /** The KeyValue as it came. */
+  readonly node: StructureNode
+}
+
+/** KeyBlock (KMIP 2.1 §3.1.2) as it came; whether its parts fit each other is for its readers. */
+export interface KeyBlock {
+  readonly format: KeyFormat
+  readonly compression: PointCompression | undefined
+  readonly algorithm: CryptographicAlgorithm | undefined
+  readonly bits: number | undefined
+  /** undefined: the server is not given the key (KeyValuePresent is false). */
+  readonly value: PlainKeyValue | Uint8Array | undefined
+  readonly wrapping: WrappingData | undefined
+}
+
+/** The KeyBlock within an object. @throws KmipDecodeError, KeyFormatTypeNotSupported, InvalidField */
+export function readKeyBlock(object: StructureNode): KeyBlock {
+  const block = optionalStructure(object, Tag.KeyBlock)
+  if (block === undefined) throw kmipFailure('InvalidField', 'KeyBlock is missing.')
+  const format = readKeyFormat(block)
+  if (format === undefined) throw kmipFailure('InvalidField', 'KeyFormatType is missing.')
+  const wrappingNode = optionalStructure(block, Tag.KeyWrappingData)
+  const wrapping = wrappingNode === undefined ? undefined : readWrappingData(wrappingNode)
+  const value = readKeyValue(block)
+  const encrypted = wrapping !== undefined && wrapping.method !== 'MACSign'
+  if (value !== undefined && value instanceof Uint8Array !== encrypted)
+    throw kmipFailure(
+      'InvalidField',
+      encrypted ? 'KeyValue of a wrapped key is a ByteString.' : 'KeyValue of a key in clear is a Structure.',
+    )
+  const bits = optional(block, Tag.CryptographicLength, 'Integer')
+  if (bits !== undefined && bits <= 0) throw kmipFailure('InvalidField', 'CryptographicLength is positive.')
+  return {
+    format,
+    compression: optionalName(block, Tag.KeyCompressionType, 'KeyCompressionType'),
+    algorithm: optionalName(block, Tag.CryptographicAlgorithm, 'CryptographicAlgorithm'),
+    bits,
+    value,
+    wrapping,
+  }
+}
+
+function readKeyValue(block: StructureNode): PlainKeyValue | Uint8Array | undefined {
+  const [value, another] = membersOf(block, Tag.KeyValue)
+  if (value === undefined) return undefined
+  if (another !== undefined) throw kmipFailure('InvalidField', 'KeyValue appears twice.')
+  if (value.type === 'ByteString') return value.value
+  if (value.type !== 'Structure')
+    throw kmipFailure('InvalidField', 'KeyValue is a Structure, or a ByteString when wrapped.')
+  return plainKeyValue(value)
+}
+
+/** @throws InvalidField when there is not exactly one KeyMaterial */
+export function plainKeyValue(node: StructureNode): PlainKeyValue {
+  const [material, another] = membersOf(node, Tag.KeyMaterial)
+  if (material === undefined || another !== undefined)
+    throw kmipFailure('InvalidField', 'KeyValue holds exactly one KeyMaterial.')
+  const within = memberOf(node, Tag.Attributes)
+  const attributes = within?.type === 'Structure' ? within.value : membersOf(node, Tag.Attribute)
+  return { material, attributes, node }
+}

@@ -1,0 +1,68 @@
+import { kmipFailure } from '../engine/failure.ts'
+import {
+  contextTag,
+  type DerElement,
+  derBitString,
+  derBits,
+  derContent,
+  derIdentifier,
+  derMembers,
+  derNumber,
+  derObjectIdentifier,
+  derOctets,
+  derSequence,
+  derSmallNumber,
+  derTag,
+} from './der.ts'
+
+/** What a PKCS#8 or SPKI structure says, its key still in the encoding of its algorithm. */
+export interface WrappedKeyBytes {
+  readonly identifier: string
+  /** The whole element of the algorithm's parameters. */
+  readonly parameters: Uint8Array | undefined
+  /** Of PKCS#8 the inside of its OCTET STRING, of SPKI that of its BIT STRING. */
+  readonly key: Uint8Array
+}
+
+const privateKeyInfo = 'The PKCS#8 key'
+const publicKeyInfo = 'The SubjectPublicKeyInfo'
+
+/** RFC 5958 §2 OneAsymmetricKey. Attributes and public key are let through. @throws InvalidField */
+export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
+  const [version, algorithm, key, ...others] = derMembers(bytes, privateKeyInfo)
+  if (algorithm?.tag === derTag.octetString || version?.tag === derTag.sequence)
+    throw kmipFailure('InvalidField', 'An encrypted PKCS#8 key cannot be read here: send it wrapped instead.')
+  if (derSmallNumber(version, privateKeyInfo) > 1)
+    throw kmipFailure('InvalidField', 'The PKCS#8 key is of an unknown version.')
+  if (others.some(({ tag }) => tag !== contextTag(0) && tag !== contextTag(1, false)))
+    throw kmipFailure('InvalidField', 'The PKCS#8 key has a member that is not known here.')
+  return {
+    ...algorithmOf(algorithm, privateKeyInfo),
+    key: derContent(key, derTag.octetString, privateKeyInfo),
+  }
+}
+
+/** RFC 5280 §4.1 SubjectPublicKeyInfo. @throws InvalidField */
+export function parseSpki(bytes: Uint8Array): WrappedKeyBytes {
+  const [algorithm, key, ...others] = derMembers(bytes, publicKeyInfo)
+  if (others.length > 0) throw kmipFailure('InvalidField', 'The SubjectPublicKeyInfo has too many members.')
+  return { ...algorithmOf(algorithm, publicKeyInfo), key: derBits(key, publicKeyInfo) }
+}
+
+function algorithmOf(element: DerElement | undefined, what: string) {
+  const [identifier, parameters, ...others] = derMembers(element?.whole ?? new Uint8Array(), what)
+  if (others.length > 0) throw kmipFailure('InvalidField', `${what} has a wrong algorithm.`)
+  return { identifier: derIdentifier(identifier, what), parameters: parameters?.whole }
+}
+
+function algorithm(identifier: string, parameters: Uint8Array | undefined): Buffer {
+  return derSequence(derObjectIdentifier(identifier), ...(parameters === undefined ? [] : [parameters]))
+}
+
+export function buildPkcs8({ identifier, parameters, key }: WrappedKeyBytes): Buffer {
+  return derSequence(derNumber(0), algorithm(identifier, parameters), derOctets(key))
+}
+
+export function buildSpki({ identifier, parameters, key }: WrappedKeyBytes): Buffer {
+  return derSequence(algorithm(identifier, parameters), derBitString(key))
+}

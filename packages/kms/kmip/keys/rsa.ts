@@ -1,0 +1,220 @@
+import { Failure } from '@warder/foundation/errors'
+import { Tag, type TagName } from '@warder/kmip/tables'
+import { optional, type StructureNode, structure, unsignedBytes, unsignedInteger } from '@warder/kmip/ttlv'
+import { checkRsaNumbers, type RsaNumbers, requirePrimes } from '../../crypto/rsa-numbers.ts'
+import { kmipFailure } from '../engine/failure.ts'
+import { derInteger, derMagnitude, derMembers, derNull, derNumber, derSequence } from './der.ts'
+import { bitLength, greatestCommonDivisor, inverse, squareRoot, toMagnitude, toNumber } from './numbers.ts'
+import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+import { buildPkcs8, buildSpki, parsePkcs8, parseSpki } from './pkcs8.ts'
+
+export const rsaIdentifier = '1.2.840.113549.1.1.1'
+
+/** Bytes of the largest number that is computed with: 8192 bits. */
+const longestNumber = 1024
+
+/** The members of a transparent private key (KMIP 2.1 §3.1.4) in the order of PKCS#1. */
+const privateMembers = [
+  ['n', 'Modulus'],
+  ['e', 'PublicExponent'],
+  ['d', 'PrivateExponent'],
+  ['p', 'P'],
+  ['q', 'Q'],
+  ['dp', 'PrimeExponentP'],
+  ['dq', 'PrimeExponentQ'],
+  ['qi', 'CRTCoefficient'],
+] as const satisfies readonly (readonly [keyof RsaNumbers, TagName])[]
+
+/** The order in which KMIP lists them. */
+const transparentOrder: readonly TagName[] = [
+  'Modulus',
+  'PrivateExponent',
+  'PublicExponent',
+  'P',
+  'Q',
+  'PrimeExponentP',
+  'PrimeExponentQ',
+  'CRTCoefficient',
+]
+
+/** RSAPrivateKey (RFC 8017 §A.1.2), kept as it came inside a PKCS#8. @throws InvalidField */
+export function rsaPrivateFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
+  const what = 'The PKCS#1 private key'
+  const [version, ...integers] = derMembers(pkcs1, what)
+  if (derMagnitude(version, what)[0] !== 0)
+    throw kmipFailure('InvalidField', 'RSA keys of more than two primes are not supported.')
+  if (integers.length !== privateMembers.length)
+    throw kmipFailure('InvalidField', `${what} has a wrong number of members.`)
+  const numbers = Object.fromEntries(
+    privateMembers.map(([name], index) => [name, bounded(derMagnitude(integers[index], what))]),
+  ) as unknown as RsaNumbers
+  return checked(numbers, pkcs1, policy)
+}
+
+/** What has to be there beside the modulus: enough to compute the rest. @throws InvalidField */
+export function rsaPrivateFromTransparent(material: StructureNode, policy: KeyPolicy): ParsedKey {
+  const given: Partial<Record<keyof RsaNumbers, bigint>> = {}
+  const present: TagName[] = []
+  for (const [name, tagName] of privateMembers) {
+    const value = optional(material, Tag[tagName], 'BigInteger')
+    if (value === undefined) continue
+    given[name] = bounded(unsignedBytes({ tag: Tag[tagName], type: 'BigInteger', value }))
+    present.push(tagName)
+  }
+  const numbers = completed(given)
+  const parsed = checked(numbers, pkcs1Of(numbers), policy)
+  return present.length === privateMembers.length ? parsed : { ...parsed, members: present }
+}
+
+export function rsaPublicFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
+  const what = 'The PKCS#1 public key'
+  const [n, e, ...others] = derMembers(pkcs1, what)
+  if (others.length > 0) throw kmipFailure('InvalidField', `${what} has a wrong number of members.`)
+  const bits = checkPublic(bounded(derMagnitude(n, what)), bounded(derMagnitude(e, what)), policy)
+  const canonical = buildSpki({ identifier: rsaIdentifier, parameters: derNull, key: pkcs1 })
+  return { canonical, algorithm: 'RSA', bits }
+}
+
+export function rsaPublicFromTransparent(material: StructureNode, policy: KeyPolicy): ParsedKey {
+  const [n, e] = [Tag.Modulus, Tag.PublicExponent].map((tag) => {
+    const value = optional(material, tag, 'BigInteger')
+    if (value === undefined)
+      throw kmipFailure('InvalidField', 'An RSA public key has a modulus and a public exponent.')
+    return unsignedBytes({ tag, type: 'BigInteger', value })
+  }) as [Uint8Array, Uint8Array]
+  return rsaPublicFromPkcs1(derSequence(derInteger(n), derInteger(e)), policy)
+}
+
+/** The PKCS#1 form of a stored private or public key. */
+export function rsaToPkcs1(type: 'PrivateKey' | 'PublicKey', canonical: Uint8Array): Uint8Array {
+  return (type === 'PrivateKey' ? parsePkcs8(canonical) : parseSpki(canonical)).key
+}
+
+/** @param members those to write; all when undefined */
+export function rsaToTransparent(
+  type: 'PrivateKey' | 'PublicKey',
+  canonical: Uint8Array,
+  members: readonly TagName[] | undefined,
+): StructureNode {
+  const integers = derMembers(rsaToPkcs1(type, canonical), 'The stored key')
+  const start = type === 'PrivateKey' ? 1 : 0
+  const values = new Map<TagName, Uint8Array>()
+  for (const [index, [, name]] of privateMembers.entries()) {
+    const element = integers[start + index]
+    if (element !== undefined) values.set(name, derMagnitude(element, 'The stored key'))
+  }
+  const order = type === 'PublicKey' ? (['Modulus', 'PublicExponent'] as const) : transparentOrder
+  return structure(
+    Tag.KeyMaterial,
+    order.map((name) => {
+      const value = values.get(name)
+      const wanted = members === undefined || type === 'PublicKey' || members.includes(name)
+      return value === undefined || !wanted ? undefined : unsignedInteger(Tag[name], value)
+    }),
+  )
+}
+
+function checked(numbers: RsaNumbers, pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
+  const bits = invalidField(() => checkRsaNumbers(numbers, smallestBits(policy)))
+  return {
+    canonical: buildPkcs8({ identifier: rsaIdentifier, parameters: derNull, key: pkcs1 }),
+    algorithm: 'RSA',
+    bits,
+    async check() {
+      try {
+        await requirePrimes(numbers)
+      } catch (error) {
+        throw asInvalidField(error)
+      }
+    },
+  }
+}
+
+/** Old keys have to be kept, to read what they protected; new ones are never made so short. */
+function smallestBits({ fips }: KeyPolicy): number {
+  return fips ? 2048 : 1024
+}
+
+function checkPublic(n: bigint, e: bigint, policy: KeyPolicy): number {
+  const bits = bitLength(n)
+  if (bits < smallestBits(policy) || bits > longestNumber * 8 || n % 2n === 0n)
+    throw kmipFailure(
+      'InvalidField',
+      `The modulus must be odd and have ${smallestBits(policy)} to 8192 bits.`,
+    )
+  if (e < 3n || e % 2n === 0n || e >= 1n << 64n)
+    throw kmipFailure('InvalidField', 'The public exponent must be odd, at least 3 and below 2^64.')
+  return bits
+}
+
+function bounded(magnitude: Uint8Array): bigint {
+  if (magnitude.length > longestNumber) throw kmipFailure('InvalidField', 'An RSA key has at most 8192 bits.')
+  return toNumber(magnitude)
+}
+
+/** The whole key from its modulus and its primes or exponents. @throws InvalidField */
+function completed(given: Partial<Record<keyof RsaNumbers, bigint>>): RsaNumbers {
+  const { n } = given
+  if (n === undefined) throw kmipFailure('InvalidField', 'An RSA key has a modulus.')
+  const { p, q } = primesOf(n, given)
+  if (p < 2n || q < 2n || p * q !== n)
+    throw kmipFailure('InvalidField', 'The primes must be those of the modulus.')
+  const lambda = ((p - 1n) * (q - 1n)) / greatestCommonDivisor(p - 1n, q - 1n)
+  const e = given.e ?? (given.d === undefined ? undefined : inverse(given.d, lambda))
+  const d = given.d ?? (e === undefined ? undefined : inverse(e, lambda))
+  const qi = given.qi ?? inverse(q, p)
+  if (e === undefined || d === undefined || qi === undefined)
+    throw kmipFailure('InvalidField', 'The numbers are too few for an RSA key, or contradict each other.')
+  return { n, e, d, p, q, dp: given.dp ?? d % (p - 1n), dq: given.dq ?? d % (q - 1n), qi }
+}
+
+/** Public exponents that are tried when none is given. */
+const commonExponents = [65537n, 3n, 17n, 257n, 5n]
+
+function primesOf(n: bigint, { p, q, d, e }: Partial<Record<keyof RsaNumbers, bigint>>) {
+  if (p !== undefined && p > 0n) return { p, q: q ?? n / p }
+  if (q !== undefined && q > 0n) return { p: n / q, q }
+  for (const exponent of d === undefined ? [] : e === undefined ? commonExponents : [e]) {
+    const found = factor(n, exponent, d as bigint)
+    if (found !== undefined) return found
+  }
+  throw kmipFailure('InvalidField', 'The primes are missing and cannot be computed from the exponents.')
+}
+
+/**
+ * The primes from both exponents: e·d - 1 is a multiple of φ(n) divided by a small number, and n is hardly larger
+ * than φ(n), so that the factor between them is known but for that small number. Works for e below 2^64; costs
+ * a few divisions, where the general method (SP 800-56B §C.1) would hold up the event loop.
+ */
+function factor(n: bigint, e: bigint, d: bigint): { p: bigint; q: bigint } | undefined {
+  const multiple = e * d - 1n
+  for (let divisor = 1n; divisor <= 64n; divisor += 1n) {
+    const scaled = multiple * divisor
+    const k = scaled / n + 1n
+    if (scaled % k !== 0n) continue
+    const sum = n + 1n - scaled / k
+    const difference = squareRoot(sum * sum - 4n * n)
+    if (difference === undefined) continue
+    const p = (sum + difference) / 2n
+    if (p > 1n && p < n && n % p === 0n) return { p, q: n / p }
+  }
+  return undefined
+}
+
+function pkcs1Of(numbers: RsaNumbers): Buffer {
+  return derSequence(derNumber(0), ...privateMembers.map(([name]) => derInteger(toMagnitude(numbers[name]))))
+}
+
+function invalidField<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    throw asInvalidField(error)
+  }
+}
+
+function asInvalidField(error: unknown): unknown {
+  return error instanceof Failure && error.kind === 'bad_request'
+    ? kmipFailure('InvalidField', `The numbers of the RSA key are wrong: ${error.message}`)
+    : error
+}

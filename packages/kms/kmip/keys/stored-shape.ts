@@ -1,0 +1,33 @@
+import type { TagName, ValueName } from '@warder/kmip/tables'
+import type { CurveName } from './curves.ts'
+import type { KeyFormat } from './key-format.ts'
+
+export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'Template' | 'User' | 'Group'>
+export type CryptographicAlgorithm = ValueName<'CryptographicAlgorithm'>
+export type PointCompression = ValueName<'KeyCompressionType'>
+
+/** What has to be known beside its bytes to give an object back as it was registered. Holds nothing secret. */
+export interface StoredShape {
+  readonly objectType: KmipObjectType
+  /**
+   * What the stored bytes are. `canonical`: raw bytes of a secret, PKCS#8, SPKI, the certificate, the opaque data.
+   * `block`: the TTLV of the whole object as it came, for what has no such form: wrapped keys, parts of keys, PGP keys.
+   */
+  readonly form: 'canonical' | 'block'
+  /** As registered; undefined for what has no key block. */
+  readonly keyFormat: KeyFormat | undefined
+  readonly compression?: PointCompression
+  /** Members of a transparent key that were given, when not all were. */
+  readonly members?: readonly TagName[]
+  readonly algorithm?: CryptographicAlgorithm
+  /** CryptographicLength, in bits. */
+  readonly bits?: number
+  readonly curve?: CurveName
+  readonly qLength?: number
+  readonly secretDataType?: number
+  readonly opaqueDataType?: number
+  readonly certificateType?: ValueName<'CertificateType'>
+  readonly certificateRequestType?: ValueName<'CertificateRequestType'>
+  /** true: stored as somebody else wrapped it. */
+  readonly wrapped?: true
+}
