@@ -17,6 +17,7 @@ import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServe
 import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
+import { createUsualHeads } from './usual-head.ts'
 
 /** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
 const drainableBytes = 64 * 1024
@@ -43,6 +44,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     cors: createCors(options.corsAllowedOrigins ?? [], options.baseUrl, options.tls === undefined),
     budget: new BodyBudget(limits.bufferedBytes),
   }
+  const heads = createUsualHeads(options.clock, limits.keepAliveTimeoutMs)
   let inFlight = 0
   let draining = false
 
@@ -108,11 +110,19 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const { body, status } = reply
     const bodyless = status === 204 || status === 304
     const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
-    const cacheControl = status < 400 ? operation?.cacheControl : undefined
-    const headers = responseHeaders(reply, request.id, cacheControl ?? 'no-store', length)
+    const cacheControl = (status < 400 ? operation?.cacheControl : undefined) ?? 'no-store'
     const anyOrigin = operation?.cors === 'any-origin' || exchange.preflightAnyOrigin
-    dispatcher.cors.reply(headers, request.headers.origin, request.headers.host, anyOrigin)
     const unread = !message.complete && announcesBody(message) && !drainable(message)
+    const plain = !anyOrigin && request.headers.origin === undefined && message.httpVersion === '1.1'
+    if (plain && !unread && !draining && typeof body === 'string' && length !== undefined) {
+      if (message.method !== 'HEAD' && heads.write(response, reply, request.id, cacheControl, length)) {
+        if (response.socket === null) queueBehindOthers(exchange)
+        response.end(body, length === body.length ? 'latin1' : 'utf8')
+        return
+      }
+    }
+    const headers = responseHeaders(reply, request.id, cacheControl, length)
+    dispatcher.cors.reply(headers, request.headers.origin, request.headers.host, anyOrigin)
     if (unread || draining) {
       exchange.connection.closing = true
       headers.push('Connection', 'close')
