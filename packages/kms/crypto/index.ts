@@ -39,6 +39,6 @@ export {
   refusalOf,
   requirePermitted,
 } from './policy.ts'
-export { oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa-oaep.ts'
+export { oaepUnwrap, oaepUnwrapCek, oaepWrap, rsaOpen, rsaPrivate } from './rsa-oaep.ts'
 export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './rsa-signature.ts'
 export { checkSignature, createSignature } from './signature.ts'

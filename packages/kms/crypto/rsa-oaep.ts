@@ -57,14 +57,27 @@ export async function oaepUnwrapCek(
   wrapped: Uint8Array,
   size: number,
 ): Promise<Buffer> {
-  const { modulusLess1, decoy, secret } = rejectionOf(key)
+  const { secret } = rejectionOf(key)
   const rejection = createHmac('sha256', secret).update(`${hash}.${size}.`).update(wrapped).digest()
-  const inRange =
-    wrapped.length === modulusLess1.length &&
-    Buffer.compare(wrapped, modulusLess1) < 0 &&
-    wrapped.subarray(0, -1).some((byte) => byte !== 0)
-  const encoded = await privateOperation(key, inRange ? wrapped : decoy)
+  const { encoded } = await rsaOpen(key, wrapped)
   return oaepDecode(hash, encoded, rejection.subarray(0, size))
+}
+
+/**
+ * c^d mod n, whatever the bytes are: always exactly one private operation, of another ciphertext when this one is none
+ * of the key. What is made of `encoded` must not show, by an error or by time, whether its padding was right.
+ * @returns the encoded message as long as the modulus, to be wiped; `inRange` false = the ciphertext was none of the key
+ */
+export async function rsaOpen(
+  key: KeyObject,
+  ciphertext: Uint8Array,
+): Promise<{ readonly encoded: Buffer; readonly inRange: boolean }> {
+  const { modulusLess1, decoy } = rejectionOf(key)
+  const inRange =
+    ciphertext.length === modulusLess1.length &&
+    Buffer.compare(ciphertext, modulusLess1) < 0 &&
+    ciphertext.subarray(0, -1).some((byte) => byte !== 0)
+  return { encoded: await rsaPrivate(key, inRange ? ciphertext : decoy), inRange }
 }
 
 interface Rejection {
@@ -104,7 +117,7 @@ function rejectionOf(key: KeyObject): Rejection {
  * c^d mod n as long as the modulus, on the thread pool, blinded. RSASVE (SP 800-56B §7.2.1.3), which `decapsulate`
  * does for RSA keys, is exactly this; it refuses only what is not in 1 < c < n - 1.
  */
-function privateOperation(key: KeyObject, ciphertext: Uint8Array): Promise<Buffer> {
+export function rsaPrivate(key: KeyObject, ciphertext: Uint8Array): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     decapsulate(key, ciphertext as NodeJS.ArrayBufferView, (error: Error | null, message) => {
       if (error === null || error === undefined) resolve(message)

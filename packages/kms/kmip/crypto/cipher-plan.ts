@@ -1,7 +1,9 @@
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
+import { families, paddings } from './cipher-families.ts'
 import type { AlgorithmName } from './key-in-use.ts'
 import type { BlockPadding } from './padding.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from './parameters.ts'
-import { type CryptoPolicy, requireOutsideFips } from './policy.ts'
+import { permit, requireOutsideFips } from './policy.ts'
 import { refuse, unsupported } from './refusal.ts'
 
 /** How a symmetric cipher works: by whole blocks with padding, as a stream, with a tag, or in one go over all data. */
@@ -38,60 +40,6 @@ export interface CipherPlan {
   readonly parameters: CryptographicParameters
 }
 
-interface Family {
-  readonly prefix: Readonly<Record<number, string>>
-  readonly block: 8 | 16
-  readonly fips: boolean
-  readonly modes: ReadonlySet<string>
-}
-
-const blockModes = ['ECB', 'CBC', 'CFB', 'OFB', 'CTR'] as const
-
-/** Key sizes in bytes and OpenSSL's names. */
-const families: Partial<Record<AlgorithmName, Family>> = {
-  AES: {
-    prefix: { 16: 'aes-128', 24: 'aes-192', 32: 'aes-256', 64: '' },
-    block: 16,
-    fips: true,
-    modes: new Set([
-      ...blockModes,
-      'CCM',
-      'GCM',
-      'GCM_SIV',
-      'XTS',
-      'AESKeyWrapPadding',
-      'NISTKeyWrap',
-      'LegacyNISTKeyWrap',
-    ]),
-  },
-  DES3: {
-    prefix: { 16: 'des-ede', 24: 'des-ede3' },
-    block: 8,
-    fips: false,
-    modes: new Set(['ECB', 'CBC', 'CFB', 'OFB']),
-  },
-  Camellia: {
-    prefix: { 16: 'camellia-128', 24: 'camellia-192', 32: 'camellia-256' },
-    block: 16,
-    fips: false,
-    modes: new Set(blockModes),
-  },
-  ARIA: {
-    prefix: { 16: 'aria-128', 24: 'aria-192', 32: 'aria-256' },
-    block: 16,
-    fips: false,
-    modes: new Set([...blockModes, 'CCM', 'GCM']),
-  },
-  SM4: {
-    prefix: { 16: 'sm4' },
-    block: 16,
-    fips: false,
-    modes: new Set([...blockModes, 'CCM', 'GCM']),
-  },
-}
-
-const paddings: ReadonlySet<string> = new Set(['None', 'PKCS5', 'ANSIX9_23', 'ISO10126', 'SSL3', 'Zeros'])
-
 const common = ['blockCipherMode', 'cryptographicAlgorithm'] as const
 const ivNames = ['randomIV', 'ivLength'] as const
 const blockNames: ReadonlySet<ParameterName> = new Set([...common, ...ivNames, 'paddingMethod'])
@@ -113,11 +61,6 @@ const wrapNames: ReadonlySet<ParameterName> = new Set(common)
 /** What the facts of the deployed servers and the OASIS test cases call a tag of another length. */
 const invalidTagLength = 'L_KMIPCRYPTO_random:invalid-tag-length'
 
-/** Is this an algorithm whose data is encrypted with a secret key? */
-export function isCipher(algorithm: AlgorithmName): boolean {
-  return algorithm in families || algorithm === 'ChaCha20' || algorithm === 'ChaCha20Poly1305'
-}
-
 /**
  * Chooses the cipher. Without a mode AES is GCM (as the deployed servers do), 3DES is CBC, the others CBC.
  * @param keyBytes the length of the key
@@ -127,7 +70,27 @@ export function planCipher(
   algorithm: AlgorithmName,
   keyBytes: number,
   parameters: CryptographicParameters,
-  policy: CryptoPolicy,
+  policy: AlgorithmPolicy,
+): CipherPlan {
+  const plan = choose(algorithm, keyBytes, parameters, policy)
+  permit(policy, () => ({
+    algorithms: algorithm === 'DES3' ? ['DES3', '3DES'] : algorithm,
+    ...(plan.block === 16 && { block_cipher_modes: blockModeNames(plan) }),
+    ...(plan.kind === 'block' && { padding_methods: plan.padding }),
+    ...(algorithm === 'AES' && { aes_key_sizes: String((keyBytes * 8) / (plan.mode === 'XTS' ? 2 : 1)) }),
+  }))
+  return plan
+}
+
+function blockModeNames({ mode }: CipherPlan): string {
+  return mode === 'KW' ? 'NISTKeyWrap' : mode === 'KWP' ? 'AESKeyWrapPadding' : mode
+}
+
+function choose(
+  algorithm: AlgorithmName,
+  keyBytes: number,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
 ): CipherPlan {
   const named = parameters.cryptographicAlgorithm
   if (named !== undefined && named !== algorithm)
@@ -138,7 +101,6 @@ export function planCipher(
   const family = families[algorithm]
   if (family === undefined) throw unsupported(`Encryption with ${algorithm} is not supported.`)
   if (!family.fips) requireOutsideFips(policy, algorithm)
-  if (algorithm === 'DES3' && !policy.tripleDes) throw unsupported('3DES is switched off on this server.')
   const prefix = family.prefix[keyBytes]
   if (prefix === undefined) throw refuse('CryptographicFailure', `The key has no size of ${algorithm}.`)
   const mode = parameters.blockCipherMode ?? (algorithm === 'AES' ? 'GCM' : 'CBC')
@@ -249,7 +211,7 @@ function planChaCha(
   algorithm: 'ChaCha20' | 'ChaCha20Poly1305',
   keyBytes: number,
   parameters: CryptographicParameters,
-  policy: CryptoPolicy,
+  policy: AlgorithmPolicy,
 ): CipherPlan {
   requireOutsideFips(policy, algorithm)
   if (keyBytes !== 32) throw refuse('CryptographicFailure', `The key has no size of ${algorithm}.`)

@@ -1,7 +1,8 @@
 import { createHash, hash as digestOf, type Hash } from 'node:crypto'
 import type { ValueName } from '@warder/kmip/tables'
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
 import { type CryptographicParameters, requireOnly } from './parameters.ts'
-import type { CryptoPolicy } from './policy.ts'
+import { permit } from './policy.ts'
 import { refuse, unsupported } from './refusal.ts'
 
 export type HashName = ValueName<'HashingAlgorithm'>
@@ -40,15 +41,16 @@ const hashes: ReadonlyMap<string, HashAlgorithm> = new Map([
 ])
 
 /** @throws UnsupportedCryptographicParameters for a hash that is not done here, or not in FIPS mode */
-export function hashAlgorithm(name: HashName, policy: CryptoPolicy): HashAlgorithm {
+export function hashAlgorithm(name: HashName, policy: AlgorithmPolicy): HashAlgorithm {
   const found = hashes.get(name)
   if (found === undefined || (policy.fips && !found.fips))
     throw unsupported(`HashingAlgorithm ${name} is not supported.`)
+  permit(policy, () => ({ hashes: name }))
   return found
 }
 
 /** As `hashAlgorithm`, for new signatures. */
-export function signatureHash(name: HashName, policy: CryptoPolicy): HashAlgorithm {
+export function signatureHash(name: HashName, policy: AlgorithmPolicy): HashAlgorithm {
   const found = hashAlgorithm(name, policy)
   if (policy.fips && !found.signs) throw unsupported(`Signatures with ${name} are not made in FIPS mode.`)
   return found
@@ -78,7 +80,7 @@ const hashParameters = new Set(['hashingAlgorithm'] as const)
  * The hash that an operation asks for.
  * @throws InvalidField when none is named
  */
-export function chosenHash(parameters: CryptographicParameters, policy: CryptoPolicy): HashAlgorithm {
+export function chosenHash(parameters: CryptographicParameters, policy: AlgorithmPolicy): HashAlgorithm {
   requireOnly(parameters, 'a hash', hashParameters)
   const { hashingAlgorithm } = parameters
   if (hashingAlgorithm === undefined) throw refuse('InvalidField', 'HashingAlgorithm is missing.')

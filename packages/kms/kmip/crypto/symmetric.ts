@@ -8,7 +8,7 @@ import {
 import type { CipherPlan } from './cipher-plan.ts'
 import { decryptionIv, encryptionIv } from './iv.ts'
 import { paddingFor, unpadded } from './padding.ts'
-import { CryptoRefusal, cryptographicFailure, refuse, unsupported } from './refusal.ts'
+import { cryptographicFailure, KmipFailure, refuse, unsupported } from './refusal.ts'
 import { maximumStreamBytes } from './stream-limits.ts'
 
 /** What is encrypted, in one go. */
@@ -187,7 +187,7 @@ function decryptor(
         return { data: out.subarray(0, at + last.length) }
       } catch (error) {
         held.fill(0)
-        throw error instanceof CryptoRefusal ? error : cryptographicFailure()
+        throw error instanceof KmipFailure ? error : cryptographicFailure()
       }
     },
   }
