@@ -5,7 +5,10 @@ export type Base64Url = string & { readonly __brand: 'Base64Url' }
 
 /** The base64url text of `bytes`, without padding. */
 export function encodeBase64Url(bytes: Uint8Array): Base64Url {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url') as Base64Url
+  const buffer = Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return buffer.toString('base64url') as Base64Url
 }
 
 /**

@@ -45,7 +45,24 @@ export function jweEncryptDirect(
   aad: string | undefined,
 ): FlattenedJwe {
   requireContentKey(material, enc.encryption)
-  return sealContent(material.key, 'dir', enc.name, kid, plaintext, aad, '' as Base64Url)
+  return sealContent(material.key, directHeader(material, kid, enc.name), plaintext, aad, '' as Base64Url)
+}
+
+interface DirectHeader {
+  readonly kid: string
+  readonly enc: string
+  readonly header: ProtectedHeader
+}
+
+/** The last header that each key was used with: a key has one id, and its size allows one `enc`. */
+const directHeaders = new WeakMap<KeyMaterial, DirectHeader>()
+
+function directHeader(material: KeyMaterial, kid: string, enc: string): ProtectedHeader {
+  const known = directHeaders.get(material)
+  if (known !== undefined && known.kid === kid && known.enc === enc) return known.header
+  const header = protectedHeader('dir', enc, kid)
+  directHeaders.set(material, { kid, enc, header })
+  return header
 }
 
 /**
@@ -66,9 +83,7 @@ export function jweEncryptOaep(
     const wrapped = oaepWrap(alg.algorithm.oaepHash, publicMaterial.key, cek)
     return sealContent(
       createSecretKey(cek),
-      alg.name,
-      enc.name,
-      kid,
+      protectedHeader(alg.name, enc.name, kid),
       plaintext,
       aad,
       encodeBase64Url(wrapped),
@@ -118,25 +133,35 @@ export async function jweDecryptOaep(
   }
 }
 
+/** A header as it is sent, and the bytes that it adds to the additional data. */
+interface ProtectedHeader {
+  readonly text: Base64Url
+  readonly bytes: Buffer
+}
+
+function protectedHeader(alg: string, enc: string, kid: string): ProtectedHeader {
+  const text = jweHeader(alg, enc, kid)
+  return { text, bytes: additionalData(text, undefined) }
+}
+
 function sealContent(
   key: KeyMaterial['key'],
-  alg: string,
-  enc: string,
-  kid: string,
+  header: ProtectedHeader,
   plaintext: Uint8Array,
   aad: string | undefined,
   encryptedKey: Base64Url,
 ): FlattenedJwe {
-  const header = jweHeader(alg, enc, kid)
-  const { iv, ciphertext, tag } = gcmEncrypt(key, plaintext, additionalData(header, aad))
+  const bare = aad === undefined || aad === ''
+  const additional = bare ? header.bytes : additionalData(header.text, aad)
+  const { iv, ciphertext, tag } = gcmEncrypt(key, plaintext, additional)
   const jwe = {
-    protected: header,
+    protected: header.text,
     encrypted_key: encryptedKey,
     iv: encodeBase64Url(iv),
     ciphertext: encodeBase64Url(ciphertext),
     tag: encodeBase64Url(tag),
   }
-  return aad === undefined || aad === '' ? jwe : { ...jwe, aad }
+  return bare ? jwe : { ...jwe, aad }
 }
 
 function requireContentKey(material: KeyMaterial, enc: ContentEncryption): void {
