@@ -1,0 +1,38 @@
+/**
+ * Key blocks of KMIP: managed objects out of requests (`readManagedObject`), back into answers in every format that a
+ * key has (`writeManagedObject`), wrapped and unwrapped (`wrapKeyValue`, `unwrapObject`). Pure: no storage, no rights.
+ */
+export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
+export { type CertificateFacts, certificateAttributes, certificateFacts } from './certificate.ts'
+export { type CurveName, curveByName } from './curves.ts'
+export { digestAttribute } from './digest.ts'
+export { type KeyBlock, type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
+export { type KeyFormat, keyFormatName, keyFormatNumber, readKeyFormat } from './key-format.ts'
+export {
+  readWrappingData,
+  readWrappingSpecification,
+  type WrappingData,
+  type WrappingKeyInformation,
+  type WrappingSpecification,
+  writeWrappingData,
+} from './key-wrapping.ts'
+export type { KeyPolicy } from './parsed-key.ts'
+export { type ObjectHints, readManagedObject, type StoredObject } from './read-object.ts'
+export type { CryptographicAlgorithm, KmipObjectType, PointCompression, StoredShape } from './stored-shape.ts'
+export {
+  type Authenticator,
+  unwrapKeyValue,
+  unwrapObject,
+  type WrappedKeyValue,
+  type WrappingKey,
+  type WrappingKeys,
+  wrapKeyValue,
+} from './wrap.ts'
+export {
+  type KeyInForm,
+  keyInForm,
+  keyObject,
+  storedBlock,
+  type WantedForm,
+  writeManagedObject,
+} from './write-object.ts'
