@@ -110,12 +110,13 @@ const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>
   [Tag.DeactivationDate, date(Tag.DeactivationDate, ({ deactivationAt }) => deactivationAt)],
   [Tag.CompromiseDate, date(Tag.CompromiseDate, ({ compromisedAt }) => compromisedAt)],
   [Tag.DestroyDate, date(Tag.DestroyDate, ({ destroyedAt }) => destroyedAt)],
+  [Tag.ArchiveDate, date(Tag.ArchiveDate, archivedAt)],
   [Tag.RevocationReason, revocationReason],
 ])
 
-/** Is the attribute a column of the row? */
-export function isColumn(tag: number): boolean {
-  return fromColumns.has(tag)
+/** When it was put into the archive, in Unix milliseconds; undefined: it is not there. */
+export function archivedAt({ attributes }: Pick<ManagedObject, 'attributes'>): number | undefined {
+  return typeof attributes.archivedAt === 'number' ? attributes.archivedAt : undefined
 }
 
 /** What attributes say that nobody stored: keys made over REST have no others. */
@@ -201,6 +202,10 @@ function revocationReason({
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+export function isUuid(id: string): boolean {
+  return uuid.test(id)
+}
 
 /** 16 bytes instead of the text: those of a UUID, else the beginning of its SHA-256 (KMIP 2.1 §4.56). */
 export function shortIdentifier(id: string): Uint8Array {

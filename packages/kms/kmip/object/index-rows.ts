@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
-import { Tag, tagName, valueName } from '@warder/kmip/tables'
-import { encodeTtlv, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { type EnumerationName, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { boolean, dateTime, encodeTtlv, interval, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
+import { attributeRule } from './attribute-rules.ts'
+import { memberNumber, memberText, sameValue } from './attribute-values.ts'
+import { type VendorName, vendorNameOf } from './attribute-vendor.ts'
+import { archivedAt, defaultLease, isUuid, shortIdentifier } from './attribute-view.ts'
 import { storedAttributes } from './stored-attributes.ts'
 
 /** How an object is found by its stored attributes: rows of `object_name`, `object_link` and `object_attribute`. */
@@ -11,25 +15,35 @@ export interface IndexRows {
   readonly values: readonly { readonly name: string; readonly value: string }[]
 }
 
-export function indexRowsOf(object: Pick<ManagedObject, 'attributes'>): IndexRows {
+export type IndexedObject = Pick<ManagedObject, 'id' | 'attributes'>
+
+/**
+ * The rows of an object. In `object_attribute` stand: the attributes that the table of rules calls indexed (structures
+ * by their members), the algorithm where it is not the one of the column, what is not as it is for most objects
+ * (Sensitive, Fresh …), when it was archived, and the short identifier where it is no part of a UUID.
+ */
+export function indexRowsOf(object: IndexedObject): IndexRows {
   const names = new Map<string, string>()
   const links = new Map<string, { type: string; linked: string }>()
   const values = new Map<string, { name: string; value: string }>()
+  const add = (name: string, value: string): void => {
+    values.set(`${name} ${value}`, { name, value })
+  }
   for (const node of storedAttributes(object)) {
     if (node.tag === Tag.Name && node.type === 'Structure') {
-      const name = textOf(node, Tag.NameValue)
+      const name = memberText(node, Tag.NameValue)
       if (name !== undefined)
-        names.set(name, valueName('NameType', numberOf(node, Tag.NameType)) ?? 'UninterpretedTextString')
+        names.set(indexedText(name), typeText('NameType', memberNumber(node, Tag.NameType)))
     } else if (node.tag === Tag.Link && node.type === 'Structure') {
-      const linked = textOf(node, Tag.LinkedObjectIdentifier)
-      const type = valueName('LinkType', numberOf(node, Tag.LinkType))
-      if (linked !== undefined && type !== undefined) links.set(`${type} ${linked}`, { type, linked })
-    } else {
-      const name = tagName(node.tag)
-      const value = indexValue(node)
-      if (name !== undefined && value !== undefined) values.set(`${name} ${value}`, { name, value })
-    }
+      const linked = indexedText(memberText(node, Tag.LinkedObjectIdentifier) ?? '')
+      const type = typeText('LinkType', memberNumber(node, Tag.LinkType))
+      links.set(`${type} ${linked}`, { type, linked })
+    } else for (const { name, value } of rowsOf(node)) add(name, value)
   }
+  const archived = archivedAt(object)
+  if (archived !== undefined)
+    add('ArchiveDate', indexValue(dateTime(Tag.ArchiveDate, Math.floor(archived / 1000))))
+  if (!isUuid(object.id)) add('ShortUniqueIdentifier', shortText(shortIdentifier(object.id)))
   return {
     names: [...names].map(([name, type]) => ({ name, type })),
     links: [...links.values()],
@@ -37,17 +51,86 @@ export function indexRowsOf(object: Pick<ManagedObject, 'attributes'>): IndexRow
   }
 }
 
-const longestText = 200
+/** Values that most objects have: only others have rows. */
+const usual: ReadonlyMap<number, TtlvNode> = new Map(
+  [
+    boolean(Tag.Sensitive, false),
+    boolean(Tag.AlwaysSensitive, false),
+    boolean(Tag.Extractable, true),
+    boolean(Tag.NeverExtractable, false),
+    boolean(Tag.Fresh, true),
+    interval(Tag.LeaseTime, defaultLease),
+  ].map((node) => [node.tag, node]),
+)
+
+/** The value that an object has without a row; undefined for attributes that it then does not have. */
+export function usualValue(tag: number): TtlvNode | undefined {
+  return usual.get(tag)
+}
+
+interface ValueRow {
+  readonly name: string
+  readonly value: string
+}
+
+function rowsOf(node: TtlvNode): readonly ValueRow[] {
+  const rule = attributeRule(node.tag)
+  if (rule === undefined) return []
+  if (node.tag === Tag.Attribute) {
+    const named = vendorNameOf(node)
+    const value =
+      node.type === 'Structure' ? node.value.find(({ tag }) => tag === Tag.AttributeValue) : undefined
+    return named === undefined || value === undefined
+      ? []
+      : [{ name: vendorIndexName(named), value: indexValue(value) }]
+  }
+  const most = usualValue(node.tag)
+  const wanted =
+    most === undefined ? rule.indexed || node.tag === Tag.CryptographicAlgorithm : !sameValue(node, most)
+  if (!wanted) return []
+  if (node.type !== 'Structure') return [{ name: rule.name, value: indexValue(node) }]
+  return node.value.map((member) => ({ name: memberIndexName(node, member), value: indexValue(member) }))
+}
+
+/** Where the values of a member of a structure stand. */
+export function memberIndexName(parent: StructureNode, member: TtlvNode): string {
+  return `${tagText(parent.tag)}.${tagText(member.tag)}`
+}
+
+/** Where the values of a vendor's attribute stand. */
+export function vendorIndexName({ vendor, name }: VendorName): string {
+  return indexedText(`Attribute ${JSON.stringify([vendor, name])}`)
+}
+
+const longestText = 1024
+
+/** Text as it stands in an index: itself if it is short, else its SHA-256. PostgreSQL has no NUL in text. */
+export function indexedText(text: string): string {
+  if (!text.includes('\u0000') && Buffer.byteLength(text) <= longestText) return text
+  return `sha256:${createHash('sha256').update(text).digest('base64url')}`
+}
+
+/** The name of an enumeration's value, or its number for those of vendors. */
+export function typeText(enumeration: EnumerationName, value: number | undefined): string {
+  return value === undefined ? '' : (valueName(enumeration, value) ?? `0x${value.toString(16)}`)
+}
+
+export function shortText(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
+}
+
+/** Seconds that make every date positive: the range of a DateTime. */
+const dateOffset = 8_640_000_000_000
+const dateDigits = 14
 
 /**
- * The text by which equal values of an attribute are found: numbers and short text as they are, anything else as the
- * SHA-256 of its encoding. undefined: it is not looked up by equality (dates are looked up by range).
+ * The text by which equal values are found: numbers and short text as they are, dates as digits that sort by time,
+ * anything else as the SHA-256 of its encoding.
  */
-export function indexValue(node: TtlvNode): string | undefined {
+export function indexValue(node: TtlvNode): string {
   switch (node.type) {
     case 'DateTime':
-    case 'DateTimeExtended':
-      return undefined
+      return String(node.value + dateOffset).padStart(dateDigits, '0')
     case 'Integer':
     case 'Interval':
     case 'Enumeration':
@@ -55,19 +138,8 @@ export function indexValue(node: TtlvNode): string | undefined {
     case 'LongInteger':
       return String(node.value)
     case 'TextString':
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: PostgreSQL has no NUL in text
-      if (node.value.length <= longestText && !/\u0000/.test(node.value)) return `=${node.value}`
+      return `=${indexedText(node.value)}`
+    default:
+      return `#${createHash('sha256').update(encodeTtlv(node)).digest('base64url')}`
   }
-  return `#${createHash('sha256').update(encodeTtlv(node)).digest('base64url')}`
-}
-
-function textOf(parent: StructureNode, tag: number): string | undefined {
-  const member = parent.value.find((node) => node.tag === tag)
-  // PostgreSQL has no NUL in text.
-  return member?.type === 'TextString' ? member.value.replaceAll('\u0000', '\ufffd') : undefined
-}
-
-function numberOf(parent: StructureNode, tag: number): number {
-  const member = parent.value.find((node) => node.tag === tag)
-  return member?.type === 'Enumeration' ? member.value : 0
 }

@@ -38,7 +38,7 @@ export function indexChanges(
   before: ManagedObject | undefined,
   after: Pick<ManagedObject, 'id' | 'attributes'>,
 ): Change[] {
-  if (before !== undefined && before.attributes.kmip === after.attributes.kmip) return []
+  if (before !== undefined && before.attributes === after.attributes) return []
   const { id } = after
   const was = before === undefined ? nothing : indexRowsOf(before)
   const is = indexRowsOf(after)

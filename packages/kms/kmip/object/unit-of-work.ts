@@ -2,6 +2,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database, MaybePromise } from '@warder/foundation/sql'
 import {
+  addTagChanges,
   asObjectId,
   creationChanges,
   findWithMaterial,
@@ -12,6 +13,8 @@ import {
   openKey,
   readObject,
   removalChanges,
+  removeTags,
+  tagsOf,
   updateChanges,
 } from '../../objects/index.ts'
 import { indexChanges } from './index-store.ts'
@@ -35,7 +38,8 @@ interface Staged {
   after: ManagedObject | undefined
   /** A copy of its own; undefined = as stored; null = taken away. */
   material: Uint8Array | null | undefined
-  tags: readonly string[]
+  /** undefined = as stored. */
+  tags: readonly string[] | undefined
 }
 
 /**
@@ -101,7 +105,7 @@ export class UnitOfWork {
     const after: ManagedObject = { ...(staged?.after ?? object), ...changed, changedAt: this.#now }
     const copy = material == null ? material : Uint8Array.from(material)
     if (staged === undefined) {
-      this.#staged.set(object.id, { before: object, after, material: copy, tags: [] })
+      this.#staged.set(object.id, { before: object, after, material: copy, tags: undefined })
       return after
     }
     staged.after = after
@@ -110,6 +114,18 @@ export class UnitOfWork {
       staged.material = copy
     }
     return after
+  }
+
+  /** The tags of an object, with what is staged. */
+  tags({ id }: Pick<ManagedObject, 'id'>): MaybePromise<readonly string[]> {
+    return this.#staged.get(id)?.tags ?? tagsOf(this.#services.db, id)
+  }
+
+  /** Stages that an object has these tags and no others. */
+  retag(object: ManagedObject, tags: readonly string[]): void {
+    this.update(object, {})
+    const staged = this.#staged.get(object.id)
+    if (staged !== undefined) staged.tags = tags
   }
 
   /** Stages that an object and all that belongs to it goes away, without a trace. */
@@ -156,12 +172,13 @@ export class UnitOfWork {
     const { db, seal } = this.#services
     if (after === undefined) return before === undefined ? [] : removalChanges(db, [before])
     if (before === undefined) {
-      const created = { object: after, material: material ?? undefined, tags }
+      const created = { object: after, material: material ?? undefined, tags: tags ?? [] }
       return [...creationChanges(db, seal, [created], this.#now), ...indexChanges(undefined, after)]
     }
     return [
       ...updateChanges(db, seal, { before, after, material }, this.#now),
       ...indexChanges(before, after),
+      ...(tags === undefined ? [] : [removeTags(after.id), ...addTagChanges(after.id, tags)]),
     ]
   }
 

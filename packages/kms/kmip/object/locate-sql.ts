@@ -1,0 +1,322 @@
+import type { SqlValue } from '@warder/foundation/sql'
+import { maskOf, Tag, tagText, valueName } from '@warder/kmip/tables'
+import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import { objectTypes } from '../../objects/index.ts'
+import { attributeRule } from './attribute-rules.ts'
+import { memberNumber, memberText, sameValue } from './attribute-values.ts'
+import { vendorNameOf } from './attribute-vendor.ts'
+import { halfLink } from './attribute-view.ts'
+import {
+  indexedText,
+  indexValue,
+  memberIndexName,
+  shortText,
+  typeText,
+  usualValue,
+  vendorIndexName,
+} from './index-rows.ts'
+import type { StorageStatuses, Term } from './locate-criteria.ts'
+import { dateNotSet } from './locate-match.ts'
+
+/** A part of a WHERE clause about a row `o` of `managed_object`, true of every object that meets the term. */
+export interface Condition {
+  readonly text: string
+  readonly params: readonly SqlValue[]
+  /** true: and of no other; false: what is found has to be looked at. */
+  readonly exact: boolean
+  /** An index leads straight to the few rows that meet it. */
+  readonly selective: boolean
+}
+
+/** The term as a condition; undefined when the database cannot help. @param now Unix milliseconds */
+export function conditionOf(term: Term, now: number): Condition | undefined {
+  switch (term.kind) {
+    case 'tags':
+      return tagsCondition(term.tags)
+    case 'range':
+      return rangeCondition(term.tag, term.from, term.to)
+    case 'value':
+      // An object of a type that cannot have a date does not have it either.
+      if (term.node.type === 'DateTime' && term.node.value === dateNotSet) return dateAbsent(term.node.tag)
+      return narrowed(term.node.tag, valueCondition(term.node, now))
+  }
+}
+
+const always: Condition = { text: '1 = 1', params: [], exact: true, selective: false }
+
+function condition(text: string, params: readonly SqlValue[], more: Partial<Condition> = {}): Condition {
+  return { text, params, exact: true, selective: false, ...more }
+}
+
+/** Attributes that not every type has: the column may be there all the same. */
+function narrowed(tag: number, found: Condition | undefined): Condition | undefined {
+  const applies = attributeRule(tag)?.appliesTo
+  if (found === undefined || applies === undefined || applies.size >= objectTypes.length) return found
+  const types = objectTypes.filter((type) => applies.has(type)).map((type) => `'${type}'`)
+  return { ...found, text: `(${found.text} AND o.object_type IN (${types.join(', ')}))` }
+}
+
+function tagsCondition(tags: readonly string[]): Condition {
+  const [first, ...others] = tags
+  if (first === undefined) return always
+  const one = 'o.id IN (SELECT object_id FROM object_tag WHERE tag = ?)'
+  // PostgreSQL has no NUL in text, and no object has a tag that holds one.
+  const params = tags.map((tag) => tag.replaceAll('\u0000', '\ufffd'))
+  return condition([one, ...others.map(() => one)].join(' AND '), params, { selective: true })
+}
+
+function valueCondition(node: TtlvNode, now: number): Condition | undefined {
+  switch (node.type) {
+    case 'DateTime':
+      return node.value === dateNotSet ? dateAbsent(node.tag) : dateWithin(node.tag, node.value, node.value)
+    case 'Structure':
+      return structureCondition(node)
+    case 'Enumeration':
+      if (node.tag === Tag.State) return stateCondition(node.value, now)
+      if (node.tag === Tag.ObjectType)
+        return condition('o.object_type = ?', [valueName('ObjectType', node.value) ?? ''])
+      if (node.tag === Tag.CryptographicAlgorithm) return algorithmCondition(node)
+      return storedCondition(node)
+    case 'Integer':
+      if (node.tag === Tag.CryptographicLength) return condition('o.bits = ?', [node.value])
+      if (node.tag === Tag.CryptographicUsageMask)
+        return condition('(o.usage_mask & ?) = ?', [node.value, node.value])
+      return maskOf(node.tag) === undefined ? storedCondition(node) : undefined
+    case 'TextString':
+      if (node.tag === Tag.UniqueIdentifier)
+        return condition('o.id = ?', [indexedText(node.value)], { selective: true })
+      return storedCondition(node)
+    case 'ByteString':
+      return node.tag === Tag.ShortUniqueIdentifier ? shortCondition(node.value) : storedCondition(node)
+    default:
+      return storedCondition(node)
+  }
+}
+
+/** An attribute that stands in `object_attribute`, or has its usual value where it does not. */
+function storedCondition(node: TtlvNode): Condition | undefined {
+  const rule = attributeRule(node.tag)
+  const usual = usualValue(node.tag)
+  if (rule === undefined) return undefined
+  if (usual !== undefined && sameValue(usual, node)) return withoutRow(rule.name)
+  return rule.indexed || usual !== undefined ? rowWith(rule.name, indexValue(node)) : undefined
+}
+
+function rowWith(name: string, value: string): Condition {
+  return condition(
+    'o.id IN (SELECT object_id FROM object_attribute WHERE name = ? AND value = ?)',
+    [name, value],
+    {
+      selective: true,
+    },
+  )
+}
+
+function withoutRow(name: string): Condition {
+  return condition('NOT EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = ?)', [
+    name,
+  ])
+}
+
+function shortCondition(bytes: Uint8Array): Condition {
+  const hex = shortText(bytes)
+  const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.*)$/, '$1-$2-$3-$4-$5')
+  return condition(
+    `o.id IN (SELECT id FROM managed_object WHERE id = ?
+       UNION ALL SELECT object_id FROM object_attribute WHERE name = 'ShortUniqueIdentifier' AND value = ?)`,
+    [uuid, hex],
+    { selective: true },
+  )
+}
+
+function structureCondition(node: StructureNode): Condition | undefined {
+  switch (node.tag) {
+    case Tag.Name:
+      return nameCondition(node)
+    case Tag.Link:
+      return linkCondition(node)
+    case Tag.Attribute:
+      return vendorCondition(node)
+    case Tag.RevocationReason:
+      return condition('o.revocation_reason IS NOT NULL', [], { exact: node.value.length === 0 })
+    default:
+      return membersCondition(node)
+  }
+}
+
+/** Members of a structure that the database is asked for; the rest is looked at afterwards. */
+const mostMembers = 4
+
+/** Members stand in the index one by one: more than one of them may be met by two instances. */
+function membersCondition(node: StructureNode): Condition | undefined {
+  if (attributeRule(node.tag)?.indexed !== true || node.value.length === 0) return undefined
+  const rows = node.value
+    .slice(0, mostMembers)
+    .map((member) => rowWith(memberIndexName(node, member), indexValue(member)))
+  return condition(
+    rows.map(({ text }) => text).join(' AND '),
+    rows.flatMap(({ params }) => params),
+    { exact: node.value.length === 1, selective: true },
+  )
+}
+
+function nameCondition(node: StructureNode): Condition | undefined {
+  const name = memberText(node, Tag.NameValue)
+  const type = memberNumber(node, Tag.NameType)
+  if (name === undefined) return undefined
+  const typed = type === undefined ? '' : ' AND name_type = ?'
+  return condition(
+    `o.id IN (SELECT object_id FROM object_name WHERE name = ?${typed})`,
+    [indexedText(name), ...(type === undefined ? [] : [typeText('NameType', type)])],
+    { selective: true },
+  )
+}
+
+/** Links are rows of `object_link`; the one between the halves of a pair is a column of both. */
+function linkCondition(node: StructureNode): Condition | undefined {
+  const linked = memberText(node, Tag.LinkedObjectIdentifier)
+  const type = memberNumber(node, Tag.LinkType)
+  if (linked === undefined) return undefined
+  const id = indexedText(linked)
+  const typed = type === undefined ? '' : ' AND link_type = ?'
+  const half = objectTypes.find((one) => type !== undefined && halfLink(one) === type)
+  const parts = [`SELECT object_id FROM object_link WHERE linked_id = ?${typed}`]
+  const params: SqlValue[] = [id, ...(type === undefined ? [] : [typeText('LinkType', type)])]
+  if (type === undefined || half !== undefined) {
+    const types = half === undefined ? "'PrivateKey', 'PublicKey'" : `'${half}'`
+    // The other half says who is linked to it: found by its key instead of by a search.
+    parts.push(
+      `SELECT h.id FROM managed_object l JOIN managed_object h ON h.id = l.linked_id
+         WHERE l.id = ? AND h.linked_id = l.id AND h.object_type IN (${types})`,
+    )
+    params.push(id)
+  }
+  return condition(`o.id IN (${parts.join(' UNION ALL ')})`, params, { selective: true })
+}
+
+function vendorCondition(node: StructureNode): Condition | undefined {
+  const named = vendorNameOf(node)
+  if (named === undefined) return undefined
+  const name = vendorIndexName(named)
+  const value = node.value.find(({ tag }) => tag === Tag.AttributeValue)
+  if (value !== undefined) return rowWith(name, indexValue(value))
+  return condition('o.id IN (SELECT object_id FROM object_attribute WHERE name = ?)', [name], {
+    selective: true,
+  })
+}
+
+/** KMIP's name for an algorithm, and what the column calls it where that is another name. */
+const columnNames: Readonly<Record<string, readonly string[]>> = {
+  HMAC_SHA256: ['HMAC'],
+  HMAC_SHA384: ['HMAC'],
+  HMAC_SHA512: ['HMAC'],
+  ML_DSA_44: ['ML-DSA-44'],
+}
+const boundHmacs: Readonly<Record<string, string>> = { HMAC_SHA384: 'HS384', HMAC_SHA512: 'HS512' }
+
+function algorithmCondition(node: TtlvNode): Condition {
+  const name = typeText('CryptographicAlgorithm', typeof node.value === 'number' ? node.value : undefined)
+  const column = columnNames[name]?.[0]
+  const bound = boundHmacs[name]
+  const unbound =
+    name === 'HMAC_SHA256' ? " AND (o.bound_alg IS NULL OR o.bound_alg NOT IN ('HS384', 'HS512'))" : ''
+  const byColumn =
+    bound === undefined ? `(o.algorithm IN (?, ?)${unbound})` : '(o.algorithm = ? AND o.bound_alg = ?)'
+  const params = bound === undefined ? [name, column ?? name] : [column ?? name, bound]
+  return condition(
+    `((${byColumn} AND NOT EXISTS
+         (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'CryptographicAlgorithm'))
+       OR o.id IN (SELECT object_id FROM object_attribute WHERE name = 'CryptographicAlgorithm' AND value = ?))`,
+    [...params, indexValue(node)],
+  )
+}
+
+/** The state as it is at `now`: dates act by themselves (`stateAt`), whatever the row still says. */
+function stateCondition(value: number, now: number): Condition {
+  const started = "(o.state = 'Active' OR (o.state = 'PreActive' AND o.activation_at <= ?))"
+  switch (valueName('State', value)) {
+    case 'PreActive':
+      return condition("(o.state = 'PreActive' AND (o.activation_at IS NULL OR o.activation_at > ?))", [now])
+    case 'Active':
+      return condition(`(${started} AND (o.deactivation_at IS NULL OR o.deactivation_at > ?))`, [now, now])
+    case 'Deactivated':
+      return condition(`(o.state = 'Deactivated' OR (${started} AND o.deactivation_at <= ?))`, [now, now])
+    case 'Compromised':
+      return condition("o.state = 'Compromised'", [])
+    case 'Destroyed':
+      return condition("o.state = 'Destroyed'", [])
+    case 'DestroyedCompromised':
+      return condition("o.state = 'Destroyed_Compromised'", [])
+    default:
+      return condition('1 = 0', [])
+  }
+}
+
+const dateColumns: Readonly<Record<number, string>> = {
+  [Tag.InitialDate]: 'o.created_at',
+  [Tag.LastChangeDate]: 'o.changed_at',
+  [Tag.ActivationDate]: 'o.activation_at',
+  [Tag.DeactivationDate]: 'o.deactivation_at',
+  [Tag.CompromiseDate]: 'o.compromised_at',
+  [Tag.DestroyDate]: 'o.destroyed_at',
+}
+
+/** Dates without a column that have rows. */
+function hasDateRows(tag: number): boolean {
+  return tag === Tag.ArchiveDate || attributeRule(tag)?.indexed === true
+}
+
+function rangeCondition(tag: number, from: number, to: number): Condition | undefined {
+  const inside = narrowed(tag, dateWithin(tag, from, to))
+  if (to !== dateNotSet || inside === undefined) return inside
+  const absent = dateAbsent(tag) ?? always
+  return condition(`(${inside.text} OR NOT (${present(tag)}))`, [...inside.params, ...absent.params], {
+    exact: false,
+  })
+}
+
+function present(tag: number): string {
+  const column = dateColumns[tag]
+  return column === undefined
+    ? 'EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = ?)'
+    : `${column} IS NOT NULL`
+}
+
+/** Columns count milliseconds, attributes seconds: a second is a range of the column. */
+function dateWithin(tag: number, from: number, to: number): Condition | undefined {
+  const column = dateColumns[tag]
+  if (column !== undefined)
+    return condition(`(${column} >= ? AND ${column} < ?)`, [from * 1000, (to + 1) * 1000])
+  if (!hasDateRows(tag)) return undefined
+  const value = (at: number): string => indexValue({ tag, type: 'DateTime', value: at })
+  return condition(
+    'o.id IN (SELECT object_id FROM object_attribute WHERE name = ? AND value >= ? AND value <= ?)',
+    [tagText(tag), value(from), value(to)],
+    { selective: from === to },
+  )
+}
+
+function dateAbsent(tag: number): Condition | undefined {
+  const column = dateColumns[tag]
+  if (column !== undefined) return condition(`${column} IS NULL`, [])
+  return hasDateRows(tag) ? withoutRow(tagText(tag)) : undefined
+}
+
+const archived =
+  "EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'ArchiveDate')"
+const destroyed = "o.state IN ('Destroyed', 'Destroyed_Compromised')"
+
+/** The places where the search looks. */
+export function storageCondition({
+  online,
+  archived: inArchive,
+  destroyed: gone,
+}: StorageStatuses): Condition {
+  if (online && inArchive) return gone ? always : condition(`NOT (${destroyed})`, [])
+  const places = [
+    ...(online ? [`(NOT (${destroyed}) AND NOT ${archived})`] : []),
+    ...(inArchive ? [`(NOT (${destroyed}) AND ${archived})`] : []),
+    ...(gone ? [destroyed] : []),
+  ]
+  return condition(places.length === 0 ? '1 = 0' : `(${places.join(' OR ')})`, [])
+}
