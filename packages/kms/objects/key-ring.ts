@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import { createRowCache, type Database, type MaybePromise } from '@warder/foundation/sql'
+import { createRowCache, type Database, type MaybePromise, StorageUnavailable } from '@warder/foundation/sql'
 import {
   type AlgorithmPolicy,
   canonicalName,
@@ -17,7 +17,7 @@ import {
 } from '../crypto/index.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
-import { findWithMaterial, objectTopic, objectVersion } from './object-store.ts'
+import { findObject, findWithMaterial, objectTopic, objectVersion } from './object-store.ts'
 import { mayProcess, mayProtect, type State, stateAt } from './state-machine.ts'
 import { allows, type Usage } from './usage.ts'
 
@@ -26,6 +26,7 @@ export class Key {
   readonly object: ManagedObject
   readonly #material: KeyMaterial | undefined
   readonly #keyObject: KeyObject | undefined
+  readonly #problem: unknown
   readonly #clock: Clock
   /** Why the policy of this server does not permit the key, whatever it is to be used for. */
   readonly #refusal: string | undefined
@@ -36,6 +37,7 @@ export class Key {
     this.#refusal = refusalOf(policy, keyFacts(object))
     this.#material = opened.material
     this.#keyObject = opened.keyObject
+    this.#problem = opened.problem
     this.#clock = clock
   }
 
@@ -46,12 +48,14 @@ export class Key {
 
   /** The key of any algorithm. @throws failure('crypto_failure') when the object is no key of one piece, or was destroyed */
   get keyObject(): KeyObject {
+    if (this.#problem !== undefined) throw this.#problem
     if (this.#keyObject === undefined) throw failure('crypto_failure', 'This object has no key to use.')
     return this.#keyObject
   }
 
   /** The key itself, if it is one of the JOSE algorithms. @throws failure('crypto_failure') when the object is not a key, or was destroyed */
   get material(): KeyMaterial {
+    if (this.#problem !== undefined) throw this.#problem
     if (this.#material === undefined) throw failure('crypto_failure', 'This object has no key to use.')
     return this.#material
   }
@@ -121,22 +125,33 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     topic: objectTopic,
     version: objectVersion,
     async load(id) {
-      const found = await findWithMaterial(db, seal, id as ObjectId)
+      const found = await opened(db, seal, id as ObjectId)
       if (found === undefined) return undefined
-      const { object, material } = found
-      try {
-        return {
-          version: object.version,
-          value: new Key(object, openKey(object, material), clock, options.policy),
-        }
-      } finally {
-        material?.fill(0)
-      }
+      const { object, key } = found
+      return { version: object.version, value: new Key(object, key, clock, options.policy) }
     },
     capacity: options.capacity,
     leaseMs: options.leaseMs,
     clock,
   })
+}
+
+/** What cannot be opened can still be looked at and destroyed: only its use fails. */
+async function opened(db: Database, seal: Seal, id: ObjectId) {
+  try {
+    const found = await findWithMaterial(db, seal, id)
+    if (found === undefined) return undefined
+    const { object, material } = found
+    try {
+      return { object, key: openKey(object, material) }
+    } finally {
+      material?.fill(0)
+    }
+  } catch (problem) {
+    if (problem instanceof StorageUnavailable) throw problem
+    const object = await findObject(db, id)
+    return object === undefined ? undefined : { object, key: { ...nothing, problem } }
+  }
 }
 
 const kinds: Partial<Record<ObjectType, MaterialKind>> = {
@@ -151,6 +166,8 @@ export interface OpenedKey {
   readonly keyObject: KeyObject | undefined
   /** Set for keys of the JOSE algorithms: what REST works with. */
   readonly material: KeyMaterial | undefined
+  /** Why it could not be opened. */
+  readonly problem?: unknown
 }
 
 const nothing: OpenedKey = { keyObject: undefined, material: undefined }

@@ -9,9 +9,13 @@ before(async () => {
 })
 after(() => kms[Symbol.asyncDispose]())
 
-type Described = Readonly<Record<string, Readonly<Record<string, { readonly requestBody?: unknown }>>>>
+interface DescribedOperation {
+  readonly requestBody?: unknown
+  readonly responses: Readonly<Record<string, unknown>>
+}
+type Described = Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
 
-test('whatever is sent to whatever is described, the answer is never a 5xx and never another shape', async () => {
+test('whatever is sent to whatever is described, the answer is never a 5xx, never another shape, never a status that is not described', async () => {
   const alice = kms.user('alice')
   const kids: string[] = []
   for (const body of [
@@ -92,6 +96,11 @@ test('whatever is sent to whatever is described, the answer is never a 5xx and n
       const sent = path.endsWith('/batch') ? { operations: [json, json] } : json
       const answer = await alice.call(method, at, method === 'GET' ? {} : { json: sent })
       assert.ok(answer.status < 500, `${method} ${at} answered ${answer.status} ${answer.text}`)
+      const described = paths[path]?.[method.toLowerCase()]?.responses ?? {}
+      assert.ok(
+        String(answer.status) in described,
+        `${method} ${path} does not say that it answers ${answer.status}`,
+      )
       if (answer.status >= 400) {
         assert.equal(typeof answer.json.error, 'string')
         assert.equal(typeof answer.json.description, 'string')

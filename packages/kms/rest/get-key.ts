@@ -1,7 +1,9 @@
 import { get } from '@warder/foundation/operations'
+import { StorageUnavailable } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { keyRight } from '../access/index.ts'
 import { keyOpsOf } from '../crypto/index.ts'
+import type { Key } from '../objects/index.ts'
 import { crvOf, ktyOf } from './key-shape.ts'
 import { shownTags } from './key-tags.ts'
 import { publicJwkOf } from './public-jwk.ts'
@@ -42,7 +44,7 @@ export const getKey = define({
     const { key } = access.resolved(context)
     const { object } = key
     const crv = crvOf(object)
-    const jwk = publicJwkOf(key, 'any')
+    const jwk = shownJwk(key)
     return {
       kid: object.id,
       object_type: object.type,
@@ -60,3 +62,13 @@ export const getKey = define({
     }
   },
 })
+
+/** undefined also for a public half that JOSE has no form for, or that cannot be opened: the rest is shown all the same. */
+function shownJwk(key: Key) {
+  try {
+    return publicJwkOf(key, 'any')
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error
+    return undefined
+  }
+}

@@ -1,7 +1,10 @@
+import { failure } from '@warder/foundation/errors'
 import { documentationOperations, healthOperation } from '@warder/foundation/http'
 import { type Operation, openApiDocument } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
+import type { KmipEngine } from '../kmip/engine/index.ts'
+import { kmipRoutes } from '../kmip/transport/routes.ts'
 import { version } from '../version.ts'
 import { accessQueries } from './access-queries.ts'
 import { batchOperation } from './batch.ts'
@@ -27,10 +30,23 @@ export interface OperationsOptions {
   readonly db: Database
   readonly clock: Clock
   readonly baseUrl: string
+  /** Absent where the operations are only described. */
+  readonly kmip?: KmipEngine
+}
+
+const nothing: KmipEngine = {
+  answer() {
+    throw failure('internal_error', 'the operations were made without a KMIP engine')
+  },
 }
 
 /** Every operation of the service over HTTP, with the documents that describe them. */
-export function kmsOperations({ db, clock, baseUrl }: OperationsOptions): readonly Operation<KmsServices>[] {
+export function kmsOperations({
+  db,
+  clock,
+  baseUrl,
+  kmip = nothing,
+}: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
     healthOperation<KmsServices>({ databaseName: db.dialect, ping: () => db.ping(), clock }),
     ...systemOperations,
@@ -49,6 +65,7 @@ export function kmsOperations({ db, clock, baseUrl }: OperationsOptions): readon
     ...grantOperations,
     ...accessQueries,
     ...uiOperations,
+    ...kmipRoutes(kmip),
   ]
   const document = openApiDocument({
     title: 'Warder key management service',
