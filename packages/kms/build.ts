@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { authenticateBy, configuredExtractors, configuredLogin, configuredOidc } from './identity/index.ts'
+import { createKmipEngine } from './kmip/engine/index.ts'
+import { kmipOperations } from './kmip/operations/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from './objects/index.ts'
 import { type KmsServices, kmsOperations } from './rest/index.ts'
 import type { KmsConfig } from './settings.ts'
@@ -22,11 +24,9 @@ export async function build(
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
   })
-  return {
-    services,
-    authenticate,
-    operations: kmsOperations({ db, clock: environment.clock, baseUrl }),
-  }
+  const { log, metrics, clock } = environment
+  const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics })
+  return { services, authenticate, operations: kmsOperations({ db, clock, baseUrl, kmip }) }
 }
 
 function servicesOf({

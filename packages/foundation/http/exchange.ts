@@ -32,6 +32,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   recordedStatus: number | undefined
   committed = false
   found: unknown
+  #recorded = false
   #fields: AuditFields | undefined
   #log: Logger | undefined
 
@@ -77,7 +78,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   }
 
   get audited(): boolean {
-    return !this.isOptions && this.compiled?.operation.audited !== false
+    return !this.isOptions && !this.#recorded && this.compiled?.operation.audited !== false
   }
 
   readonly audit = (fields: AuditFields): void => {
@@ -91,6 +92,10 @@ export class Exchange<Services> implements OperationContext<Services> {
         ? {}
         : { details: { ...before.details, ...fields.details } }
     this.#fields = { ...before, ...fields, ...details }
+  }
+
+  readonly recorded = (): void => {
+    this.#recorded = true
   }
 
   /**

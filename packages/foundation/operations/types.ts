@@ -49,6 +49,8 @@ export interface OperationContext<Services> {
   found: unknown
   /** Adds to the audit record of this request (object id, algorithm, before and after …). Never secrets. */
   audit(fields: AuditFields): void
+  /** Says that what happens from here on is recorded by the handler itself (a message of many items, one by one). */
+  recorded?(): void
 }
 
 export interface AuditFields {

@@ -5,6 +5,7 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
+  readonly bytes: Buffer
   // biome-ignore lint/suspicious/noExplicitAny: tests read members of whatever was answered
   readonly json: any
 }
@@ -14,6 +15,8 @@ export interface Call {
   readonly json?: unknown
   /** Instead of `json`: sent as it is, as JSON. */
   readonly text?: string
+  /** Instead of `json`: sent as it is; say the content type in `headers`. */
+  readonly bytes?: Uint8Array
 }
 
 export interface Caller {
@@ -38,8 +41,8 @@ export function caller(options: CallerOptions, agents: Agent[]): Caller {
   const identity = cert === undefined || key === undefined ? {} : { cert, key }
   const agent = new Agent({ keepAlive: true, ca, servername: 'localhost', ...identity })
   agents.push(agent)
-  const call = (method: string, path: string, { headers, json, text }: Call = {}): Promise<Answer> => {
-    const body = json === undefined ? text : JSON.stringify(json)
+  const call = (method: string, path: string, { headers, json, text, bytes }: Call = {}): Promise<Answer> => {
+    const body = bytes ?? (json === undefined ? text : JSON.stringify(json))
     const described: Record<string, string> =
       body === undefined
         ? {}
@@ -59,12 +62,14 @@ export function caller(options: CallerOptions, agents: Agent[]): Caller {
           response.on('data', (chunk: Buffer) => chunks.push(chunk))
           response.on('error', reject)
           response.on('end', () => {
-            const received = Buffer.concat(chunks).toString('utf8')
+            const whole = Buffer.concat(chunks)
+            const received = whole.toString('utf8')
             const isJson = /json/.test(response.headers['content-type'] ?? '')
             resolve({
               status: response.statusCode ?? 0,
               headers: response.headers,
               text: received,
+              bytes: whole,
               json: isJson && received !== '' ? JSON.parse(received) : undefined,
             })
           })

@@ -88,7 +88,6 @@ function answerAs(
   const message = (): Message =>
     newMessage(options, caller, principal, {
       version,
-      encoding,
       maximumResponseSize: header.maximumResponseSize,
       clientCorrelationValue: header.clientCorrelationValue,
     })

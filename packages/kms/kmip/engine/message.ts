@@ -1,7 +1,5 @@
 import type { Principal } from '@warder/foundation/operations'
-import type { Clock } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
-import type { Encoding } from '@warder/kmip/messages'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { KmsServices } from '../../rest/services.ts'
 import { BatchIdentifiers } from './identifiers.ts'
@@ -33,7 +31,6 @@ export function newMessage(
   principal: Principal,
   asked: {
     readonly version: KmipVersion
-    readonly encoding: Encoding
     readonly maximumResponseSize: number | undefined
     readonly clientCorrelationValue: string | undefined
   },
@@ -47,8 +44,4 @@ export function newMessage(
     identifiers: new BatchIdentifiers(),
     room: maximumResponseSize === undefined ? undefined : new ResponseRoom(maximumResponseSize, asked),
   }
-}
-
-export function clockOf({ options }: Message): Clock {
-  return options.services.clock
 }

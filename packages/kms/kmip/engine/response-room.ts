@@ -1,15 +1,15 @@
-import { type Encoding, encodeResponse, type ResponseItem } from '@warder/kmip/messages'
+import { encodeResponse, type ResponseItem } from '@warder/kmip/messages'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { kmipFailure } from './failure.ts'
 
 interface Form {
   readonly version: KmipVersion
-  readonly encoding: Encoding
   readonly clientCorrelationValue: string | undefined
 }
 
 /**
- * How much of a MaximumResponseSize (bytes, KMIP 2.1 §8.1.3) is left. Asked before an item's changes are committed, so
+ * How much of a MaximumResponseSize (KMIP 2.1 §8.1.3) is left, in bytes of TTLV: JSON and XML of the same message are
+ * longer, and clients of those profiles say the same numbers (KMIP Profiles 2.1, MSGENC-JSON-M-1). Asked before an item's changes are committed, so
  * that what cannot be told has not happened.
  */
 export class ResponseRoom {
@@ -36,8 +36,8 @@ export class ResponseRoom {
   }
 
   #size(items: readonly ResponseItem[]): number {
-    const { version, encoding, clientCorrelationValue } = this.#form
-    return encodeResponse({ version, bare: false, timeStamp: 0, clientCorrelationValue, items }, encoding)
+    const { version, clientCorrelationValue } = this.#form
+    return encodeResponse({ version, bare: false, timeStamp: 0, clientCorrelationValue, items }, 'ttlv')
       .length
   }
 }

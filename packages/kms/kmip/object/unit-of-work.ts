@@ -15,6 +15,8 @@ import {
   removalChanges,
   removeTags,
   tagsOf,
+  removeTags,
+  tagsOf,
   updateChanges,
 } from '../../objects/index.ts'
 import { indexChanges } from './index-store.ts'
@@ -24,6 +26,7 @@ export interface UnitOfWorkServices {
   readonly seal: Seal
   readonly keys: KeyRing
   readonly clock: Clock
+  readonly policy: AlgorithmPolicy
 }
 
 /** What a change of an object may touch: not who it is, nor whose. */
@@ -136,6 +139,18 @@ export class UnitOfWork {
     this.#staged.set(object.id, { before, after: undefined, material: null, tags: [] })
   }
 
+  /** Tags of an object, sorted, with what is staged. */
+  async tags({ id }: Pick<ManagedObject, 'id'>): Promise<readonly string[]> {
+    return this.#staged.get(id)?.tags ?? (await tagsOf(this.#services.db, id))
+  }
+
+  /** Stages the tags that an object has from now on. */
+  setTags(object: ManagedObject, tags: readonly string[]): void {
+    this.update(object, {})
+    const staged = this.#staged.get(object.id)
+    if (staged !== undefined) staged.tags = [...new Set(tags)].toSorted()
+  }
+
   /** A change of rows that belong to no object. */
   also(...changes: readonly Change[]): void {
     this.#more.push(...changes)
@@ -177,6 +192,7 @@ export class UnitOfWork {
     }
     return [
       ...updateChanges(db, seal, { before, after, material }, this.#now),
+      ...(tags === undefined ? [] : [removeTags(before.id), ...addTagChanges(before.id, tags)]),
       ...indexChanges(before, after),
       ...(tags === undefined ? [] : [removeTags(after.id), ...addTagChanges(after.id, tags)]),
     ]
@@ -186,7 +202,7 @@ export class UnitOfWork {
     if (after === undefined) return undefined
     const material = await this.material(after)
     try {
-      return new Key(after, openKey(after, material), this.#services.clock)
+      return new Key(after, openKey(after, material), this.#services.clock, this.#services.policy)
     } finally {
       material?.fill(0)
     }

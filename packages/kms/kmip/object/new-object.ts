@@ -1,0 +1,204 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { boolean, dateTime, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { keyFacts, requirePermitted } from '../../crypto/index.ts'
+import {
+  asObjectId,
+  type ManagedObject,
+  newObjectId,
+  type ObjectId,
+  type ObjectType,
+} from '../../objects/index.ts'
+import { kmipFailure } from '../engine/failure.ts'
+import type { KmipContext } from '../engine/types.ts'
+import { checkedValue } from './attribute-checks.ts'
+import { requireRule } from './attribute-name.ts'
+import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { attributeBag } from './stored-attributes.ts'
+
+/** A new object as an operation wants it. */
+export interface NewObjectRequest {
+  readonly type: ObjectType
+  /** Columns; see `storedKeyKind`. */
+  readonly algorithm?: string | undefined
+  readonly bits?: number | undefined
+  readonly curve?: string | undefined
+  readonly boundAlg?: string | undefined
+  /** Canonical bytes (see `format` in `extra` for what is none). The caller wipes them. */
+  readonly material: Uint8Array | undefined
+  /** Attributes as the client gave them, in any order. */
+  readonly attributes: readonly TtlvNode[]
+  /** Attributes that the server gives; they take the place of what a client said of them. */
+  readonly given?: readonly TtlvNode[]
+  /** Members of the row's `attributes` beside `kmip`, e.g. `format`. */
+  readonly extra?: Readonly<Record<string, unknown>>
+  /** Chosen before, for halves that have to know each other; else the client's or a new one. */
+  readonly id?: ObjectId
+  readonly linkedId?: ObjectId | undefined
+  /** true: generated here, so that its date of creation and its random number generator are known. */
+  readonly generated?: boolean
+  /** CryptographicUsageMask when the client gives none. */
+  readonly defaultMask?: number
+}
+
+/** Attributes that have a column, or are the object itself. */
+const columns: ReadonlySet<number> = new Set([
+  Tag.UniqueIdentifier,
+  Tag.ObjectType,
+  Tag.CryptographicLength,
+  Tag.CryptographicUsageMask,
+  Tag.ActivationDate,
+  Tag.DeactivationDate,
+])
+
+/** Attributes without a column that one object can have. */
+const mostAttributes = 1000
+
+/**
+ * Stages a new object of the caller's with the attributes that were given for it: Active when its activation date has
+ * come, else Pre-Active (KMIP 2.1 §4.57).
+ * @throws kmipFailure for attributes that cannot be given so, Failure unsupported_algorithm for keys that the policy
+ *   does not permit
+ */
+export function stageNewObject(context: KmipContext, request: NewObjectRequest): ManagedObject {
+  const { type, given = [], now } = { ...request, now: context.now }
+  const read = readAttributes(request, now)
+  const { algorithm, bits, curve } = request
+  requirePermitted(context.services.policy, keyFacts({ algorithm, bits, curve }))
+  const ours = new Set(given.map(({ tag }) => tag))
+  const kept = read.stored.filter(({ tag }) => !ours.has(tag))
+  const stored = [...kept, ...given, ...latches(kept), ...origin(request, now)]
+  const { activationAt } = read
+  return context.objects.create({
+    object: {
+      id: request.id ?? read.id ?? newObjectId(now),
+      type,
+      algorithm,
+      bits,
+      curve,
+      boundAlg: request.boundAlg,
+      state: activationAt !== undefined && activationAt <= now ? 'Active' : 'PreActive',
+      owner: context.principal.name,
+      usageMask: read.usageMask ?? request.defaultMask ?? 0,
+      linkedId: request.linkedId,
+      createdAt: now,
+      activationAt,
+      deactivationAt: read.deactivationAt,
+      compromisedAt: undefined,
+      destroyedAt: undefined,
+      revocationReason: undefined,
+      revocationMessage: undefined,
+      attributes: attributeBag({ ...request.extra }, stored),
+    },
+    material: request.material,
+    tags: read.tags,
+  })
+}
+
+interface ReadAttributes {
+  readonly id: ObjectId | undefined
+  readonly usageMask: number | undefined
+  readonly activationAt: number | undefined
+  readonly deactivationAt: number | undefined
+  readonly tags: readonly string[]
+  readonly stored: readonly TtlvNode[]
+}
+
+/** Sorts what the client gave into columns and what is stored as it is. */
+function readAttributes({ type, bits, attributes }: NewObjectRequest, now: number): ReadAttributes {
+  if (attributes.length > mostAttributes)
+    throw kmipFailure('ServerLimitExceeded', `An object has at most ${mostAttributes} attributes.`)
+  const once = new Map<number, TtlvNode>()
+  const stored: TtlvNode[] = []
+  let tags: readonly string[] = []
+  for (const node of attributes) {
+    const rule = requireRule(node.tag)
+    const itself = node.tag === Tag.UniqueIdentifier || node.tag === Tag.ObjectType
+    if (rule.readOnly && !itself) throw kmipFailure('AttributeReadOnly', 'DENIED')
+    if (!rule.multiple && once.has(node.tag)) throw kmipFailure('AttributeSingleValued', 'DENIED')
+    once.set(node.tag, node)
+    if (itself || columns.has(node.tag)) {
+      if (node.type !== rule.type)
+        throw kmipFailure('InvalidAttributeValue', `${rule.name} is of another type.`)
+      continue
+    }
+    if (!rule.appliesTo.has(type))
+      throw kmipFailure('InvalidAttribute', `${rule.name} is no attribute of an object of type ${type}.`)
+    const value = checkedValue(rule, node)
+    if (node.tag === Tag.Attribute) {
+      requireVendorName(node)
+      const named = vendorNameOf(node)
+      if (named !== undefined && isTagName(named)) {
+        tags = tagsOfNode(node)
+        continue
+      }
+    }
+    stored.push(value)
+  }
+  const saidType = numberOf(once.get(Tag.ObjectType))
+  if (saidType !== undefined && saidType !== Enumeration.ObjectType[type])
+    throw kmipFailure('InvalidField', 'The attribute ObjectType is not the type of the object.')
+  const length = numberOf(once.get(Tag.CryptographicLength))
+  if (length !== undefined && bits !== undefined && length !== bits)
+    throw kmipFailure('InvalidField', `CryptographicLength is not that of the key, which has ${bits} bits.`)
+  const activationAt = momentOf(once.get(Tag.ActivationDate), now)
+  const deactivationAt = momentOf(once.get(Tag.DeactivationDate), now)
+  if (activationAt !== undefined && deactivationAt !== undefined && deactivationAt < activationAt)
+    throw kmipFailure('InvalidAttributeValue', 'DeactivationDate is before ActivationDate.')
+  return {
+    id: clientId(once.get(Tag.UniqueIdentifier)),
+    usageMask: numberOf(once.get(Tag.CryptographicUsageMask)),
+    activationAt,
+    deactivationAt,
+    tags,
+    stored,
+  }
+}
+
+/** An identifier that the client wants; it is refused when it is taken (the commit says so). */
+function clientId(node: TtlvNode | undefined): ObjectId | undefined {
+  if (node === undefined) return undefined
+  const id = node.type === 'TextString' && node.value !== '*' ? asObjectId(node.value) : undefined
+  if (id === undefined)
+    throw kmipFailure('InvalidAttributeValue', 'UniqueIdentifier cannot be that of an object.')
+  return id
+}
+
+function numberOf(node: TtlvNode | undefined): number | undefined {
+  return typeof node?.value === 'number' ? node.value : undefined
+}
+
+/** A date as milliseconds. KMIP 2.1 §4.1: a date of 0 stands for now. */
+function momentOf(node: TtlvNode | undefined, now: number): number | undefined {
+  const seconds = numberOf(node)
+  if (seconds === undefined) return undefined
+  return seconds === 0 ? now : seconds * 1000
+}
+
+/** AlwaysSensitive and NeverExtractable begin as what the object is at first (KMIP 2.1 §4.3, §4.33). */
+function latches(stored: readonly TtlvNode[]): readonly TtlvNode[] {
+  const sensitive = stored.find(({ tag }) => tag === Tag.Sensitive)?.value === true
+  const extractable = stored.find(({ tag }) => tag === Tag.Extractable)?.value !== false
+  return [
+    ...(sensitive ? [boolean(Tag.AlwaysSensitive, true)] : []),
+    ...(extractable ? [] : [boolean(Tag.NeverExtractable, true)]),
+  ]
+}
+
+/** Where a generated key comes from: OpenSSL's generator, CTR_DRBG with AES-256 (SP 800-90A §10.2). */
+function origin({ generated }: NewObjectRequest, now: number): readonly TtlvNode[] {
+  if (generated !== true) return []
+  return [
+    dateTime(Tag.OriginalCreationDate, Math.floor(now / 1000)),
+    randomNumberGenerator(Tag.RandomNumberGenerator),
+  ]
+}
+
+/** How this server makes random numbers, as an attribute or as an answer to Query (KMIP 2.1 §7.27). */
+export function randomNumberGenerator(tag: number): TtlvNode {
+  return structure(tag, [
+    enumeration(Tag.RNGAlgorithm, Enumeration.RNGAlgorithm.DRBG),
+    enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
+    integer(Tag.CryptographicLength, 256),
+    enumeration(Tag.DRBGAlgorithm, Enumeration.DRBGAlgorithm.CTR),
+  ])
+}

@@ -1,0 +1,53 @@
+import { Enumeration, Tag, type ValueName, valueName } from '@warder/kmip/tables'
+import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+
+export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
+export type CurveName = ValueName<'RecommendedCurve'>
+
+/** A key as KMIP describes it. */
+export interface KmipKeyKind {
+  readonly algorithm: AlgorithmName
+  readonly curve?: CurveName | undefined
+}
+
+/** The same in the columns of an object: in the names of REST where REST knows the key, else in KMIP's. */
+export interface StoredKeyKind {
+  readonly algorithm: string
+  readonly curve: string | undefined
+  /** JOSE algorithm that the key is bound to. */
+  readonly boundAlg: string | undefined
+}
+
+const curvesOfRest: Readonly<Partial<Record<CurveName, string>>> = {
+  P_256: 'P-256',
+  P_384: 'P-384',
+  P_521: 'P-521',
+}
+const hmacsOfRest: Readonly<Partial<Record<AlgorithmName, string>>> = {
+  HMAC_SHA256: 'HS256',
+  HMAC_SHA384: 'HS384',
+  HMAC_SHA512: 'HS512',
+}
+const ellipticCurve: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['EC', 'ECDSA', 'ECDH', 'ECMQV'])
+
+/** So that a key made over KMIP is usable over REST, whenever its type allows. */
+export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind {
+  const boundAlg = hmacsOfRest[algorithm]
+  if (boundAlg !== undefined) return { algorithm: 'HMAC', curve: undefined, boundAlg }
+  if (algorithm === 'Ed25519' || (ellipticCurve.has(algorithm) && curve === 'CURVEED25519'))
+    return { algorithm: 'Ed25519', curve: undefined, boundAlg: undefined }
+  if (algorithm === 'ML_DSA_44') return { algorithm: 'ML-DSA-44', curve: undefined, boundAlg: undefined }
+  if (ellipticCurve.has(algorithm))
+    return { algorithm: 'EC', curve: curve && (curvesOfRest[curve] ?? curve), boundAlg: undefined }
+  return { algorithm, curve, boundAlg: undefined }
+}
+
+/** The algorithm as the client named it: EC keys may be called ECDSA or ECDH, and are to be called so again. */
+export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
+  return enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm])
+}
+
+/** The name of an enumeration's number, for attributes that were read as nodes. */
+export function algorithmNamed(value: number): AlgorithmName | undefined {
+  return valueName('CryptographicAlgorithm', value)
+}

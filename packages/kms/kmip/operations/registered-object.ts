@@ -1,0 +1,115 @@
+import { Tag, tagText, valueName } from '@warder/kmip/tables'
+import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { type ManagedObject, usageMask } from '../../objects/index.ts'
+import { type KmipContext, kmipFailure } from '../engine/index.ts'
+import {
+  type KmipObjectType,
+  type ObjectHints,
+  readManagedObject,
+  type StoredObject,
+  type StoredShape,
+} from '../keys/index.ts'
+import { storedColumns } from '../keys/object-shape.ts'
+import { type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
+import { requireSoftwareStorage } from './storage-masks.ts'
+
+/** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
+export function objectNode(payload: StructureNode, type: KmipObjectType): StructureNode {
+  const node = optionalStructure(payload, Tag[type])
+  if (node !== undefined) return node
+  const other = payload.value.find(({ tag }) => objectTags.has(tag))
+  if (other !== undefined)
+    throw kmipFailure('InvalidField', `The object is a ${tagText(other.tag)}, not a ${type}.`)
+  throw kmipFailure('MissingData', `${type} is missing.`)
+}
+
+const objectTags: ReadonlySet<number> = new Set([
+  Tag.Certificate,
+  Tag.CertificateRequest,
+  Tag.OpaqueObject,
+  Tag.PGPKey,
+  Tag.PrivateKey,
+  Tag.PublicKey,
+  Tag.SecretData,
+  Tag.SplitKey,
+  Tag.SymmetricKey,
+  Tag.Template,
+])
+
+/** What the attributes of a request say about the key itself. */
+export function hintsOf(attributes: readonly TtlvNode[]): ObjectHints {
+  const named = (tag: number) => {
+    const node = attributes.find((attribute) => attribute.tag === tag)
+    return typeof node?.value === 'number' ? node.value : undefined
+  }
+  const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
+  const curve = domain?.type === 'Structure' ? memberOf(domain, Tag.RecommendedCurve) : undefined
+  return {
+    algorithm: valueName('CryptographicAlgorithm', named(Tag.CryptographicAlgorithm) ?? 0),
+    bits: named(Tag.CryptographicLength),
+    curve: curve?.type === 'Enumeration' ? valueName('RecommendedCurve', curve.value) : undefined,
+    certificateType: valueName('CertificateType', named(Tag.CertificateType) ?? 0),
+  }
+}
+
+/** Reads and checks what a client brings. The caller wipes `material`. */
+export async function readBrought(
+  type: KmipObjectType,
+  node: StructureNode,
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<StoredObject> {
+  requireSoftwareStorage(attributes)
+  const { fips } = context.services
+  return readManagedObject(type, node, hintsOf(attributes), { fips })
+}
+
+/** Stages an object that a client brings, as the caller's own. */
+export function stageBrought(
+  context: KmipContext,
+  brought: StoredObject,
+  attributes: readonly TtlvNode[],
+  more: Partial<Pick<NewObjectRequest, 'id' | 'linkedId'>> = {},
+): ManagedObject {
+  const { shape, material } = brought
+  const columns = storedColumns(brought)
+  if (material === undefined && !attributes.some(({ tag }) => tag === Tag.KeyValueLocation))
+    throw kmipFailure('KeyValueNotPresent', 'A key without its value needs a KeyValueLocation.')
+  const links = columns.given.filter(({ tag }) => tag === Tag.Link)
+  const object = stageNewObject(context, {
+    type: shape.objectType,
+    ...columns,
+    given: columns.given.filter(({ tag }) => tag !== Tag.Link),
+    attributes: [...attributes.filter((node) => !isRepeated(node, shape)), ...links],
+    material,
+    defaultMask: usualMask(shape),
+    ...more,
+  })
+  context.audit({
+    object: object.id,
+    ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
+  })
+  return object
+}
+
+/** Attributes that the object says itself and that were compared with it already. */
+function isRepeated({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
+  return tag === Tag.CertificateType && objectType === 'Certificate'
+}
+
+/** What a key may be used for when its owner says nothing: all that it is good for. */
+function usualMask({ objectType, algorithm }: StoredShape): number {
+  switch (objectType) {
+    case 'SymmetricKey':
+      return algorithm?.startsWith('HMAC') === true
+        ? usageMask('macGenerate', 'macVerify')
+        : usageMask('encrypt', 'decrypt', 'wrapKey', 'unwrapKey')
+    case 'PrivateKey':
+      return usageMask('sign', 'decrypt', 'unwrapKey')
+    case 'PublicKey':
+    case 'Certificate':
+      return usageMask('verify', 'encrypt', 'wrapKey')
+    default:
+      return 0
+  }
+}

@@ -1,0 +1,26 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+
+const { CryptographicUsageMask: use } = Enumeration
+
+export function uid(id: string): TtlvNode {
+  return textString(Tag.UniqueIdentifier, id)
+}
+
+export function objectType(type: keyof typeof Enumeration.ObjectType): TtlvNode {
+  return enumeration(Tag.ObjectType, Enumeration.ObjectType[type])
+}
+
+export function attributes(...nodes: readonly TtlvNode[]): TtlvNode {
+  return structure(Tag.Attributes, nodes)
+}
+
+/** What asks Create for an AES key that encrypts, with `more` attributes. */
+export function aesAttributes(bits = 256, ...more: readonly TtlvNode[]): TtlvNode {
+  return attributes(
+    enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
+    integer(Tag.CryptographicLength, bits),
+    integer(Tag.CryptographicUsageMask, use.Encrypt | use.Decrypt),
+    ...more,
+  )
+}
