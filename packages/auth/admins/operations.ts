@@ -8,7 +8,7 @@ import {
   post,
   put,
 } from '@warder/foundation/operations'
-import { type Change, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
+import { type Change, GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
@@ -49,11 +49,13 @@ async function show(context: Context, admin: Omit<Admin, 'version'>) {
   return showAdmin(admin, await hasTotp(context.services.db, admin))
 }
 
+const noSuchRealm = () => failure('bad_request', 'realms: names a realm that does not exist.')
+
 /** @throws failure('bad_request') when a realm does not exist */
 async function requireRealms(context: Context, realms: readonly string[]): Promise<void> {
   for (const realm of realms) {
     if ((await findRealm(context.services.db, realm)) === undefined) {
-      throw failure('bad_request', 'realms: names a realm that does not exist.')
+      throw noSuchRealm()
     }
   }
 }
@@ -124,6 +126,7 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
         if (error instanceof UniqueViolation) {
           throw failure('conflict', 'An administrator with this id exists already.')
         }
+        if (error instanceof GuardFailed) throw noSuchRealm()
         throw error
       }
       return shown

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, methods, type OperationContext } from '@warder/foundation/operations'
-import { GuardFailed } from '@warder/foundation/sql'
+import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, everybody, powersOfCaller } from '../callers.ts'
 import { PlainText } from '../plain-text.ts'
@@ -87,6 +87,22 @@ async function saveRole(
   }
 }
 
+/** The value is random, shown once and kept as a hash. */
+async function newSecretId(context: Context, name: string, body: Type.Static<typeof SecretIdFields>) {
+  const role = await roleToHold(context, name)
+  const now = context.services.now()
+  const ttl = body.ttl || role.secretIdTtl
+  const [value, accessor] = [randomUUID(), randomUUID()]
+  const expiresAt = ttl === 0 ? 0 : now + ttl
+  const usesLeft = body.num_uses || -1
+  context.audit({ details: { secret_id_accessor: accessor, expires_at: expiresAt, uses: usesLeft } })
+  await context.commit([
+    appRoleUnchanged(role),
+    secretIdInsertion({ accessor, roleName: role.name, expiresAt, usesLeft }, value, now),
+  ])
+  return { data: { secret_id: value, secret_id_accessor: accessor } }
+}
+
 export const appRoleOperations = withAliases([
   define({
     ...common,
@@ -169,21 +185,7 @@ export const appRoleOperations = withAliases([
     request: SecretIdFields,
     reply: Type.Object({ data: Type.Object({ secret_id: Text, secret_id_accessor: Text }) }),
     errors: { 404: 'There is no such role.' },
-    async act({ path, body }, context) {
-      const role = await roleToHold(context, path.name)
-      const now = context.services.now()
-      const ttl = body?.ttl || role.secretIdTtl
-      const value = randomUUID()
-      const accessor = randomUUID()
-      const expiresAt = ttl === 0 ? 0 : now + ttl
-      const usesLeft = body?.num_uses || -1
-      context.audit({ details: { secret_id_accessor: accessor, expires_at: expiresAt, uses: usesLeft } })
-      await context.commit([
-        appRoleUnchanged(role),
-        secretIdInsertion({ accessor, roleName: role.name, expiresAt, usesLeft }, value, now),
-      ])
-      return { data: { secret_id: value, secret_id_accessor: accessor } }
-    },
+    act: ({ path, body }, context) => retryOnGuard(5, () => newSecretId(context, path.name, body ?? {})),
   }),
   define({
     ...common,
