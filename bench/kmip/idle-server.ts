@@ -1,0 +1,35 @@
+// The KMIP socket alone, in a process of its own: tells its port, then its resident memory whenever it is asked.
+import { readFileSync } from 'node:fs'
+import { systemClock } from '@warder/foundation/runtime'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import { newTicketKeys, tlsProfile } from '@warder/foundation/tls'
+import { createKmipSocket } from '../../packages/kms/kmip/transport/index.ts'
+
+const folder = process.argv[2] ?? ''
+const ignore = (): undefined => undefined
+const log: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => log }
+const metrics: Metrics = { operation: ignore, count: ignore, gauge: ignore, exposition: async () => '' }
+
+const socket = createKmipSocket({
+  engine: { answer: (bytes) => bytes },
+  authenticate: () => ({ name: 'bench', method: 'tls_auth' }),
+  tls: tlsProfile({
+    certFile: `${folder}/kms.crt`,
+    keyFile: `${folder}/kms.key`,
+    clientsCaFile: `${folder}/ca.crt`,
+    requireClientCertificate: true,
+    ticketKeys: newTicketKeys(),
+  }),
+  clock: systemClock,
+  log,
+  metrics,
+  limits: { connectionsPerAddress: 20_000 },
+})
+const { port } = await socket.listen({ host: '127.0.0.1', port: 0 })
+
+process.on('message', () => {
+  globalThis.gc?.()
+  const [, pages = '0'] = readFileSync('/proc/self/statm', 'utf8').split(' ')
+  process.send?.({ connections: socket.connections, mebibytes: (Number(pages) * 4096) / 1024 / 1024 })
+})
+process.send?.({ port })

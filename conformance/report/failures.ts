@@ -1,0 +1,50 @@
+import { encodeXml } from '@warder/kmip/xml'
+import type { StepFailure } from '../run/run-case.ts'
+import type { WayResults } from './table.ts'
+
+const mostDifferences = 6
+
+/** Every failure by operation, with what was sent and received for the first of each case: for who mends it. */
+export function failuresText(ways: readonly WayResults[]): string {
+  const byOperation = new Map<string, string[]>()
+  for (const { way, results } of ways) {
+    for (const { testCase, failures } of results) {
+      for (const [index, failure] of failures.entries()) {
+        const [first] = failure.differences
+        if (first === undefined) continue
+        const lines = byOperation.get(first.operation) ?? []
+        byOperation.set(first.operation, lines)
+        lines.push(
+          `${testCase.name} step ${failure.step} (${way})${index === 0 ? '' : ' (after an earlier failure)'}`,
+        )
+        for (const { path, sentence } of failure.differences.slice(0, mostDifferences))
+          lines.push(`    ${path} ${sentence}`)
+        if (index === 0) lines.push(...messagesOf(failure))
+      }
+    }
+  }
+  const operations = [...byOperation].sort(([, one], [, other]) => other.length - one.length)
+  return operations.map(([operation, lines]) => `=== ${operation}\n${lines.join('\n')}\n`).join('\n')
+}
+
+function messagesOf({ sent, received }: StepFailure): readonly string[] {
+  const indented = (label: string, text: string): string =>
+    `    ${label}\n${text
+      .split('\n')
+      .map((line) => `      ${line}`)
+      .join('\n')}`
+  return [
+    ...(sent === undefined ? [] : [indented('sent', broken(encodeXml(sent)))]),
+    ...(received === undefined ? [] : [indented('received', broken(encodeXml(received)))]),
+  ]
+}
+
+/** One element a line, long values cut. */
+function broken(xml: string): string {
+  return xml
+    .replaceAll('><', '>\n<')
+    .replace(/value="([^"]{200})[^"]*"/g, 'value="$1…"')
+    .split('\n')
+    .filter((line) => !/ProtocolVersion|BatchCount|TimeStamp|<\/|Header/.test(line))
+    .join('\n')
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import type { Endpoint } from '../run/connection.ts'
+import type { TestServer } from './own-server.ts'
+
+/** Options that name a server which runs already. */
+export interface GivenServer {
+  readonly socket?: string | undefined
+  readonly url?: string | undefined
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+}
+
+/**
+ * A server that runs already. Every case is the same client there, so cases that look for objects may find those of
+ * others: an empty server is best.
+ */
+export function givenServer({ socket, url, ca, cert, key }: GivenServer): TestServer {
+  const pem = (file: string | undefined): string => (file === undefined ? '' : readFileSync(file, 'utf8'))
+  const endpoint: Endpoint = {
+    socket: socket === undefined ? undefined : placeOf(socket),
+    url,
+    ca: pem(ca),
+    cert: pem(cert),
+    key: pem(key),
+  }
+  return { familiesAtOnce: 1, as: async () => endpoint, [Symbol.asyncDispose]: async () => undefined }
+}
+
+function placeOf(text: string): { readonly host: string; readonly port: number } {
+  const colon = text.lastIndexOf(':')
+  return { host: text.slice(0, colon), port: Number(text.slice(colon + 1)) }
+}

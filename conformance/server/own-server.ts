@@ -1,0 +1,76 @@
+import { createPrivateKey } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Issuer, issueCertificate, newTicketKeys, tlsProfile } from '@warder/foundation/tls'
+import { clientCertificate } from '@warder/kms/identity'
+import { createKmipEngine } from '@warder/kms/kmip/engine'
+import { kmipOperations } from '@warder/kms/kmip/operations'
+import { createKmipSocket } from '@warder/kms/kmip/transport'
+import { startKms } from '@warder/kms/testing'
+import type { Endpoint } from '../run/connection.ts'
+
+/** A server to run cases against. */
+export interface TestServer extends AsyncDisposable {
+  /** The server as a client with this name sees it. */
+  as(name: string): Promise<Endpoint>
+  /** Families of cases that may run side by side: one where all are the same client. */
+  readonly familiesAtOnce: number
+}
+
+const day = 24 * 60 * 60 * 1000
+
+/** A key management service in this process with an empty database: HTTPS and the KMIP socket on free ports. */
+export async function startOwnServer(): Promise<TestServer> {
+  const kms = await startKms({ clientCertificates: true, tokens: false })
+  const { log, metrics, clock, home } = kms.environment
+  const tls = (name: string): string => join(home, 'tls', name)
+  const socket = createKmipSocket({
+    engine: createKmipEngine({ services: kms.services, operations: kmipOperations, log, metrics }),
+    authenticate: clientCertificate,
+    tls: tlsProfile({
+      certFile: tls('kms.crt'),
+      keyFile: tls('kms.key'),
+      clientsCaFile: tls('ca.crt'),
+      requireClientCertificate: true,
+      ticketKeys: newTicketKeys(),
+    }),
+    clock,
+    log,
+    metrics,
+  })
+  const { port } = await socket.listen({ host: '127.0.0.1', port: 0 })
+  const issuer: Issuer = { certificatePem: kms.ca, privateKey: createPrivateKey(readFileSync(tls('ca.key'))) }
+  const known = new Map<string, Promise<Endpoint>>()
+  const issue = async (name: string): Promise<Endpoint> => {
+    const { certificatePem, keyPem } = await issueCertificate(
+      {
+        commonName: name,
+        purpose: 'client',
+        hostnames: [],
+        addresses: [],
+        notBefore: new Date(Date.now() - day),
+        notAfter: new Date(Date.now() + day),
+      },
+      issuer,
+    )
+    return {
+      socket: { host: '127.0.0.1', port },
+      url: `https://localhost:${kms.port}`,
+      ca: kms.ca,
+      cert: certificatePem,
+      key: keyPem,
+    }
+  }
+  return {
+    familiesAtOnce: 4,
+    as(name) {
+      const endpoint = known.get(name) ?? issue(name)
+      known.set(name, endpoint)
+      return endpoint
+    },
+    async [Symbol.asyncDispose]() {
+      await socket.drain(100)
+      await kms[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { X509Certificate } from 'node:crypto'
+import type { TLSSocket } from 'node:tls'
+import type { Authenticate, IncomingRequest, Principal } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
+import { verifiedPeerCertificate } from '@warder/foundation/tls'
+
+const nothing = new Uint8Array()
+
+/** Who holds a connection, and until when: a certificate that has run out speaks for nobody any more. */
+export interface ConnectionOwner {
+  readonly principal: Principal | undefined
+  /** Milliseconds since 1970. */
+  readonly validUntil: number
+}
+
+/**
+ * Finds out who connected, by the same extractors as over HTTPS (§5 of the specification); a connection carries
+ * nothing but its client certificate.
+ * @throws Failure unauthorized when the certificate cannot be a user
+ */
+export function ownerOf(
+  socket: TLSSocket,
+  authenticate: Authenticate,
+  address: string,
+  id: string,
+): MaybePromise<ConnectionOwner> {
+  const verified = verifiedPeerCertificate(socket)
+  // A copy: the one that the socket gives keeps the whole session alive.
+  const certificate = verified === undefined ? undefined : new X509Certificate(verified.raw)
+  if (certificate === undefined) return { principal: undefined, validUntil: 0 }
+  const validUntil = certificate.validToDate.getTime()
+  const principal = authenticate(connectionAsRequest(certificate, address, id))
+  return principal instanceof Promise
+    ? principal.then((found) => ({ principal: found, validUntil }))
+    : { principal, validUntil }
+}
+
+function connectionAsRequest(certificate: X509Certificate, address: string, id: string): IncomingRequest {
+  return {
+    id,
+    method: 'POST',
+    path: '/kmip',
+    query: new URLSearchParams(),
+    headers: {},
+    cookies: () => [],
+    clientAddress: address,
+    peerAddress: address,
+    peerCertificate: () => certificate,
+    body: nothing,
+  }
+}

@@ -1,0 +1,194 @@
+import type { Buffer } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import type { TLSSocket } from 'node:tls'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
+import { encodeResponse, refusalOf } from '@warder/kmip/messages'
+import { KmipDecodeError } from '@warder/kmip/ttlv'
+import type { KmipEngine } from '../engine/types.ts'
+import type { ConnectionOwner } from './caller.ts'
+import type { SocketLimits } from './limits.ts'
+import { MessageReader, type ReadBudget } from './message-reader.ts'
+
+/** What every connection of a worker shares. */
+export interface ConnectionEnvironment {
+  readonly engine: Pick<KmipEngine, 'answer'>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly limits: SocketLimits
+  readonly budget: ReadBudget
+}
+
+/** Requests that wait behind the one in work are read up to this many bytes; then the client has to wait as well. */
+const readAheadBytes = 64 * 1024
+/** Messages answered in one go, before other connections have their turn. */
+const messagesInARow = 16
+/** How long the rest of a refused message is read and thrown away, so that the client gets to read the answer. */
+const lingerMs = 1000
+
+/**
+ * One connection: messages are read, answered one after the other and in their order, until the client ends it, a
+ * limit is passed, or framing is lost.
+ */
+export class KmipConnection {
+  readonly #socket: TLSSocket
+  readonly #environment: ConnectionEnvironment
+  readonly #owner: ConnectionOwner
+  readonly #address: string
+  readonly #reader: MessageReader
+  #busy = false
+  #ended = false
+  #closing = false
+  #late: NodeJS.Timeout | undefined
+
+  constructor(
+    socket: TLSSocket,
+    owner: ConnectionOwner,
+    address: string,
+    environment: ConnectionEnvironment,
+  ) {
+    this.#socket = socket
+    this.#owner = owner
+    this.#address = address
+    this.#environment = environment
+    this.#reader = new MessageReader(environment.limits.messageBytes, environment.budget)
+    socket.setTimeout(environment.limits.idleMs, () => socket.destroy())
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk))
+    socket.on('end', () => {
+      this.#ended = true
+      if (!this.#busy) this.#finish()
+    })
+    socket.on('drain', () => this.#next())
+    socket.once('close', () => {
+      clearTimeout(this.#late)
+      this.#closing = true
+      this.#reader.close()
+    })
+  }
+
+  /** A message is being answered. */
+  get busy(): boolean {
+    return this.#busy
+  }
+
+  /** Ends the connection after the message that is being answered, at once when there is none. */
+  end(): void {
+    if (this.#busy) this.#ended = true
+    else this.#finish()
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#closing) return
+    try {
+      this.#reader.push(chunk)
+    } catch (error) {
+      this.#refuse(error)
+      return
+    }
+    if (this.#busy) {
+      if (this.#reader.pending > readAheadBytes) this.#socket.pause()
+    } else this.#next()
+  }
+
+  /** Answers what has come: without a promise while the engine needs none. */
+  #next(): void {
+    for (let count = 0; !this.#busy && !this.#closing; count++) {
+      if (this.#socket.writableNeedDrain) {
+        this.#socket.pause()
+        return
+      }
+      if (count === messagesInARow) {
+        setImmediate(() => this.#next())
+        return
+      }
+      const message = this.#read()
+      if (message === undefined) return
+      this.#answer(message)
+    }
+  }
+
+  #read(): Buffer | undefined {
+    let message: Buffer | undefined
+    try {
+      message = this.#reader.next()
+    } catch (error) {
+      this.#refuse(error)
+      return undefined
+    }
+    this.#expectRest(message === undefined && this.#reader.pending > 0)
+    if (message === undefined) {
+      if (this.#ended) this.#finish()
+      else if (this.#socket.isPaused()) this.#socket.resume()
+    }
+    return message
+  }
+
+  /** A message that has begun must be whole in time. */
+  #expectRest(begun: boolean): void {
+    if (!begun) {
+      clearTimeout(this.#late)
+      this.#late = undefined
+    } else if (this.#late === undefined) {
+      this.#late = setTimeout(() => this.#socket.destroy(), this.#environment.limits.messageMs)
+    }
+  }
+
+  #answer(message: Buffer): void {
+    const { engine, clock } = this.#environment
+    if (clock.now() >= this.#owner.validUntil) {
+      this.#finish()
+      return
+    }
+    this.#busy = true
+    const { principal } = this.#owner
+    try {
+      const caller = { principal, clientAddress: this.#address, requestId: randomUUID() }
+      const answer = engine.answer(message, 'ttlv', caller)
+      if (answer instanceof Promise) {
+        answer.then(
+          (late) => {
+            this.#send(late)
+            this.#next()
+          },
+          (error: unknown) => this.#fail(error),
+        )
+      } else this.#send(answer)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #send(answer: Uint8Array): void {
+    this.#busy = false
+    if (!this.#socket.destroyed) this.#socket.write(answer)
+  }
+
+  /** The engine answers whatever is wrong with a message; that it threw is a fault of the program. */
+  #fail(error: unknown): void {
+    this.#busy = false
+    this.#environment.log.error({ error }, 'a KMIP message could not be answered')
+    this.#socket.destroy()
+  }
+
+  /** Framing is lost: one last answer where the client's version is known, then the end. */
+  #refuse(error: unknown): void {
+    const isRefusal = error instanceof KmipDecodeError
+    if (!isRefusal) this.#environment.log.error({ error }, 'a KMIP message could not be read')
+    const seconds = Math.floor(this.#environment.clock.now() / 1000)
+    const last =
+      isRefusal && error.version !== undefined ? encodeResponse(refusalOf(error, seconds), 'ttlv') : undefined
+    this.#finish(last)
+  }
+
+  #finish(last?: Uint8Array): void {
+    if (this.#closing) return
+    this.#closing = true
+    clearTimeout(this.#late)
+    this.#reader.close()
+    if (last === undefined) this.#socket.end()
+    else this.#socket.end(last)
+    this.#socket.resume()
+    const timer = setTimeout(() => this.#socket.destroy(), lingerMs)
+    this.#socket.once('close', () => clearTimeout(timer))
+  }
+}

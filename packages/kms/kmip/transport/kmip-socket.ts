@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import { createServer, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls'
+import { StartupError, toFailure } from '@warder/foundation/errors'
+import type { Authenticate } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { KmipEngine } from '../engine/types.ts'
+import { ownerOf } from './caller.ts'
+import { type ConnectionEnvironment, KmipConnection } from './connection.ts'
+import { connectionCounts } from './connection-counts.ts'
+import { defaultSocketLimits, type SocketLimits } from './limits.ts'
+
+export interface KmipSocketOptions {
+  readonly engine: Pick<KmipEngine, 'answer'>
+  readonly authenticate: Authenticate
+  /** From `tlsProfile` with `requireClientCertificate`. */
+  readonly tls: TlsOptions
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** What is not named has its value of `defaultSocketLimits`. */
+  readonly limits?: Partial<SocketLimits>
+}
+
+/** The KMIP socket of one worker. */
+export interface KmipSocket {
+  listen(place: {
+    readonly host: string
+    /** 0 = any free port. */
+    readonly port: number
+    readonly reusePort?: boolean
+  }): Promise<{ readonly port: number }>
+  /** Stops accepting, finishes the messages being answered, and after `timeoutMs` cuts what is left. */
+  drain(timeoutMs: number): Promise<void>
+  /** New certificates and trust for new connections. */
+  setTls(tls: SecureContextOptions): void
+  /** Connections whose handshake is done. */
+  readonly connections: number
+}
+
+/**
+ * KMIP in binary over TLS with client certificates (KMIP 2.1 §10, KMIP Profiles §3.2), usually on port 5696. A
+ * connection is one client: its certificate says who asks, for as long as it is valid.
+ */
+export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
+  const limits: SocketLimits = { ...defaultSocketLimits, ...options.limits }
+  const { engine, clock, log, metrics, authenticate } = options
+  const environment: ConnectionEnvironment = {
+    engine,
+    clock,
+    log,
+    limits,
+    budget: { limit: limits.bufferedBytes, used: 0 },
+  }
+  const counts = connectionCounts(limits.connectionsPerAddress)
+  const sockets = new Set<Socket>()
+  const connections = new Map<TLSSocket, KmipConnection>()
+  const { ALPNProtocols: _, ...tls } = options.tls
+  const server = createServer({
+    ...tls,
+    requestCert: true,
+    rejectUnauthorized: true,
+    handshakeTimeout: limits.handshakeMs,
+    allowHalfOpen: true,
+  })
+  server.maxConnections = limits.connections
+  let draining = false
+
+  server.on('connection', (socket: Socket) => {
+    const address = socket.remoteAddress ?? 'unknown'
+    if (!counts.open(address)) {
+      metrics.count('kmip_connections_refused_total')
+      socket.destroy()
+      return
+    }
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.once('close', () => {
+      counts.close(address)
+      sockets.delete(socket)
+    })
+  })
+  server.on('tlsClientError', (error, socket) => {
+    metrics.count('kmip_handshake_failures_total')
+    log.debug({ detail: error.message }, 'a TLS handshake with a KMIP client failed')
+    socket.destroy()
+  })
+  server.on('drop', () => metrics.count('kmip_connections_refused_total'))
+  server.on('secureConnection', (socket: TLSSocket) => {
+    // Errors are followed by 'close', which is where connections are cleaned up.
+    socket.on('error', () => undefined)
+    void accept(socket)
+  })
+
+  async function accept(socket: TLSSocket): Promise<void> {
+    const address = plainAddress(socket.remoteAddress)
+    try {
+      const owner = await ownerOf(socket, authenticate, address, randomUUID())
+      if (socket.destroyed) return
+      const connection = new KmipConnection(socket, owner, address, environment)
+      connections.set(socket, connection)
+      socket.once('close', () => connections.delete(socket))
+      metrics.count('kmip_connections_total')
+      if (draining) connection.end()
+    } catch (error) {
+      const { detail, message } = toFailure(error)
+      log.info({ detail: detail ?? message, client_ip: address }, 'a KMIP client cannot be known')
+      socket.destroy()
+    }
+  }
+
+  return {
+    listen({ host, port, reusePort }) {
+      return new Promise((resolve, reject) => {
+        const refuse = (error: Error): void =>
+          reject(new StartupError(`the KMIP socket cannot listen on ${host}:${port}: ${error.message}`))
+        server.once('error', refuse)
+        server.listen({ host, port, reusePort: reusePort === true, backlog: 1024 }, () => {
+          server.off('error', refuse)
+          const address = server.address()
+          resolve({ port: typeof address === 'object' && address !== null ? address.port : port })
+        })
+      })
+    },
+    drain(timeoutMs) {
+      draining = true
+      return new Promise((resolve) => {
+        const cut = setTimeout(() => {
+          for (const socket of connections.keys()) socket.destroy()
+          for (const socket of sockets) socket.destroy()
+        }, timeoutMs)
+        server.close(() => {
+          clearTimeout(cut)
+          resolve()
+        })
+        for (const connection of connections.values()) connection.end()
+      })
+    },
+    setTls: (context) => server.setSecureContext(context),
+    get connections() {
+      return connections.size
+    },
+  }
+}
+
+/** An IPv4 address as it is written where IPv6 carries it. */
+function plainAddress(address: string | undefined): string {
+  return address?.startsWith('::ffff:') === true ? address.slice('::ffff:'.length) : (address ?? 'unknown')
+}

@@ -1,0 +1,114 @@
+import { Buffer } from 'node:buffer'
+import { frameLength, KmipDecodeError } from '@warder/kmip/ttlv'
+import { sniffedBytes, sniffVersion } from './sniff-version.ts'
+
+/** Bytes that unfinished messages of many connections hold; one for each worker. */
+export interface ReadBudget {
+  readonly limit: number
+  used: number
+}
+
+const smallestBuffer = 1024
+const nothing = Buffer.alloc(0)
+
+/**
+ * Cuts a stream into KMIP messages by the length in each header. Memory follows what has come, never what a header
+ * claims: a buffer grows by doubling, whether the bytes come at once or one by one.
+ */
+export class MessageReader {
+  readonly #maximum: number
+  readonly #budget: ReadBudget
+  /** `#buffer.subarray(#start, #end)` has not been read yet. */
+  #buffer: Buffer = nothing
+  #start = 0
+  #end = 0
+  #held = 0
+
+  constructor(maximum: number, budget: ReadBudget) {
+    this.#maximum = maximum
+    this.#budget = budget
+  }
+
+  /** Bytes that have come and are no whole message yet, or were not asked for. */
+  get pending(): number {
+    return this.#end - this.#start
+  }
+
+  /** @throws KmipDecodeError `too_large` when the worker holds as many unfinished messages as it may */
+  push(chunk: Buffer): void {
+    if (this.pending === 0) {
+      // What came last is looked at where it is; only an unfinished message is copied.
+      this.#buffer = chunk
+      this.#start = 0
+      this.#end = chunk.length
+      this.#hold(0)
+      return
+    }
+    // Never moved or written over in place: messages that were handed out are views of the same bytes.
+    const size = this.pending + chunk.length
+    if (this.#held < size || this.#buffer.length - this.#end < chunk.length) this.#grow(size)
+    chunk.copy(this.#buffer, this.#end)
+    this.#end += chunk.length
+  }
+
+  /**
+   * The next whole message, a view of what was pushed; undefined until more has come.
+   * @throws KmipDecodeError when what has come cannot be or become a message; with its version where that can be read
+   */
+  next(): Buffer | undefined {
+    if (this.pending === 0) return undefined
+    const unread = this.#buffer.subarray(this.#start, this.#end)
+    const length = this.#lengthOf(unread)
+    if (length === undefined || length > unread.length) return undefined
+    this.#start += length
+    if (this.pending === 0) {
+      this.#buffer = nothing
+      this.#start = 0
+      this.#end = 0
+      this.#hold(0)
+    }
+    return unread.subarray(0, length)
+  }
+
+  /** Gives back what it holds. */
+  close(): void {
+    this.#buffer = nothing
+    this.#start = 0
+    this.#end = 0
+    this.#hold(0)
+  }
+
+  #lengthOf(unread: Buffer): number | undefined {
+    try {
+      return frameLength(unread, this.#maximum)
+    } catch (error) {
+      if (!(error instanceof KmipDecodeError)) throw error
+      const version = sniffVersion(unread)
+      // The answer is written in the client's version: a few bytes more tell it.
+      if (error.reason === 'too_large' && version === undefined && unread.length < sniffedBytes)
+        return undefined
+      throw new KmipDecodeError(error.reason, error.message, version)
+    }
+  }
+
+  #grow(size: number): void {
+    const capacity = Math.min(
+      Math.max(size * 2, smallestBuffer),
+      Math.max(size, this.#maximum + smallestBuffer),
+    )
+    const grown = Buffer.allocUnsafeSlow(this.#hold(capacity))
+    this.#buffer.copy(grown, 0, this.#start, this.#end)
+    this.#end -= this.#start
+    this.#start = 0
+    this.#buffer = grown
+  }
+
+  #hold(capacity: number): number {
+    const used = this.#budget.used - this.#held + capacity
+    if (capacity > this.#held && used > this.#budget.limit)
+      throw new KmipDecodeError('too_large', 'Too many unfinished messages are held here; try again later.')
+    this.#budget.used = used
+    this.#held = capacity
+    return capacity
+  }
+}
