@@ -1,6 +1,7 @@
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database, MaybePromise } from '@warder/foundation/sql'
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
 import {
   addTagChanges,
   asObjectId,
@@ -13,8 +14,6 @@ import {
   openKey,
   readObject,
   removalChanges,
-  removeTags,
-  tagsOf,
   removeTags,
   tagsOf,
   updateChanges,
@@ -139,18 +138,6 @@ export class UnitOfWork {
     this.#staged.set(object.id, { before, after: undefined, material: null, tags: [] })
   }
 
-  /** Tags of an object, sorted, with what is staged. */
-  async tags({ id }: Pick<ManagedObject, 'id'>): Promise<readonly string[]> {
-    return this.#staged.get(id)?.tags ?? (await tagsOf(this.#services.db, id))
-  }
-
-  /** Stages the tags that an object has from now on. */
-  setTags(object: ManagedObject, tags: readonly string[]): void {
-    this.update(object, {})
-    const staged = this.#staged.get(object.id)
-    if (staged !== undefined) staged.tags = [...new Set(tags)].toSorted()
-  }
-
   /** A change of rows that belong to no object. */
   also(...changes: readonly Change[]): void {
     this.#more.push(...changes)
@@ -192,7 +179,6 @@ export class UnitOfWork {
     }
     return [
       ...updateChanges(db, seal, { before, after, material }, this.#now),
-      ...(tags === undefined ? [] : [removeTags(before.id), ...addTagChanges(before.id, tags)]),
       ...indexChanges(before, after),
       ...(tags === undefined ? [] : [removeTags(after.id), ...addTagChanges(after.id, tags)]),
     ]
