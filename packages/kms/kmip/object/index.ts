@@ -1,3 +1,19 @@
+export { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
+export {
+  addAttribute,
+  deleteAttribute,
+  type Edited,
+  instancesCalled,
+  modifyAttribute,
+  setAttribute,
+  type Which,
+} from './attribute-edit.ts'
+export { type AttributeName, nameOfAttribute, referredName, requireRule } from './attribute-name.ts'
+export { type AttributeRule, attributeRule, attributeRules } from './attribute-rules.ts'
+export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
+export { type AttributeState, attributeInstances, attributesOf, defaultLease } from './attribute-view.ts'
 export { indexRowsOf, indexValue } from './index-rows.ts'
+export { type Criteria, readCriteria } from './locate-criteria.ts'
+export { type Located, search } from './locate-search.ts'
 export { attributeBag, storedAttributes, storedWithTag, withStoredAttributes } from './stored-attributes.ts'
 export { type ObjectChange, UnitOfWork } from './unit-of-work.ts'

@@ -1,21 +1,39 @@
 import type { OperationName } from '@warder/kmip/tables'
 import type { KmipOperation } from '../engine/index.ts'
 import { activate } from './activate.ts'
+import { addAttribute } from './add-attribute.ts'
+import { adjustAttribute } from './adjust-attribute.ts'
 import { create } from './create.ts'
+import { deleteAttribute } from './delete-attribute.ts'
 import { destroy } from './destroy.ts'
 import { discoverVersions } from './discover-versions.ts'
 import { get } from './get.ts'
+import { getAttributeList } from './get-attribute-list.ts'
+import { getAttributes } from './get-attributes.ts'
+import { locate } from './locate.ts'
+import { modifyAttribute } from './modify-attribute.ts'
 import { queryOperation } from './query.ts'
+import { register } from './register.ts'
 import { revoke } from './revoke.ts'
+import { setAttribute } from './set-attribute.ts'
 
 /** Every operation that is done here. Append a row; nothing else has to know. */
 const rows: readonly KmipOperation[] = [
   create,
+  register,
   get,
   activate,
   revoke,
   destroy,
   discoverVersions,
+  locate,
+  getAttributes,
+  getAttributeList,
+  addAttribute,
+  setAttribute,
+  modifyAttribute,
+  deleteAttribute,
+  adjustAttribute,
   queryOperation(() => kmipOperations.keys()),
 ]
 

@@ -1,0 +1,64 @@
+import { attributeIn, Tag } from '@warder/kmip/tables'
+import { membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
+import {
+  type AttributeName,
+  type AttributeState,
+  attributesOf,
+  instancesCalled,
+  isTagName,
+  referredName,
+  requireRule,
+} from '../object/index.ts'
+import { attributeState } from './attribute-request.ts'
+
+/** KMIP 2.1 §6.1.21: the attributes that are named, as far as the object has them; all of them when none is. */
+export const getAttributes: KmipOperation = {
+  name: 'GetAttributes',
+  access: objectRight('getattributes'),
+  act(payload, context) {
+    const references = membersOf(payload, Tag.AttributeReference)
+    const names = references.flatMap((reference) => referredName(reference) ?? [])
+    const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
+    const answer = (state: AttributeState) => [
+      uniqueIdentifier(state.object.id),
+      structure(
+        Tag.Attributes,
+        references.length === 0 ? attributesOf(state, context.now) : named(state, names, context),
+      ),
+    ]
+    const state = attributeState(context, needsTags)
+    return state instanceof Promise ? state.then(answer) : answer(state)
+  },
+}
+
+/** In the order in which they are asked for, each once. */
+function named(
+  state: AttributeState,
+  names: readonly AttributeName[],
+  { version, now }: KmipContext,
+): readonly TtlvNode[] {
+  const found = new Set<TtlvNode>()
+  for (const name of names) {
+    if (!attributeIn(version, requireRule(name.tag))) continue
+    for (const node of asAsked(name, instancesCalled(state, name, now))) found.add(node)
+  }
+  return [...found]
+}
+
+/** Tags answer under the vendor that the client knows them by. */
+function asAsked({ vendor }: AttributeName, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
+  if (vendor === undefined || !isTagName(vendor)) return nodes
+  return nodes.map((node) => withVendor(node, vendor.vendor))
+}
+
+function withVendor(node: TtlvNode, vendor: string): TtlvNode {
+  if (node.type !== 'Structure') return node
+  const value = node.value.map(
+    (member): TtlvNode =>
+      member.tag === Tag.VendorIdentification && member.type === 'TextString'
+        ? { ...member, value: vendor }
+        : member,
+  )
+  return structure(node.tag, value)
+}
