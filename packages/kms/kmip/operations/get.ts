@@ -1,36 +1,31 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { byteString, enumeration, integer, structure } from '@warder/kmip/ttlv'
-import { stateAt } from '../../objects/index.ts'
-import type { KmipOperation } from '../engine/index.ts'
-import { kmipFailure, objectRight, uniqueIdentifier } from '../engine/index.ts'
-import { storedWithTag } from '../object/index.ts'
+import { boolean, enumeration } from '@warder/kmip/ttlv'
+import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
+import { attributeBag, storedAttributes } from '../object/index.ts'
+import { objectInForm, readWanted } from './object-in-form.ts'
 
-/** Get (KMIP 2.1 §6.1.25) of a symmetric key as it is. */
+/** Get (KMIP 2.1 §6.1.21): the object itself, in the format asked for, wrapped if asked for. */
 export const get: KmipOperation = {
   name: 'Get',
   access: objectRight('get'),
-  async act(_payload, { object, objects, now }) {
-    const state = stateAt(object, now)
-    if (state === 'Destroyed' || state === 'Destroyed_Compromised')
-      throw kmipFailure('ObjectDestroyed', 'DENIED')
-    if (storedWithTag(object, Tag.Sensitive)[0]?.value === true) throw kmipFailure('Sensitive', 'DENIED')
-    if (storedWithTag(object, Tag.Extractable)[0]?.value === false)
-      throw kmipFailure('NotExtractable', 'DENIED')
-    if (object.type !== 'SymmetricKey')
-      throw kmipFailure('KeyFormatTypeNotSupported', `Objects of type ${object.type} cannot be got.`)
-    const material = await objects.material(object)
-    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  async act(payload, context) {
+    const { object } = context
+    const node = await objectInForm(context, readWanted(payload))
+    noLongerFresh(context)
     return [
-      enumeration(Tag.ObjectType, Enumeration.ObjectType.SymmetricKey),
+      enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),
       uniqueIdentifier(object.id),
-      structure(Tag.SymmetricKey, [
-        structure(Tag.KeyBlock, [
-          enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType.Raw),
-          structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, material)]),
-          storedWithTag(object, Tag.CryptographicAlgorithm)[0],
-          object.bits === undefined ? undefined : integer(Tag.CryptographicLength, object.bits),
-        ]),
-      ]),
+      node,
     ]
   },
+}
+
+/** Fresh is true until the object was given out for the first time (KMIP 2.1 §4.24). */
+export function noLongerFresh({ object, objects }: KmipContext): void {
+  const stored = storedAttributes(object)
+  if (stored.some(({ tag, value }) => tag === Tag.Fresh && value === false)) return
+  const others = stored.filter(({ tag }) => tag !== Tag.Fresh)
+  objects.update(object, {
+    attributes: attributeBag(object.attributes, [...others, boolean(Tag.Fresh, false)]),
+  })
 }

@@ -79,8 +79,12 @@ export function stageBrought(
   const object = stageNewObject(context, {
     type: shape.objectType,
     ...columns,
-    given: columns.given.filter(({ tag }) => tag !== Tag.Link),
-    attributes: [...attributes.filter((node) => !isRepeated(node, shape)), ...links],
+    given: [
+      ...columns.given.filter(({ tag }) => tag !== Tag.Link),
+      // What is brought may have been given out elsewhere: the client knows (KMIP 2.1 §4.24).
+      ...attributes.filter(({ tag, type }) => tag === Tag.Fresh && type === 'Boolean'),
+    ],
+    attributes: [...attributes.filter((node) => !isSettled(node, shape)), ...links],
     material,
     defaultMask: usualMask(shape),
     ...more,
@@ -92,9 +96,9 @@ export function stageBrought(
   return object
 }
 
-/** Attributes that the object says itself and that were compared with it already. */
-function isRepeated({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
-  return tag === Tag.CertificateType && objectType === 'Certificate'
+/** Attributes that are dealt with already: what the object says itself was compared with it. */
+function isSettled({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
+  return tag === Tag.Fresh || (tag === Tag.CertificateType && objectType === 'Certificate')
 }
 
 /** What a key may be used for when its owner says nothing: all that it is good for. */

@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  boolean,
+  byteString,
+  encodeTtlv,
+  enumeration,
+  integer,
+  memberOf,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import { type Started, startKms } from '../../testing/index.ts'
+import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
+
+let kms: Started
+before(async () => {
+  kms = await startKms()
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const { CryptographicUsageMask: use, KeyFormatType: format, CryptographicAlgorithm: algorithm } = Enumeration
+
+function keyBlock(
+  formatType: keyof typeof format,
+  material: Uint8Array | readonly TtlvNode[],
+  ...more: readonly TtlvNode[]
+): StructureNode {
+  const node =
+    material instanceof Uint8Array
+      ? byteString(Tag.KeyMaterial, material)
+      : structure(Tag.KeyMaterial, material)
+  return structure(Tag.KeyBlock, [
+    enumeration(Tag.KeyFormatType, format[formatType]),
+    structure(Tag.KeyValue, [node]),
+    ...more,
+  ])
+}
+
+function aesKey(key: Uint8Array): StructureNode {
+  return structure(Tag.SymmetricKey, [
+    keyBlock(
+      'Raw',
+      key,
+      enumeration(Tag.CryptographicAlgorithm, algorithm.AES),
+      integer(Tag.CryptographicLength, key.length * 8),
+    ),
+  ])
+}
+
+const wanted = (name: keyof typeof format) => enumeration(Tag.KeyFormatType, format[name])
+const activeNow = () => ({ tag: Tag.ActivationDate, type: 'DateTime', value: 1000 }) as const
+const mask = (bits: number) => integer(Tag.CryptographicUsageMask, bits)
+
+function hex(bytes: unknown): string {
+  assert.ok(bytes instanceof Uint8Array)
+  return Buffer.from(bytes).toString('hex')
+}
+
+function same(one: TtlvNode | undefined, other: TtlvNode): void {
+  assert.ok(one)
+  assert.equal(hex(encodeTtlv(one)), hex(encodeTtlv(other)))
+}
+
+function inside(node: TtlvNode | undefined, ...tags: readonly number[]): TtlvNode | undefined {
+  let at = node
+  for (const tag of tags) at = at?.type === 'Structure' ? memberOf(at, tag) : undefined
+  return at
+}
+
+test('every type of object comes back as it was registered', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const objects: readonly (readonly [keyof typeof Enumeration.ObjectType, StructureNode])[] = [
+    ['SymmetricKey', aesKey(randomBytes(32))],
+    [
+      'PrivateKey',
+      structure(Tag.PrivateKey, [
+        keyBlock(
+          'PKCS_1',
+          pair.privateKey.export({ format: 'der', type: 'pkcs1' }),
+          enumeration(Tag.CryptographicAlgorithm, algorithm.RSA),
+          integer(Tag.CryptographicLength, 2048),
+        ),
+      ]),
+    ],
+    [
+      'PublicKey',
+      structure(Tag.PublicKey, [
+        keyBlock(
+          'X_509',
+          pair.publicKey.export({ format: 'der', type: 'spki' }),
+          enumeration(Tag.CryptographicAlgorithm, algorithm.RSA),
+          integer(Tag.CryptographicLength, 2048),
+        ),
+      ]),
+    ],
+    [
+      'SecretData',
+      structure(Tag.SecretData, [
+        enumeration(Tag.SecretDataType, Enumeration.SecretDataType.Password),
+        keyBlock('Raw', Buffer.from('correct horse')),
+      ]),
+    ],
+    [
+      'OpaqueObject',
+      structure(Tag.OpaqueObject, [
+        enumeration(Tag.OpaqueDataType, Enumeration.OpaqueDataType.Vendor),
+        byteString(Tag.OpaqueDataValue, Buffer.from('anything')),
+      ]),
+    ],
+    [
+      'SplitKey',
+      structure(Tag.SplitKey, [
+        integer(Tag.SplitKeyParts, 3),
+        integer(Tag.KeyPartIdentifier, 1),
+        integer(Tag.SplitKeyThreshold, 2),
+        enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod.PolynomialSharingGF28),
+        keyBlock(
+          'Raw',
+          randomBytes(32),
+          enumeration(Tag.CryptographicAlgorithm, algorithm.AES),
+          integer(Tag.CryptographicLength, 256),
+        ),
+      ]),
+    ],
+    [
+      'PGPKey',
+      structure(Tag.PGPKey, [integer(Tag.PGPKeyVersion, 4), keyBlock('Raw', Buffer.from('pgp packets'))]),
+    ],
+    [
+      'CertificateRequest',
+      structure(Tag.CertificateRequest, [
+        enumeration(Tag.CertificateRequestType, Enumeration.CertificateRequestType.PEM),
+        byteString(Tag.CertificateRequestValue, Buffer.from('-----BEGIN …')),
+      ]),
+    ],
+  ]
+  for (const [type, node] of objects) {
+    const { id } = await alice.do('Register', [objectType(type), attributes(mask(0)), node])
+    const got = await alice.do('Get', [uid(id)])
+    assert.equal(got.get(Tag.ObjectType), Enumeration.ObjectType[type])
+    same(got.nodes[2], node)
+  }
+})
+
+test('a private key is given in each format that it has, and in no other', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const sec1 = privateKey.export({ format: 'der', type: 'sec1' })
+  const node = structure(Tag.PrivateKey, [
+    keyBlock(
+      'ECPrivateKey',
+      sec1,
+      enumeration(Tag.CryptographicAlgorithm, algorithm.ECDSA),
+      integer(Tag.CryptographicLength, 256),
+    ),
+  ])
+  const { id } = await alice.do('Register', [objectType('PrivateKey'), attributes(mask(use.Sign)), node])
+  const material = async (name: keyof typeof format) => {
+    const { nodes } = await alice.do('Get', [uid(id), wanted(name)])
+    return inside(nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)
+  }
+  assert.equal(hex((await material('ECPrivateKey'))?.value), hex(sec1))
+  const pkcs8 = Buffer.from(hex((await material('PKCS_8'))?.value), 'hex')
+  assert.ok(createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }).equals(privateKey))
+  const transparent = await material('TransparentECPrivateKey')
+  assert.equal(inside(transparent, Tag.RecommendedCurve)?.value, Enumeration.RecommendedCurve.P_256)
+  await alice.fails('Get', [uid(id), wanted('PKCS_1')], 'KeyFormatTypeNotSupported')
+  await alice.fails('Get', [uid(id), wanted('TransparentSymmetricKey')], 'KeyFormatTypeNotSupported')
+})
+
+test('a Sensitive key is given wrapped only, one that is not Extractable not at all', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const kek = await alice.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask(use.WrapKey | use.UnwrapKey), activeNow()),
+    aesKey(randomBytes(32)),
+  ])
+  const register = (...more: readonly TtlvNode[]) =>
+    alice.do('Register', [
+      objectType('SymmetricKey'),
+      attributes(mask(use.Encrypt), ...more),
+      aesKey(randomBytes(16)),
+    ])
+  const wrapped = structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+    structure(Tag.EncryptionKeyInformation, [uid(kek.id)]),
+  ])
+  const sensitive = await register(boolean(Tag.Sensitive, true))
+  assert.equal(await alice.fails('Get', [uid(sensitive.id)], 'Sensitive'), 'DENIED')
+  const got = await alice.do('Get', [uid(sensitive.id), wrapped])
+  assert.equal(inside(got.nodes[2], Tag.KeyBlock, Tag.KeyValue)?.type, 'ByteString')
+  const kept = await register(boolean(Tag.Extractable, false))
+  assert.equal(await alice.fails('Get', [uid(kept.id)], 'NotExtractable'), 'DENIED')
+  assert.equal(await alice.fails('Get', [uid(kept.id), wrapped], 'NotExtractable'), 'DENIED')
+})
+
+/** KeyWrappingSpecification. */
+function specification(
+  id: string,
+  mode: keyof typeof Enumeration.BlockCipherMode | undefined,
+  encoding?: keyof typeof Enumeration.EncodingOption,
+): TtlvNode {
+  return structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+    structure(Tag.EncryptionKeyInformation, [
+      uid(id),
+      mode === undefined
+        ? undefined
+        : structure(Tag.CryptographicParameters, [
+            enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode[mode]),
+          ]),
+    ]),
+    encoding === undefined
+      ? undefined
+      : enumeration(Tag.EncodingOption, Enumeration.EncodingOption[encoding]),
+  ])
+}
+
+test('what one server wraps another registers, and gives back as it came, in clear, or in another format', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const kek = await alice.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask(use.WrapKey | use.UnwrapKey), activeNow()),
+    aesKey(randomBytes(32)),
+  ])
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const pkcs1 = privateKey.export({ format: 'der', type: 'pkcs1' })
+  const key = await alice.do('Register', [
+    objectType('PrivateKey'),
+    attributes(mask(use.Sign)),
+    structure(Tag.PrivateKey, [
+      keyBlock(
+        'PKCS_1',
+        pkcs1,
+        enumeration(Tag.CryptographicAlgorithm, algorithm.RSA),
+        integer(Tag.CryptographicLength, 2048),
+      ),
+    ]),
+  ])
+  for (const mode of ['NISTKeyWrap', 'AESKeyWrapPadding', 'GCM', 'CBC', 'CTR', undefined] as const) {
+    const got = await alice.do('Get', [uid(key.id), specification(kek.id, mode)])
+    const wrapped = got.nodes[2]
+    assert.ok(wrapped)
+    const again = await alice.do('Register', [objectType('PrivateKey'), attributes(mask(use.Sign)), wrapped])
+    same((await alice.do('Get', [uid(again.id)])).nodes[2], wrapped)
+    const clear = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
+    const opened = await alice.do('Get', [uid(again.id), clear])
+    const bytes = inside(opened.nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)?.value
+    assert.equal(hex(bytes), hex(pkcs1))
+    const other = await alice.do('Get', [uid(again.id), wanted('PKCS_8')])
+    assert.equal(inside(other.nodes[2], Tag.KeyBlock, Tag.KeyFormatType)?.value, format.PKCS_8)
+    assert.equal(inside(other.nodes[2], Tag.KeyBlock, Tag.KeyValue)?.type, 'ByteString')
+  }
+})
+
+test('the wrapping key must be there, Active, made for it, and the caller must be allowed to use it', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const key = await alice.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask(use.Encrypt)),
+    aesKey(randomBytes(16)),
+  ])
+  const register = (who: typeof alice, ...given: readonly TtlvNode[]) =>
+    who.do('Register', [objectType('SymmetricKey'), attributes(...given), aesKey(randomBytes(32))])
+  const wrap = (id: string) => [uid(key.id), specification(id, 'NISTKeyWrap')]
+  const preActive = await register(alice, mask(use.WrapKey))
+  const forData = await register(alice, mask(use.Encrypt), activeNow())
+  const foreign = await register(kmipClient(kms.user('bob')), mask(use.WrapKey), activeNow())
+  await alice.fails('Get', wrap('nothing'), 'WrappingObjectNotFound')
+  await alice.fails('Get', wrap(foreign.id), 'WrappingObjectNotFound')
+  await alice.fails('Get', wrap(preActive.id), 'WrongKeyLifecycleState')
+  await alice.fails('Get', wrap(forData.id), 'IncompatibleCryptographicUsageMask')
+  await alice.do('Destroy', [uid(preActive.id)])
+  await alice.fails('Get', wrap(preActive.id), 'WrappingObjectDestroyed')
+})
+
+test('a registered private key signs over REST', async () => {
+  const alice = kms.user('alice')
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { id } = await kmipClient(alice).do('Register', [
+    objectType('PrivateKey'),
+    attributes(mask(use.Sign), activeNow()),
+    structure(Tag.PrivateKey, [
+      keyBlock(
+        'PKCS_8',
+        privateKey.export({ format: 'der', type: 'pkcs8' }),
+        enumeration(Tag.CryptographicAlgorithm, algorithm.EC),
+        integer(Tag.CryptographicLength, 256),
+      ),
+    ]),
+  ])
+  const data = Buffer.from('signed').toString('base64url')
+  const signed = await alice.post('/v1/crypto/sign', { kid: id, alg: 'ES256', data })
+  assert.equal(signed.status, 200, signed.text)
+  const { protected: header, signature } = signed.json
+  const key = { key: createPublicKey(privateKey), dsaEncoding: 'ieee-p1363' } as const
+  assert.ok(verify('sha256', Buffer.from(`${header}.${data}`), key, Buffer.from(signature, 'base64url')))
+})
+
+test('hostile objects are refused with a reason, and nothing is kept', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const block = (...members: readonly TtlvNode[]) =>
+    structure(Tag.SymmetricKey, [structure(Tag.KeyBlock, members)])
+  const raw = enumeration(Tag.KeyFormatType, format.Raw)
+  const value = structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, randomBytes(32))])
+  const cases: readonly (readonly [string, TtlvNode])[] = [
+    ['InvalidField', structure(Tag.SymmetricKey, [])],
+    ['InvalidField', block(value)],
+    ['InvalidField', block(raw, value, integer(Tag.CryptographicLength, 128))],
+    ['InvalidField', block(raw, value, integer(Tag.CryptographicLength, -1))],
+    ['InvalidField', block(raw, structure(Tag.KeyValue, []))],
+    ['InvalidField', block(raw, byteString(Tag.KeyValue, randomBytes(32)))],
+    ['KeyFormatTypeNotSupported', block(enumeration(Tag.KeyFormatType, format.PKCS_8), value)],
+    ['KeyFormatTypeNotSupported', block(enumeration(Tag.KeyFormatType, 0x7f), value)],
+    ['KeyValueNotPresent', block(raw)],
+    ['InvalidField', structure(Tag.PrivateKey, [])],
+    ['MissingData', textString(Tag.Description, 'no object')],
+  ]
+  for (const [reason, node] of cases)
+    await alice.fails('Register', [objectType('SymmetricKey'), attributes(mask(use.Encrypt)), node], reason)
+  await alice.fails('Register', [objectType('Template'), attributes()], 'InvalidField')
+})
