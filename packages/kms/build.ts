@@ -4,6 +4,7 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { authenticateBy, configuredExtractors, configuredLogin, configuredOidc } from './identity/index.ts'
 import { createKmipEngine } from './kmip/engine/index.ts'
 import { kmipOperations } from './kmip/operations/index.ts'
+import { createKmipSocket } from './kmip/transport/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from './objects/index.ts'
 import { type KmsServices, kmsOperations } from './rest/index.ts'
 import type { KmsConfig } from './settings.ts'
@@ -26,7 +27,27 @@ export async function build(
   })
   const { log, metrics, clock } = environment
   const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics })
-  return { services, authenticate, operations: kmsOperations({ db, clock, baseUrl, kmip }) }
+  return {
+    services,
+    authenticate,
+    operations: kmsOperations({ db, clock, baseUrl, kmip }),
+    socket: (tls) =>
+      createKmipSocket({
+        engine: kmip,
+        authenticate,
+        tls,
+        clock,
+        log,
+        metrics,
+        limits: {
+          messageBytes: config.body_limit_bytes,
+          messageMs: config.request_timeout_ms,
+          idleMs: config.socket_server_idle_timeout_ms,
+          connections: config.socket_server_max_connections,
+          connectionsPerAddress: config.socket_server_max_connections_per_address,
+        },
+      }),
+  }
 }
 
 function servicesOf({

@@ -24,6 +24,10 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),
+  socket: (config) =>
+    config.socket_server_start
+      ? { name: 'kmip', host: config.socket_server_hostname ?? config.host, port: config.socket_server_port }
+      : undefined,
   periodic: [{ name: 'kms dates of keys', everySeconds: 60, run: persistDates }],
 }
 

@@ -75,6 +75,37 @@ export const kmsSettings = {
     docs: 'What this service is called there.',
   }),
   'ui_config.ui_oidc_auth.ui_oidc_client_secret': oidcSecret,
+  socket_server_start: boolean({
+    default: true,
+    docs: 'Listen for KMIP on a port of its own, where there is TLS and `clients_ca_cert_file`: its clients need certificates.',
+  }),
+  socket_server_port: integer({
+    default: 5696,
+    min: 0,
+    max: 65_535,
+    docs: 'TCP port of the KMIP socket; 0 = any free one.',
+  }),
+  socket_server_hostname: optionalText({
+    docs: 'Address of the KMIP socket; unset: that of `host`.',
+  }),
+  socket_server_idle_timeout_ms: integer({
+    default: 600_000,
+    min: 100,
+    max: 86_400_000,
+    docs: 'Time a connection of the KMIP socket is kept on which nothing moves.',
+  }),
+  socket_server_max_connections: integer({
+    default: 20_000,
+    min: 1,
+    max: 1_000_000,
+    docs: 'Connections of the KMIP socket that one worker holds at most.',
+  }),
+  socket_server_max_connections_per_address: integer({
+    default: 2000,
+    min: 1,
+    max: 1_000_000,
+    docs: 'Those of one client address among them.',
+  }),
   fips: boolean({
     default: false,
     docs: 'Only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44.',

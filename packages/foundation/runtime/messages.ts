@@ -13,6 +13,8 @@ export interface WorkerStart {
   readonly baseUrl: string
   readonly rootKeys: readonly PlainRootKey[]
   readonly tls: TlsMaterial | undefined
+  /** The listener beside HTTPS, its port chosen. */
+  readonly socket: SocketStart | undefined
   readonly database: DatabasePlace
   readonly writer: MessagePort | undefined
   readonly audit: MessagePort | undefined
@@ -22,9 +24,22 @@ export interface WorkerStart {
 /** Certificates and keys as read by the primary: a worker needs no file, and all workers serve the same. */
 export type TlsMaterial = Readonly<Record<string, unknown>>
 
+/** What the listener beside HTTPS is started with. */
+export interface SocketStart {
+  readonly host: string
+  readonly port: number
+  readonly tls: TlsMaterial
+}
+
+/** Certificates of both listeners, read at one time. */
+export interface TlsMaterials {
+  readonly https: TlsMaterial | undefined
+  readonly socket: TlsMaterial | undefined
+}
+
 export type ToWorker =
   | { readonly type: 'drain'; readonly timeoutMs: number }
-  | { readonly type: 'tls'; readonly tls: TlsMaterial }
+  | { readonly type: 'tls'; readonly tls: TlsMaterials }
   | { readonly type: 'metrics'; readonly id: number }
 
 export type FromWorker =

@@ -16,9 +16,9 @@ import { startMetricsListener } from './metrics-listener.ts'
 import { noAudit } from './no-audit.ts'
 import { startPeriodic } from './periodic.ts'
 import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
-import type { ServiceDefinition, ServiceEnvironment } from './service.ts'
+import type { ServiceDefinition, ServiceEnvironment, SocketPlace } from './service.ts'
 import { startTeam } from './team.ts'
-import { inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
+import { canRequireCertificates, inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
 import { startWorker, WorkerStartFailed } from './worker.ts'
 
 const otlpEverySeconds = 60
@@ -27,6 +27,8 @@ const otlpEverySeconds = 60
 export interface RunningService {
   readonly url: string
   readonly metricsPort: number | undefined
+  /** The listener beside HTTPS, as bound. */
+  readonly socket: SocketPlace | undefined
   /** Lines to show once, e.g. where the first administrator's password is. */
   readonly notices: readonly string[]
   /** Reads the certificates again; the old ones stay when the new ones cannot be used. */
@@ -59,6 +61,8 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     if (usesLocalAuthority(config)) await ensureLocalAuthority({ folder: join(home, 'tls'), clock })
     const readTls = tlsReader(config, home, name)
     const tls = readTls()
+    const readSocketTls = socketTlsReader(definition, config, home)
+    const socketTls = readSocketTls()
     const place = databasePlace(config.database_url, home, name)
     const writer = await startWriter(place)
     if (writer !== undefined) cleanup.push(() => writer.close())
@@ -99,6 +103,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     }
     const { notices } = await definition.prepare(environment)
     const port = await claimPort(config.host, config.port, name)
+    const socket = await claimSocket(definition, config)
     const url = baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
     if (config.plaintext_http) log.warn({ url }, 'plaintext_http is on: nothing on this port is encrypted')
 
@@ -125,6 +130,8 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             baseUrl: url,
             rootKeys: rootKeys.map(toPlain),
             tls,
+            socket:
+              socket === undefined || socketTls === undefined ? undefined : { ...socket, tls: socketTls },
             database: place,
             writer: writer?.port(),
             audit: audit?.connect(),
@@ -169,15 +176,15 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     )
     cleanup.push(() => periodic.stop())
     recordStart(audit, clock.now(), 'service.start', launch.version)
-    log.info({ url, workers: size, database: place.kind, metrics_port: listener?.port }, 'serving')
+    log.info({ url, socket, workers: size, database: place.kind, metrics_port: listener?.port }, 'serving')
     return {
       url,
       metricsPort: listener?.port,
+      socket,
       notices,
       reloadTls() {
         try {
-          const fresh = readTls()
-          if (fresh !== undefined) team.setTls(fresh)
+          team.setTls({ https: readTls(), socket: readSocketTls() })
           log.info({}, 'certificates were read again')
         } catch (error) {
           log.error({ error }, 'the certificates cannot be used; the ones read before stay')
@@ -194,6 +201,27 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     if (error instanceof WorkerStartFailed && error.startup) throw new StartupError(error.message)
     throw error
   }
+}
+
+type AnyDefinition = ServiceDefinition<unknown, unknown>
+
+function socketTlsReader(
+  definition: AnyDefinition,
+  config: ServiceLaunch['config'],
+  home: string,
+): ReturnType<typeof tlsReader> {
+  if (!canRequireCertificates(config) || definition.socket?.(config) === undefined) return () => undefined
+  return tlsReader(config, home, definition.name, { requireClientCertificate: true })
+}
+
+/** The place of the listener beside HTTPS with its port chosen. */
+async function claimSocket(
+  definition: AnyDefinition,
+  config: ServiceLaunch['config'],
+): Promise<SocketPlace | undefined> {
+  const place = canRequireCertificates(config) ? definition.socket?.(config) : undefined
+  if (place === undefined) return undefined
+  return { ...place, port: await claimPort(place.host, place.port, place.name) }
 }
 
 async function loadDefinition(launch: ServiceLaunch): Promise<ServiceDefinition<unknown, unknown>> {

@@ -6,6 +6,7 @@ import type { Seal } from '../seal/types.ts'
 import type { Database } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { Clock } from './clock.ts'
+import type { TlsMaterial } from './messages.ts'
 
 /** What the runtime gives a service, in the primary and again in each worker. */
 export interface ServiceEnvironment<Config> {
@@ -39,11 +40,35 @@ export interface PeriodicWork<Config> {
   run(environment: ServiceEnvironment<Config>): Promise<void>
 }
 
+/** A listener of a service beside its HTTPS one, on a port of its own, inside one worker. */
+export interface ServiceSocket {
+  listen(place: {
+    readonly host: string
+    readonly port: number
+    readonly reusePort: boolean
+  }): Promise<{ readonly port: number }>
+  /** New certificates and trust for new connections. */
+  setTls(tls: TlsMaterial): void
+  /** Stops accepting, finishes what is in flight, and after `timeoutMs` cuts what is left. */
+  drain(timeoutMs: number): Promise<void>
+}
+
+/** Where such a listener is, as the configuration says. Its clients need certificates of the client authority. */
+export interface SocketPlace {
+  /** For people: `kmip`. */
+  readonly name: string
+  readonly host: string
+  /** 0 = any free one. */
+  readonly port: number
+}
+
 /** A running service inside one worker. */
 export interface ServiceInstance<Services> {
   readonly services: Services
   readonly authenticate: Authenticate
   readonly operations: readonly Operation<Services>[]
+  /** Makes the listener whose place `ServiceDefinition.socket` tells; its TLS requires client certificates. */
+  socket?(tls: TlsMaterial): ServiceSocket
   close?(): Promise<void>
 }
 
@@ -57,4 +82,6 @@ export interface ServiceDefinition<Config = never, Services = never> {
   /** In each worker. */
   build(environment: ServiceEnvironment<Config>): Promise<ServiceInstance<Services>>
   readonly periodic: readonly PeriodicWork<Config>[]
+  /** Where the service listens beside HTTPS; undefined = nowhere. Only asked where there is TLS and a client authority. */
+  socket?(config: Config): SocketPlace | undefined
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../telemetry/types.ts'
-import type { TlsMaterial } from './messages.ts'
+import type { TlsMaterials } from './messages.ts'
 import type { WorkerHandle } from './worker.ts'
 
 /** A worker that ends this often within a minute is a fault that starting again does not mend. */
@@ -8,7 +8,7 @@ const mostRestartsPerMinute = 5
 /** The workers of one service, kept at their number. */
 export interface Team {
   readonly size: number
-  setTls(tls: TlsMaterial): void
+  setTls(tls: TlsMaterials): void
   metrics(): Promise<readonly unknown[]>
   drain(timeoutMs: number): Promise<void>
 }
@@ -29,7 +29,7 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
   const members = new Map<number, WorkerHandle>()
   const ends: number[] = []
   let draining = false
-  let tls: TlsMaterial | undefined
+  let tls: TlsMaterials | undefined
 
   const hire = (index: number): WorkerHandle => {
     const member = options.start(index)

@@ -13,6 +13,11 @@ export function usesLocalAuthority(config: RuntimeConfig): boolean {
   return !config.plaintext_http && config.tls_cert_file === undefined
 }
 
+/** Whether the service can listen beside HTTPS: that takes TLS and an authority for the certificates of its clients. */
+export function canRequireCertificates(config: RuntimeConfig): boolean {
+  return !config.plaintext_http && config.clients_ca_cert_file !== undefined
+}
+
 /**
  * Reads the certificates; called again at each SIGHUP. Ticket keys stay, so that sessions survive a reload.
  * @throws StartupError naming the file that cannot be used
@@ -21,6 +26,7 @@ export function tlsReader(
   config: RuntimeConfig,
   home: string,
   service: string,
+  options: { readonly requireClientCertificate: boolean } = { requireClientCertificate: false },
 ): () => TlsMaterial | undefined {
   if (config.plaintext_http) return () => undefined
   const ticketKeys = newTicketKeys()
@@ -34,5 +40,6 @@ export function tlsReader(
         config.clients_ca_cert_file === undefined ? undefined : inHome(home, config.clients_ca_cert_file),
       cipherSuites: config.tls_cipher_suites,
       ticketKeys,
+      ...options,
     }) as TlsMaterial
 }

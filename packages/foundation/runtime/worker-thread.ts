@@ -20,7 +20,7 @@ import { rateLimitSlots } from './launch.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
 import { Secret } from './secret.ts'
-import type { ServiceDefinition, ServiceEnvironment, ServiceInstance } from './service.ts'
+import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
 import { inHome } from './tls-material.ts'
 
 const start = workerData as WorkerStart
@@ -32,6 +32,7 @@ const metrics = createMetrics()
 
 interface Running {
   readonly server: ServiceServer
+  readonly socket: ServiceSocket | undefined
   stop(): Promise<void>
 }
 
@@ -102,9 +103,11 @@ async function run(): Promise<Running> {
   })
   metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
   const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
+  const socket = await listenBeside(service)
   send({ type: 'listening', port })
   return {
     server,
+    socket,
     async stop() {
       await service.close?.()
       await audit.flush()
@@ -112,6 +115,15 @@ async function run(): Promise<Running> {
       await db.close()
     },
   }
+}
+
+/** Opens the listener beside HTTPS, where there is one. */
+async function listenBeside(service: ServiceInstance<unknown>): Promise<ServiceSocket | undefined> {
+  if (start.socket === undefined || service.socket === undefined) return undefined
+  const { host, port, tls } = start.socket
+  const socket = service.socket(tls)
+  await socket.listen({ host, port, reusePort: start.sharePort })
+  return socket
 }
 
 /** Every service answers /health and describes itself, whether or not it brings these operations along. */
@@ -143,7 +155,8 @@ let running: Running | undefined
 parentPort?.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'tls':
-      running?.server.setTls(message.tls)
+      if (message.tls.https !== undefined) running?.server.setTls(message.tls.https)
+      if (message.tls.socket !== undefined) running?.socket?.setTls(message.tls.socket)
       break
     case 'metrics':
       void metrics.snapshot().then((snapshot) => send({ type: 'metrics', id: message.id, metrics: snapshot }))
@@ -155,7 +168,7 @@ parentPort?.on('message', (message: ToWorker) => {
 
 async function drain(timeoutMs: number): Promise<void> {
   try {
-    await running?.server.drain(timeoutMs)
+    await Promise.all([running?.server.drain(timeoutMs), running?.socket?.drain(timeoutMs)])
     await running?.stop()
   } finally {
     send({ type: 'drained' })

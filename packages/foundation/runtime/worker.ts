@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Logger } from '../telemetry/types.ts'
-import type { FromWorker, TlsMaterial, ToWorker, WorkerStart } from './messages.ts'
+import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages.ts'
 
 /** A worker thread as the primary sees it. */
 export interface WorkerHandle {
@@ -9,7 +9,7 @@ export interface WorkerHandle {
   readonly listening: Promise<number>
   /** Resolves with the exit code when the thread is gone. */
   readonly gone: Promise<number>
-  setTls(tls: TlsMaterial): void
+  setTls(tls: TlsMaterials): void
   metrics(): Promise<unknown>
   /** Stops accepting, finishes what is in flight (at most `timeoutMs`), then ends the thread. */
   drain(timeoutMs: number): Promise<void>

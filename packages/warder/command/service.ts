@@ -80,7 +80,9 @@ function besideAuth(
 
 /** Runs until a signal, or until the service cannot go on. */
 async function serve(service: RunningService, terminal: Terminal): Promise<number> {
-  const ready = { type: 'ready', url: service.url, notices: service.notices }
+  const { socket } = service
+  const kmip = socket === undefined ? {} : { kmip: { host: socket.host, port: socket.port } }
+  const ready = { type: 'ready', url: service.url, notices: service.notices, ...kmip }
   if (process.send === undefined) for (const notice of service.notices) terminal.out(notice)
   else process.send(ready)
   let stopping = false

@@ -23,7 +23,7 @@ export function configure(
     service: name,
     table: settingsOf(name),
     file: join(home, `${name}.toml`),
-    env: withoutReserved(name, env),
+    env,
     args,
     contradictions: [oneOfTwoTlsFiles],
   })
@@ -37,11 +37,4 @@ function oneOfTwoTlsFiles(values: Readonly<Record<string, unknown>>): string | u
   const [given, missing] =
     cert === undefined ? ['tls_key_file', 'tls_cert_file'] : ['tls_cert_file', 'tls_key_file']
   return `${given} is set (${cert ?? key}) and ${missing} is not: set both, or neither`
-}
-
-/** Variables with the prefix that are read elsewhere: the KMIP socket's port belongs to a part that is not here yet. */
-function withoutReserved(name: ServiceName, env: Readonly<Record<string, string | undefined>>) {
-  if (name !== 'kms') return env
-  const { KMS_SOCKET_SERVER_PORT: _, ...rest } = env
-  return rest
 }

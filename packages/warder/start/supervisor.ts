@@ -105,6 +105,9 @@ async function beginBoth(
   const portOf = async ({ launch: { config } }: typeof auth, name: string): Promise<number> =>
     config.port === 0 ? claimPort(config.host, 0, name) : config.port
   const [authPort, kmsPort] = await Promise.all([portOf(auth, 'auth'), portOf(kms, 'kms')])
+  const { config } = kms.launch
+  const socketPort = config.socket_server_port === 0 ? await claimPort(config.host, 0, 'kmip') : undefined
+  const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort)]
   const { host, plaintext_http: plain } = auth.launch.config
   const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort)
   const begin = (name: 'auth' | 'kms', port: number, more: readonly string[]): Promise<ServiceReady> => {
@@ -113,7 +116,10 @@ async function beginBoth(
     running.push(one)
     return one.child.ready
   }
-  return Promise.all([begin('auth', authPort, []), begin('kms', kmsPort, ['--beside-auth', authUrl])])
+  return Promise.all([
+    begin('auth', authPort, []),
+    begin('kms', kmsPort, ['--beside-auth', authUrl, ...socketArgs]),
+  ])
 }
 
 async function supervise(
@@ -141,7 +147,7 @@ async function supervise(
 function welcome(home: string, endpoints: Endpoints, notices: readonly string[], terminal: Terminal): void {
   const lines = [
     '',
-    `Warder is running.   auth ${endpoints.auth.url}   kms ${endpoints.kms.url}`,
+    `Warder is running.   auth ${endpoints.auth.url}   kms ${endpoints.kms.url}${kmipPlace(endpoints)}`,
     `Home: ${home}`,
     ...notices,
     '',
@@ -151,4 +157,8 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     '',
   ]
   for (const line of lines) terminal.out(line)
+}
+
+function kmipPlace({ kmip }: Endpoints): string {
+  return kmip === undefined ? '' : `   kmip ${kmip.host}:${kmip.port}`
 }
