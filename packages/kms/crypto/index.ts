@@ -14,6 +14,7 @@ export {
 export { es256Sign, es256Verify } from './ecdsa.ts'
 export { generateEc, generateRsa, generateSecret } from './generate.ts'
 export { generateKey } from './generate-key.ts'
+export { inGenerationQueue } from './generation-queue.ts'
 export { type HmacHash, hmacCompute, hmacVerify } from './hmac.ts'
 export { type ImportMembers, importKey } from './import-jwk.ts'
 export { type KeyRequest, type KeySpec, keySpecOf } from './key-request.ts'

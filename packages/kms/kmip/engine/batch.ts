@@ -89,14 +89,13 @@ async function commitWhole(
   return answers.map((answered) => ({ ...answered, recorded: reject }))
 }
 
-/** Items before the failed one have been taken back: nothing of them was committed. */
+/** Items before the failed one are taken back: nothing of them was committed. Their answers stay (BL-M-2). */
 function undone(runs: readonly ItemRun[], answers: readonly AnsweredItem[]): readonly AnsweredItem[] {
   return answers.map((answered, index): AnsweredItem => {
     const run = runs[index]
     if (answered.failure !== undefined || run === undefined) return answered
-    const { operation, uniqueBatchItemId } = answered.response
     return {
-      response: { operation, uniqueBatchItemId, status: 'OperationUndone' },
+      response: { ...answered.response, status: 'OperationUndone' },
       event: run.event(409, 'OperationUndone'),
       recorded: false,
       failure: undefined,

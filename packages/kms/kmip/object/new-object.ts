@@ -145,7 +145,7 @@ function readAttributes({ type, bits, attributes }: NewObjectRequest, now: numbe
   if (activationAt !== undefined && deactivationAt !== undefined && deactivationAt < activationAt)
     throw kmipFailure('InvalidAttributeValue', 'DeactivationDate is before ActivationDate.')
   return {
-    id: clientId(once.get(Tag.UniqueIdentifier)),
+    id: clientIdOf(attributes),
     usageMask: numberOf(once.get(Tag.CryptographicUsageMask)),
     activationAt,
     deactivationAt,
@@ -154,8 +154,12 @@ function readAttributes({ type, bits, attributes }: NewObjectRequest, now: numbe
   }
 }
 
-/** An identifier that the client wants; it is refused when it is taken (the commit says so). */
-function clientId(node: TtlvNode | undefined): ObjectId | undefined {
+/**
+ * An identifier that the client wants for a new object; it is refused when it is taken (the commit says so).
+ * @throws kmipFailure InvalidAttributeValue
+ */
+export function clientIdOf(attributes: readonly TtlvNode[]): ObjectId | undefined {
+  const node = attributes.find(({ tag }) => tag === Tag.UniqueIdentifier)
   if (node === undefined) return undefined
   const id = node.type === 'TextString' && node.value !== '*' ? asObjectId(node.value) : undefined
   if (id === undefined)

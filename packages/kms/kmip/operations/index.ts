@@ -3,16 +3,21 @@ import type { KmipOperation } from '../engine/index.ts'
 import { activate } from './activate.ts'
 import { addAttribute } from './add-attribute.ts'
 import { adjustAttribute } from './adjust-attribute.ts'
+import { archive, recover } from './archive.ts'
+import { interop, log, ping } from './conversation.ts'
 import { create } from './create.ts'
+import { createKeyPair } from './create-key-pair.ts'
 import { deleteAttribute } from './delete-attribute.ts'
 import { destroy } from './destroy.ts'
 import { discoverVersions } from './discover-versions.ts'
 import { get } from './get.ts'
 import { getAttributeList } from './get-attribute-list.ts'
 import { getAttributes } from './get-attributes.ts'
+import { check, getUsageAllocation, obtainLease } from './leases.ts'
 import { locate } from './locate.ts'
 import { modifyAttribute } from './modify-attribute.ts'
 import { queryOperation } from './query.ts'
+import { rngRetrieve, rngSeed } from './random.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { setAttribute } from './set-attribute.ts'
@@ -20,11 +25,22 @@ import { setAttribute } from './set-attribute.ts'
 /** Every operation that is done here. Append a row; nothing else has to know. */
 const rows: readonly KmipOperation[] = [
   create,
+  createKeyPair,
   register,
   get,
   activate,
   revoke,
   destroy,
+  archive,
+  recover,
+  check,
+  obtainLease,
+  getUsageAllocation,
+  rngRetrieve,
+  rngSeed,
+  ping,
+  log,
+  interop,
   discoverVersions,
   locate,
   getAttributes,

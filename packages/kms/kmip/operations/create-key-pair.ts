@@ -1,0 +1,129 @@
+import type { KeyObject } from 'node:crypto'
+import { attributeOf, Enumeration, Tag, type ValueName, valueName } from '@warder/kmip/tables'
+import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { newObjectId } from '../../objects/index.ts'
+import { creates, type KmipContext, type KmipOperation, kmipFailure, membersWithin } from '../engine/index.ts'
+import { digestNode, keyFormatNode } from '../object/digest.ts'
+import { clientIdOf, type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
+import { algorithmNode, type CurveName, storedKeyKind } from '../object/stored-algorithm.ts'
+import { lengthOf, requiredAlgorithm } from './create.ts'
+import { type PairPlan, pairPlan } from './pair-kinds.ts'
+import { requireQuantumSafe } from './quantum-safe.ts'
+
+/** CreateKeyPair (KMIP 2.1 §6.1.13): two objects that know each other, stored together. */
+export const createKeyPair: KmipOperation = {
+  name: 'CreateKeyPair',
+  access: creates,
+  async act(payload, context) {
+    const common = membersWithin(payload, Tag.CommonAttributes)
+    const secret = merged(common, membersWithin(payload, Tag.PrivateKeyAttributes))
+    const open = merged(common, membersWithin(payload, Tag.PublicKeyAttributes))
+    const plan = pairPlan(wishOf(secret, open))
+    for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
+    requireAlike(secret, open)
+    const ids = await stagePair(context, plan, secret, open)
+    context.audit({ object: ids.privateId, algorithm: plan.algorithm, details: { linked: ids.publicId } })
+    context.placeholder = ids.privateId
+    return [
+      textString(Tag.PrivateKeyUniqueIdentifier, ids.privateId),
+      textString(Tag.PublicKeyUniqueIdentifier, ids.publicId),
+    ]
+  },
+}
+
+/** Makes a pair and stages both halves. */
+export async function stagePair(
+  context: KmipContext,
+  plan: PairPlan,
+  secret: readonly TtlvNode[],
+  open: readonly TtlvNode[],
+): Promise<{ readonly privateId: string; readonly publicId: string }> {
+  const privateId = clientIdOf(secret) ?? newObjectId(context.now)
+  const publicId = clientIdOf(open) ?? newObjectId(context.now)
+  if (privateId === publicId)
+    throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
+  const pair = await plan.make()
+  const half = (type: 'PrivateKey' | 'PublicKey', attributes: readonly TtlvNode[]): NewObjectRequest => {
+    const key = type === 'PrivateKey' ? pair.privateKey : pair.publicKey
+    const format = type === 'PrivateKey' ? plan.privateFormat : plan.publicFormat
+    const shown = exported(key, format)
+    const given = [
+      algorithmNode(plan.algorithm),
+      digestNode(shown, format),
+      keyFormatNode(format),
+      ...domainParameters(plan),
+    ]
+    shown.fill(0)
+    return {
+      type,
+      ...storedKeyKind({ algorithm: plan.algorithm, curve: plan.curve }),
+      bits: plan.bits,
+      material: exported(key, type === 'PrivateKey' ? 'PKCS_8' : 'X_509'),
+      attributes,
+      given,
+      id: type === 'PrivateKey' ? privateId : publicId,
+      linkedId: type === 'PrivateKey' ? publicId : privateId,
+      generated: true,
+    }
+  }
+  for (const request of [half('PrivateKey', secret), half('PublicKey', open)]) {
+    try {
+      stageNewObject(context, request)
+    } finally {
+      request.material?.fill(0)
+    }
+  }
+  return { privateId, publicId }
+}
+
+function exported(key: KeyObject, format: ValueName<'KeyFormatType'>): Buffer {
+  const type = format === 'PKCS_1' ? 'pkcs1' : format === 'ECPrivateKey' ? 'sec1' : undefined
+  return key.export({ format: 'der', type: type ?? (key.type === 'private' ? 'pkcs8' : 'spki') } as {
+    format: 'der'
+    type: 'pkcs8'
+  })
+}
+
+function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
+  if (curve === undefined) return []
+  return [
+    structure(Tag.CryptographicDomainParameters, [
+      enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
+    ]),
+  ]
+}
+
+/** What is said of one half takes the place of what is said of both (KMIP 2.1 §6.1.13). */
+function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
+  const tags = new Set(own.map(({ tag }) => tag))
+  return [...common.filter(({ tag }) => attributeOf(tag)?.multiple === true || !tags.has(tag)), ...own]
+}
+
+function wishOf(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
+  const all = [...secret, ...open]
+  return { algorithm: requiredAlgorithm(all), bits: lengthOf(all), curve: curveOf(all) }
+}
+
+/** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.13). */
+function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): void {
+  const [one, other] = [secret, open].map((half) => ({
+    algorithm: half.find(({ tag }) => tag === Tag.CryptographicAlgorithm)?.value,
+    bits: lengthOf(half),
+    curve: curveOf(half),
+  }))
+  for (const name of ['algorithm', 'bits', 'curve'] as const) {
+    const [here, there] = [one?.[name], other?.[name]]
+    if (here !== undefined && there !== undefined && here !== there)
+      throw kmipFailure('InvalidField', `The halves of a pair cannot differ in ${name}.`)
+  }
+}
+
+function curveOf(attributes: readonly TtlvNode[]): CurveName | undefined {
+  const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
+  if (domain?.type !== 'Structure') return undefined
+  const node = domain.value.find(({ tag }) => tag === Tag.RecommendedCurve)
+  if (node === undefined) return undefined
+  const curve = node.type === 'Enumeration' ? valueName('RecommendedCurve', node.value) : undefined
+  if (curve === undefined) throw kmipFailure('InvalidField', 'RecommendedCurve is not known here.')
+  return curve
+}
