@@ -1,4 +1,4 @@
-import { Tag, tagText } from '@warder/kmip/tables'
+import { attributeIn, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../engine/failure.ts'
 import { type AttributeRule, attributeRule } from './attribute-rules.ts'
@@ -41,6 +41,11 @@ export function requireRule(tag: number): AttributeRule {
   const rule = attributeRule(tag)
   if (rule === undefined) throw kmipFailure('InvalidAttribute', `${tagText(tag)} is no attribute.`)
   return rule
+}
+
+/** Does a client of this version know the attribute? Vendors' attributes are as old as the protocol: `x-…` in 1.x. */
+export function isAttributeOf(version: KmipVersion, tag: number): boolean {
+  return tag === Tag.Attribute || attributeIn(version, requireRule(tag))
 }
 
 /** Is this node an instance of the attribute of that name? */

@@ -8,7 +8,13 @@ export {
   setAttribute,
   type Which,
 } from './attribute-edit.ts'
-export { type AttributeName, nameOfAttribute, referredName, requireRule } from './attribute-name.ts'
+export {
+  type AttributeName,
+  isAttributeOf,
+  nameOfAttribute,
+  referredName,
+  requireRule,
+} from './attribute-name.ts'
 export { type AttributeRule, attributeRule, attributeRules } from './attribute-rules.ts'
 export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
 export { type AttributeState, attributeInstances, attributesOf, defaultLease } from './attribute-view.ts'

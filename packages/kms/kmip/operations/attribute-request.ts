@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@warder/foundation/sql'
-import { attributeIn, Tag, tagText } from '@warder/kmip/tables'
+import { Tag, tagText } from '@warder/kmip/tables'
 import {
   memberOf,
   optional,
@@ -11,7 +11,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
-import { type AttributeState, type Edited, requireRule } from '../object/index.ts'
+import { type AttributeState, type Edited, isAttributeOf } from '../object/index.ts'
 
 /** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
 export function newAttribute(payload: StructureNode, context: KmipContext): TtlvNode {
@@ -28,7 +28,7 @@ function onlyMember(holder: StructureNode, context: KmipContext): TtlvNode {
   const [node, ...others] = holder.value
   if (node === undefined || others.length > 0)
     throw kmipFailure('InvalidField', `${tagText(holder.tag)} holds one attribute.`)
-  if (!attributeIn(context.version, requireRule(node.tag)))
+  if (!isAttributeOf(context.version, node.tag))
     throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute of KMIP ${context.version}.`)
   return withIdentifier(node, context)
 }

@@ -1,4 +1,4 @@
-import { attributeIn, Tag } from '@warder/kmip/tables'
+import { Tag } from '@warder/kmip/tables'
 import { membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
 import {
@@ -6,9 +6,9 @@ import {
   type AttributeState,
   attributesOf,
   instancesCalled,
+  isAttributeOf,
   isTagName,
   referredName,
-  requireRule,
 } from '../object/index.ts'
 import { attributeState } from './attribute-request.ts'
 
@@ -40,7 +40,7 @@ function named(
 ): readonly TtlvNode[] {
   const found = new Set<TtlvNode>()
   for (const name of names) {
-    if (!attributeIn(version, requireRule(name.tag))) continue
+    if (!isAttributeOf(version, name.tag)) continue
     for (const node of asAsked(name, instancesCalled(state, name, now))) found.add(node)
   }
   return [...found]
