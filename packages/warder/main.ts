@@ -1,15 +1,30 @@
 import { StartupError } from '@warder/foundation/errors'
+import { access } from './command/access.ts'
 import { admin } from './command/admin.ts'
 import { audit } from './command/audit.ts'
 import { type Command, type Terminal, UsageError } from './command/command.ts'
 import { config } from './command/config.ts'
+import { crypto } from './command/crypto.ts'
+import { keys } from './command/keys.ts'
 import { rootKey } from './command/root-key.ts'
 import { auth, kms } from './command/service.ts'
 import { start } from './command/start.ts'
 import { tryOut } from './command/try.ts'
 import { version } from './version.ts'
 
-const commands: readonly Command[] = [start, tryOut, auth, kms, admin, audit, rootKey, config]
+const commands: readonly Command[] = [
+  start,
+  tryOut,
+  keys,
+  crypto,
+  access,
+  admin,
+  audit,
+  rootKey,
+  config,
+  auth,
+  kms,
+]
 
 const overview = `Warder ${version}: an authentication service and a key management service, self-hosted.
 
@@ -35,7 +50,7 @@ export async function main(args: readonly string[], terminal: Terminal = console
   const [name, ...rest] = args
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     const topic = commands.find((command) => command.name === rest[0])
-    terminal.out(topic === undefined ? overview : topic.help)
+    terminal.out(topic?.helpFor?.(rest.slice(1)) ?? topic?.help ?? overview)
     return 0
   }
   if (name === '--version' || name === 'version') {
@@ -50,7 +65,7 @@ export async function main(args: readonly string[], terminal: Terminal = console
     return 2
   }
   if (rest.includes('--help') || rest.includes('-h')) {
-    terminal.out(command.help)
+    terminal.out(command.helpFor?.(rest) ?? command.help)
     return 0
   }
   try {

@@ -88,7 +88,8 @@ export class Words {
   names(): readonly string[] {
     const separator = this.#rest.indexOf('--')
     const unquoted = separator < 0 ? this.#rest : this.#rest.slice(0, separator)
-    const unknown = unquoted.find((word) => word.startsWith('-'))
+    // A lone dash is a name: standard input.
+    const unknown = unquoted.find((word) => word.startsWith('-') && word !== '-')
     if (unknown !== undefined) throw new UsageError(`unknown option: ${unknown}`)
     const words = separator < 0 ? unquoted : [...unquoted, ...this.#rest.slice(separator + 1)]
     this.#rest = []

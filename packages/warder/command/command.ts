@@ -11,6 +11,8 @@ export interface Command {
   readonly summary: string
   /** Lines of `warder NAME --help`. */
   readonly help: string
+  /** Lines of `warder NAME VERB --help`; undefined where there is no such verb. */
+  readonly helpFor?: (args: readonly string[]) => string | undefined
   /** @returns the exit code: 0 done, 1 it failed, 2 it was called wrongly */
   run(args: readonly string[], terminal: Terminal): Promise<number>
 }

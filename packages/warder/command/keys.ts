@@ -7,9 +7,9 @@ import { type KmsCommandParts, kmsCommand } from '../kms/index.ts'
 
 export const keysParts: KmsCommandParts = {
   name: 'keys',
-  summary: 'makes, lists, shows, tags, imports and destroys keys',
+  summary: 'makes, imports, lists, shows, tags and destroys keys',
   about:
-    'Looks after keys of the started key management service. Key material stays there and is never shown.',
+    'Looks after keys. They are made and kept in the key management service: key material is never shown.',
   verbs: [
     createKeyVerb,
     importKeyVerb,

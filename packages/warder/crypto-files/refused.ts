@@ -1,3 +1,4 @@
+import { getSystemErrorMessage } from 'node:util'
 import { StartupError } from '@warder/foundation/errors'
 
 /** A file that cannot be read, opened or written as asked: one line for the person who asked. */
@@ -5,9 +6,10 @@ export class FileRefused extends StartupError {
   override readonly name = 'FileRefused'
 }
 
-/** The same for what the file system says: `ENOENT: no such file …`. Other errors stay as they are. */
+/** The same for what the file system says: `report.pdf: no such file or directory`. Other errors stay as they are. */
 export function refusalOf(error: unknown): unknown {
-  return error instanceof Error && 'syscall' in error
-    ? new FileRefused(error.message, { cause: error })
-    : error
+  if (!(error instanceof Error) || !('syscall' in error)) return error
+  const { errno, path } = error as NodeJS.ErrnoException
+  const what = errno === undefined ? error.message : getSystemErrorMessage(errno)
+  return new FileRefused(path === undefined ? what : `${path}: ${what}`, { cause: error })
 }

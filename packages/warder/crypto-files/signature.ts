@@ -21,8 +21,12 @@ export async function payloadOf(
 ): Promise<Buffer> {
   const hash = createHash('sha256')
   let done = 0
-  for await (const part of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
-    options.signal?.throwIfAborted()
+  const { signal } = options
+  const parts = createReadStream(path, {
+    highWaterMark: 1024 * 1024,
+    ...(signal !== undefined && { signal }),
+  })
+  for await (const part of parts as AsyncIterable<Buffer>) {
     hash.update(part)
     done += part.length
     options.onProgress?.(done)
@@ -48,4 +52,14 @@ export async function readSignature(path: string): Promise<FileSignature> {
   const { protected: header, signature } = (json ?? {}) as Readonly<Record<string, unknown>>
   if (typeof header !== 'string' || typeof signature !== 'string') throw broken
   return { protected: header, signature }
+}
+
+/** The key that a signature says it is of: to be believed when it has verified. undefined: it names none. */
+export function signerOf({ protected: header }: FileSignature): string | undefined {
+  try {
+    const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid?: unknown }
+    return typeof kid === 'string' ? kid : undefined
+  } catch {
+    return undefined
+  }
 }

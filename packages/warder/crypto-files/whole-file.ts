@@ -11,22 +11,27 @@ const withoutLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTS
  * Writes a file whole or not at all: into a file beside it that only its owner can read (mode 0600), which gets the
  * name when everything is on disk, and is removed when something fails.
  * @param options.overwrite false: what has the name already stays, whoever made it meanwhile
- * @throws FileRefused when the name is taken
+ * @param options.signal looked at once more before the name is given
+ * @throws FileRefused when the name is taken, or its folder is not there
  */
 export async function writeWhole<R>(
   path: string,
-  options: { readonly overwrite: boolean },
+  options: { readonly overwrite: boolean; readonly signal?: AbortSignal | undefined },
   write: (file: FileHandle) => Promise<R>,
 ): Promise<R> {
-  if (!options.overwrite && existsSync(path)) throw taken(path)
+  if (!options.overwrite) requireFree(path)
   const folder = dirname(path)
   const partial = join(folder, `.${basename(path).slice(0, 200)}.${randomBytes(8).toString('hex')}.partial`)
-  const file = await open(partial, 'wx', 0o600)
+  const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
+    const { code } = error as { code?: unknown }
+    throw code === 'ENOENT' ? new FileRefused(`${folder}: there is no such folder`, { cause: error }) : error
+  })
   try {
     let result: R
     try {
       result = await write(file)
       await file.sync()
+      options.signal?.throwIfAborted()
     } finally {
       await file.close()
     }
@@ -40,6 +45,11 @@ export async function writeWhole<R>(
   }
 }
 
+/** @throws FileRefused when something has the name */
+export function requireFree(path: string): void {
+  if (existsSync(path)) throw taken(path)
+}
+
 /** A link fails where a name is taken, at any moment; a rename would replace it. */
 async function nameIfFree(partial: string, path: string): Promise<void> {
   try {
@@ -49,7 +59,7 @@ async function nameIfFree(partial: string, path: string): Promise<void> {
     const { code } = error as { code?: unknown }
     if (code === 'EEXIST') throw taken(path)
     if (!withoutLinks.has(code)) throw error
-    if (existsSync(path)) throw taken(path)
+    requireFree(path)
     await rename(partial, path)
   }
 }
@@ -62,5 +72,5 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 function taken(path: string): FileRefused {
-  return new FileRefused(`${path} is there already: name another with --output, or --force to replace it`)
+  return new FileRefused(`${path} is there already: name another with --output, or say --force to replace it`)
 }

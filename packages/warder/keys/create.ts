@@ -1,8 +1,11 @@
 import type { Reply } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
+import { readSecretFile } from '../admin/login.ts'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
 import type { KmsContext, KmsVerb } from '../kms/index.ts'
-import { generateRequest, importRequest, type KeyRequest } from './key-request.ts'
+import { importRequest, mostKeyBytes, readKeyFile } from './import-file.ts'
+import { generateRequest, type KeyRequest } from './key-request.ts'
 
 async function make({ kms, show }: KmsContext, body: KeyRequest): Promise<number> {
   const made = await kms.call('crypto.keys.create', { body })
@@ -19,8 +22,21 @@ function linesOf({ kid, kid_public, kty, alg }: Reply<'crypto.keys.create'>): re
 export const createKeyVerb: KmsVerb = {
   name: 'create',
   words: '--alg ALG | --kty TYPE  [--bits N] [--crv C] [--tag T]...',
-  summary: `makes a key; ALG is one of A128GCM A192GCM A256GCM, HS256 HS384 HS512, ES256 ES384 ES512, EdDSA, MLDSA44,
-RS256 … PS512, RSA-OAEP, RSA-OAEP-256; TYPE is RSA (any use), EC, OKP, AKP or oct`,
+  summary: 'makes a key; prints its id, or the two ids of a pair',
+  about: `The algorithm says what the key is for, and the key does nothing else:
+  A128GCM A192GCM A256GCM                                          encrypts files and data
+  RSA-OAEP-256 RSA-OAEP                                            the same, a pair: whoever has rights on the public
+                                                                   half alone can encrypt and not decrypt
+  ES256 ES384 ES512 EdDSA MLDSA44 PS256 … PS512 RS256 … RS512      signs, a pair
+  HS256 HS384 HS512                                                MACs
+--kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.
+  --bits N              size of an RSA key, 2048 to 8192 (default 2048)
+  --tag T               a word to know it by; also several times`,
+  examples: [
+    'warder keys create --alg A256GCM --tag backup',
+    'warder keys create --alg ES256',
+    'KEY=$(warder keys create --alg A256GCM --json | jq -r .kid)',
+  ],
   parse(args) {
     const words = new Words(args)
     const body = generateRequest({
@@ -37,14 +53,33 @@ RS256 … PS512, RSA-OAEP, RSA-OAEP-256; TYPE is RSA (any use), EC, OKP, AKP or 
 
 export const importKeyVerb: KmsVerb = {
   name: 'import',
-  words: 'FILE [--alg ALG] [--tag T]...',
-  summary:
-    'takes the private or secret key of a JWK file in; - is standard input. The file stays: remove it yourself',
+  words: 'FILE [--alg ALG] [--tag T]... [--passphrase-file F]',
+  summary: 'takes in the private or secret key of a file: one JWK, or one private key in PEM',
+  about: `- as FILE is standard input. The key is checked whole before it is taken. The file stays: remove it yourself.
+Of a pair the private key alone is kept; it verifies, too.
+  --alg ALG             the only thing it may be used for (default: the JWK's own alg, else whatever its type can)
+  --passphrase-file F   file with the passphrase of an encrypted PEM file`,
+  examples: [
+    'warder keys import signing-key.pem --alg ES256 --tag legacy',
+    'openssl genpkey -algorithm ed25519 | warder keys import -',
+  ],
+  readsInput: (args) => args.includes('-'),
   parse(args) {
     const words = new Words(args)
     const options = { alg: words.option('alg'), tags: words.every('tag') }
+    const passphraseFile = words.option('passphrase-file')
+    const passphrase = (): string => {
+      if (passphraseFile !== undefined) return readSecretFile(passphraseFile, 'the passphrase')
+      throw new StartupError(
+        `${file}: the key is encrypted: give the file of its passphrase, --passphrase-file F`,
+      )
+    }
     const file = words.name('file')
-    const body = importRequest(file, options)
-    return (context) => make(context, body)
+    const requestFor = (content: string): KeyRequest =>
+      importRequest(file === '-' ? 'standard input' : file, content, { ...options, passphrase })
+    // Read at once: what is wrong with it is told before anybody is asked for a password.
+    const read = file === '-' ? undefined : requestFor(readKeyFile(file))
+    return async (context) =>
+      make(context, read ?? requestFor((await context.readInput(mostKeyBytes)).toString('utf8')))
   },
 }

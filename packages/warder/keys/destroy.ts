@@ -3,26 +3,33 @@ import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
 import { UsageError } from '../command/command.ts'
-import { type KmsVerb, sentenceOf } from '../kms/index.ts'
+import { aboutKey, type KmsVerb, readKid, sentenceOf } from '../kms/index.ts'
 
 /** A key in words, for the question. Who may destroy it may not be allowed to read about it. */
 async function describe(kms: KmsClient, kid: string): Promise<string> {
-  try {
-    const { kty, alg, state, linked_kid } = await kms.call('crypto.keys.get', { path: { kid } })
-    const half = linked_kid === undefined ? '' : `, with its other half ${linked_kid}`
-    return printable(`${kid} (${alg ?? kty}, ${state}${half})`)
-  } catch (error) {
-    if (error instanceof ClientError && error.kind === 'forbidden') return printable(kid)
-    throw error
-  }
+  const key = await aboutKey('key', kid, () =>
+    kms.call('crypto.keys.get', { path: { kid } }).catch((error: unknown) => {
+      if (error instanceof ClientError && error.kind === 'forbidden') return undefined
+      throw error
+    }),
+  )
+  if (key === undefined) return printable(kid)
+  const { kty, alg, state, linked_kid } = key
+  const half = linked_kid === undefined ? '' : `, with its other half ${linked_kid}`
+  return printable(`${kid} (${alg ?? kty}, ${state}${half})`)
 }
 
 export const destroyKeysVerb: KmsVerb = {
   name: 'destroy',
   words: 'KEY...',
-  summary: 'revokes and removes keys, each with the other half of its pair, for ever; asks first',
+  summary: 'removes keys for ever, each with the other half of its pair; asks first',
+  about: `Nothing brings a destroyed key back: what was encrypted with it stays unreadable, and its signatures are verified
+only by those who have kept its public half. Takes the rights revoke and destroy, on the half that is named.
+All keys are looked up before anything is asked or destroyed.`,
+  examples: ['warder keys destroy KEY', 'warder keys destroy KEY1 KEY2 --yes'],
+  interrupted: 'warder keys list shows which keys are left',
   parse(args) {
-    const kids = [...new Set(new Words(args).names())]
+    const kids = [...new Set(new Words(args).names().map(readKid))]
     if (kids.length === 0) throw new UsageError('say which key')
     return async ({ kms, show, confirm }) => {
       const described: string[] = []
@@ -31,10 +38,16 @@ export const destroyKeysVerb: KmsVerb = {
         `Destroy ${described.join(', ')}? What was encrypted with ${kids.length === 1 ? 'it' : 'them'} cannot be read again.`,
       )
       const destroyed: string[] = []
+      const gone: string[] = []
       for (const kid of kids) {
         try {
           await kms.call('crypto.keys.destroy', { path: { kid } })
         } catch (error) {
+          // Both halves of a pair were named, and went with the first.
+          if (error instanceof ClientError && error.kind === 'not_found') {
+            gone.push(printable(kid))
+            continue
+          }
           if (!(error instanceof ClientError) || destroyed.length === 0) throw error
           throw new StartupError(
             `destroyed ${destroyed.join(', ')}; then, at ${printable(kid)}: ${sentenceOf(error)}`,
@@ -43,10 +56,10 @@ export const destroyKeysVerb: KmsVerb = {
         }
         destroyed.push(printable(kid))
       }
-      show(
-        { destroyed },
-        destroyed.map((kid) => `${kid}  destroyed`),
-      )
+      show({ destroyed, gone }, [
+        ...destroyed.map((kid) => `${kid}  destroyed`),
+        ...gone.map((kid) => `${kid}  was gone already`),
+      ])
       return 0
     }
   },

@@ -2,7 +2,7 @@ import type { KmsClient, Reply } from '@warder/client'
 import { tableLines } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
 import { UsageError } from '../command/command.ts'
-import type { KmsVerb } from '../kms/index.ts'
+import { type KmsVerb, readKid } from '../kms/index.ts'
 
 type Listing = 'access.owned' | 'access.obtained'
 type Row<Name extends Listing> = Reply<Name>[number]
@@ -12,17 +12,18 @@ const pageSize = 1000
 const usualLimit = 100
 const mostRows = 1_000_000
 
-export interface ListOptions {
+interface ListOptions {
   readonly limit: number
   readonly after: string | undefined
   readonly command: string
 }
 
 /** `--limit` and `--after`. @throws UsageError */
-export function readListOptions(words: Words, command: string): ListOptions {
+function readListOptions(words: Words, command: string): ListOptions {
   const limit = words.number('limit') ?? usualLimit
   if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
-  return { limit, after: words.option('after'), command }
+  const after = words.option('after')
+  return { limit, after: after === undefined ? undefined : readKid(after), command }
 }
 
 /** At most `limit` rows, page by page, and the id to go on after when there are more. */
@@ -46,8 +47,7 @@ async function rowsOf<Name extends Listing>(
   return { rows: shown, next: shown.at(-1)?.object_id ?? null }
 }
 
-/** Keys that the caller owns, as `warder keys list` and `warder access owned` show them. */
-export function listOwned(options: ListOptions): ReturnType<KmsVerb['parse']> {
+function listOwned(options: ListOptions): ReturnType<KmsVerb['parse']> {
   return async ({ kms, show }) => {
     const { rows, next } = await rowsOf(kms, 'access.owned', options)
     const cells = rows.map(({ object_id, state, attributes }) => [
@@ -89,7 +89,15 @@ function more({ limit, command }: ListOptions, next: string | null): readonly st
 export const listKeysVerb: KmsVerb = {
   name: 'list',
   words: '[--obtained] [--limit N] [--after KEY]',
-  summary: 'your keys; with --obtained the keys of others that you may use. N is 100 unless given',
+  summary: 'the keys that you own; with --obtained those of others on which you have rights',
+  about: `  --limit N             shows N at most (default 100, up to 1000000)
+  --after KEY           goes on after this one; the last line of a list that goes on says how
+With --json: {"keys": […], "next": KEY or null}.`,
+  examples: [
+    'warder keys list',
+    'warder keys list --obtained --limit 20',
+    "warder keys list --json | jq -r '.keys[].object_id'",
+  ],
   parse(args) {
     const words = new Words(args)
     const obtained = words.flag('obtained')

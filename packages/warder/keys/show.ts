@@ -1,7 +1,7 @@
 import type { Reply } from '@warder/client'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
-import type { KmsVerb } from '../kms/index.ts'
+import { aboutKey, type KmsVerb, readKid } from '../kms/index.ts'
 
 function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
   const rows: readonly (readonly [string, string | undefined])[] = [
@@ -29,10 +29,13 @@ export const showKeyVerb: KmsVerb = {
   name: 'show',
   words: 'KEY',
   summary: 'what is known about a key, and its public half; never anything secret',
+  about: `Takes the right getattributes, which is in the group Read. The public JWK is there for private and public keys: it
+verifies signatures, or encrypts, without the service.`,
+  examples: ['warder keys show KEY', 'warder keys show KEY --json | jq .public_jwk > public.jwk'],
   parse(args) {
-    const kid = new Words(args).name('key')
+    const kid = readKid(new Words(args).name('key'))
     return async ({ kms, show }) => {
-      const key = await kms.call('crypto.keys.get', { path: { kid } })
+      const key = await aboutKey('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
       show(key, linesOf(key))
       return 0
     }

@@ -1,18 +1,27 @@
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
 import { UsageError } from '../command/command.ts'
-import type { KmsVerb } from '../kms/index.ts'
+import { aboutKey, type KmsVerb, readKid } from '../kms/index.ts'
 
-function tagVerb(word: 'add' | 'remove', summary: string): KmsVerb {
+const aboutJwks = `The tag jwks publishes a public key: while the key is active, everybody finds it at /.well-known/jwks.json and can
+verify what it signs. New signing pairs have the tag on their public half. To rotate a signing key:
+  1  make the next one (warder keys create --alg …); its public half is published at once
+  2  wait until verifiers have read the key set again: they may keep it for a minute
+  3  sign with the next one
+  4  when nothing that the old one signed is valid any more: untag its public half, or destroy it`
+
+function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
+  const operation = name === 'tag' ? 'key.tags.add' : 'key.tags.remove'
   return {
-    name: `tag ${word}`,
+    name,
     words: 'KEY TAG...',
-    summary,
+    ...parts,
     parse(args) {
-      const [kid, ...tags] = new Words(args).names()
-      if (kid === undefined || tags.length === 0) throw new UsageError('say which key, and which tags')
+      const [first, ...tags] = new Words(args).names()
+      if (first === undefined || tags.length === 0) throw new UsageError('say which key, and which tags')
+      const kid = readKid(first)
       return async ({ kms, show }) => {
-        const after = await kms.call(`key.tags.${word}`, { path: { kid }, body: { tags } })
+        const after = await aboutKey('key', kid, () => kms.call(operation, { path: { kid }, body: { tags } }))
         const list = after.tags.length === 0 ? 'no tags' : after.tags.map(printable).join(', ')
         show(after, [`${printable(after.kid)}  ${list}`])
         return 0
@@ -21,5 +30,15 @@ function tagVerb(word: 'add' | 'remove', summary: string): KmsVerb {
   }
 }
 
-export const addTagsVerb = tagVerb('add', 'adds tags; jwks publishes an active public key')
-export const removeTagsVerb = tagVerb('remove', 'takes tags off')
+export const addTagsVerb = tagVerb('tag', {
+  summary: 'adds tags to a key; the tag jwks publishes a public key',
+  about: `A tag is a word to know keys by. The halves of a pair have tags of their own.
+${aboutJwks}`,
+  examples: ['warder keys tag KEY backup', 'warder keys tag PUBLIC_KEY jwks'],
+})
+
+export const removeTagsVerb = tagVerb('untag', {
+  summary: 'takes tags off a key',
+  about: aboutJwks,
+  examples: ['warder keys untag KEY backup', 'warder keys untag OLD_PUBLIC_KEY jwks'],
+})

@@ -48,7 +48,9 @@ export function readAccount(words: Words): Account {
 /** A token that was given, undefined when there is none and a login is needed. */
 export function givenToken(account: Account, env: Terminal['env']): Credentials | undefined {
   const token =
-    account.tokenFile === undefined ? nonEmpty(env.WARDER_TOKEN) : readSecretFile(account.tokenFile).trim()
+    account.tokenFile === undefined
+      ? nonEmpty(env.WARDER_TOKEN)
+      : readSecretFile(account.tokenFile, 'the token').trim()
   if (token === undefined) return undefined
   return token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
 }

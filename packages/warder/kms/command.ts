@@ -1,8 +1,9 @@
-import { terminalPrompter } from '../admin/prompter.ts'
 import type { Command } from '../command/command.ts'
 import { accountHelp } from './account.ts'
+import { exitCodesHelp } from './exit-codes.ts'
+import { type Person, realPerson } from './person.ts'
 import { placesHelp } from './places.ts'
-import { type Person, runKms } from './run.ts'
+import { findVerb, runKms } from './run.ts'
 import type { KmsVerb } from './verb.ts'
 
 /** What tells one command of the key management service from another. */
@@ -16,14 +17,20 @@ export interface KmsCommandParts {
   readonly example: string
 }
 
-const realPerson = (): Person => ({
-  prompter: terminalPrompter(process.stdin, process.stderr),
-  screen: process.stderr,
-})
+const commonHelp = `${accountHelp}
+
+${placesHelp}
+
+How:
+  --json                prints one JSON document instead of lines for people
+  --yes                 does not ask before something is destroyed
+
+${exitCodesHelp}`
 
 /** `warder NAME VERB …` for verbs that work with the key management service. */
 export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPerson): Command {
   const { name, summary, about, verbs, example } = parts
+  const callOf = (verb: KmsVerb): string => `${verb.name} ${verb.words}`.trimEnd()
   return {
     name,
     summary,
@@ -31,17 +38,31 @@ export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPe
 
 ${about}
 
-${verbs.map((verb) => `  ${`${verb.name} ${verb.words}`.trimEnd()}\n      ${verb.summary.replaceAll('\n', '\n      ')}`).join('\n')}
+${verbs.map((verb) => `  ${callOf(verb)}\n      ${verb.summary}`).join('\n')}
 
-${accountHelp}
+  warder ${name} VERB --help    more about one of them, with examples
 
-${placesHelp}
-
-  --json                prints one JSON document instead of a table
-  --yes                 does not ask before something is destroyed
+${commonHelp}
 
 Example:
 ${example}`,
+    helpFor(args) {
+      const verb = findVerb(
+        verbs,
+        args.filter((word) => word !== '--help' && word !== '-h'),
+      )
+      if (verb === undefined) return undefined
+      return `warder ${name} ${callOf(verb)}
+
+${verb.summary}
+
+${verb.about}
+
+Example:
+${verb.examples.map((line) => `  ${line}`).join('\n')}
+
+${commonHelp}`
+    },
     run: (args, terminal) => runKms(verbs, args, terminal, person()),
   }
 }

@@ -1,3 +1,7 @@
 export { type KmsCommandParts, kmsCommand } from './command.ts'
-export { type Person, runKms, sentenceOf } from './run.ts'
+export { exitNotValid } from './exit-codes.ts'
+export { keyOption, readKid } from './key-word.ts'
+export { type Person, realPerson } from './person.ts'
+export { aboutKey, sentenceOf } from './refusal.ts'
+export { runKms } from './run.ts'
 export type { KmsContext, KmsVerb } from './verb.ts'

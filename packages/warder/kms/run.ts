@@ -1,22 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { ClientError, type KmsClient, kmsClient } from '@warder/client'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Credentials, type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { NoAnswer, type Prompter } from '../admin/prompter.ts'
-import { printable } from '../admin/table.ts'
+import type { Prompter } from '../admin/prompter.ts'
 import { Words } from '../admin/verb.ts'
 import { httpsClient } from '../client/index.ts'
 import { type Terminal, UsageError } from '../command/command.ts'
 import { type Account, givenToken, logIn, readAccount, type SignedIn } from './account.ts'
+import { exitCodeOf } from './exit-codes.ts'
+import { type Person, readAll } from './person.ts'
 import { findPlaces, type Places, readPlaceOptions } from './places.ts'
-import { type ProgressOutput, progressBar } from './progress.ts'
+import { progressBar } from './progress.ts'
+import { lineFor } from './refusal.ts'
 import type { KmsVerb } from './verb.ts'
-
-/** The person at the terminal, who may be nobody. */
-export interface Person {
-  readonly prompter: Prompter
-  /** Where a progress bar is drawn. */
-  readonly screen: ProgressOutput
-}
 
 /**
  * Runs one verb: reads its words, finds out who asks, does it, logs out.
@@ -34,57 +30,112 @@ export async function runKms(
   const yes = words.flag('yes')
   const account = readAccount(words)
   const placeOptions = readPlaceOptions(words, terminal.env)
-  const act = verbIn(verbs, words.left())
+  const { verb, rest } = verbIn(verbs, words.left())
+  requireOneReader(verb, rest, account)
+  const act = verb.parse(rest)
   const progress = progressBar(person.screen)
+  const interruption = new AbortController()
+  let stoppedBy: NodeJS.Signals | undefined
+  const unlisten = person.onInterrupt((signal) => {
+    stoppedBy = signal
+    interruption.abort()
+  })
+  const { signal } = interruption
   try {
     const places = findPlaces(placeOptions)
-    return await withClient(places, account, terminal.env, person.prompter, (kms) =>
+    return await withClient(places, account, { terminal, prompter: person.prompter, signal }, (kms) =>
       act({
         kms,
+        signal,
         show(document, lines) {
           progress.clear()
           if (json) terminal.out(JSON.stringify(document, undefined, 2))
           else for (const line of lines) terminal.out(line)
         },
+        note(line) {
+          progress.clear()
+          terminal.err(line)
+        },
         confirm: (question) => (yes ? Promise.resolve() : confirm(question, person.prompter)),
         progress: progress.update,
+        readInput: (most) => readAll(person.input, most, signal),
+        writeOutput: (bytes) => person.writeOutput(bytes),
       }),
     )
   } catch (error) {
-    throw lineFor(error)
+    if (stoppedBy === undefined) throw lineFor(error)
+    progress.clear()
+    const outcome = verb.interrupted === undefined ? '' : `: ${verb.interrupted}`
+    terminal.err(`interrupted (${stoppedBy})${outcome}`)
+    return exitCodeOf(stoppedBy)
   } finally {
+    unlisten()
     progress.clear()
   }
 }
 
-function verbIn(verbs: readonly KmsVerb[], args: readonly string[]): ReturnType<KmsVerb['parse']> {
+/** The verb that the words begin with. A verb may have two words: `tag add`. */
+export function findVerb(verbs: readonly KmsVerb[], args: readonly string[]): KmsVerb | undefined {
+  return verbs.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+}
+
+function verbIn(
+  verbs: readonly KmsVerb[],
+  args: readonly string[],
+): { readonly verb: KmsVerb; readonly rest: readonly string[] } {
   const known = verbs.map(({ name }) => name).join(', ')
-  // A verb may have two words: `tag add`.
-  const verb = verbs.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
-  if (verb !== undefined) return verb.parse(args.slice(verb.name.split(' ').length))
+  const verb = findVerb(verbs, args)
+  if (verb !== undefined) return { verb, rest: args.slice(verb.name.split(' ').length) }
   throw new UsageError(
     args[0] === undefined ? `say what to do: ${known}` : `there is no '${args[0]}'; these are: ${known}`,
   )
 }
 
+function requireOneReader(verb: KmsVerb, rest: readonly string[], account: Account): void {
+  const readers = [account.passwordFile, account.tokenFile].filter((file) => file === '-').length
+  if (readers + (verb.readsInput?.(rest) === true ? 1 : 0) > 1) {
+    throw new UsageError('standard input can be only one thing: put the password or the token into a file')
+  }
+}
+
+interface Surroundings {
+  readonly terminal: Terminal
+  readonly prompter: Prompter
+  readonly signal: AbortSignal
+}
+
 async function withClient(
   places: Places,
   account: Account,
-  env: Terminal['env'],
-  prompter: Prompter,
+  { terminal, prompter, signal }: Surroundings,
   act: (kms: KmsClient) => Promise<number>,
 ): Promise<number> {
-  const { credentials, end } = await signIn(places, account, env, prompter)
+  const { credentials, end } = await signIn(places, account, terminal.env, prompter)
   try {
-    const ca = places.caFile === undefined ? undefined : readFileSync(places.caFile, 'utf8')
-    const kms = kmsClient({ url: places.kmsUrl, ca, credentials })
+    const kms = clientFor(places, credentials, signal)
+    // Ends the calls that wait for an answer, too.
+    const hangUp = (): void => kms.close()
+    signal.addEventListener('abort', hangUp)
     try {
+      signal.throwIfAborted()
       return await act(kms)
     } finally {
+      signal.removeEventListener('abort', hangUp)
       kms.close()
     }
   } finally {
     await end()
+  }
+}
+
+function clientFor({ kmsUrl, caFile }: Places, credentials: Credentials, signal: AbortSignal): KmsClient {
+  const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
+  const wait = (seconds: number): Promise<void> => sleep(seconds * 1000, undefined, { signal })
+  try {
+    return kmsClient({ url: kmsUrl, ca, credentials, wait })
+  } catch (error) {
+    if (error instanceof TypeError) throw new StartupError(error.message, { cause: error })
+    throw error
   }
 }
 
@@ -122,19 +173,4 @@ async function confirm(question: string, prompter: Prompter): Promise<void> {
     throw new StartupError('nothing was changed: nobody can be asked here; say --yes')
   const answer = await prompter.ask(`${question} [y/N] `)
   if (!/^y(es)?$/i.test(answer.trim())) throw new StartupError('nothing was changed')
-}
-
-/** What the person is told: one line, without control characters that a service could have put into it. */
-function lineFor(error: unknown): unknown {
-  if (error instanceof NoAnswer) return new StartupError('nothing was changed: there was no answer')
-  if (error instanceof ClientError) return new StartupError(sentenceOf(error), { cause: error })
-  return error
-}
-
-/** A refusal of the service as one line, with what finds it in the service's logs. */
-export function sentenceOf({ kind, status, description, requestId, retryAfter }: ClientError): string {
-  if (status === undefined) return printable(`the key management service: ${description}`)
-  const later = retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`
-  const request = requestId === undefined ? '' : `, request ${requestId}`
-  return printable(`${description}${later} (${kind}${request})`)
 }

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { parseRights, rights as rightsOfTheService } from '@warder/kms/access'
+import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { groupsHelp, otherRights, readRight, rightsHelp } from './rights.ts'
+
+let warder: Installation
+let admin: string
+let bob: string
+let carol: string
+
+before(async () => {
+  warder = await startInstallation()
+  admin = await tokenOf(warder, 'admin', warder.password)
+  bob = await newUser(warder, 'bob')
+  carol = await newUser(warder, 'carol')
+})
+after(async () => {
+  await warder.stop()
+})
+
+const run = (words: string[], options: RunOptions = {}) =>
+  runInProcess(warder, words, { token: admin, ...options })
+
+async function ok(words: string[], options: RunOptions = {}) {
+  const ran = await run(words, options)
+  assert.equal(ran.code, 0, ran.err)
+  return ran.out
+}
+
+async function json(words: string[], options: RunOptions = {}) {
+  return JSON.parse(await ok([...words, '--json'], options))
+}
+
+async function fails(words: string[], told: RegExp, options: RunOptions = {}, code = 1) {
+  const ran = await run(words, options)
+  assert.match(ran.err, told)
+  assert.deepEqual([ran.code, ran.out], [code, ''])
+}
+
+test('the help explains every right and group of the service, and no other', () => {
+  assert.deepEqual([...Object.keys(rightsHelp), ...otherRights].sort(), [...rightsOfTheService].sort())
+  for (const [group, members] of Object.entries(groupsHelp)) {
+    assert.deepEqual(parseRights(group), members.split(', '))
+  }
+})
+
+test('rights are understood in the spellings that people use, and a wrong one is told with the right ones', () => {
+  assert.deepEqual(
+    ['encrypt', 'GetAttributes', 'get_attributes', 'UseKey', 'use-key', 'Destroy', 'destroy', 'READ'].map(
+      readRight,
+    ),
+    ['encrypt', 'getattributes', 'getattributes', 'UseKey', 'UseKey', 'Destroy', 'destroy', 'Read'],
+  )
+  assert.throws(() => readRight('encript'), /no right 'encript'; groups: Read, .* rights: encrypt, decrypt/)
+  assert.throws(() => readRight('create'), /grant-create/)
+  for (const name of ['', 'toString', '__proto__', 'constructor']) assert.throws(() => readRight(name))
+})
+
+test('a granted right works with the next call, a revoked one no more; both are listed', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
+  assert.equal(await ok(['access', 'list', kid]), `nobody but its owner has rights on key ${kid}`)
+  const encrypt = ['crypto', 'encrypt-data', '--key', kid]
+  const input = Buffer.from('text')
+  await fails(encrypt, /you have no right on it/, { token: bob, input })
+  assert.equal(
+    await ok(['access', 'grant', kid, 'bob', 'Encrypt', 'Read']),
+    `bob may now: encrypt, Read   on key ${kid}`,
+  )
+  await ok(encrypt, { token: bob, input })
+  const granted = 'encrypt export get getattributes locate validate'
+  assert.match(await ok(['access', 'list', kid]), new RegExp(`^USER +MAY\nbob +${granted}$`))
+  assert.match(await ok(['access', 'of', 'bob']), new RegExp(`^${kid} +bob +${granted}$`, 'm'))
+  assert.deepEqual(await json(['access', 'list', kid]), [{ user_id: 'bob', operations: granted.split(' ') }])
+  assert.equal(
+    await ok(['access', 'revoke', kid, 'bob', 'encrypt']),
+    `bob may no longer: encrypt   on key ${kid}`,
+  )
+  await fails(encrypt, /grant the right/, { token: bob, input })
+  await ok(['access', 'revoke', kid, 'bob', 'Read'])
+  assert.deepEqual(await json(['access', 'list', kid]), [])
+  assert.equal(await ok(['access', 'of', 'bob']), 'bob has no rights on keys that you own')
+})
+
+test('what everybody may is shown as such, also for a user who is looked up', async () => {
+  const { kid_public } = await json(['keys', 'create', '--alg', 'ES256'])
+  await ok(['access', 'grant', kid_public, '*', 'signatureverify'])
+  assert.match(await ok(['access', 'list', kid_public]), /^\* \(everybody\) +signatureverify$/m)
+  assert.match(
+    await ok(['access', 'of', 'carol']),
+    new RegExp(`^${kid_public} +\\* \\(everybody\\) +signatureverify$`, 'm'),
+  )
+})
+
+test('--pair means both halves, and a single key has none', async () => {
+  const { kid, kid_public } = await json(['keys', 'create', '--alg', 'ES256'])
+  await ok(['access', 'grant', kid_public, 'carol', 'sign', 'signatureverify', '--pair'])
+  for (const half of [kid, kid_public]) {
+    assert.deepEqual(await json(['access', 'list', half]), [
+      { user_id: 'carol', operations: ['sign', 'signatureverify'] },
+    ])
+  }
+  const single = await json(['keys', 'create', '--alg', 'HS256'])
+  await fails(
+    ['access', 'grant', single.kid, 'carol', 'mac', '--pair'],
+    /is no half of a pair: leave --pair out/,
+  )
+})
+
+test('nobody grants what is not theirs to grant', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
+  await fails(['access', 'grant', kid, 'carol', 'encrypt'], /no right on it/, { token: bob })
+  await ok(['access', 'grant', kid, 'bob', 'encrypt', 'Authorize'])
+  await ok(['access', 'grant', kid, 'carol', 'encrypt'], { token: bob })
+  await fails(['access', 'grant', kid, 'carol', 'decrypt'], /forbidden/, { token: bob })
+  await fails(['access', 'grant', kid, 'bob', 'decrypt'], /oneself/, { token: bob })
+  await fails(['access', 'grant', kid, 'admin', 'decrypt'], /oneself/)
+  await fails(['access', 'list', kid], /forbidden/, { token: carol })
+  await fails(['access', 'grant', kid, 'a\u202eb', 'decrypt'], /not the name of a user/)
+  await fails(['access', 'grant', 'unknown', 'bob', 'decrypt'], /no such key/)
+  await fails(['access', 'grant', kid, 'bob'], /say which key, which user, and which rights/, {}, 2)
+  await fails(['access', 'grant', kid, 'bob', 'everything'], /there is no right 'everything'/, {}, 2)
+})
+
+test('the lookup of a user stops where it is told to, and says so', async () => {
+  await ok(['keys', 'create', '--alg', 'HS256'], { token: carol })
+  await ok(['keys', 'create', '--alg', 'HS256'], { token: carol })
+  const ran = await run(['access', 'of', 'bob', '--limit', '1'], { token: carol })
+  assert.deepEqual(
+    [ran.code, ran.err],
+    [0, 'only the first 1 of your keys were looked at: --limit N for more'],
+  )
+})
+
+test('one learns who one is to the service; create is for crypto officers to decide', async () => {
+  assert.match(
+    await ok(['access', 'me'], { token: bob }),
+    /^user +bob\nmay make keys +yes\ncrypto officer +no$/,
+  )
+  assert.match(
+    await ok(['access', 'grant-create', 'carol']),
+    /^carol may make keys, as far as crypto officers/,
+  )
+  assert.match(await ok(['access', 'revoke-create', 'carol']), /^carol may no longer make keys/)
+})
+
+test('the help of the command explains the rights, and each verb has examples', async () => {
+  const { out } = await runWarder(['access', '--help'])
+  for (const part of ['UseKey', 'signatureverify', 'none of them implies another', 'Exit codes']) {
+    assert.ok(out.includes(part), part)
+  }
+  const verb = await runWarder(['access', 'grant', '--help'])
+  assert.match(
+    verb.out,
+    /^warder access grant KEY USER RIGHT\.\.\. \[--pair\]\n[\s\S]*warder access grant KEY bob UseKey/,
+  )
+})

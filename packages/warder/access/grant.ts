@@ -1,0 +1,112 @@
+import type { KmsClient } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
+import { printable } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import { UsageError } from '../command/command.ts'
+import { aboutKey, type KmsVerb, readKid } from '../kms/index.ts'
+import { readRight, rightsLines } from './rights.ts'
+
+type Change = 'grant' | 'revoke'
+
+/** The named key, and the other half of its pair when both are meant. */
+async function halvesOf(kms: KmsClient, kid: string, pair: boolean): Promise<readonly string[]> {
+  if (!pair) return [kid]
+  const { linked_kid } = await aboutKey('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
+  if (linked_kid === undefined)
+    throw new StartupError(`key ${printable(kid)} is no half of a pair: leave --pair out`)
+  return [kid, linked_kid]
+}
+
+function shownUser(user: string): string {
+  return user === '*' ? 'everybody' : printable(user)
+}
+
+function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
+  return {
+    name: change,
+    words: 'KEY USER RIGHT... [--pair]',
+    ...parts,
+    parse(args) {
+      const words = new Words(args)
+      const pair = words.flag('pair')
+      const [key, user, ...names] = words.names()
+      if (key === undefined || user === undefined || names.length === 0) {
+        throw new UsageError(
+          `say which key, which user, and which rights: warder access ${change} KEY USER RIGHT...`,
+        )
+      }
+      const kid = readKid(key)
+      const rights = [...new Set(names.map(readRight))]
+      return async ({ kms, show }) => {
+        const kids = await halvesOf(kms, kid, pair)
+        for (const unique_identifier of kids) {
+          const body = { unique_identifier, user_id: user, operation_types: rights }
+          await aboutKey('key', unique_identifier, () => kms.call(`access.${change}`, { body }))
+        }
+        const verb = change === 'grant' ? 'may now' : 'may no longer'
+        show(
+          { [change]: rights, user, keys: kids },
+          kids.map((id) => `${shownUser(user)} ${verb}: ${rights.join(', ')}   on key ${printable(id)}`),
+        )
+        return 0
+      }
+    },
+  }
+}
+
+const aboutUser = `USER is a name as the service knows it (warder access me shows one's own), app:ID for a machine, or '*' for
+everybody who is authenticated. The halves of a pair are two keys: sign is a right on the private one, signatureverify
+on the public one; --pair means both halves.`
+
+export const grantVerb = changeVerb('grant', {
+  summary: 'lets a user do something with a key, from the next request on',
+  about: `For the owner of the key, a crypto officer, or whom they granted Authorize.
+${aboutUser}
+
+${rightsLines}`,
+  examples: [
+    'warder access grant KEY bob encrypt decrypt',
+    'warder access grant KEY bob UseKey Read --pair',
+    "warder access grant PUBLIC_KEY '*' signatureverify",
+  ],
+})
+
+export const revokeVerb = changeVerb('revoke', {
+  summary: 'takes rights back, from the next request on',
+  about: `What was not granted to USER is no error. What everybody may ('*') USER still may.
+${aboutUser}
+
+${rightsLines}`,
+  examples: ['warder access revoke KEY bob decrypt', "warder access revoke KEY '*' UseKey Read Modify"],
+})
+
+function createRightVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'examples'>): KmsVerb {
+  return {
+    name: `${change}-create`,
+    words: 'USER',
+    ...parts,
+    about: `For crypto officers ([roles] crypto_officer_users in kms.toml): where they are named, nobody else may make keys unless
+they say so. Where nobody is named, everybody may, and this changes nothing.`,
+    parse(args) {
+      const user = new Words(args).name('user')
+      return async ({ kms, show }) => {
+        await kms.call(`access.${change}`, { body: { user_id: user, operation_types: ['create'] } })
+        const verb = change === 'grant' ? 'may make' : 'may no longer make'
+        show({ [change]: ['create'], user }, [
+          `${shownUser(user)} ${verb} keys, as far as crypto officers decide it`,
+        ])
+        return 0
+      }
+    },
+  }
+}
+
+export const grantCreateVerb = createRightVerb('grant', {
+  summary: 'lets a user make keys, where crypto officers decide that',
+  examples: ['warder access grant-create carl'],
+})
+
+export const revokeCreateVerb = createRightVerb('revoke', {
+  summary: 'takes that back; keys that were made stay',
+  examples: ['warder access revoke-create carl'],
+})

@@ -1,0 +1,125 @@
+import { ClientError, type KmsClient, type Reply } from '@warder/client'
+import { printable, tableLines } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import { UsageError } from '../command/command.ts'
+import { aboutKey, type KmsVerb, readKid } from '../kms/index.ts'
+
+type Grant = Reply<'access.list'>[number]
+
+function shownUser(user: string): string {
+  return user === '*' ? '* (everybody)' : user
+}
+
+export const listVerb: KmsVerb = {
+  name: 'list',
+  words: 'KEY',
+  summary: 'who may do what with a key, beside its owner',
+  about: 'For the owner of the key, a crypto officer, or whom they granted Authorize.',
+  examples: ['warder access list KEY', "warder access list KEY --json | jq -r '.[].user_id'"],
+  parse(args) {
+    const kid = readKid(new Words(args).name('key'))
+    return async ({ kms, show }) => {
+      const grants = await aboutKey('key', kid, () => kms.call('access.list', { path: { object_id: kid } }))
+      const rows = grants.map(({ user_id, operations }) => [shownUser(user_id), operations.join(' ')])
+      show(
+        grants,
+        tableLines(['USER', 'MAY'], rows, `nobody but its owner has rights on key ${printable(kid)}`),
+      )
+      return 0
+    }
+  },
+}
+
+const pageSize = 1000
+const usualKeys = 10_000
+const mostKeys = 1_000_000
+/** As many as the client has connections. */
+const atATime = 8
+
+async function grantsOn(kms: KmsClient, kid: string): Promise<readonly Grant[]> {
+  try {
+    return await kms.call('access.list', { path: { object_id: kid } })
+  } catch (error) {
+    // Destroyed since it was listed.
+    if (error instanceof ClientError && error.kind === 'not_found') return []
+    throw error
+  }
+}
+
+/** Ids of the caller's keys, at most `most`, and whether there are more. */
+async function ownKeys(
+  kms: KmsClient,
+  most: number,
+): Promise<{ readonly kids: readonly string[]; readonly more: boolean }> {
+  const kids: string[] = []
+  while (kids.length <= most) {
+    const limit = Math.min(pageSize, most + 1 - kids.length)
+    const after = kids.at(-1)
+    const query = { limit: String(limit), ...(after !== undefined && { after }) }
+    const page = await kms.call('access.owned', { query })
+    for (const { object_id } of page) kids.push(object_id)
+    if (page.length < limit) return { kids, more: false }
+  }
+  return { kids: kids.slice(0, most), more: true }
+}
+
+export const ofVerb: KmsVerb = {
+  name: 'of',
+  words: 'USER [--limit N]',
+  summary: 'what a user may do with the keys that you own',
+  about: `Asks about each of your keys, so it takes a while where there are many; --limit N stops after N keys (default 10000).
+What everybody may ('*') is shown too. What you may with keys of others: warder keys list --obtained.`,
+  examples: ['warder access of bob', "warder access of '*'"],
+  parse(args) {
+    const words = new Words(args)
+    const most = words.number('limit') ?? usualKeys
+    if (most < 1 || most > mostKeys) throw new UsageError(`--limit is 1 to ${mostKeys}`)
+    const user = words.name('user')
+    return async ({ kms, show, note, progress, signal }) => {
+      const { kids, more } = await ownKeys(kms, most)
+      const found: { key: string; user_id: string; operations: readonly string[] }[] = []
+      for (let start = 0; start < kids.length; start += atATime) {
+        signal.throwIfAborted()
+        const some = kids.slice(start, start + atATime)
+        const grants = await Promise.all(some.map((kid) => grantsOn(kms, kid)))
+        for (const [index, key] of some.entries()) {
+          for (const { user_id, operations } of grants[index] ?? []) {
+            if (user_id === user || user_id === '*') found.push({ key, user_id, operations })
+          }
+        }
+        progress(start + some.length, kids.length)
+      }
+      const rows = found.map(({ key, user_id, operations }) => [
+        key,
+        shownUser(user_id),
+        operations.join(' '),
+      ])
+      const nothing = `${printable(user)} has no rights on keys that you own`
+      show(found, tableLines(['KEY', 'GRANTED TO', 'MAY'], rows, nothing))
+      if (more) note(`only the first ${most} of your keys were looked at: --limit N for more`)
+      return 0
+    }
+  },
+}
+
+export const meVerb: KmsVerb = {
+  name: 'me',
+  words: '',
+  summary: 'who you are to the service, and what you may beside the rights on keys',
+  about: 'The name is the one that others grant rights to, and that the audit log has.',
+  examples: ['warder access me', 'warder access me --json | jq -r .user'],
+  parse(args) {
+    new Words(args).end()
+    return async ({ kms, show }) => {
+      const { user } = await kms.call('server.me')
+      const { has_create_permission: create } = await kms.call('access.create')
+      const { has_privileged_access: officer } = await kms.call('access.privileged')
+      show({ user, may_create_keys: create, crypto_officer: officer }, [
+        `user            ${printable(user)}`,
+        `may make keys   ${create ? 'yes' : 'no: a crypto officer decides (warder access grant-create)'}`,
+        `crypto officer  ${officer ? 'yes' : 'no'}`,
+      ])
+      return 0
+    }
+  },
+}

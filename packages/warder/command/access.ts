@@ -1,0 +1,19 @@
+import { grantCreateVerb, grantVerb, revokeCreateVerb, revokeVerb } from '../access/grant.ts'
+import { listVerb, meVerb, ofVerb } from '../access/list.ts'
+import { rightsLines } from '../access/rights.ts'
+import { type KmsCommandParts, kmsCommand } from '../kms/index.ts'
+
+export const accessParts: KmsCommandParts = {
+  name: 'access',
+  summary: 'decides who may do what with your keys, and shows it',
+  about: `Who makes a key owns it and may do everything with it. Everybody else may do nothing until a right is granted.
+
+${rightsLines}`,
+  verbs: [grantVerb, revokeVerb, listVerb, ofVerb, meVerb, grantCreateVerb, revokeCreateVerb],
+  example: `  warder access grant KEY bob encrypt decrypt
+  warder access list KEY
+  warder access of bob
+  warder access revoke KEY bob decrypt`,
+}
+
+export const access = kmsCommand(accessParts)

@@ -1,0 +1,135 @@
+import { StartupError } from '@warder/foundation/errors'
+import { printable } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import { aboutKey, type KmsVerb, keyOption, readKid } from '../kms/index.ts'
+import { isSameKey, protectionFor, readProtection } from './key-use.ts'
+
+/** The service takes bodies of 64 MiB; base64url makes a third more of the bytes, and JSON is around them. */
+export const mostData = 32 * 1024 * 1024
+const mostJwe = 64 * 1024 * 1024
+
+const mebibytes = mostData / 1024 / 1024
+const members = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const
+type Jwe = Readonly<Record<(typeof members)[number], string | undefined>>
+
+function base64url(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64url')
+}
+
+/** A flattened JWE (RFC 7516 §7.2.2). @throws StartupError */
+function readJwe(bytes: Buffer): Jwe {
+  const broken = new StartupError(
+    'standard input is not what warder crypto encrypt-data wrote (a flattened JWE)',
+  )
+  let json: unknown
+  try {
+    json = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw broken
+  }
+  if (typeof json !== 'object' || json === null) throw broken
+  const found = json as Readonly<Record<string, unknown>>
+  const text = (name: (typeof members)[number]): string | undefined => {
+    const value = found[name]
+    if (value === undefined || typeof value === 'string') return value
+    throw broken
+  }
+  return {
+    protected: text('protected'),
+    encrypted_key: text('encrypted_key'),
+    iv: text('iv'),
+    ciphertext: text('ciphertext'),
+    tag: text('tag'),
+    aad: text('aad'),
+  }
+}
+
+/** The key that a JWE's header names; undefined when it names none. */
+function kidIn(header: string): string | undefined {
+  try {
+    const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid?: unknown }
+    return typeof kid === 'string' ? kid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Said here, so that nobody takes data of one place for data of another: the JWE itself would open. */
+function requireAad(found: string | undefined, said: string | undefined): void {
+  if (found === (said === undefined ? undefined : base64url(said))) return
+  if (found === undefined) throw new StartupError('it was encrypted without --aad: leave it out')
+  throw new StartupError(
+    `it was encrypted with ${said === undefined ? 'an --aad: say which' : 'another --aad'}`,
+  )
+}
+
+export const encryptDataVerb: KmsVerb = {
+  name: 'encrypt-data',
+  words: '--key KEY [--aad TEXT] [--alg ALG]',
+  summary: 'encrypts standard input in the service; writes a flattened JWE to standard output',
+  about: `For what is small: a password, a token, a row of a database; ${mebibytes} MiB at most. The data goes to the service and
+comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on KEY.
+  --aad TEXT            what the data belongs to, as "row 17"; not secret; to be said again to decrypt it
+  --alg ALG             how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is)`,
+  examples: [
+    "printf %s 'a secret' | warder crypto encrypt-data --key KEY --aad 'row 17' > secret.jwe",
+    "warder crypto decrypt-data --aad 'row 17' < secret.jwe",
+  ],
+  readsInput: () => true,
+  parse(args) {
+    const words = new Words(args)
+    const kid = keyOption(words)
+    const aad = words.option('aad')
+    const asked = readProtection(words.option('alg'))
+    words.end()
+    return async ({ kms, readInput, writeOutput }) => {
+      const data = (await readInput(mostData)).toString('base64url')
+      const { alg, enc } = await protectionFor(kms, kid, asked)
+      const body = { kid, alg, enc, data, ...(aad !== undefined && { aad: base64url(aad) }) }
+      const jwe = await aboutKey('key', kid, () => kms.call('crypto.encrypt', { body }))
+      await writeOutput(Buffer.from(`${JSON.stringify(jwe)}\n`))
+      return 0
+    }
+  },
+}
+
+export const decryptDataVerb: KmsVerb = {
+  name: 'decrypt-data',
+  words: '[--aad TEXT] [--key KEY]',
+  summary: 'decrypts a flattened JWE of standard input; writes the data, as it was, to standard output',
+  about: `Takes the right decrypt on the key that the JWE names.
+  --aad TEXT            what was said when it was encrypted; nothing comes out if it was something else
+  --key KEY             only this key may have encrypted it; else it may be any that you may decrypt with`,
+  examples: ["warder crypto decrypt-data --aad 'row 17' < secret.jwe"],
+  readsInput: () => true,
+  parse(args) {
+    const words = new Words(args)
+    const aad = words.option('aad')
+    const named = words.option('key')
+    const only = named === undefined ? undefined : readKid(named)
+    words.end()
+    return async ({ kms, readInput, writeOutput }) => {
+      const jwe = readJwe(await readInput(mostJwe))
+      const { protected: header = '', encrypted_key, iv = '', ciphertext = '', tag = '' } = jwe
+      const kid = kidIn(header)
+      if (kid === undefined) throw new StartupError('the header of the JWE names no key')
+      requireAad(jwe.aad, aad)
+      if (only !== undefined && !(await isSameKey(kms, kid, only))) {
+        throw new StartupError(
+          printable(`it is encrypted with another key, ${kid}: leave --key out to accept it`),
+        )
+      }
+      const body = {
+        protected: header,
+        iv,
+        ciphertext,
+        tag,
+        ...(encrypted_key !== undefined && { encrypted_key }),
+        ...(jwe.aad !== undefined && { aad: jwe.aad }),
+      }
+      const { data } = await aboutKey('the key of the data,', kid, () => kms.call('crypto.decrypt', { body }))
+      await writeOutput(Buffer.from(data, 'base64url'))
+      return 0
+    }
+  },
+}

@@ -1,0 +1,136 @@
+import { basename } from 'node:path'
+import { printable } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import { UsageError } from '../command/command.ts'
+import {
+  decryptFile,
+  encryptFile,
+  FileRefused,
+  kidOf,
+  refusalOf,
+  requireFree,
+  wrappingContext,
+} from '../crypto-files/index.ts'
+import { aboutKey, type KmsContext, type KmsVerb, keyOption, readKid } from '../kms/index.ts'
+import { isSameKey, protectionFor, readProtection } from './key-use.ts'
+
+/** What the name of an encrypted file ends with, unless another is given. */
+export const suffix = '.warder'
+
+const nothingLeft = 'no output was left behind'
+
+interface Files {
+  readonly input: string
+  readonly output: string
+  readonly overwrite: boolean
+}
+
+/** `FILE [--output OUT] [--force]`; called after the other options were taken. @throws UsageError, FileRefused */
+function readFiles(words: Words, usualOutput: (input: string) => string): Files {
+  const output = words.option('output')
+  const overwrite = words.flag('force')
+  const input = words.name('file')
+  if (input === '' || output === '') throw new UsageError('the name of a file is not empty')
+  const files = { input, output: output ?? usualOutput(input), overwrite }
+  // Looked at again when the output is written; now, so that nobody logs in for nothing.
+  if (!overwrite) requireFree(files.output)
+  return files
+}
+
+function withoutSuffix(input: string): string {
+  if (input.endsWith(suffix) && basename(input) !== suffix) return input.slice(0, -suffix.length)
+  throw new UsageError(`the name does not end with ${suffix}: say --output OUT`)
+}
+
+async function work<R>({ signal }: KmsContext, act: () => Promise<R>): Promise<R> {
+  try {
+    return await act()
+  } catch (error) {
+    // What comes of an interruption is told once, by who was interrupted.
+    throw signal.aborted ? error : refusalOf(error)
+  }
+}
+
+export const encryptVerb: KmsVerb = {
+  name: 'encrypt',
+  words: 'FILE --key KEY [--output OUT] [--force] [--alg ALG]',
+  summary: `encrypts a file of any size, into FILE${suffix} unless --output names another`,
+  about: `The file is encrypted here, in pieces, under a data key of its own; the service encrypts that data key with KEY and
+sees nothing of the file. Takes the right encrypt on KEY (a symmetric one, or an RSA pair: its public half is enough).
+The output appears whole or not at all, readable for you alone; a file that has its name stays, unless --force is
+said. FILE stays as it is: remove it yourself. docs/reference/file-format.md describes every byte.
+  --alg ALG             how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is; to be
+                        said for keys that you may use but not read about, if they are not A256GCM)`,
+  examples: [
+    'warder crypto encrypt report.pdf --key KEY',
+    'warder crypto encrypt backup.tar --key KEY --output /mnt/backup/monday.warder --force',
+  ],
+  interrupted: nothingLeft,
+  parse(args) {
+    const words = new Words(args)
+    const kid = keyOption(words)
+    const asked = readProtection(words.option('alg'))
+    const files = readFiles(words, (input) => `${input}${suffix}`)
+    return async (context) => {
+      const { kms, show, progress, signal } = context
+      const { bytes } = await work(context, () =>
+        encryptFile({ ...files, onProgress: progress, signal }, async (dataKey) => {
+          const { alg, enc } = await protectionFor(kms, kid, asked)
+          const data = Buffer.from(dataKey.buffer, dataKey.byteOffset, dataKey.byteLength).toString(
+            'base64url',
+          )
+          const wrapped = await aboutKey('key', kid, () =>
+            kms.call('crypto.encrypt', { body: { kid, alg, enc, data, aad: wrappingContext } }),
+          )
+          return { ...wrapped, aad: wrappingContext }
+        }),
+      )
+      show({ input: files.input, output: files.output, bytes, key: kid }, [
+        `${printable(files.output)}  written, ${bytes} bytes encrypted with key ${printable(kid)}`,
+      ])
+      return 0
+    }
+  },
+}
+
+export const decryptVerb: KmsVerb = {
+  name: 'decrypt',
+  words: 'FILE [--output OUT] [--force] [--key KEY]',
+  summary: `decrypts a file that warder crypto encrypt wrote, into FILE without ${suffix} unless --output names another`,
+  about: `Takes the right decrypt on the key that the file names. The output appears when every byte was checked, and not at
+all if the file was changed, cut, added to or put together from others. It is readable for you alone.
+  --key KEY             only this key may have encrypted it; else it may be any that you may decrypt with, whoever
+                        chose it`,
+  examples: [
+    `warder crypto decrypt report.pdf${suffix}`,
+    `warder crypto decrypt monday.warder --key KEY --output backup.tar`,
+  ],
+  interrupted: nothingLeft,
+  parse(args) {
+    const words = new Words(args)
+    const named = words.option('key')
+    const only = named === undefined ? undefined : readKid(named)
+    const files = readFiles(words, withoutSuffix)
+    return async (context) => {
+      const { kms, show, progress, signal } = context
+      const { bytes, kid } = await work(context, () =>
+        decryptFile({ ...files, onProgress: progress, signal }, async (wrapped) => {
+          const kid = kidOf(wrapped)
+          if (only !== undefined && !(await isSameKey(kms, kid, only))) {
+            throw new FileRefused(
+              printable(`${files.input} is encrypted with another key, ${kid}: leave --key out to accept it`),
+            )
+          }
+          const { data } = await aboutKey(`the key of ${files.input},`, kid, () =>
+            kms.call('crypto.decrypt', { body: wrapped }),
+          )
+          return Buffer.from(data, 'base64url')
+        }),
+      )
+      show({ input: files.input, output: files.output, bytes, key: kid }, [
+        `${printable(files.output)}  written, ${bytes} bytes decrypted with key ${printable(kid)}`,
+      ])
+      return 0
+    }
+  },
+}

@@ -1,0 +1,114 @@
+import { ClientError, type KmsClient, type Reply } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
+import { printable } from '../admin/table.ts'
+import { UsageError } from '../command/command.ts'
+import { aboutKey } from '../kms/index.ts'
+
+/** `alg` and `enc` of a JWE (RFC 7516). */
+export interface Protection {
+  readonly alg: string
+  readonly enc: string
+}
+
+/** What `--alg` of encrypting verbs may say: how the key is used. */
+const protections: Readonly<Record<string, Protection>> = {
+  A256GCM: { alg: 'dir', enc: 'A256GCM' },
+  A192GCM: { alg: 'dir', enc: 'A192GCM' },
+  A128GCM: { alg: 'dir', enc: 'A128GCM' },
+  'RSA-OAEP-256': { alg: 'RSA-OAEP-256', enc: 'A256GCM' },
+  'RSA-OAEP': { alg: 'RSA-OAEP', enc: 'A256GCM' },
+}
+
+const signatureOfCurve: Readonly<Record<string, string>> = {
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  'P-521': 'ES512',
+}
+
+type KeyDescription = Reply<'crypto.keys.get'>
+
+/** @throws UsageError for an `--alg` that encrypts nothing */
+export function readProtection(alg: string | undefined): Protection | undefined {
+  if (alg === undefined) return undefined
+  const found = Object.hasOwn(protections, alg) ? protections[alg] : undefined
+  if (found === undefined) throw new UsageError(`--alg is one of ${Object.keys(protections).join(', ')}`)
+  return found
+}
+
+/**
+ * How to encrypt with a key: as asked for, else as its type says. Who may encrypt with a key but not read about it
+ * gets the usual form.
+ */
+export async function protectionFor(
+  kms: KmsClient,
+  kid: string,
+  asked: Protection | undefined,
+): Promise<Protection> {
+  if (asked !== undefined) return asked
+  const key = await describe(kms, kid)
+  if (key === undefined) return { alg: 'dir', enc: 'A256GCM' }
+  if (key.kty === 'oct' && key.key_ops.includes('encrypt')) {
+    return { alg: 'dir', enc: key.alg ?? `A${key.bits ?? 256}GCM` }
+  }
+  if (key.kty === 'RSA' && (key.alg === undefined || key.alg.startsWith('RSA-OAEP'))) {
+    return { alg: key.alg ?? 'RSA-OAEP-256', enc: 'A256GCM' }
+  }
+  throw wrongKey(key, 'encrypts nothing: make one with warder keys create --alg A256GCM')
+}
+
+/** The algorithm to sign with: as asked for, else the one that the key is bound to, else its type's usual one. */
+export async function signatureFor(kms: KmsClient, kid: string, asked: string | undefined): Promise<string> {
+  if (asked !== undefined) return asked
+  const key = requireKnown(await describe(kms, kid), kid)
+  const usual =
+    key.alg ??
+    signatureOfCurve[key.crv ?? ''] ??
+    { RSA: 'PS256', OKP: 'EdDSA', AKP: 'MLDSA44' }[key.kty as string]
+  const signs = key.kty !== 'oct' && key.key_ops.includes('sign')
+  if (usual === undefined || !signs) {
+    throw wrongKey(key, 'signs nothing: make one with warder keys create --alg ES256')
+  }
+  return usual
+}
+
+/** The algorithm of an HMAC key. */
+export async function macFor(kms: KmsClient, kid: string, asked: string | undefined): Promise<string> {
+  if (asked !== undefined) return asked
+  const key = requireKnown(await describe(kms, kid), kid)
+  if (key.kty === 'oct' && key.alg !== undefined && key.key_ops.includes('sign')) return key.alg
+  throw wrongKey(key, 'makes no MACs: make one with warder keys create --alg HS256')
+}
+
+/** Whether both ids are of one pair, as far as the caller may know. */
+export async function isSameKey(kms: KmsClient, one: string, other: string): Promise<boolean> {
+  if (one === other) return true
+  try {
+    return (await kms.call('crypto.keys.get', { path: { kid: one } })).linked_kid === other
+  } catch (error) {
+    if (error instanceof ClientError && (error.kind === 'forbidden' || error.kind === 'not_found'))
+      return false
+    throw error
+  }
+}
+
+/** undefined: the caller has rights on it, but not the one to read about it. */
+async function describe(kms: KmsClient, kid: string): Promise<KeyDescription | undefined> {
+  return aboutKey('key', kid, async () => {
+    try {
+      return await kms.call('crypto.keys.get', { path: { kid } })
+    } catch (error) {
+      if (error instanceof ClientError && error.kind === 'forbidden') return undefined
+      throw error
+    }
+  })
+}
+
+function requireKnown(key: KeyDescription | undefined, kid: string): KeyDescription {
+  if (key !== undefined) return key
+  throw new StartupError(`you may not read about key ${printable(kid)}: name its algorithm with --alg`)
+}
+
+function wrongKey(key: KeyDescription, sentence: string): StartupError {
+  const kind = key.alg ?? [key.kty, key.crv].filter(Boolean).join(' ')
+  return new StartupError(printable(`key ${key.kid} (${kind}) ${sentence}`))
+}

@@ -1,0 +1,73 @@
+import { open } from 'node:fs/promises'
+import { StartupError } from '@warder/foundation/errors'
+import { printable } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import { UsageError } from '../command/command.ts'
+import { FileRefused, refusalOf } from '../crypto-files/index.ts'
+import { aboutKey, exitNotValid, type KmsContext, type KmsVerb, keyOption } from '../kms/index.ts'
+import { mostData } from './data.ts'
+import { macFor } from './key-use.ts'
+
+const mebibytes = mostData / 1024 / 1024
+
+async function readSmallFile(path: string): Promise<Buffer> {
+  try {
+    await using file = await open(path, 'r')
+    const { size } = await file.stat()
+    if (size > mostData) {
+      throw new FileRefused(
+        `${path} has more than ${mebibytes} MiB: the service computes no MAC of it; sign it`,
+      )
+    }
+    return await file.readFile()
+  } catch (error) {
+    throw refusalOf(error)
+  }
+}
+
+async function dataOf(input: string, { readInput }: KmsContext): Promise<string> {
+  const bytes = input === '-' ? await readInput(mostData) : await readSmallFile(input)
+  return bytes.toString('base64url')
+}
+
+export const macVerb: KmsVerb = {
+  name: 'mac',
+  words: 'FILE --key KEY [--verify MAC] [--alg ALG]',
+  summary: 'computes the HMAC of the bytes of a file, or verifies one',
+  about: `- as FILE is standard input. The bytes go to the service: ${mebibytes} MiB at most (larger files: sign). The MAC is printed as
+base64url. Takes the right mac on KEY.
+  --verify MAC          compares with this MAC instead: exit code 0 if it is the one, 3 if not
+  --alg ALG             HS256, HS384 or HS512, for keys that you may not read about`,
+  examples: [
+    'warder crypto mac config.json --key KEY',
+    'warder crypto mac config.json --key KEY --verify "$MAC"',
+  ],
+  readsInput: (args) => args.includes('-'),
+  parse(args) {
+    const words = new Words(args)
+    const kid = keyOption(words)
+    const asked = words.option('alg')
+    const given = words.option('verify')
+    if (given !== undefined && !/^[A-Za-z0-9_-]+$/.test(given))
+      throw new UsageError('--verify is a MAC in base64url')
+    const input = words.name('file')
+    return async (context) => {
+      const { kms, show } = context
+      const data = await dataOf(input, context)
+      const alg = await macFor(kms, kid, asked)
+      const body = { kid, alg, data, ...(given !== undefined && { mac: given }) }
+      const reply = await aboutKey('key', kid, () => kms.call('crypto.mac', { body }))
+      if ('mac' in reply) {
+        show({ input, key: kid, alg, mac: reply.mac }, [printable(reply.mac)])
+        return 0
+      }
+      if (given === undefined) throw new StartupError('the service verified a MAC that nobody sent')
+      show({ input, key: kid, alg, valid: reply.valid }, [
+        printable(
+          `${input}  ${reply.valid ? 'valid' : 'NOT VALID: the file, the MAC or the key is another one'}`,
+        ),
+      ])
+      return reply.valid ? 0 : exitNotValid
+    }
+  },
+}

@@ -1,0 +1,107 @@
+import { stat } from 'node:fs/promises'
+import { StartupError } from '@warder/foundation/errors'
+import { printable } from '../admin/table.ts'
+import { Words } from '../admin/verb.ts'
+import {
+  payloadOf,
+  readSignature,
+  refusalOf,
+  requireFree,
+  signerOf,
+  writeSignature,
+  writeWhole,
+} from '../crypto-files/index.ts'
+import { aboutKey, exitNotValid, type KmsContext, type KmsVerb, keyOption } from '../kms/index.ts'
+import { isSameKey, signatureFor } from './key-use.ts'
+
+/** What the name of a signature file ends with, unless another is given. */
+const suffix = '.sig'
+
+/** The JWS payload that stands for the file, base64url. */
+async function payload(path: string, { progress, signal }: KmsContext): Promise<string> {
+  try {
+    const { size } = await stat(path)
+    return (await payloadOf(path, { signal, onProgress: (done) => progress(done, size) })).toString(
+      'base64url',
+    )
+  } catch (error) {
+    throw signal.aborted ? error : refusalOf(error)
+  }
+}
+
+export const signVerb: KmsVerb = {
+  name: 'sign',
+  words: 'FILE --key KEY [--output OUT] [--force] [--alg ALG]',
+  summary: `signs a file of any size, into FILE${suffix} unless --output names another`,
+  about: `What is signed is the SHA-256 of the file, computed here: the signature is a detached JWS (RFC 7515) over the text
+warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, the private half of a pair.
+  --alg ALG             the algorithm, for keys that are bound to none, or that you may not read about
+                        (default: what KEY is bound to, else what is usual for its type)`,
+  examples: ['warder crypto sign release.tar.gz --key KEY', 'warder crypto verify release.tar.gz --key KEY'],
+  interrupted: 'no signature was left behind',
+  parse(args) {
+    const words = new Words(args)
+    const kid = keyOption(words)
+    const asked = words.option('alg')
+    const output = words.option('output')
+    const overwrite = words.flag('force')
+    const input = words.name('file')
+    const file = output ?? `${input}${suffix}`
+    if (!overwrite) requireFree(file)
+    return async (context) => {
+      const { kms, show } = context
+      const data = await payload(input, context)
+      const alg = await signatureFor(kms, kid, asked)
+      const signature = await aboutKey('key', kid, () =>
+        kms.call('crypto.sign', { body: { kid, alg, data } }),
+      )
+      try {
+        await writeWhole(file, { overwrite }, (out) => out.writeFile(writeSignature(signature)))
+      } catch (error) {
+        throw refusalOf(error)
+      }
+      show({ input, signature: file, key: kid, alg }, [
+        `${printable(file)}  written, ${alg} with key ${printable(kid)}`,
+      ])
+      return 0
+    }
+  },
+}
+
+export const verifyVerb: KmsVerb = {
+  name: 'verify',
+  words: 'FILE --key KEY [--signature SIG]',
+  summary: `verifies that KEY signed a file; the signature is in FILE${suffix} unless --signature names another`,
+  about: `KEY is either half of the pair: who signed is for you to say, not for the signature. Takes the right
+signatureverify on the public half. Exit code 0: valid; 3: not valid, the file or the signature was changed or is of
+another key; 1: it could not be checked.`,
+  examples: ['warder crypto verify release.tar.gz --key KEY && tar xf release.tar.gz'],
+  parse(args) {
+    const words = new Words(args)
+    const kid = keyOption(words)
+    const given = words.option('signature')
+    const input = words.name('file')
+    return async (context) => {
+      const { kms, show } = context
+      const file = given ?? `${input}${suffix}`
+      const signature = await readSignature(file).catch((error: unknown) => {
+        throw refusalOf(error)
+      })
+      const signer = signerOf(signature)
+      if (signer === undefined) throw new StartupError(`${printable(file)}: names no key`)
+      const data = await payload(input, context)
+      const isKey = await isSameKey(kms, signer, kid)
+      const checked = isKey
+        ? await aboutKey('key', signer, () => kms.call('crypto.verify', { body: { ...signature, data } }))
+        : { valid: false }
+      const { valid } = checked
+      const verdict = isKey
+        ? 'NOT VALID: the file or the signature was changed'
+        : `NOT VALID: signed by another key, ${signer}`
+      show({ input, signature: file, key: kid, signer, valid }, [
+        printable(`${input}  ${valid ? `valid, signed by key ${kid}` : verdict}`),
+      ])
+      return valid ? 0 : exitNotValid
+    }
+  },
+}

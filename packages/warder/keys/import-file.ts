@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+import { refusalOf } from '../crypto-files/index.ts'
+import type { KeyOptions, KeyRequest } from './key-request.ts'
+import { isEncryptedPem, isPem, jwkOfPem } from './pem.ts'
+
+const secretMembers = ['k', 'd', 'priv'] as const
+const materialMembers = [...secretMembers, 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi', 'pub'] as const
+/** Larger files hold no key. */
+export const mostKeyBytes = 64 * 1024
+
+export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags'> {
+  /** Gives the passphrase of an encrypted file; asked for such a file alone. */
+  readonly passphrase: () => string
+}
+
+/** Text of a file with a key. @throws StartupError */
+export function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw refusalOf(error)
+  }
+}
+
+/**
+ * What to send for the key of a file: one JWK (RFC 7517), or one private key in PEM. Members that say nothing about
+ * the material (`kid`, `use`, `key_ops`) stay behind: the service names keys itself.
+ * @param name of the file, for the person who has to put it right
+ * @throws StartupError for what is not one whole private or secret key
+ */
+export function importRequest(name: string, content: string, options: ImportOptions): KeyRequest {
+  const jwk = readKey(name, content, options.passphrase)
+  const text = (member: string): string | undefined => {
+    const value = jwk[member]
+    if (value === undefined || typeof value === 'string') return value
+    throw new StartupError(`${name}: ${member} is not text`)
+  }
+  if (Array.isArray(jwk.keys)) {
+    throw new StartupError(`${name}: is a set of keys; put one of them into a file of its own`)
+  }
+  const kty = text('kty')
+  if (kty === undefined) throw new StartupError(`${name}: there is no kty: is it one JWK?`)
+  // Without any of these the service would make a new key, and the file would seem to be imported.
+  if (!secretMembers.some((member) => text(member) !== undefined)) {
+    throw new StartupError(`${name}: holds no private or secret key`)
+  }
+  const alg = options.alg ?? text('alg')
+  const crv = text('crv')
+  const material: Partial<Record<(typeof materialMembers)[number], string>> = {}
+  for (const member of materialMembers) {
+    const value = text(member)
+    if (value !== undefined) material[member] = value
+  }
+  return {
+    kty,
+    ...(alg !== undefined && { alg }),
+    ...(crv !== undefined && { crv }),
+    ...(options.tags.length > 0 && { tags: options.tags }),
+    ...material,
+  }
+}
+
+function readKey(name: string, content: string, passphrase: () => string): Readonly<Record<string, unknown>> {
+  if (content.length > mostKeyBytes) throw new StartupError(`${name}: is too large for one key`)
+  if (isPem(content)) return jwkOfPem(name, content, isEncryptedPem(content) ? passphrase() : undefined)
+  let json: unknown
+  try {
+    json = JSON.parse(content)
+  } catch {
+    // The parser's own message shows a part of the text, which may be a key.
+  }
+  if (typeof json === 'object' && json !== null && !Array.isArray(json)) {
+    return json as Readonly<Record<string, unknown>>
+  }
+  throw new StartupError(`${name}: is neither a JWK (one JSON object) nor a private key in PEM`)
+}

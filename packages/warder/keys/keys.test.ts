@@ -1,0 +1,354 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { createHmac, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
+let warder: Installation
+let admin: string
+let bob: string
+
+before(async () => {
+  warder = await startInstallation()
+  admin = await tokenOf(warder, 'admin', warder.password)
+  bob = await newUser(warder, 'bob')
+})
+after(async () => {
+  await warder.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const run = (words: string[], options: RunOptions = {}) =>
+  runInProcess(warder, words, { token: admin, ...options })
+
+async function ok(words: string[], options: RunOptions = {}) {
+  const ran = await run(words, options)
+  assert.equal(ran.code, 0, ran.err)
+  return ran
+}
+
+async function json(words: string[], options: RunOptions = {}) {
+  return JSON.parse((await ok([...words, '--json'], options)).out)
+}
+
+async function fails(words: string[], told: RegExp, options: RunOptions = {}, code = 1) {
+  const ran = await run(words, options)
+  assert.match(ran.err, told)
+  assert.deepEqual([ran.code, ran.out], [code, ''])
+  assert.ok(!ran.err.includes('\n'), ran.err)
+  return ran
+}
+
+let counter = 0
+function file(text: string | Buffer): string {
+  const path = join(folder, `key-${counter++}`)
+  writeFileSync(path, text)
+  return path
+}
+
+const pemOf = (type: 'rsa' | 'ec' | 'ed25519' | 'x25519' | 'ml-dsa-44', options: object = {}) => {
+  const pair = generateKeyPairSync(
+    type as 'rsa',
+    { modulusLength: 2048, namedCurve: 'P-256', ...options } as never,
+  )
+  return pair as unknown as {
+    privateKey: import('node:crypto').KeyObject
+    publicKey: import('node:crypto').KeyObject
+  }
+}
+
+test('the algorithm alone says which key to make, and the ids are printed', async () => {
+  for (const alg of ['A128GCM', 'A256GCM', 'HS512']) {
+    assert.match(
+      (await ok(['keys', 'create', '--alg', alg])).out,
+      new RegExp(`^[0-9a-f-]{36} {2}oct, ${alg}$`),
+    )
+  }
+  for (const [alg, kty] of [
+    ['ES384', 'EC'],
+    ['EdDSA', 'OKP'],
+    ['MLDSA44', 'AKP'],
+    ['PS256', 'RSA'],
+    ['RSA-OAEP', 'RSA'],
+  ]) {
+    const { out } = await ok(['keys', 'create', '--alg', `${alg}`])
+    assert.match(
+      out,
+      new RegExp(`^[0-9a-f-]{36} {2}${kty}, ${alg}, private\n[0-9a-f-]{36} {2}${kty}, ${alg}, public$`),
+    )
+  }
+  assert.equal((await json(['keys', 'create', '--kty', 'RSA', '--bits', '3072'])).kty, 'RSA')
+  await fails(['keys', 'create'], /say which kind of key: --alg ALG, or --kty TYPE/, {}, 2)
+  await fails(
+    ['keys', 'create', '--alg', 'ROT13', '--kty', 'oct'],
+    /ROT13.*\(unsupported_algorithm, request /,
+  )
+  await fails(['keys', 'create', '--alg', 'PS256', '--bits', '1024'], /bad_request/)
+  await fails(['keys', 'create', '--alg', 'PS256', '--bits', 'many'], /whole number/, {}, 2)
+  await fails(['keys', 'create', '--alg', 'A256GCM', '--colour', 'red'], /unknown option: --colour/, {}, 2)
+})
+
+test('a key is shown with its state, owner, tags and public half, and with nothing secret', async () => {
+  const { kid, kid_public } = await json(['keys', 'create', '--alg', 'ES256', '--tag', 'a', '--tag', 'b'])
+  const { out } = await ok(['keys', 'show', kid])
+  for (const line of [
+    /^key {9}/m,
+    /^bound to +ES256$/m,
+    /^state +Active$/m,
+    /^owner +admin$/m,
+    /^tags +a, b$/m,
+  ]) {
+    assert.match(out, line)
+  }
+  assert.match(out, new RegExp(`^other half +${kid_public}$`, 'm'))
+  const shown = await json(['keys', 'show', kid])
+  assert.equal(shown.public_jwk.d, undefined)
+  createPublicKey({ key: shown.public_jwk, format: 'jwk' })
+  await fails(['keys', 'show', kid], /no such key, or it was destroyed, or you have no right/, { token: bob })
+  await fails(['keys', 'show'], /say which key/, {}, 2)
+})
+
+test('tags are added and taken off, and jwks publishes the public half', async () => {
+  const { kid, kid_public } = await json(['keys', 'create', '--alg', 'ES256'])
+  const published = async (): Promise<boolean> => {
+    const kms = warder.client('kms')
+    const { text } = await kms.ask('/.well-known/jwks.json')
+    kms.close()
+    return text.includes(kid_public)
+  }
+  assert.ok(await published())
+  assert.equal((await ok(['keys', 'untag', kid_public, 'jwks'])).out, `${kid_public}  no tags`)
+  assert.ok(!(await published()))
+  assert.equal((await ok(['keys', 'tag', kid_public, 'x', 'jwks'])).out, `${kid_public}  jwks, x`)
+  assert.ok(await published())
+  assert.match((await ok(['keys', 'tag', kid, 'naïve [31m'])).out, /naïve/)
+  await fails(['keys', 'tag', kid, '_system'], /bad_request/)
+  await fails(['keys', 'tag', kid], /say which key, and which tags/, {}, 2)
+  await fails(['keys', 'tag', kid, 'x'], /no such key/, { token: bob })
+})
+
+test('lists go page by page, and the last line says how to go on', async () => {
+  for (let count = 0; count < 5; count += 1) await ok(['keys', 'create', '--alg', 'HS256'], { token: bob })
+  const all = await json(['keys', 'list'], { token: bob })
+  assert.deepEqual([all.keys.length, all.next], [5, null])
+  const first = await ok(['keys', 'list', '--limit', '2'], { token: bob })
+  const next = /^there are more: warder (keys list --limit 2 --after \S+)$/m.exec(first.out)?.[1]
+  assert.ok(next !== undefined, first.out)
+  const second = await json(next.split(' '), { token: bob })
+  assert.deepEqual(second.keys, all.keys.slice(2, 4))
+  const last = await json(['keys', 'list', '--after', second.next], { token: bob })
+  assert.deepEqual([last.keys, last.next], [all.keys.slice(4), null])
+  const five = await ok(['keys', 'list', '--limit', '5'], { token: bob })
+  assert.doesNotMatch(five.out, /there are more/)
+  assert.match(
+    five.out,
+    /^KEY +KIND +ALGORITHM +BITS +STATE\n[0-9a-f-]{36} +SymmetricKey +\S+ +256 +Active$/m,
+  )
+  for (const limit of ['0', '1000001', '-1', 'all']) {
+    await fails(['keys', 'list', '--limit', limit], /--limit is/, {}, 2)
+  }
+})
+
+test('keys of others are listed with what one may do', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
+  assert.equal(
+    (await ok(['keys', 'list', '--obtained'], { token: bob })).out,
+    'nobody has granted you rights on a key',
+  )
+  await ok(['access', 'grant', kid, 'bob', 'encrypt', 'getattributes'])
+  const { out } = await ok(['keys', 'list', '--obtained'], { token: bob })
+  assert.match(out, new RegExp(`^${kid} +admin +Active +encrypt getattributes$`, 'm'))
+})
+
+test('a key is destroyed only when it is confirmed, with its other half, for ever', async () => {
+  const { kid, kid_public } = await json(['keys', 'create', '--alg', 'ES256'])
+  await fails(['keys', 'destroy', kid], /nothing was changed: nobody can be asked here; say --yes/)
+  for (const answer of ['', 'n', 'yes please']) {
+    const ran = await fails(['keys', 'destroy', kid], /^nothing was changed$/, { answers: [answer] })
+    assert.deepEqual(ran.asked, [
+      `Destroy ${kid} (ES256, Active, with its other half ${kid_public})? What was encrypted with it cannot be read again. [y/N] `,
+    ])
+  }
+  await ok(['keys', 'show', kid])
+  const { out } = await ok(['keys', 'destroy', kid, kid_public], { answers: ['y'] })
+  assert.equal(out, `${kid}  destroyed\n${kid_public}  was gone already`)
+  for (const half of [kid, kid_public]) await fails(['keys', 'show', half], /no such key/)
+  await fails(['keys', 'destroy', kid, '--yes'], /no such key/)
+})
+
+test('nothing is destroyed when one of several keys is not there, or not one’s own', async () => {
+  const [mine, others] = [
+    await json(['keys', 'create', '--alg', 'HS256']),
+    (await json(['keys', 'list'], { token: bob })).keys[0].object_id,
+  ]
+  for (const second of ['unknown', others]) {
+    await fails(['keys', 'destroy', mine.kid, second, '--yes'], new RegExp(`key ${second}: Key not found`))
+  }
+  await ok(['keys', 'show', mine.kid])
+  await ok(['access', 'grant', mine.kid, 'bob', 'destroy'])
+  await fails(['keys', 'destroy', mine.kid, '--yes'], /forbidden/, { token: bob })
+  await ok(['access', 'grant', mine.kid, 'bob', 'Destroy'])
+  assert.equal((await ok(['keys', 'destroy', mine.kid, '--yes'], { token: bob })).code, 0)
+})
+
+test('keys in PEM are imported and work: RSA, EC, Ed25519, ML-DSA, old forms and encrypted ones', async () => {
+  const pkcs8 = { type: 'pkcs8', format: 'pem' } as const
+  const passphrase = 'correct horse'
+  const secret = file(`${passphrase}\n`)
+  const cases: [string, string[], string][] = [
+    [pemOf('rsa').privateKey.export(pkcs8).toString(), ['--alg', 'PS256'], 'RSA'],
+    [pemOf('rsa').privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(), [], 'RSA'],
+    [pemOf('ec').privateKey.export({ type: 'sec1', format: 'pem' }).toString(), ['--alg', 'ES256'], 'EC'],
+    [pemOf('ed25519').privateKey.export(pkcs8).toString(), [], 'OKP'],
+    [pemOf('ml-dsa-44').privateKey.export(pkcs8).toString(), [], 'AKP'],
+    [
+      pemOf('ec')
+        .privateKey.export({ ...pkcs8, cipher: 'aes-256-cbc', passphrase })
+        .toString(),
+      ['--passphrase-file', secret],
+      'EC',
+    ],
+  ]
+  for (const [pem, options, kty] of cases) {
+    const made = await json(['keys', 'import', file(`some words before\n${pem}`), ...options])
+    assert.deepEqual([made.kty, made.kid_public], [kty, null])
+    const signed = file(randomBytes(10))
+    await ok(['crypto', 'sign', signed, '--key', made.kid])
+    await ok(['crypto', 'verify', signed, '--key', made.kid])
+  }
+  const encrypted = file(cases[5]?.[0] ?? '')
+  await fails(['keys', 'import', encrypted], /the key is encrypted: give the file of its passphrase/)
+  await fails(
+    ['keys', 'import', encrypted, '--passphrase-file', file('wrong')],
+    /the passphrase is wrong, or it is broken/,
+  )
+})
+
+test('a JWK is imported from a file or from a pipe, and its own kid is not taken over', async () => {
+  const k = randomBytes(32)
+  const jwk = JSON.stringify({
+    kty: 'oct',
+    alg: 'HS256',
+    k: k.toString('base64url'),
+    kid: 'mine',
+    use: 'sig',
+  })
+  const expected = createHmac('sha256', k).update('x').digest('base64url')
+  for (const [words, options] of [
+    [['keys', 'import', file(jwk)], {}],
+    [['keys', 'import', '-'], { input: Buffer.from(jwk) }],
+  ] as const) {
+    const { kid } = await json([...words], options)
+    assert.notEqual(kid, 'mine')
+    assert.equal((await ok(['crypto', 'mac', file('x'), '--key', kid])).out, expected)
+  }
+})
+
+test('what is not one whole private key is refused without showing it, and without making another', async () => {
+  const { privateKey, publicKey } = pemOf('rsa')
+  const jwk = privateKey.export({ format: 'jwk' })
+  const spki = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const before = (await json(['keys', 'list', '--limit', '1000'])).keys.length
+  const cases: [string, RegExp, number?][] = [
+    ['', /is neither a JWK/],
+    ['null', /is neither a JWK/],
+    ['{"kty":"oct","k":"secret-that-is-cut', /is neither a JWK/],
+    ['{"kty":"oct","alg":"A256GCM"}', /holds no private or secret key/],
+    ['{"k":"AAAA"}', /there is no kty/],
+    ['{"keys":[]}', /is a set of keys/],
+    ['{"kty":"oct","alg":"A256GCM","k":7}', /k is not text/],
+    [JSON.stringify({ ...jwk, p: jwk.q, q: jwk.p, dp: 'AQAB' }), /bad_request/],
+    [JSON.stringify(publicKey.export({ format: 'jwk' })), /holds no private or secret key/],
+    [spki, /holds no private key/],
+    [pem + pem, /holds several private keys/],
+    [pem.replace(/[A-Za-z0-9]{40}/, 'A'.repeat(40)), /it is broken|bad_request/],
+    [pemOf('x25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), /bad_request/],
+    ['x'.repeat(70_000), /too large for one key/],
+  ]
+  for (const [text, told] of cases) {
+    const { err } = await fails(['keys', 'import', file(text)], told)
+    assert.ok(!err.includes('secret-that') && !err.includes(String(jwk.d)), err)
+  }
+  await fails(['keys', 'import', join(folder, 'none')], /none: no such file or directory/)
+  await fails(['keys', 'import', folder], /directory/)
+  await fails(['keys', 'import', '-'], /more than 64 KiB/, { input: Buffer.alloc(70_000) })
+  assert.equal((await json(['keys', 'list', '--limit', '1000'])).keys.length, before)
+})
+
+test('it runs as a process: a table, JSON for programs, help for each verb, codes as documented', async () => {
+  const home = ['--home', warder.home]
+  const table = await runWarder(['keys', 'list', '--limit', '1', ...home])
+  assert.deepEqual([table.code, table.err], [0, ''])
+  assert.match(table.out, /^KEY /)
+  const piped = execFileSync(
+    'sh',
+    [
+      '-c',
+      `"${process.execPath}" "$0" keys list --home "$1" | head -n 1`,
+      new URL('../bin/warder.mjs', import.meta.url).pathname,
+      warder.home,
+    ],
+    { env: { ...process.env, WARDER_TOKEN: admin }, encoding: 'utf8' },
+  )
+  assert.match(piped, /^KEY /)
+  for (const words of [
+    ['keys', '--help'],
+    ['help', 'keys'],
+  ]) {
+    const { code, out } = await runWarder(words)
+    assert.equal(code, 0)
+    for (const part of ['create', 'untag', '--token-file', '--json', 'Exit codes: 0', 'Example:']) {
+      assert.ok(out.includes(part), part)
+    }
+  }
+  for (const words of [
+    ['keys', 'tag', '--help'],
+    ['help', 'keys', 'tag'],
+  ]) {
+    assert.match((await runWarder(words)).out, /^warder keys tag KEY TAG\.\.\.\n[\s\S]*rotate a signing key/)
+  }
+  const nobody = await runWarder(['keys', 'list', '--user', 'bob', ...home])
+  assert.deepEqual([nobody.code, nobody.out], [1, ''])
+  assert.match(nobody.err, /nobody is logged in: give --token-file/)
+  const unknown = await runWarder(['keys', 'fly', ...home])
+  assert.equal(unknown.code, 2)
+  assert.match(unknown.err, /there is no 'fly'; these are: create, import, list/)
+  assert.equal((await runWarder(['keys'])).code, 2)
+})
+
+test('credentials come from where the help says, and a wrong one is told without being shown', async () => {
+  const home = ['--home', warder.home]
+  const tokenFile = file(`${admin}\n`)
+  const me = (words: string[], env: Record<string, string> = {}) =>
+    runWarder(['access', 'me', '--json', ...words, ...home], env)
+  const named = async (ran: ReturnType<typeof me>) => JSON.parse((await ran).out).user
+  assert.equal(await named(me(['--token-file', tokenFile])), 'admin')
+  assert.equal(await named(me([], { WARDER_TOKEN: bob })), 'bob')
+  assert.equal(
+    await named(me(['--user', 'bob', '--password-file', join(warder.home, 'password-bob')])),
+    'bob',
+  )
+  assert.equal(await named(me(['--user', 'bob'], { WARDER_PASSWORD: 'the password of bob' })), 'bob')
+  const wrong = await me(['--user', 'bob'], { WARDER_PASSWORD: 'wrong-password' })
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.err, /the login of bob to realm _ was refused/)
+  assert.ok(!wrong.err.includes('wrong-password'))
+  const odd = await me([], { WARDER_TOKEN: 'two words' })
+  assert.deepEqual([odd.code, odd.err], [1, 'warder access: the token holds characters that no token has\n'])
+  const machine = await me([], { WARDER_TOKEN: 'wt.unknown' })
+  assert.match(machine.err, /The service does not accept these credentials/)
+  assert.ok(!machine.err.includes('unknown\n'))
+  const other = await runWarder(['access', 'me', '--home', folder])
+  assert.match(other.err, /endpoints\.json is not there: are the services started\?/)
+  const untrusted = await me(['--url', warder.kmsUrl], { WARDER_TOKEN: admin })
+  assert.match(untrusted.err, /cannot be reached: .*certificate/)
+  const trusted = me(['--url', warder.kmsUrl, '--ca-file', warder.caFile], { WARDER_TOKEN: admin })
+  assert.equal(await named(trusted), 'admin')
+  assert.ok(!readFileSync(tokenFile, 'utf8').includes('wt.'))
+})

@@ -1,0 +1,73 @@
+import { addAbortSignal, type Readable } from 'node:stream'
+import { StartupError } from '@warder/foundation/errors'
+import { type Prompter, terminalPrompter } from '../admin/prompter.ts'
+import type { ProgressOutput } from './progress.ts'
+
+/** The person at the terminal, who may be nobody, and what is piped through. */
+export interface Person {
+  readonly prompter: Prompter
+  /** Where a progress bar is drawn. */
+  readonly screen: ProgressOutput
+  readonly input: Readable
+  writeOutput(bytes: Uint8Array): Promise<void>
+  /** Calls back once, at the first signal that asks to stop. @returns how to stop listening */
+  onInterrupt(stop: (signal: NodeJS.Signals) => void): () => void
+}
+
+const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** The one who runs this process. */
+export function realPerson(): Person {
+  // `warder keys list | head -1`: who has read enough closes the pipe, which is no failure.
+  if (process.stdout.listenerCount('error') === 0) {
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+    })
+  }
+  return {
+    prompter: terminalPrompter(process.stdin, process.stderr),
+    screen: process.stderr,
+    input: process.stdin,
+    writeOutput: (bytes) =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(bytes, (error) => {
+          if (error === undefined || error === null) resolve()
+          else reject(new StartupError(`the output was not taken: ${error.message}`, { cause: error }))
+        })
+      }),
+    onInterrupt(stop) {
+      const handlers = stopping.map((signal) => {
+        // Once: a second signal does what it does without us, and ends the process.
+        const handler = (): void => stop(signal)
+        process.once(signal, handler)
+        return () => process.off(signal, handler)
+      })
+      return () => {
+        for (const off of handlers) off()
+      }
+    },
+  }
+}
+
+/**
+ * All of a piped input, or none of it.
+ * @param most bytes
+ * @param signal ends the waiting for input
+ * @throws StartupError when there are more
+ */
+export async function readAll(input: Readable, most: number, signal: AbortSignal): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const part of addAbortSignal(signal, input) as AsyncIterable<Buffer>) {
+    size += part.length
+    if (size > most) {
+      throw new StartupError(`standard input has more than ${sizeOf(most)}`)
+    }
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1024 * 1024 ? `${bytes / 1024} KiB` : `${bytes / 1024 / 1024} MiB`
+}

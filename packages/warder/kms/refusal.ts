@@ -1,0 +1,42 @@
+import { ClientError } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
+import { NoAnswer } from '../admin/prompter.ts'
+import { printable } from '../admin/table.ts'
+
+/** What to do about a refusal, where the kind alone tells. */
+const advice: Readonly<Record<string, string>> = {
+  unauthorized:
+    'The service does not accept these credentials: is the login of a realm that it lets in (auth_verifier_realm), the token still valid?',
+  forbidden: 'Its owner can grant the right: warder access grant --help.',
+}
+
+/** What the person is told: one line, without control characters that a service could have put into it. */
+export function lineFor(error: unknown): unknown {
+  if (error instanceof NoAnswer) return new StartupError('nothing was changed: there was no answer')
+  if (error instanceof ClientError) return new StartupError(sentenceOf(error), { cause: error })
+  return error
+}
+
+/** A refusal of the service as one line, with what finds it in the service's logs. */
+export function sentenceOf(error: ClientError, hint = advice[error.kind]): string {
+  const { kind, status, description, requestId, retryAfter } = error
+  if (status === undefined) return printable(`the key management service: ${description}`)
+  const later = retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`
+  const request = requestId === undefined ? '' : `, request ${requestId}`
+  return printable(`${description}${later}${hint === undefined ? '' : ` ${hint}`} (${kind}${request})`)
+}
+
+/**
+ * Does something about one key. What is refused is told with the key's id: `whatKey` before it, as in `the key of
+ * the file`.
+ */
+export async function aboutKey<R>(whatKey: string, kid: string, call: () => Promise<R>): Promise<R> {
+  try {
+    return await call()
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.status === undefined) throw error
+    const missing = 'There is no such key, or it was destroyed, or you have no right on it.'
+    const hint = error.kind === 'not_found' ? missing : advice[error.kind]
+    throw new StartupError(`${whatKey} ${printable(kid)}: ${sentenceOf(error, hint)}`, { cause: error })
+  }
+}

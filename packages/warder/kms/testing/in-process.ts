@@ -1,0 +1,115 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import type { Prompter } from '../../admin/prompter.ts'
+import { accessParts } from '../../command/access.ts'
+import type { Command } from '../../command/command.ts'
+import { cryptoParts } from '../../command/crypto.ts'
+import { keysParts } from '../../command/keys.ts'
+import { type Installation, runWarder } from '../../testing/index.ts'
+import { kmsCommand, type Person } from '../index.ts'
+
+/** What a run of the command left behind. */
+export interface Ran {
+  readonly code: number
+  /** Lines on standard output, and bytes that were written to it as they are. */
+  readonly out: string
+  readonly bytes: Buffer
+  readonly err: string
+  /** Questions that somebody at the terminal was asked. */
+  readonly asked: readonly string[]
+}
+
+export interface RunOptions {
+  /** Session token; default: the installation's administrator logs in. */
+  readonly token?: string | undefined
+  readonly input?: Uint8Array
+  /** Somebody is at the terminal and answers so, in turn. */
+  readonly answers?: readonly string[]
+  /** Ctrl-C after this many steps of progress. */
+  readonly interruptAfter?: number
+}
+
+const parts = { keys: keysParts, crypto: cryptoParts, access: accessParts }
+
+/** Runs `warder WORDS…` in this process, over HTTPS, with somebody or nobody at the terminal. */
+export async function runInProcess(
+  warder: Installation,
+  words: readonly string[],
+  options: RunOptions = {},
+): Promise<Ran> {
+  const [name = '', ...args] = words
+  const found = parts[name as keyof typeof parts]
+  const lines: string[] = []
+  const errors: string[] = []
+  const bytes: Buffer[] = []
+  const asked: string[] = []
+  const answers = [...(options.answers ?? [])]
+  const ask = async (question: string): Promise<string> => {
+    asked.push(question)
+    return answers.shift() ?? ''
+  }
+  const prompter: Prompter = { interactive: options.answers !== undefined, ask, askSecret: ask }
+  let stop: ((signal: NodeJS.Signals) => void) | undefined
+  let steps = 0
+  const person: Person = {
+    prompter,
+    screen: {
+      isTTY: options.interruptAfter !== undefined,
+      write() {
+        steps += 1
+        if (steps === options.interruptAfter) stop?.('SIGINT')
+      },
+    },
+    input: Readable.from(options.input === undefined ? [] : [Buffer.from(options.input)]),
+    writeOutput: async (chunk) => void bytes.push(Buffer.from(chunk)),
+    onInterrupt(callback) {
+      stop = callback
+      return () => {
+        stop = undefined
+      }
+    },
+  }
+  const command: Command = kmsCommand(found, () => person)
+  const env = options.token === undefined ? {} : { WARDER_TOKEN: options.token }
+  let code: number
+  try {
+    code = await command.run([...args, '--home', warder.home], {
+      out: (line) => void lines.push(line),
+      err: (line) => void errors.push(line),
+      env,
+    })
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    // As main.ts tells them apart; anything else is a mistake of the program, and fails the test.
+    if (error.name !== 'UsageError' && error.name !== 'StartupError' && error.name !== 'FileRefused')
+      throw error
+    code = error.name === 'UsageError' ? 2 : 1
+    errors.push(error.message)
+  }
+  return { code, out: lines.join('\n'), bytes: Buffer.concat(bytes), err: errors.join('\n'), asked }
+}
+
+/** A session of a user of the realm `_`, as a bearer token. */
+export async function tokenOf(warder: Installation, username: string, password: string): Promise<string> {
+  const basic = Buffer.from(`${username}:${password}`).toString('base64')
+  const auth = warder.client('auth')
+  const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
+  auth.close()
+  const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
+  if (token === undefined) throw new Error(`no session: ${answer.text}`)
+  return token
+}
+
+/** Adds a user of the realm `_` and logs them in. @returns their token */
+export async function newUser(warder: Installation, username: string): Promise<string> {
+  const password = `the password of ${username}`
+  const file = join(warder.home, `password-${username}`)
+  writeFileSync(file, password)
+  const added = await runWarder([
+    ...['admin', 'add-user', username, '--realm', '_', '--new-password-file', file],
+    ...['--keep-password', '--home', warder.home],
+  ])
+  if (added.code !== 0) throw new Error(added.err)
+  return tokenOf(warder, username, password)
+}
