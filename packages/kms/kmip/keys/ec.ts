@@ -139,11 +139,19 @@ function publicPoint(curve: Curve, d: Uint8Array): Buffer {
 
 /** The same point in another form. @throws InvalidField when it is not on the curve */
 export function pointIn(curve: Curve, point: Uint8Array, form: PointForm): Buffer {
+  const first = point[0] ?? 0
+  const bytes = first === 2 || first === 3 ? curve.fieldBytes + 1 : curve.fieldBytes * 2 + 1
+  // The point at infinity, a single 0, is on every curve, and nobody's key.
+  if (first < 2 || first > 7 || point.length !== bytes) throw notOnCurve()
   try {
     return ECDH.convertKey(point, curve.openssl, undefined, undefined, form) as unknown as Buffer
   } catch {
-    throw kmipFailure('InvalidField', 'The public point is not on its curve.')
+    throw notOnCurve()
   }
+}
+
+function notOnCurve() {
+  return kmipFailure('InvalidField', 'The public point is not on its curve.')
 }
 
 export function formOf(point: Uint8Array): PointForm {
