@@ -4,6 +4,7 @@ import { keyFacts, requirePermitted } from '../../crypto/index.ts'
 import {
   asObjectId,
   type ManagedObject,
+  type NewObject,
   newObjectId,
   type ObjectId,
   type ObjectType,
@@ -60,6 +61,11 @@ const mostAttributes = 1000
  *   does not permit
  */
 export function stageNewObject(context: KmipContext, request: NewObjectRequest): ManagedObject {
+  return context.objects.create(newObjectOf(context, request))
+}
+
+/** What `stageNewObject` stages, for operations that change it before. */
+export function newObjectOf(context: KmipContext, request: NewObjectRequest): NewObject {
   const { type, given = [], now } = { ...request, now: context.now }
   const read = readAttributes(request, now)
   const { algorithm, bits, curve } = request
@@ -68,7 +74,7 @@ export function stageNewObject(context: KmipContext, request: NewObjectRequest):
   const kept = read.stored.filter(({ tag }) => !ours.has(tag))
   const stored = [...kept, ...given, ...latches(kept), ...origin(request, now)]
   const { activationAt } = read
-  return context.objects.create({
+  return {
     object: {
       id: request.id ?? read.id ?? newObjectId(now),
       type,
@@ -91,7 +97,7 @@ export function stageNewObject(context: KmipContext, request: NewObjectRequest):
     },
     material: request.material,
     tags: read.tags,
-  })
+  }
 }
 
 interface ReadAttributes {
