@@ -1,4 +1,4 @@
-import type { Way } from '../run/connection.ts'
+import type { Way } from 'warder/kmip'
 import type { CaseResult } from '../run/run-case.ts'
 
 /** What came of all cases over one way. */

@@ -1,6 +1,6 @@
+import { openConnection, type Way } from 'warder/kmip'
 import type { TestCase } from '../cases/test-case.ts'
 import type { TestServer } from '../server/own-server.ts'
-import { openConnection, type Way } from './connection.ts'
 import { type CaseResult, runCase } from './run-case.ts'
 
 /**

@@ -7,7 +7,7 @@ import { createKmipEngine } from '@warder/kms/kmip/engine'
 import { kmipOperations } from '@warder/kms/kmip/operations'
 import { createKmipSocket } from '@warder/kms/kmip/transport'
 import { startKms } from '@warder/kms/testing'
-import type { Endpoint } from '../run/connection.ts'
+import type { Endpoint } from 'warder/kmip'
 
 /** A server to run cases against. */
 export interface TestServer extends AsyncDisposable {

@@ -10,9 +10,13 @@ export interface Endpoint {
   readonly socket: { readonly host: string; readonly port: number } | undefined
   /** Base URL for KMIP over HTTPS. */
   readonly url: string | undefined
-  readonly ca: string
-  readonly cert: string
-  readonly key: string
+  /** PEM of the authorities to trust; undefined = the system's. */
+  readonly ca: string | undefined
+  /** PEM of the client certificate and its key; the socket needs one. */
+  readonly cert: string | undefined
+  readonly key: string | undefined
+  /** A bearer token, over HTTPS. */
+  readonly token?: string | undefined
 }
 
 /** How messages travel: binary over the socket, or one of the encodings over HTTPS. */
@@ -36,22 +40,30 @@ export function openConnection(endpoint: Endpoint, way: Way): Connection {
 }
 
 function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
-  const { url, ca, cert, key } = endpoint
+  const { url, ca, cert, key, token } = endpoint
   if (url === undefined) throw new Error('the server has no HTTPS address')
   const agent = new Agent({ keepAlive: true, maxSockets: 1, ca, cert, key })
   return {
     async exchange(message) {
       const body = encodeNode(message, encoding)
-      const answer = await post(new URL('/kmip', url), agent, contentTypeOf[encoding], body)
+      const authorization: Record<string, string> =
+        token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const headers = { 'content-type': contentTypeOf[encoding], ...authorization }
+      const answer = await post(new URL('/kmip', url), agent, headers, body)
       return decodeNode(answer, encoding)
     },
     close: () => agent.destroy(),
   }
 }
 
-function post(url: URL, agent: Agent, contentType: string, body: Buffer): Promise<Buffer> {
+function post(
+  url: URL,
+  agent: Agent,
+  given: Readonly<Record<string, string>>,
+  body: Buffer,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const headers = { 'content-type': contentType, 'content-length': body.length }
+    const headers = { ...given, 'content-length': body.length }
     const outgoing = request(url, { agent, method: 'POST', headers, timeout: answerWithinMs }, (incoming) => {
       const parts: Buffer[] = []
       let size = 0

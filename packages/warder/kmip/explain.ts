@@ -1,0 +1,189 @@
+import type { Buffer } from 'node:buffer'
+import {
+  attributeByLegacyName,
+  enumerationOf,
+  maskOf,
+  maskValueNames,
+  Tag,
+  tagName,
+  tagText,
+  valueName,
+} from '@warder/kmip/tables'
+
+/** Where the reading of one level is. */
+interface Level {
+  readonly end: number
+  readonly indent: number
+  /** The AttributeName beside an AttributeValue (1.x), which gives enumerations their meaning. */
+  attributeName: string | undefined
+}
+
+const typeNames: Readonly<Record<number, string>> = {
+  1: 'Structure',
+  2: 'Integer',
+  3: 'LongInteger',
+  4: 'BigInteger',
+  5: 'Enumeration',
+  6: 'Boolean',
+  7: 'TextString',
+  8: 'ByteString',
+  9: 'DateTime',
+  10: 'Interval',
+  11: 'DateTimeExtended',
+}
+const fixedLengths: Readonly<Record<number, number>> = { 2: 4, 3: 8, 5: 4, 6: 8, 9: 8, 10: 4, 11: 8 }
+
+/** Tags whose values are keys or passwords. */
+const secrets: ReadonlySet<number> = new Set([
+  Tag.KeyMaterial,
+  Tag.Key,
+  Tag.Password,
+  Tag.D,
+  Tag.P,
+  Tag.Q,
+  Tag.X,
+  Tag.PrivateExponent,
+  Tag.PrimeExponentP,
+  Tag.PrimeExponentQ,
+  Tag.CRTCoefficient,
+  Tag.OneTimePassword,
+])
+
+const longestShown = 64
+const deepest = 64
+const mostLines = 10_000
+
+export interface ExplainOptions {
+  /** Prints key material and passwords too. */
+  readonly showSecrets: boolean
+}
+
+export interface Explained {
+  readonly lines: readonly string[]
+  /** Sentences about what is wrong with the bytes. */
+  readonly problems: readonly string[]
+}
+
+/**
+ * Reads binary TTLV for people, an item a line: offset, name, type, value. Made for bytes that a client or a server
+ * refuses, so it goes on where a decoder stops, and says what is wrong and where.
+ */
+export function explain(bytes: Buffer, options: ExplainOptions): Explained {
+  const lines: string[] = []
+  const problems: string[] = []
+  readItems(0, { end: bytes.length, indent: 0, attributeName: undefined })
+  return { lines, problems }
+
+  function problem(at: number, sentence: string): void {
+    problems.push(`at byte ${at}: ${sentence}`)
+  }
+
+  function readItems(start: number, level: Level): void {
+    let at = start
+    while (at < level.end && lines.length < mostLines) {
+      if (level.end - at < 8) {
+        problem(at, `${level.end - at} bytes are left, an item begins with 8`)
+        return
+      }
+      at = readItem(at, level)
+    }
+  }
+
+  function readItem(at: number, level: Level): number {
+    const tag = bytes.readUIntBE(at, 3)
+    const type = bytes.readUInt8(at + 3)
+    const length = bytes.readUInt32BE(at + 4)
+    const begin = at + 8
+    const padded = type === 1 ? length : Math.ceil(length / 8) * 8
+    if (tagName(tag) === undefined && tag >>> 16 !== 0x54)
+      problem(at, `${tagText(tag)} is no tag of the standard`)
+    const typeName = typeNames[type]
+    if (typeName === undefined) problem(at + 3, `${type} is no type`)
+    const expected = fixedLengths[type]
+    if (expected !== undefined && length !== expected)
+      problem(at + 4, `${typeName} has length ${length}, not ${expected}`)
+    if (type === 1 && length % 8 !== 0)
+      problem(at + 4, `the length ${length} of a structure is no multiple of 8`)
+    const available = Math.min(length, level.end - begin)
+    if (available < length)
+      problem(
+        at + 4,
+        `the length is ${length}, and ${Math.max(0, available)} bytes are left in what holds it`,
+      )
+    const head = `${String(at).padStart(5)}  ${'  '.repeat(level.indent)}${tagText(tag)}`
+    const value = bytes.subarray(begin, begin + available)
+    if (type === 1) {
+      lines.push(`${head}  (${length} bytes)`)
+      if (level.indent + 1 >= deepest) problem(at, `structures are nested more than ${deepest} deep`)
+      else readItems(begin, { end: begin + available, indent: level.indent + 1, attributeName: undefined })
+    } else {
+      lines.push(`${head}  ${typeName ?? `type ${type}`}  ${shown(tag, type, value, level)}`)
+      if (bytes.subarray(begin + available, Math.min(begin + padded, level.end)).some((byte) => byte !== 0))
+        problem(begin + length, 'the padding is not zero')
+      if (tag === Tag.AttributeName && type === 7) level.attributeName = value.toString('utf8')
+    }
+    return begin + padded
+  }
+
+  function shown(tag: number, type: number, value: Buffer, level: Level): string {
+    if (value.length < (fixedLengths[type] ?? 0)) return `${value.toString('hex')} (cut off)`
+    switch (type) {
+      case 2:
+        return integerText(tag, value.readInt32BE(0))
+      case 3:
+        return String(value.readBigInt64BE(0))
+      case 5:
+        return enumerationText(tag, value.readUInt32BE(0), level.attributeName)
+      case 6:
+        return booleanText(value.readBigUInt64BE(0))
+      case 7:
+        return secrets.has(tag) && !options.showSecrets
+          ? hidden(value)
+          : JSON.stringify(value.toString('utf8'))
+      case 9:
+        return dateText(value.readBigInt64BE(0))
+      case 10:
+        return `${value.readUInt32BE(0)} seconds`
+      case 11:
+        return `${value.readBigInt64BE(0)} microseconds since 1970`
+      default:
+        return secrets.has(tag) && !options.showSecrets ? hidden(value) : bytesText(value)
+    }
+  }
+}
+
+function hidden(value: Buffer): string {
+  return `${value.length} bytes, secret (--show-secrets prints them)`
+}
+
+function bytesText(value: Buffer): string {
+  const hex = value.subarray(0, longestShown).toString('hex')
+  return `${hex === '' ? 'empty' : hex}${value.length > longestShown ? '…' : ''} (${value.length} bytes)`
+}
+
+function integerText(tag: number, value: number): string {
+  const mask = maskOf(tag)
+  const names = mask === undefined ? undefined : maskValueNames(mask, value)
+  return names === undefined || names.length === 0 ? String(value) : `${value} = ${names.join(' | ')}`
+}
+
+function enumerationText(tag: number, value: number, attributeName: string | undefined): string {
+  const meaning = tag === Tag.AttributeValue ? (attributeByLegacyName(attributeName ?? '')?.tag ?? tag) : tag
+  const enumeration = enumerationOf(meaning)
+  const name =
+    meaning === Tag.AttributeReference || meaning === Tag.Tag
+      ? tagName(value)
+      : enumeration && valueName(enumeration, value)
+  return `${name ?? 'unknown value'} (0x${value.toString(16)})`
+}
+
+function booleanText(value: bigint): string {
+  return value === 0n ? 'false' : value === 1n ? 'true' : `neither true nor false (${value})`
+}
+
+function dateText(seconds: bigint): string {
+  const date = new Date(Number(seconds) * 1000)
+  return Number.isNaN(date.getTime())
+    ? `${seconds} seconds since 1970`
+    : date.toISOString().replace('.000Z', 'Z')
+}

@@ -1,0 +1,26 @@
+import { Buffer } from 'node:buffer'
+
+/**
+ * Bytes of a hex dump as people copy it: digits in any case with blanks, colons or line ends between them, `0x` before
+ * them, or the lines of `xxd` and `hexdump -C` with their offsets and their text at the side.
+ * @returns undefined when it is something else
+ */
+export function bytesOfDump(text: string): Buffer | undefined {
+  const digits = text.split(/\r?\n/).map(digitsOfLine).join('')
+  if (digits === '' || digits.length % 2 === 1 || !/^[0-9a-f]+$/i.test(digits)) return undefined
+  return Buffer.from(digits, 'hex')
+}
+
+function digitsOfLine(line: string): string {
+  // xxd: `00000000: 4200 7801 0000 0078  B.x....x`, the text after two blanks
+  const xxd = /^\s*[0-9a-f]{4,8}:\s+((?:[0-9a-f]{2,8}\s)*[0-9a-f]{2,8})(?:\s{2,}.*)?$/i.exec(line)
+  if (xxd !== null) return compact(xxd[1] ?? '')
+  // hexdump -C: `00000000  42 00 78 01 …  |B.x.…|`; its last line is an offset alone
+  const canonical = /^\s*[0-9a-f]{8}(?:\s\s([0-9a-f\s]+?))?\s*\|.*\|\s*$/i.exec(line)
+  if (canonical !== null) return compact(canonical[1] ?? '')
+  return compact(line)
+}
+
+function compact(text: string): string {
+  return text.replace(/0x/gi, '').replace(/[\s:,]+/g, '')
+}

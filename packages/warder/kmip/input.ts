@@ -1,0 +1,68 @@
+import { Buffer } from 'node:buffer'
+import { existsSync, readFileSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+import { decodeNode, decodeRequest, type Encoding, writeRequest } from '@warder/kmip/messages'
+import type { KmipVersion } from '@warder/kmip/tables'
+import { Tag } from '@warder/kmip/tables'
+import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
+import { bytesOfDump } from './hex-dump.ts'
+
+/** What was given: its bytes, and how they are written. */
+export interface Input {
+  readonly bytes: Buffer
+  readonly encoding: Encoding
+}
+
+const standardInput = 0
+
+/**
+ * A message from a file, from standard input (`-`) or, where `hex` allows it, from the word itself.
+ * @throws StartupError when it cannot be read or is no message
+ */
+export function readInput(word: string, options: { readonly hex: boolean }): Input {
+  if (word !== '-' && !existsSync(word)) {
+    const bytes = options.hex ? bytesOfDump(word) : undefined
+    if (bytes !== undefined) return { bytes, encoding: 'ttlv' }
+    throw new StartupError(`${word} is not there${options.hex ? ', and it is no hex dump' : ''}`)
+  }
+  const bytes = readFileSync(word === '-' ? standardInput : word)
+  if (bytes[0] === 0x42 && bytes[1] === 0) return { bytes, encoding: 'ttlv' }
+  const text = bytes.toString('utf8').trim()
+  if (text.startsWith('<')) return { bytes: Buffer.from(text), encoding: 'xml' }
+  if (text.startsWith('{')) return { bytes: Buffer.from(text), encoding: 'json' }
+  const dumped = bytesOfDump(text)
+  if (dumped === undefined)
+    throw new StartupError('this is neither binary KMIP, nor a hex dump of it, nor JSON or XML')
+  return { bytes: dumped, encoding: 'ttlv' }
+}
+
+/**
+ * The message that the input is. JSON may be one operation without envelope; it gets one of this version.
+ * @throws StartupError with the reason when it cannot be read
+ */
+export function messageOf({ bytes, encoding }: Input, bareVersion: KmipVersion): TtlvNode {
+  try {
+    if (encoding !== 'json') return decodeNode(bytes, encoding)
+    const { tag } = rootOf(bytes)
+    if (tag === 'RequestMessage' || tag === 'ResponseMessage') return decodeNode(bytes, encoding)
+    return writeRequest({ ...decodeRequest(bytes, encoding, { bareVersion }), bare: false })
+  } catch (error) {
+    if (!(error instanceof KmipDecodeError) && !(error instanceof SyntaxError)) throw error
+    throw new StartupError(`this is no KMIP message: ${error.message}`)
+  }
+}
+
+function rootOf(bytes: Buffer): { readonly tag?: unknown } {
+  return JSON.parse(bytes.toString('utf8')) as { readonly tag?: unknown }
+}
+
+/** Did every item of an answer succeed, or is still in work? */
+export function hasSucceeded(answer: TtlvNode): boolean {
+  if (answer.type !== 'Structure') return false
+  const items = answer.value.filter(({ tag }) => tag === Tag.BatchItem)
+  return items.every(
+    (item) =>
+      item.type === 'Structure' &&
+      item.value.some(({ tag, value }) => tag === Tag.ResultStatus && (value === 0 || value === 2)),
+  )
+}

@@ -1,0 +1,28 @@
+import { Buffer } from 'node:buffer'
+import { type Encoding, encodeNode } from '@warder/kmip/messages'
+import type { TtlvNode } from '@warder/kmip/ttlv'
+import { explain } from './explain.ts'
+
+/** How an answer is shown. */
+export type Form = 'json' | 'xml' | 'hex' | 'text'
+
+export const forms: readonly Form[] = ['text', 'json', 'xml', 'hex']
+
+/** Lines of a message in a form, for people: indented, and in `text` without key material. */
+export function linesOf(node: TtlvNode, form: Form, showSecrets: boolean): readonly string[] {
+  switch (form) {
+    case 'json':
+      return JSON.stringify(JSON.parse(encodeNode(node, 'json').toString('utf8')), undefined, 2).split('\n')
+    case 'xml':
+      return encodeNode(node, 'xml').toString('utf8').trimEnd().split('\n')
+    case 'hex':
+      return [encodeNode(node, 'ttlv').toString('hex')]
+    case 'text':
+      return explain(Buffer.from(encodeNode(node, 'ttlv')), { showSecrets }).lines
+  }
+}
+
+/** The form in which a message of this encoding was written. */
+export function formOf(encoding: Encoding): Form {
+  return encoding === 'ttlv' ? 'text' : encoding
+}

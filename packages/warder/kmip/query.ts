@@ -1,0 +1,71 @@
+import { encodeJson } from '@warder/kmip/json'
+import { Enumeration, Tag, tagName, tagText } from '@warder/kmip/tables'
+import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
+
+/** A Query for everything that a server tells about itself, and a DiscoverVersions, in one message of KMIP 2.1. */
+export function queryEverything(): TtlvNode {
+  const functions = Object.values(Enumeration.QueryFunction)
+  const version = structure(Tag.ProtocolVersion, [
+    integer(Tag.ProtocolVersionMajor, 2),
+    integer(Tag.ProtocolVersionMinor, 1),
+  ])
+  return structure(Tag.RequestMessage, [
+    structure(Tag.RequestHeader, [version, integer(Tag.BatchCount, 2)]),
+    structure(Tag.BatchItem, [
+      enumeration(Tag.Operation, Enumeration.Operation.DiscoverVersions),
+      structure(Tag.RequestPayload, []),
+    ]),
+    structure(Tag.BatchItem, [
+      enumeration(Tag.Operation, Enumeration.Operation.Query),
+      structure(
+        Tag.RequestPayload,
+        functions.map((value) => enumeration(Tag.QueryFunction, value)),
+      ),
+    ]),
+  ])
+}
+
+/** What an answer to `queryEverything` says, for people: one line a kind, its values in a row. */
+export function queryLines(answer: TtlvNode): readonly string[] {
+  const members = payloadsOf(answer)
+  const lines: string[] = []
+  for (const [tag, nodes] of Map.groupBy(members, (node) => node.tag)) {
+    const values = nodes.map(valueText)
+    const name = labels[tag] ?? tagText(tag)
+    if (nodes[0]?.type === 'Structure' && tag !== Tag.ProtocolVersion) {
+      lines.push(`${name}:`, ...values.map((value) => `  ${value}`))
+    } else lines.push(`${name}: ${values.join(', ')}`)
+  }
+  return lines
+}
+
+const labels: Readonly<Record<number, string>> = {
+  [Tag.ProtocolVersion]: 'Versions',
+  [Tag.Operation]: 'Operations',
+  [Tag.ObjectType]: 'Object types',
+  [Tag.VendorIdentification]: 'Vendor',
+  [Tag.ServerInformation]: 'Server',
+  [Tag.ProfileInformation]: 'Profiles',
+  [Tag.CapabilityInformation]: 'Capabilities',
+}
+
+function payloadsOf(answer: TtlvNode): readonly TtlvNode[] {
+  return childrenOf(answer)
+    .filter(({ tag }) => tag === Tag.BatchItem)
+    .flatMap(childrenOf)
+    .filter(({ tag }) => tag === Tag.ResponsePayload)
+    .flatMap(childrenOf)
+}
+
+function childrenOf(node: TtlvNode): readonly TtlvNode[] {
+  return node.type === 'Structure' ? node.value : []
+}
+
+function valueText(node: TtlvNode): string {
+  if (node.type !== 'Structure') return String((JSON.parse(encodeJson(node)) as { value: unknown }).value)
+  const parts = node.value.map(
+    (member) => `${tagName(member.tag) ?? tagText(member.tag)} ${valueText(member)}`,
+  )
+  if (node.tag === Tag.ProtocolVersion) return node.value.map(({ value }) => String(value)).join('.')
+  return parts.join(', ')
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { connect as connectPlain } from 'node:net'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { connect } from 'node:tls'
+import { decodeNode, encodeNode } from '@warder/kmip/messages'
+import { frameLength } from '@warder/kmip/ttlv'
+import { UsageError } from '../command/command.ts'
+import { kmip } from '../command/kmip.ts'
+import { type Installation, startInstallation } from '../testing/index.ts'
+import { openConnection } from './connection.ts'
+
+let warder: Installation
+before(async () => {
+  warder = await startInstallation({ env: { KMS_WORKERS: '2' } })
+})
+after(async () => {
+  assert.equal(await warder.stop(), 0)
+})
+
+interface Ran {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+async function run(...args: readonly string[]): Promise<Ran> {
+  const out: string[] = []
+  const err: string[] = []
+  const terminal = { out: (line: string) => out.push(line), err: (line: string) => err.push(line), env: {} }
+  const code = await kmip.run(args, terminal)
+  return { code, out: out.join('\n'), err: err.join('\n') }
+}
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(warder.home, name)
+  writeFileSync(path, content)
+  return path
+}
+
+const create = JSON.stringify({
+  tag: 'Create',
+  value: [
+    { tag: 'ObjectType', type: 'Enumeration', value: 'SymmetricKey' },
+    {
+      tag: 'Attributes',
+      value: [
+        { tag: 'CryptographicAlgorithm', type: 'Enumeration', value: 'AES' },
+        { tag: 'CryptographicLength', type: 'Integer', value: 256 },
+        { tag: 'CryptographicUsageMask', type: 'Integer', value: 12 },
+      ],
+    },
+  ],
+})
+const query = `<RequestMessage><RequestHeader><ProtocolVersion><ProtocolVersionMajor type="Integer" value="1"/><ProtocolVersionMinor type="Integer" value="2"/></ProtocolVersion><BatchCount type="Integer" value="1"/></RequestHeader><BatchItem><Operation type="Enumeration" value="Query"/><RequestPayload><QueryFunction type="Enumeration" value="QueryOperations"/></RequestPayload></BatchItem></RequestMessage>`
+const queryBytes = Buffer.from(encodeNode(decodeNode(Buffer.from(query), 'xml'), 'ttlv'))
+
+test('query lists versions and operations of the started service', async () => {
+  const { code, out } = await run('query', '--home', warder.home)
+  assert.equal(code, 0, out)
+  assert.match(out, /^Versions: 2\.1, 2\.0, 1\.4/m)
+  assert.match(out, /^Operations: .*Create.*/m)
+  const { out: json } = await run('query', '--home', warder.home, '--as', 'json')
+  assert.equal(JSON.parse(json).tag, 'ResponseMessage')
+})
+
+test('send takes XML, JSON, a single operation, binary and a hex dump, and answers in kind', async () => {
+  const home = ['--home', warder.home]
+  const xml = await run('send', file('q.xml', query), ...home)
+  assert.match(xml.out, /^<ResponseMessage>\n +<ResponseHeader>\n/)
+  assert.match(xml.out, / {6}<Operation type="Enumeration" value="Create"\/>/)
+  const json = await run('send', file('c.json', create), ...home)
+  assert.equal(json.code, 0, json.out)
+  assert.match(json.out, /"tag": "UniqueIdentifier"/)
+  const binary = await run('send', file('q.ttlv', queryBytes), ...home)
+  assert.match(binary.out, /ResultStatus {2}Enumeration {2}Success/)
+  const dump = await run('send', file('q.hex', queryBytes.toString('hex')), ...home, '--as', 'hex')
+  assert.match(dump.out, /^42007b01/)
+  assert.equal((await run('explain', dump.out)).code, 0)
+})
+
+test('send goes over HTTPS too, in each encoding; a failed item is exit code 1', async () => {
+  const tls = (name: string): string => join(warder.home, 'tls', name)
+  const places = [
+    '--url',
+    warder.kmsUrl,
+    '--ca-file',
+    warder.caFile,
+    '--cert',
+    tls('client.crt'),
+    '--key',
+    tls('client.key'),
+  ]
+  for (const over of ['ttlv', 'json', 'xml']) {
+    const { code, out } = await run('send', file('c.json', create), ...places, '--over', over)
+    assert.equal(code, 0, out)
+  }
+  const get = '{"tag":"Get","value":[{"tag":"UniqueIdentifier","type":"TextString","value":"nothing"}]}'
+  const { code, out } = await run('send', file('g.json', get), ...places, '--as', 'text')
+  assert.equal(code, 1)
+  assert.match(out, /ResultStatus {2}Enumeration {2}OperationFailed/)
+})
+
+test('What cannot be sent is told before anything is sent', async () => {
+  const refused: readonly (readonly [RegExp, ...string[]])[] = [
+    [/is not there/, 'send', join(warder.home, 'none.xml')],
+    [/neither binary KMIP/, 'send', file('text', 'hello')],
+    [/no KMIP message/, 'send', file('bad.xml', '<RequestMessage>')],
+    [/no KMIP message/, 'send', file('bad.json', '{"tag":')],
+    [/no KMIP message/, 'send', file('unknown.json', '{"tag":"Fly","value":[]}')],
+    [/say which file/, 'send'],
+    [/--as is/, 'send', 'x', '--as', 'toml'],
+    [/--over is/, 'query', '--over', 'toml'],
+    [/belong together/, 'query', '--cert', 'x'],
+    [/not both/, 'query', '--socket', 'a:1', '--url', 'https://a'],
+    [/--socket is like/, 'query', '--socket', 'nonsense'],
+    [/--kmip-version is one of/, 'send', 'x', '--kmip-version', '3.0'],
+    [/there is no 'fly'/, 'fly'],
+    [/say what to do/],
+    [/endpoints.json is not there/, 'query', '--home', join(warder.home, 'elsewhere')],
+    [/no hex dump/, 'explain', 'zz'],
+  ]
+  for (const [sentence, ...args] of refused) await assert.rejects(run(...args), sentence, args.join(' '))
+  await assert.rejects(run('fly'), UsageError)
+})
+
+test('explain shows a dump, and exits with 1 when something is wrong with it', async () => {
+  const good = await run('explain', queryBytes.toString('hex'))
+  assert.equal(good.code, 0)
+  assert.match(good.out, /QueryFunction {2}Enumeration {2}QueryOperations/)
+  const cut = await run('explain', queryBytes.subarray(0, 100).toString('hex'))
+  assert.equal(cut.code, 1)
+  assert.match(cut.err, /the length is/)
+})
+
+function client() {
+  const tls = (name: string): string => readFileSync(join(warder.home, 'tls', name), 'utf8')
+  const { kmip: place } = JSON.parse(readFileSync(join(warder.home, 'endpoints.json'), 'utf8'))
+  return { socket: place, url: undefined, ca: tls('ca.crt'), cert: tls('client.crt'), key: tls('client.key') }
+}
+
+test('Started workers answer pipelined requests in order while handshakes hang half-open', async () => {
+  const { socket, ca, cert, key } = client()
+  const hanging = Array.from({ length: 50 }, () => connectPlain(socket.port, socket.host))
+  for (const open of hanging) open.on('error', () => undefined)
+  const tls = connect({ ...socket, ca, cert, key, servername: 'localhost' })
+  const count = 100
+  tls.write(Buffer.concat(Array(count).fill(queryBytes)))
+  let received = Buffer.alloc(0)
+  let answers = 0
+  for await (const part of tls as AsyncIterable<Buffer>) {
+    received = Buffer.concat([received, part])
+    for (
+      let length = frameLength(received);
+      length !== undefined && received.length >= length;
+      length = frameLength(received)
+    ) {
+      decodeNode(received.subarray(0, length), 'ttlv')
+      received = received.subarray(length)
+      answers += 1
+    }
+    if (answers === count) break
+  }
+  assert.equal(answers, count)
+  for (const open of hanging) open.destroy()
+})
+
+test('A certificate of another authority is refused in the handshake of the started service', async () => {
+  const stranger = { ...client(), cert: undefined, key: undefined }
+  const connection = openConnection(stranger, 'socket')
+  await assert.rejects(connection.exchange(decodeNode(queryBytes, 'ttlv')))
+  connection.close()
+})
