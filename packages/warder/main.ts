@@ -6,6 +6,7 @@ import { type Command, type Terminal, UsageError } from './command/command.ts'
 import { config } from './command/config.ts'
 import { crypto } from './command/crypto.ts'
 import { keys } from './command/keys.ts'
+import { kmip } from './command/kmip.ts'
 import { rootKey } from './command/root-key.ts'
 import { auth, kms } from './command/service.ts'
 import { start } from './command/start.ts'
@@ -18,6 +19,7 @@ const commands: readonly Command[] = [
   keys,
   crypto,
   access,
+  kmip,
   admin,
   audit,
   rootKey,
