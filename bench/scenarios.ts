@@ -5,10 +5,13 @@ import type { Installation } from 'warder/testing'
 export interface Scenario {
   readonly name: string
   readonly server: 'echo' | 'auth' | 'kms'
-  readonly method: 'GET' | 'POST'
+  /** KMIP: a message over a socket of its own, `body` in base64, `expect.includes` in hex. */
+  readonly method: 'GET' | 'POST' | 'KMIP'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
+  /** Client certificate and its key, PEM. */
+  readonly identity?: { readonly cert: string; readonly key: string }
   readonly expect: { readonly status: number; readonly includes: string }
   /** Name of the bare primitive to compare with. */
   readonly primitive?: string

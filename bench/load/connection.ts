@@ -5,24 +5,29 @@ export interface Reply {
   readonly body: Buffer
 }
 
+/** The first whole reply in the bytes and how many of them it took; undefined when it is not all there. */
+export type ReadReply = (bytes: Buffer) => (Reply & { readonly length: number }) | undefined
+
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly ca: string
+  /** Client certificate and its key, PEM. */
+  readonly identity?: { readonly cert: string; readonly key: string } | undefined
+}
+
 /**
- * One keep-alive HTTP/1.1 connection that sends ready-made bytes and reads replies with a Content-Length. It does
- * much less than an HTTP client, so that the machine's time goes to the server that is measured.
+ * One connection that sends ready-made bytes and reads replies. It does much less than a client of the protocol, so that
+ * the machine's time goes to the server that is measured.
  */
 export interface Connection {
   exchange(request: Uint8Array): Promise<Reply>
   close(): void
 }
 
-export function openConnection(host: string, port: number, ca: string): Promise<Connection> {
+export function openConnection({ identity, ...place }: Place, read: ReadReply): Promise<Connection> {
   return new Promise((resolve, reject) => {
-    const socket: TLSSocket = connect({
-      host,
-      port,
-      ca,
-      servername: 'localhost',
-      ALPNProtocols: ['http/1.1'],
-    })
+    const socket: TLSSocket = connect({ ...place, ...identity, servername: 'localhost' })
     socket.setNoDelay(true)
     let waiting: { resolve(reply: Reply): void; reject(error: Error): void } | undefined
     let received: Buffer = Buffer.alloc(0)
@@ -35,7 +40,7 @@ export function openConnection(host: string, port: number, ca: string): Promise<
     socket.on('close', () => fail(new Error('the server closed the connection')))
     socket.on('data', (chunk: Buffer) => {
       received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
-      const reply = readReply(received)
+      const reply = read(received)
       if (reply === undefined) return
       received = received.subarray(reply.length)
       const { resolve: answer } = waiting ?? { resolve: () => undefined }
@@ -55,7 +60,14 @@ export function openConnection(host: string, port: number, ca: string): Promise<
   })
 }
 
-/** @returns the first whole reply in the bytes and how many bytes it took, or undefined when it is not all there */
+/** A KMIP message over TCP: its length is in bytes 4 to 7 of its head of 8 (KMIP 2.1 §9). It has no status: 0. */
+export function readFrame(bytes: Buffer): (Reply & { readonly length: number }) | undefined {
+  if (bytes.length < 8) return undefined
+  const length = 8 + bytes.readUInt32BE(4)
+  return bytes.length < length ? undefined : { status: 0, body: bytes.subarray(0, length), length }
+}
+
+/** A reply over keep-alive HTTP/1.1 with a Content-Length. */
 export function readReply(bytes: Buffer): (Reply & { readonly length: number }) | undefined {
   const head = bytes.indexOf('\r\n\r\n')
   if (head < 0) return undefined

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import type { Scenario } from '../scenarios.ts'
 import { costOf } from '../server/cost.ts'
 import type { LoadClient } from './client.ts'
+import { requestBytes } from './connection.ts'
+import type { LoadPlan } from './generator.ts'
 
 /** A scenario and the process that answers it. */
 export interface Target {
@@ -32,22 +34,14 @@ export interface Driven {
 /** Sends one scenario's request over and over, and checks each answer. @throws when one is wrong */
 export async function drive(load: LoadClient, target: Target, options: DriveOptions): Promise<Driven> {
   const { scenario, pid, caFile } = target
-  const url = new URL(scenario.url)
   let before = costOf([pid])
   let after = before
   const result = await load.run(
     {
-      host: '127.0.0.1',
-      port: Number(url.port),
-      ca: readFileSync(caFile, 'utf8'),
-      method: scenario.method,
-      path: url.pathname + url.search,
-      headers: scenario.headers,
-      body: scenario.body,
+      ...requestOf(scenario, readFileSync(caFile, 'utf8')),
       connections: scenario.connections ?? options.connections,
       seconds: options.seconds,
       warmupSeconds: options.warmupSeconds,
-      expect: scenario.expect,
     },
     (moment) => {
       if (moment === 'start') before = costOf([pid])
@@ -65,4 +59,27 @@ export async function drive(load: LoadClient, target: Target, options: DriveOpti
     p99Ms: result.p99Ms,
     residentMiB: after.residentMiB,
   }
+}
+
+function requestOf(
+  scenario: Scenario,
+  ca: string,
+): Pick<LoadPlan, 'place' | 'protocol' | 'request' | 'expect'> {
+  const url = new URL(scenario.url)
+  const place = { host: '127.0.0.1', port: Number(url.port), ca, identity: scenario.identity }
+  const { status } = scenario.expect
+  if (scenario.method === 'KMIP') {
+    const includes = Buffer.from(scenario.expect.includes, 'hex').toString('base64')
+    return { place, protocol: 'kmip', request: scenario.body ?? '', expect: { status, includes } }
+  }
+  const host = `localhost:${url.port}`
+  const bytes = requestBytes(
+    scenario.method,
+    url.pathname + url.search,
+    host,
+    scenario.headers,
+    scenario.body,
+  )
+  const includes = Buffer.from(scenario.expect.includes).toString('base64')
+  return { place, protocol: 'http', request: bytes.toString('base64'), expect: { status, includes } }
 }

@@ -1,16 +1,14 @@
-import { openConnection, type Reply, requestBytes } from './connection.ts'
+import { openConnection, type Place, type Reply, readFrame, readReply } from './connection.ts'
 
 export interface LoadPlan {
-  readonly host: string
-  readonly port: number
-  readonly ca: string
-  readonly method: string
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
+  readonly place: Place
+  readonly protocol: 'http' | 'kmip'
+  /** Bytes of the request, base64: a plan crosses processes. */
+  readonly request: string
   readonly connections: number
   readonly seconds: number
   readonly warmupSeconds: number
+  /** `includes`: base64. */
   readonly expect: { readonly status: number; readonly includes: string }
 }
 
@@ -35,12 +33,13 @@ export async function generateLoad(
   plan: LoadPlan,
   onMeasure: (moment: 'start' | 'end') => void,
 ): Promise<LoadResult> {
-  const request = requestBytes(plan.method, plan.path, `localhost:${plan.port}`, plan.headers, plan.body)
+  const request = Buffer.from(plan.request, 'base64')
+  const read = plan.protocol === 'http' ? readReply : readFrame
   const connections = await Promise.all(
-    Array.from({ length: plan.connections }, () => openConnection(plan.host, plan.port, plan.ca)),
+    Array.from({ length: plan.connections }, () => openConnection(plan.place, read)),
   )
   const latencies: number[] = []
-  const needle = Buffer.from(plan.expect.includes)
+  const needle = Buffer.from(plan.expect.includes, 'base64')
   let wrong = 0
   let firstWrong: string | undefined
   let measuring = false

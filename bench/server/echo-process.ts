@@ -8,12 +8,13 @@ export interface EchoProcess {
   stop(): void
 }
 
-/** Starts the bare echo with the certificate of an installation. */
-export function startEcho(home: string): Promise<EchoProcess> {
+/** Starts a bare echo, of JSON over HTTPS or of frames over TLS, with the certificate of an installation. */
+export function startEcho(home: string, what: 'echo' | 'frame-echo' = 'echo'): Promise<EchoProcess> {
   const tls = join(home, 'tls')
-  const child = fork(fileURLToPath(new URL('./echo.ts', import.meta.url)), [
+  const child = fork(fileURLToPath(new URL(`./${what}.ts`, import.meta.url)), [
     join(tls, 'kms.crt'),
     join(tls, 'kms.key'),
+    join(tls, 'ca.crt'),
   ])
   return new Promise((resolve, reject) => {
     child.once('error', reject)
