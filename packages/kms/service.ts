@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { sweepPending } from './kmip/asynchronous/pending-store.ts'
 import { kmsMigrations } from './migrations.ts'
 import { lifeCycleChanges, overdueObjects, stateAt } from './objects/index.ts'
 import type { KmsServices } from './rest/services.ts'
@@ -28,7 +29,10 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     config.socket_server_start
       ? { name: 'kmip', host: config.socket_server_hostname ?? config.host, port: config.socket_server_port }
       : undefined,
-  periodic: [{ name: 'kms dates of keys', everySeconds: 60, run: persistDates }],
+  periodic: [
+    { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
+    { name: 'kms answers that nobody fetched', everySeconds: 300, run: forgetAnswers },
+  ],
 }
 
 /**
@@ -67,4 +71,8 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
       log.debug({ object: object.id, detail: String(error) }, 'a state was not written down')
     })
   }
+}
+
+async function forgetAnswers({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
+  await db.commit([sweepPending(clock.now())])
 }

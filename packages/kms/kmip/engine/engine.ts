@@ -12,6 +12,8 @@ import {
 } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
+import { createJobs, type Jobs } from '../asynchronous/jobs.ts'
+import { canBePutOff, putOff } from '../asynchronous/put-off.ts'
 import { runBatch } from './batch.ts'
 import { checkedCredentials } from './credentials.ts'
 import { kmipFailure, toldOf } from './failure.ts'
@@ -19,8 +21,20 @@ import type { AnsweredItem } from './item.ts'
 import { type KmipEngineOptions, type Message, newMessage } from './message.ts'
 import type { KmipAnswerOptions, KmipCaller, KmipEngine } from './types.ts'
 
+interface Engine extends KmipEngineOptions {
+  readonly jobs: Jobs
+}
+
+/** Requests that one worker does later: at one time, and waiting. */
+const jobsAtOnce = 4
+const mostJobs = 1000
+
 /** The engine over a table of operations. */
-export function createKmipEngine(options: KmipEngineOptions): KmipEngine {
+export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
+  const jobs = createJobs(jobsAtOnce, mostJobs, (error) =>
+    given.log.error({ detail: String(error) }, 'a KMIP request that was put off could not be answered'),
+  )
+  const options: Engine = { ...given, jobs }
   return {
     answer(bytes, encoding, caller, answerOptions = {}) {
       let request: RequestMessage
@@ -74,15 +88,14 @@ function principalOf(
 }
 
 function answerAs(
-  options: KmipEngineOptions,
+  options: Engine,
   request: RequestMessage,
   encoding: Encoding,
   caller: KmipCaller,
   principal: Principal | undefined,
 ): MaybePromise<Uint8Array> {
   if (principal === undefined) {
-    const refusing = newRefusal(options, request, encoding, caller)
-    return refusing
+    return refused(options, request, encoding, caller)
   }
   const { header, version } = request
   const message = (): Message =>
@@ -91,10 +104,14 @@ function answerAs(
       maximumResponseSize: header.maximumResponseSize,
       clientCorrelationValue: header.clientCorrelationValue,
     })
-  const answers = runBatch(message, request.items, header.batchErrorContinuation)
+  const { batchErrorContinuation } = header
+  const later = header.asynchronous === 'Mandatory' && canBePutOff(request.items)
+  const answers = later
+    ? putOff(message(), request.items, batchErrorContinuation, options.jobs)
+    : runBatch(message, request.items, batchErrorContinuation)
   return answers instanceof Promise
-    ? answers.then((late) => conclude(options, request, encoding, late))
-    : conclude(options, request, encoding, answers)
+    ? answers.then((late) => conclude(options, request, encoding, caller, late))
+    : conclude(options, request, encoding, caller, answers)
 }
 
 /** Records what happened and writes the answer. */
@@ -102,16 +119,17 @@ function conclude(
   options: KmipEngineOptions,
   request: RequestMessage,
   encoding: Encoding,
+  caller: KmipCaller,
   answers: readonly AnsweredItem[],
 ): MaybePromise<Uint8Array> {
   const { audit } = options.services
   for (const { event } of answers) options.metrics.operation(event.operation, event.status, event.duration_ms)
   if (audit.mode === 'continue') {
     for (const { event, recorded } of answers) if (!recorded) audit.record(event)
-    return written(options, request, encoding, answers)
+    return written(options, request, encoding, caller, answers)
   }
   return Promise.all(answers.map((answered) => recordedOrRefused(options, answered))).then((told) =>
-    written(options, request, encoding, told),
+    written(options, request, encoding, caller, told),
   )
 }
 
@@ -137,31 +155,64 @@ async function recordedOrRefused(options: KmipEngineOptions, answered: AnsweredI
 
 /** @throws Failure for a bare operation that failed */
 function written(
-  { services }: KmipEngineOptions,
+  { services, log }: KmipEngineOptions,
   request: RequestMessage,
   encoding: Encoding,
+  caller: KmipCaller,
   answers: readonly AnsweredItem[],
 ): Uint8Array {
-  if (request.bare) {
-    const problem = answers[0]?.failure
+  const { version, bare, header } = request
+  if (bare) {
+    const problem = bareProblem(answers[0])
     if (problem !== undefined) throw problem
   }
-  return encodeResponse(
-    {
-      version: request.version,
-      bare: request.bare,
-      timeStamp: Math.floor(services.clock.now() / 1000),
-      clientCorrelationValue: request.header.clientCorrelationValue,
-      items: answers.map(({ response }) => response),
-    },
-    encoding,
-  )
+  const encoded = (items: readonly ResponseItem[]): Uint8Array =>
+    encodeResponse(
+      {
+        version,
+        bare,
+        timeStamp: Math.floor(services.clock.now() / 1000),
+        clientCorrelationValue: header.clientCorrelationValue,
+        serverCorrelationValue: caller.requestId,
+        items,
+      },
+      encoding,
+    )
+  try {
+    return encoded(answers.map(({ response }) => response))
+  } catch (thrown) {
+    // A mistake of an operation: its answer cannot be written.
+    const told = toldOf(thrown)
+    log.error(
+      { request_id: caller.requestId, detail: told.failure.detail },
+      'a KMIP answer cannot be written',
+    )
+    if (bare) throw told.failure
+    const { reason, message } = told
+    return encoded(
+      answers.map(({ response: { operation, uniqueBatchItemId } }) => ({
+        operation,
+        uniqueBatchItemId,
+        status: 'OperationFailed',
+        reason,
+        message,
+      })),
+    )
+  }
+}
+
+/** Why a bare operation has no answer of its own: there is no place for a status in it. */
+function bareProblem(answered: AnsweredItem | undefined): Error | undefined {
+  if (answered === undefined || answered.response.status === 'Success') return undefined
+  const { reason = 'GeneralFailure', message = 'The request is not done yet: poll again.' } =
+    answered.response
+  return answered.failure ?? toldOf(kmipFailure(reason, message)).failure
 }
 
 const nobody: Principal = { name: 'unauthenticated', method: 'none' }
 
 /** Nobody is let in: each item is answered so, and none is looked at. */
-function newRefusal(
+function refused(
   options: KmipEngineOptions,
   request: RequestMessage,
   encoding: Encoding,
@@ -193,7 +244,7 @@ function newRefusal(
       failure: told.failure,
     }),
   )
-  return conclude(options, request, encoding, answers)
+  return conclude(options, request, encoding, caller, answers)
 }
 
 /** The answer to what is no message. @throws Failure when it was meant to be a bare operation */

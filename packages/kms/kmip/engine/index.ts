@@ -41,11 +41,13 @@ export { createKmipEngine } from './engine.ts'
 export { KmipFailure, kmipFailure } from './failure.ts'
 export type { KmipEngineOptions } from './message.ts'
 export { membersWithin, requiredName, uniqueIdentifier } from './payload.ts'
-export type {
-  KmipAccess,
-  KmipAnswerOptions,
-  KmipCaller,
-  KmipContext,
-  KmipEngine,
-  KmipOperation,
+export {
+  type KmipAccess,
+  type KmipAnswer,
+  type KmipAnswerOptions,
+  type KmipCaller,
+  type KmipContext,
+  type KmipEngine,
+  type KmipOperation,
+  WholeAnswer,
 } from './types.ts'

@@ -1,6 +1,6 @@
 import type { AuditEvent } from '@warder/foundation/audit'
 import type { AuditFields } from '@warder/foundation/operations'
-import { GuardFailed, type MaybePromise } from '@warder/foundation/sql'
+import { type Change, GuardFailed, type MaybePromise } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { optional, type TtlvNode } from '@warder/kmip/ttlv'
@@ -8,7 +8,7 @@ import { UnitOfWork } from '../object/unit-of-work.ts'
 import { kmipFailure, toldOf } from './failure.ts'
 import { ItemContext } from './item-context.ts'
 import type { Message } from './message.ts'
-import type { KmipOperation } from './types.ts'
+import { type KmipAnswer, type KmipOperation, WholeAnswer } from './types.ts'
 
 /** An item with its answer and what the audit log is told of it. */
 export interface AnsweredItem {
@@ -18,6 +18,13 @@ export interface AnsweredItem {
   readonly recorded: boolean
   /** What failed, for bare operations. */
   readonly failure: Error | undefined
+}
+
+/** What has to be written together with the changes of an item that is done later. */
+export interface Settlement {
+  change(response: ResponseItem): Change
+  /** Is somebody still waiting for it? */
+  wanted(): Promise<boolean>
 }
 
 /** Times that an item is run again from its reads because somebody else was faster. */
@@ -30,6 +37,7 @@ export class ItemRun {
   readonly #startedAt: number
   /** Of the whole batch, which is committed at once; undefined: this item commits for itself. */
   readonly #batch: UnitOfWork | undefined
+  readonly #settlement: Settlement | undefined
   readonly #placeholder: string | undefined
   #fields: AuditFields | undefined
   /** The answer that has room in MaximumResponseSize. */
@@ -37,10 +45,11 @@ export class ItemRun {
   #recorded = false
   #attempt = 1
 
-  constructor(message: Message, item: RequestItem, batch: UnitOfWork | undefined) {
+  constructor(message: Message, item: RequestItem, batch: UnitOfWork | undefined, settlement?: Settlement) {
     this.item = item
     this.#message = message
     this.#batch = batch
+    this.#settlement = settlement
     this.#placeholder = message.identifiers.placeholder
     this.#startedAt = message.options.services.clock.monotonic()
   }
@@ -72,7 +81,7 @@ export class ItemRun {
     const now = services.clock.now()
     const objects = this.#batch ?? new UnitOfWork(services, now)
     const context = new ItemContext(this.#message, objects, now)
-    let done: MaybePromise<readonly (TtlvNode | undefined)[]>
+    let done: MaybePromise<KmipAnswer>
     try {
       const allowed = context.authorise(row.access, this.item.payload)
       done =
@@ -83,7 +92,8 @@ export class ItemRun {
       this.#fields = context.fields
       throw thrown
     }
-    if (done instanceof Promise || !objects.empty) return this.#finish(row, context, done)
+    if (done instanceof Promise || !objects.empty || this.#settlement !== undefined)
+      return this.#finish(row, context, done)
     this.#fields = context.fields
     return this.#succeeded(done)
   }
@@ -91,15 +101,18 @@ export class ItemRun {
   async #finish(
     row: KmipOperation,
     context: ItemContext,
-    done: MaybePromise<readonly (TtlvNode | undefined)[]>,
+    done: MaybePromise<KmipAnswer>,
   ): Promise<AnsweredItem> {
     const { objects } = context
     try {
       const answered = this.#succeeded(await done, context.fields)
+      if (this.#settlement !== undefined) objects.also(this.#settlement.change(answered.response))
       if (this.#batch === undefined && !objects.empty) await this.#commit(objects, answered)
       return { ...answered, recorded: this.#recorded }
     } catch (thrown) {
       if (!(thrown instanceof GuardFailed) || this.#batch !== undefined) throw thrown
+      if (this.#settlement !== undefined && !(await this.#settlement.wanted()))
+        throw kmipFailure('OperationCanceledByRequester', 'The request was cancelled.')
       if (this.#attempt >= attempts)
         throw kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
       this.#attempt++
@@ -121,18 +134,27 @@ export class ItemRun {
     await db.commit(objects.changes())
   }
 
-  #succeeded(
-    payload: readonly (TtlvNode | undefined)[],
-    fields: AuditFields | undefined = this.#fields,
-  ): AnsweredItem {
+  #succeeded(answer: KmipAnswer, fields: AuditFields | undefined = this.#fields): AnsweredItem {
     this.#fields = fields
     const { operation, uniqueBatchItemId } = this.item
-    const nodes = payload.includes(undefined) ? payload.filter((node) => node !== undefined) : payload
-    const members = nodes as readonly TtlvNode[]
-    const response: ResponseItem = { operation, uniqueBatchItemId, status: 'Success', payload: members }
+    const response: ResponseItem =
+      answer instanceof WholeAnswer
+        ? { operation, status: 'Success', ...answer.item, uniqueBatchItemId }
+        : { operation, uniqueBatchItemId, status: 'Success', payload: present(answer) }
     this.#message.room?.take(response)
     this.#taken = response
     return { response, event: this.event(200, undefined), recorded: false, failure: undefined }
+  }
+
+  /** The answer that it will be done later. */
+  pending(asynchronousCorrelationValue: Uint8Array): AnsweredItem {
+    const { operation, uniqueBatchItemId } = this.item
+    return {
+      response: { operation, uniqueBatchItemId, status: 'OperationPending', asynchronousCorrelationValue },
+      event: { ...this.event(202, undefined), details: { asynchronous: 'accepted' } },
+      recorded: false,
+      failure: undefined,
+    }
   }
 
   /** The answer to what went wrong. */
@@ -181,4 +203,11 @@ export class ItemRun {
       ...fields,
     }
   }
+}
+
+/** Without the members that are not there; most answers have none such. */
+function present(members: readonly (TtlvNode | undefined)[]): readonly TtlvNode[] {
+  return members.includes(undefined)
+    ? members.filter((node) => node !== undefined)
+    : (members as readonly TtlvNode[])
 }

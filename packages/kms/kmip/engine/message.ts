@@ -42,6 +42,13 @@ export function newMessage(
     principal,
     version: asked.version,
     identifiers: new BatchIdentifiers(),
-    room: maximumResponseSize === undefined ? undefined : new ResponseRoom(maximumResponseSize, asked),
+    room:
+      maximumResponseSize === undefined
+        ? undefined
+        : new ResponseRoom(maximumResponseSize, {
+            version: asked.version,
+            clientCorrelationValue: asked.clientCorrelationValue,
+            serverCorrelationValue: caller.requestId,
+          }),
   }
 }

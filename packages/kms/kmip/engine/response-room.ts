@@ -5,6 +5,7 @@ import { kmipFailure } from './failure.ts'
 interface Form {
   readonly version: KmipVersion
   readonly clientCorrelationValue: string | undefined
+  readonly serverCorrelationValue: string
 }
 
 /**
@@ -36,8 +37,6 @@ export class ResponseRoom {
   }
 
   #size(items: readonly ResponseItem[]): number {
-    const { version, clientCorrelationValue } = this.#form
-    return encodeResponse({ version, bare: false, timeStamp: 0, clientCorrelationValue, items }, 'ttlv')
-      .length
+    return encodeResponse({ ...this.#form, bare: false, timeStamp: 0, items }, 'ttlv').length
   }
 }

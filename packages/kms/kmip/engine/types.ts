@@ -1,6 +1,6 @@
 import type { AuditFields, Principal } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/sql'
-import type { Encoding } from '@warder/kmip/messages'
+import type { Encoding, ResponseItem } from '@warder/kmip/messages'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../access/index.ts'
@@ -19,7 +19,19 @@ export interface KmipOperation {
    *   or `payload.ts`: a KmipDecodeError becomes the right result reason by itself
    * @throws kmipFailure, any Failure of the registry, KmipDecodeError
    */
-  act(payload: StructureNode, context: KmipContext): MaybePromise<readonly (TtlvNode | undefined)[]>
+  act(payload: StructureNode, context: KmipContext): MaybePromise<KmipAnswer>
+}
+
+/** What an operation answers: the members of its payload, or (Poll alone) the whole item. */
+export type KmipAnswer = readonly (TtlvNode | undefined)[] | WholeAnswer
+
+/** An item that is answered in another name or with another status than success. */
+export class WholeAnswer {
+  readonly item: Partial<ResponseItem>
+
+  constructor(item: Partial<ResponseItem>) {
+    this.item = item
+  }
 }
 
 /** Who may do it and to what; made by the functions of `access.ts`. The engine checks it before `act`. */

@@ -16,6 +16,7 @@ import { getAttributes } from './get-attributes.ts'
 import { check, getUsageAllocation, obtainLease } from './leases.ts'
 import { locate } from './locate.ts'
 import { modifyAttribute } from './modify-attribute.ts'
+import { cancel, poll } from './poll.ts'
 import { queryOperation } from './query.ts'
 import { rngRetrieve, rngSeed } from './random.ts'
 import { register } from './register.ts'
@@ -38,6 +39,8 @@ const rows: readonly KmipOperation[] = [
   getUsageAllocation,
   rngRetrieve,
   rngSeed,
+  poll,
+  cancel,
   ping,
   log,
   interop,

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { ResponseItem } from '@warder/kmip/messages'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { byteString, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { findObject, type ObjectId } from '../../objects/index.ts'
+import { type Started, startKms } from '../../testing/index.ts'
+import {
+  type Ask,
+  aesAttributes,
+  type KmipClient,
+  kmipClient,
+  objectType,
+  Payload,
+  uid,
+} from '../testing/index.ts'
+
+let kms: Started
+let now = Date.now()
+before(async () => {
+  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const noBytes = new Uint8Array()
+const make: Ask = { operation: 'Create', payload: [objectType('SymmetricKey'), aesAttributes()] }
+const later = { asynchronous: 'Mandatory' } as const
+const value = (item: ResponseItem | undefined) =>
+  byteString(Tag.AsynchronousCorrelationValue, item?.asynchronousCorrelationValue ?? new Uint8Array())
+
+async function polled(client: KmipClient, item: ResponseItem | undefined): Promise<ResponseItem> {
+  for (let round = 0; round < 500; round++) {
+    const { items } = await client.send([{ operation: 'Poll', payload: [value(item)] }])
+    const [answer] = items
+    assert.ok(answer)
+    if (answer.status !== 'OperationPending') return answer
+    assert.deepEqual(answer.asynchronousCorrelationValue, item?.asynchronousCorrelationValue)
+    await wait(5)
+  }
+  assert.fail('it is never done')
+}
+
+for (const version of ['2.1', '2.0'] as const) {
+  test(`what has to be asynchronous is answered at once and polled for, in KMIP ${version}`, async () => {
+    const alice = kmipClient(kms.user('alice'), { version })
+    const { items } = await alice.send([make, { operation: 'Get' }, { operation: 'Activate' }], later)
+    assert.deepEqual(
+      items.map(({ status, operation }) => [operation, status]),
+      [
+        ['Create', 'OperationPending'],
+        ['Get', 'OperationPending'],
+        ['Activate', 'OperationPending'],
+      ],
+    )
+    const made = await polled(alice, items[0])
+    assert.deepEqual([made.operation, made.status], ['Create', 'Success'])
+    const { id } = new Payload(made.payload)
+    const got = await polled(alice, items[1])
+    assert.deepEqual([got.operation, new Payload(got.payload).id], ['Get', id])
+    assert.equal((await polled(alice, items[2])).status, 'Success')
+    assert.equal((await findObject(kms.environment.db, id as ObjectId))?.state, 'Active')
+    // It can be fetched again, by nobody else, and not for ever.
+    assert.equal((await polled(alice, items[0])).status, 'Success')
+    const mallory = kmipClient(kms.user('mallory'), { version })
+    await mallory.fails('Poll', [value(items[0])], 'InvalidAsynchronousCorrelationValue')
+    now += 600_001
+    await alice.fails('Poll', [value(items[0])], 'InvalidAsynchronousCorrelationValue')
+  })
+}
+
+test('a failed item is told when it is polled for, and stops what follows', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const { items } = await alice.send([{ operation: 'Get', payload: [uid('nothing')] }, make], later)
+  assert.deepEqual((await polled(alice, items[0])).reason, 'ObjectNotFound')
+  assert.deepEqual((await polled(alice, items[1])).reason, 'GeneralFailure')
+})
+
+test('a request is cancelled before it is done, or is done', async () => {
+  const alice = kmipClient(kms.user('carol'))
+  const slow: Ask = {
+    operation: 'CreateKeyPair',
+    payload: [
+      structure(Tag.CommonAttributes, [
+        enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.SLH_DSA_SHA2_256s),
+      ]),
+    ],
+  }
+  const { items } = await alice.send([slow], later)
+  const cancelled = await alice.do('Cancel', [value(items[0])])
+  const owned = async () => ((await kms.user('carol').get('/access/owned')).json as unknown[]).length
+  if (cancelled.get(Tag.CancellationResult) === Enumeration.CancellationResult.Canceled) {
+    await alice.fails('Poll', [value(items[0])], 'InvalidAsynchronousCorrelationValue')
+    await wait(200)
+    assert.equal(await owned(), 0)
+  } else assert.equal(await owned(), 2)
+  const again = await alice.send([make], later)
+  await polled(alice, again.items[0])
+  const late = await alice.do('Cancel', [value(again.items[0])])
+  assert.equal(late.get(Tag.CancellationResult), Enumeration.CancellationResult.Completed)
+})
+
+test('requests that one user puts off are bounded, and what must be answered at once is', async () => {
+  const dave = kmipClient(kms.user('dave'))
+  const hundred = await dave.send(Array(100).fill(make), later)
+  assert.equal(hundred.items[99]?.status, 'OperationPending')
+  const [more] = (await dave.send([make], later)).items
+  assert.equal(more?.reason, 'ServerLimitExceeded')
+  const [ping] = (await dave.send([{ operation: 'Ping' }], later)).items
+  assert.equal(ping?.status, 'Success')
+  const [undo] = (
+    await kmipClient(kms.user('erin')).send([make], { ...later, batchErrorContinuation: 'Undo' })
+  ).items
+  assert.equal(undo?.reason, 'FeatureNotSupported')
+  await polled(dave, hundred.items[99])
+})
+
+test('answers that wait are sealed', async () => {
+  const frank = kmipClient(kms.user('frank'))
+  const { id } = await frank.do('Create', make.payload)
+  const { items } = await frank.send([{ operation: 'Get', payload: [uid(id)] }], later)
+  const got = await polled(frank, items[0])
+  const bytes = keyBytes(got.payload ?? [])
+  assert.equal(bytes.length, 32)
+  assert.equal(kms.databaseBytes().indexOf(bytes), -1)
+})
+
+function keyBytes(nodes: readonly TtlvNode[]): Uint8Array {
+  for (const node of nodes) {
+    if (node.tag === Tag.KeyMaterial && node.type === 'ByteString') return node.value
+    const within = node.type === 'Structure' ? keyBytes(node.value) : noBytes
+    if (within.length > 0) return within
+  }
+  return noBytes
+}

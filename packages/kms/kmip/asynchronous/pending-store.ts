@@ -1,0 +1,71 @@
+import {
+  type Change,
+  change,
+  type Database,
+  insertInto,
+  type MaybePromise,
+  query,
+} from '@warder/foundation/sql'
+
+/** A request that was put off, or its answer. */
+export interface PendingRow {
+  readonly id: string
+  readonly owner: string
+  readonly operation: string
+  /** Unix milliseconds. */
+  readonly expires_at: number
+  /** Sealed; null = not done yet. */
+  readonly result: Uint8Array | null
+}
+
+const insert = insertInto<[id: string, owner: string, operation: string, expiresAt: number]>('kmip_pending', [
+  'id',
+  'owner',
+  'operation',
+  'expires_at',
+])
+const byId = query<[id: string, owner: string, now: number], PendingRow>(
+  'SELECT id, owner, operation, expires_at, result FROM kmip_pending WHERE id = ? AND owner = ? AND expires_at > ?',
+)
+const countOfOwner = query<[owner: string, now: number], { readonly n: number }>(
+  'SELECT COUNT(*) AS n FROM kmip_pending WHERE owner = ? AND expires_at > ?',
+)
+const settle = query<[result: Uint8Array, expiresAt: number, id: string], unknown>(
+  'UPDATE kmip_pending SET result = ?, expires_at = ? WHERE id = ? AND result IS NULL',
+)
+const cancel = query<[id: string], unknown>('DELETE FROM kmip_pending WHERE id = ? AND result IS NULL')
+const sweep = query<[now: number], unknown>('DELETE FROM kmip_pending WHERE expires_at <= ?')
+
+export function insertPending(row: Omit<PendingRow, 'result'>): Change {
+  return change(insert, [row.id, row.owner, row.operation, row.expires_at], 1)
+}
+
+/** The row with this id if it is `owner`'s and has not expired. */
+export function findPending(
+  db: Database,
+  id: string,
+  owner: string,
+  now: number,
+): MaybePromise<PendingRow | undefined> {
+  return db.get(byId, [id, owner, now])
+}
+
+/** How many requests of a user are pending or wait to be fetched. */
+export async function countPending(db: Database, owner: string, now: number): Promise<number> {
+  return Number((await db.get(countOfOwner, [owner, now]))?.n ?? 0)
+}
+
+/** Writes the answer; the guard fails when the request was cancelled or is answered already. */
+export function settlePending(id: string, result: Uint8Array, expiresAt: number): Change {
+  return change(settle, [result, expiresAt, id], 1)
+}
+
+/** Takes a request back; the guard fails when it is answered. */
+export function cancelPending(id: string): Change {
+  return change(cancel, [id], 1)
+}
+
+/** Takes away what nobody fetched in time. */
+export function sweepPending(now: number): Change {
+  return change(sweep, [now])
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { GuardFailed } from '@warder/foundation/sql'
+import type { BatchErrorContinuation, RequestItem, ResponseItem } from '@warder/kmip/messages'
+import type { OperationName } from '@warder/kmip/tables'
+import { kmipFailure } from '../engine/failure.ts'
+import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
+import type { Message } from '../engine/message.ts'
+import type { Jobs } from './jobs.ts'
+import { countPending, findPending, insertPending, settlePending, sweepPending } from './pending-store.ts'
+import { correlationValue, sealedResult } from './result.ts'
+
+/** Requests of one user that are pending or whose answers wait. */
+const mostOfUser = 100
+/** How long an answer waits to be fetched, and a request to be done, in milliseconds. */
+const lifetime = 600_000
+
+/** What is answered at once even where everything else is put off (KMIP 2.1 §6.1.9, §6.1.41). */
+const immediate: ReadonlySet<OperationName> = new Set<OperationName>([
+  'Poll',
+  'Cancel',
+  'Ping',
+  'Query',
+  'DiscoverVersions',
+])
+
+export function canBePutOff(items: readonly RequestItem[]): boolean {
+  return items.every(({ operation, refusal }) => refusal === undefined && !immediate.has(operation))
+}
+
+/**
+ * Asynchronous processing (KMIP 2.1 §8.1.2): each item is answered OperationPending with a value to poll for, and the
+ * batch is done afterwards, in its order. An item's changes and its answer are one commit, so that what is cancelled
+ * has not happened, and what is answered has. Requests that a stopping worker had not begun expire unanswered.
+ */
+export async function putOff(
+  message: Message,
+  items: readonly RequestItem[],
+  continuation: BatchErrorContinuation | undefined,
+  jobs: Jobs,
+): Promise<readonly AnsweredItem[]> {
+  const { services } = message.options
+  const { name: owner } = message.principal
+  const now = services.clock.now()
+  const runs = items.map((item) => new ItemRun(message, item, undefined))
+  const ids = items.map(() => randomUUID())
+  try {
+    if (continuation === 'Undo')
+      throw kmipFailure('FeatureNotSupported', 'A batch that is put off cannot be undone.')
+    if ((await countPending(services.db, owner, now)) + items.length > mostOfUser)
+      throw kmipFailure('ServerLimitExceeded', `At most ${mostOfUser} requests of a user can be put off.`)
+    const rows = items.map(({ operation }, index) =>
+      insertPending({ id: ids[index] ?? '', owner, operation, expires_at: now + lifetime }),
+    )
+    await services.db.commit([sweepPending(now), ...rows])
+    if (!jobs.add(() => done(message, items, ids, continuation ?? 'Stop')))
+      throw kmipFailure('ServerLimitExceeded', 'Too many requests wait already.')
+  } catch (thrown) {
+    return runs.map((run) => run.failed(thrown))
+  }
+  return runs.map((run, index) => run.pending(correlationValue(ids[index] ?? '')))
+}
+
+/** Does the items of a batch that was put off. */
+async function done(
+  message: Message,
+  items: readonly RequestItem[],
+  ids: readonly string[],
+  continuation: 'Continue' | 'Stop',
+): Promise<void> {
+  const { services, metrics } = message.options
+  let stopped = false
+  for (const [index, item] of items.entries()) {
+    const id = ids[index] ?? ''
+    const run = new ItemRun(message, item, undefined, settlementOf(message, id))
+    const answered = stopped
+      ? run.failed(kmipFailure('GeneralFailure', 'An earlier item of the batch failed.'))
+      : await run.run()
+    const { response, event, failure, recorded } = answered
+    metrics.operation(event.operation, event.status, event.duration_ms)
+    if (failure === undefined) message.identifiers.took(item.operation, response.payload ?? [])
+    else {
+      stopped ||= continuation === 'Stop'
+      await told(message, id, response)
+    }
+    if (recorded) continue
+    if (services.audit.mode === 'continue') services.audit.record(event)
+    else await services.audit.recordDurably(event)
+  }
+}
+
+function settlementOf(message: Message, id: string): Settlement {
+  const { services } = message.options
+  return {
+    change: (response) => answerOf(message, id, response),
+    wanted: async () =>
+      (await findPending(services.db, id, message.principal.name, services.clock.now()))?.result === null,
+  }
+}
+
+function answerOf(message: Message, id: string, response: ResponseItem) {
+  const { seal, clock } = message.options.services
+  return settlePending(id, sealedResult(seal, id, response), clock.now() + lifetime)
+}
+
+/** Keeps the answer of an item that failed. Nobody misses it when it was cancelled. */
+async function told(message: Message, id: string, response: ResponseItem): Promise<void> {
+  try {
+    await message.options.services.db.commit([answerOf(message, id, response)])
+  } catch (thrown) {
+    if (!(thrown instanceof GuardFailed)) throw thrown
+  }
+}

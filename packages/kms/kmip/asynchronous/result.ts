@@ -1,0 +1,74 @@
+import { Buffer } from 'node:buffer'
+import type { Seal } from '@warder/foundation/seal'
+import type { ResponseItem } from '@warder/kmip/messages'
+import {
+  Enumeration,
+  type OperationName,
+  operationByName,
+  Tag,
+  valueByName,
+  valueName,
+} from '@warder/kmip/tables'
+import {
+  decodeTtlv,
+  encodeTtlv,
+  enumeration,
+  optional,
+  optionalName,
+  optionalStructure,
+  required,
+  structure,
+  textString,
+  typed,
+} from '@warder/kmip/ttlv'
+
+const place = (id: string) => ({ table: 'kmip_pending', row: id, column: 'result' })
+
+/** An answer as it is kept: sealed, for it may hold keys. */
+export function sealedResult(seal: Seal, id: string, response: ResponseItem): Uint8Array {
+  const { status, reason, message, payload } = response
+  const bytes = encodeTtlv(
+    structure(Tag.BatchItem, [
+      enumeration(Tag.ResultStatus, valueByName('ResultStatus', status) ?? 1),
+      reason === undefined ? undefined : enumeration(Tag.ResultReason, Enumeration.ResultReason[reason]),
+      message === undefined ? undefined : textString(Tag.ResultMessage, message),
+      payload === undefined ? undefined : structure(Tag.ResponsePayload, payload),
+    ]),
+  )
+  try {
+    return seal.seal(place(id), bytes)
+  } finally {
+    bytes.fill(0)
+  }
+}
+
+/** The answer again, under the name of the operation that was asked for. */
+export async function openedResult(
+  seal: Seal,
+  id: string,
+  operation: string,
+  sealed: Uint8Array,
+): Promise<Pick<ResponseItem, 'operation' | 'status' | 'reason' | 'message' | 'payload'>> {
+  const item = typed(decodeTtlv(await seal.open(place(id), sealed)), 'Structure')
+  return {
+    operation: operationByName(operation) as OperationName | undefined,
+    status: valueName('ResultStatus', required(item, Tag.ResultStatus, 'Enumeration')) ?? 'OperationFailed',
+    reason: optionalName(item, Tag.ResultReason, 'ResultReason'),
+    message: optional(item, Tag.ResultMessage, 'TextString'),
+    payload: optionalStructure(item, Tag.ResponsePayload)?.value,
+  }
+}
+
+/** An AsynchronousCorrelationValue: the id in UTF-8. */
+export function correlationValue(id: string): Uint8Array {
+  return Buffer.from(id, 'utf8')
+}
+
+const longestId = 64
+
+/** undefined for what cannot be one of ours. */
+export function idOfCorrelation(value: Uint8Array): string | undefined {
+  if (value.length === 0 || value.length > longestId) return undefined
+  const id = Buffer.from(value).toString('latin1')
+  return /^[0-9a-f-]+$/.test(id) ? id : undefined
+}
