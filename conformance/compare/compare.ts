@@ -4,7 +4,9 @@ import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import { type Bindings, momentOf, placeholderOf } from '../cases/bindings.ts'
 import type { Expected } from './expected.ts'
 import {
+  choosesAttribute,
   choosesBytes,
+  choosesInside,
   choosesValue,
   isUnordered,
   mayBeAbsent,
@@ -103,6 +105,7 @@ function compareMembers(
   comparison: Comparison,
 ): readonly Difference[] {
   const { where } = comparison
+  if (choosesInside(actual.tag) || isChosenAttribute(expected.node, actual)) return []
   const wanted = expected.children.filter(
     ({ node }) => !mayBeAbsent(node, where) || actual.value.some(({ tag }) => tag === node.tag),
   )
@@ -185,11 +188,23 @@ function matches(expected: Expected, actual: TtlvNode, comparison: Comparison): 
   return true
 }
 
+function isChosenAttribute(expected: TtlvNode, actual: StructureNode): boolean {
+  return (
+    actual.tag === Tag.Attribute &&
+    choosesAttribute(plainNameIn(actual)) &&
+    nameIn(expected) === nameIn(actual)
+  )
+}
+
 /** The name of a 1.x or vendor attribute in brackets, so that attributes are compared with their own kind. */
 function nameIn(node: TtlvNode): string {
+  const name = plainNameIn(node)
+  return name === '' ? '' : `[${name}]`
+}
+
+function plainNameIn(node: TtlvNode): string {
   if (node.type !== 'Structure') return ''
-  const name = node.value.find(({ tag }) => tag === Tag.AttributeName)
-  return name === undefined ? '' : `[${String(name.value)}]`
+  return String(node.value.find(({ tag }) => tag === Tag.AttributeName)?.value ?? '')
 }
 
 function placeholdersIn(expected: Expected): number {

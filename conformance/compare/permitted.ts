@@ -64,6 +64,16 @@ export function choosesValue(tag: number, where: Where): boolean {
   }
 }
 
+/** Structures that must be there and say what the server says: how it makes random numbers, what it is. */
+export function choosesInside(tag: number): boolean {
+  return tag === Tag.RandomNumberGenerator || tag === Tag.ServerInformation
+}
+
+/** The same for an attribute of 1.x by its name. */
+export function choosesAttribute(name: string): boolean {
+  return name === 'Random Number Generator'
+}
+
 /** Members that a server may send or leave out. */
 export function mayBeAbsent(node: TtlvNode, where: Where): boolean {
   switch (node.tag) {

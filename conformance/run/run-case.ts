@@ -25,12 +25,21 @@ export interface StepFailure {
 /** Sends a message, gets the answer. */
 export type Exchanger = (message: TtlvNode) => Promise<TtlvNode>
 
+/** Nothing is known yet. */
+export function newKnown(): Known {
+  return { generated: new Set(), algorithms: new Map() }
+}
+
 /** Runs the steps in order. A step that differs does not end the case: what follows is told too, where it can be. */
-export async function runCase(testCase: TestCase, exchange: Exchanger, now = Date.now): Promise<CaseResult> {
+export async function runCase(
+  testCase: TestCase,
+  exchange: Exchanger,
+  known: Known = newKnown(),
+  now = Date.now,
+): Promise<CaseResult> {
   if (testCase.unreadable !== undefined)
     return { testCase, outcome: 'skipped', reason: `cannot be read: ${testCase.unreadable}`, failures: [] }
   const bindings = new Bindings(now())
-  const known: Known = { generated: new Set(), algorithms: new Map() }
   const failures: StepFailure[] = []
   for (const [step, { request, response }] of testCase.steps.entries()) {
     const [operation = 'none'] = operationsOf(request)

@@ -1,7 +1,7 @@
 import { openConnection, type Way } from 'warder/kmip'
 import type { TestCase } from '../cases/test-case.ts'
 import type { TestServer } from '../server/own-server.ts'
-import { type CaseResult, runCase } from './run-case.ts'
+import { type CaseResult, newKnown, runCase } from './run-case.ts'
 
 /**
  * Runs cases over one way. Each family is a user of its own, so that no case sees another's objects, and its cases run
@@ -20,8 +20,9 @@ export async function runCases(
       const [name, members] = next
       const connection = openConnection(await server.as(`${name}-${way}`), way)
       try {
+        const known = newKnown()
         for (const testCase of members) {
-          results.set(testCase, await runCase(testCase, (message) => connection.exchange(message)))
+          results.set(testCase, await runCase(testCase, (message) => connection.exchange(message), known))
         }
       } finally {
         connection.close()
