@@ -18,28 +18,40 @@ type Context = OperationContext<AuthServices>
 
 const common = { tag: 'Machines: tokens', errorShape: 'vault', anyContentType: true } as const
 
-/** @throws failure('forbidden') for a token that is missing, unknown, expired or revoked: one sentence */
-async function liveToken(context: Context): Promise<{ secret: string; token: MachineToken }> {
-  const secret = presentedToken(context.request)
-  const token =
-    secret === undefined ? undefined : await findToken(context.services.db, secret, context.services.now())
-  if (secret === undefined || token === undefined) throw refused()
-  const { entity, realm, roleName } = token
-  context.audit({ principal: entity, auth_method: 'machine_token', realm, details: { role: roleName } })
-  return { secret, token }
+/** The live token of a request, as the access check found it. */
+class HeldToken {
+  readonly secret: string
+  readonly token: MachineToken
+
+  constructor(secret: string, token: MachineToken) {
+    this.secret = secret
+    this.token = token
+  }
+}
+
+/** @throws failure('forbidden') where no access check has found a token */
+function heldToken({ found }: Context): HeldToken {
+  if (found instanceof HeldToken) return found
+  throw refused()
 }
 
 const refused = (): Error => failure('forbidden', 'The token is missing or not valid: permission denied.')
 
 /**
  * The token itself is the credential. `public` for the dispatcher, which would answer 401 where the interface says
- * 403; each operation begins with `liveToken`.
+ * 403: one sentence for a token that is missing, unknown, expired or revoked.
  */
 const machineToken: Access<AuthServices> = {
   name: 'machine token',
   public: true,
   async check(_input, context) {
-    await liveToken(context)
+    const { db, now } = context.services
+    const secret = presentedToken(context.request)
+    const token = secret === undefined ? undefined : await findToken(db, secret, now())
+    if (secret === undefined || token === undefined) throw refused()
+    const { entity, realm, roleName } = token
+    context.audit({ principal: entity, auth_method: 'machine_token', realm, details: { role: roleName } })
+    context.found = new HeldToken(secret, token)
   },
 }
 
@@ -61,8 +73,10 @@ export const tokenOperations = withAliases([
       }),
     }),
     errors: { 403: 'The token is missing or not valid.' },
-    async act(_input, context) {
-      const { secret, token } = await liveToken(context)
+    // As with whoami: asked at each request of others, it would drown what the audit log is for.
+    audited: false,
+    act(_input, context) {
+      const { secret, token } = heldToken(context)
       const ttl = token.expiresAt === 0 ? token.leaseDuration : token.expiresAt - context.services.now()
       return {
         data: {
@@ -85,7 +99,7 @@ export const tokenOperations = withAliases([
     reply: MachineAuthReply,
     errors: { 403: 'The token is missing, not valid or not renewable.' },
     async act(_input, context) {
-      const { secret, token } = await liveToken(context)
+      const { secret, token } = heldToken(context)
       if (!token.renewable) throw failure('forbidden', 'The token is not renewable.')
       try {
         await context.commit([tokenRenewal(token, context.services.now())])
@@ -106,7 +120,7 @@ export const tokenOperations = withAliases([
     status: 204,
     errors: { 403: 'The token is missing or not valid.' },
     async act(_input, context) {
-      const { token } = await liveToken(context)
+      const { token } = heldToken(context)
       const [removed] = await context.commit([tokenRevocation(token)])
       countTokens(context.services.metrics, 'revoked', removed?.changes)
     },

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
@@ -70,7 +70,7 @@ const longest = 256
 
 /** High-entropy secrets are kept as SHA-256: guessing them is hopeless, so no slow hash is needed. */
 export function secretHash(secret: string): Uint8Array {
-  return createHash('sha256').update(secret).digest()
+  return hash('sha256', secret, 'buffer')
 }
 
 /** The token that a request carries; Vault-compatible clients send it under the second name. */

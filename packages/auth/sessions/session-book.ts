@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { type Clock, unixSeconds } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
@@ -43,7 +43,7 @@ export function createSessionBook(parts: {
   const verified = new Map<string, AuthClaims>()
 
   function claimsFrom(token: string): AuthClaims | undefined {
-    const key = createHash('sha256').update(token).digest('base64url')
+    const key = hash('sha256', token, 'base64url')
     const known = verified.get(key)
     if (known !== undefined) return known
     const claims = signer.verify(token) as AuthClaims | undefined

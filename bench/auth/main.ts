@@ -1,0 +1,246 @@
+import { fork } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { createPasswordHasher } from '@warder/auth/credentials'
+import { type HttpsClient, httpsClient } from 'warder/client'
+import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
+import { type LoadClient, startLoadClient } from '../load/client.ts'
+import { drive } from '../load/drive.ts'
+import type { Scenario } from '../scenarios.ts'
+import { type EchoProcess, startEcho } from '../server/echo-process.ts'
+import type { FloodPlan, FloodResult } from './flood.ts'
+import { fullSize, type SeedSize, seed } from './seed.ts'
+
+/**
+ * What the authentication service has to reach, in ratios of one run: session and token lookups to the bare echo, on
+ * an empty database and beside millions of rows; lists of ten thousand realms; logins to bare argon2id; sessions
+ * while five hundred clients log in.
+ *
+ * Run: `node bench/auth/main.ts [--seconds 2] [--rounds 3] [--share 1]`; `--share 0.1` seeds a tenth of the rows.
+ */
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '3' },
+    share: { type: 'string', default: '1' },
+  },
+})
+const seconds = Number(values.seconds)
+const rounds = Number(values.rounds)
+const size = Object.fromEntries(
+  Object.entries(fullSize).map(([name, rows]) => [name, Math.ceil(rows * Number(values.share))]),
+) as unknown as SeedSize
+const environment = {
+  AUTH_WORKERS: '1',
+  KMS_WORKERS: '1',
+  AUTH_LOGIN_RATE_LIMIT_PER_SECOND: '100000',
+  AUTH_LOGIN_RATE_LIMIT_BURST: '1000000',
+}
+/** Hash of `correct horse`. */
+const passwordHash =
+  '$argon2id$v=19$m=65536,t=3,p=4$SZ8k9fzwBgGDi6bF619UnA$XTCnYZMBRmOx0cO4C1m1zHjxAo/vsGcagcrf9GtAFRs'
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+const median = (list: readonly number[]): number =>
+  list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN
+
+interface Credentials {
+  readonly cookie: string
+  readonly token: string
+  readonly basic: string
+}
+
+async function logIn(warder: Installation, client: HttpsClient): Promise<Credentials> {
+  const basic = `Basic ${Buffer.from(`admin:${warder.password}`).toString('base64')}`
+  const login = await client.ask('/login?realm=_', { json: {}, headers: { authorization: basic } })
+  const cookie = [login.headers['set-cookie']].flat()[0]?.split(';')[0] ?? ''
+  const headers = { cookie }
+  await client.ask('/auth/approle/role/bench', {
+    json: { bind_secret_id: false, token_ttl: 86_400 },
+    headers,
+  })
+  const role = await client.ask('/auth/approle/role/bench/role-id', { headers })
+  const { role_id } = (role.json as { data: { role_id: string } }).data
+  const machine = await client.ask('/auth/approle/login', { json: { role_id } })
+  return { cookie, basic, token: (machine.json as { auth: { client_token: string } }).auth.client_token }
+}
+
+const get = (name: string, url: string, headers: Record<string, string>, includes: string): Scenario => ({
+  name,
+  server: 'auth',
+  method: 'GET',
+  url,
+  headers,
+  body: undefined,
+  expect: { status: 200, includes },
+})
+
+/** Requests a second of processor time, to the echo's in turn with it. */
+async function lookups(
+  load: LoadClient,
+  warder: Installation,
+  echo: EchoProcess,
+  { cookie, token }: Credentials,
+  when: string,
+): Promise<void> {
+  const body = JSON.stringify({ sub: 'admin', aud: ['_'], padding: 'x'.repeat(200) })
+  const bare: Scenario = {
+    ...get('echo', `${echo.url}/`, { 'Content-Type': 'application/json' }, 'padding'),
+    server: 'echo',
+    method: 'POST',
+    body,
+  }
+  const options = { seconds, warmupSeconds: 0.5, connections: 32 }
+  for (const scenario of [
+    get('whoami', `${warder.authUrl}/whoami?realm=_`, { Cookie: cookie }, '"sub":"admin"'),
+    get(
+      'lookup-self',
+      `${warder.authUrl}/auth/token/lookup-self`,
+      { 'X-Secret-Token': token },
+      '"entity_id"',
+    ),
+  ]) {
+    const ratios: number[] = []
+    let last = { perCore: 0, p99Ms: 0 }
+    for (let round = 0; round < rounds; round++) {
+      const one = await drive(load, { scenario: bare, pid: echo.pid, caFile: warder.caFile }, options)
+      const two = await drive(load, { scenario, pid: warder.pid('auth'), caFile: warder.caFile }, options)
+      last = { perCore: two.requests / two.cpuSeconds, p99Ms: two.p99Ms }
+      ratios.push(last.perCore / (one.requests / one.cpuSeconds))
+    }
+    const rate = Math.round(last.perCore)
+    const p99 = last.p99Ms.toFixed(2)
+    print(`${scenario.name}, ${when}: ${median(ratios).toFixed(2)} of echo, ${rate}/s a core, p99 ${p99} ms`)
+  }
+}
+
+async function lists(client: HttpsClient, { cookie }: Credentials): Promise<void> {
+  const times: number[] = []
+  let entries = 0
+  for (let round = 0; round < 7; round++) {
+    const began = performance.now()
+    const answer = await client.ask('/admins/realms', { headers: { cookie } })
+    times.push(performance.now() - began)
+    entries = (answer.json as unknown[]).length
+  }
+  print(`list of ${entries} realms: ${median(times).toFixed(0)} ms (parsed by the client)`)
+}
+
+/** Hashes a second of processor time and of time, bare and as logins, in turn. */
+async function logins(load: LoadClient, warder: Installation, { basic }: Credentials): Promise<void> {
+  const cores = availableParallelism()
+  const hasher = createPasswordHasher(cores)
+  const scenario: Scenario = {
+    ...get('login', `${warder.authUrl}/login?realm=_`, { Authorization: basic }, 'Authenticated'),
+    method: 'POST',
+    body: '{}',
+  }
+  const byCpu: number[] = []
+  const byTime: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const began = performance.now()
+    const used = process.cpuUsage()
+    let hashes = 0
+    await Promise.all(
+      Array.from({ length: cores }, async () => {
+        while (performance.now() - began < seconds * 1000) {
+          await hasher.verify(passwordHash, 'wrong')
+          hashes++
+        }
+      }),
+    )
+    const { user, system } = process.cpuUsage(used)
+    const bare = {
+      cpu: hashes / ((user + system) / 1e6),
+      time: hashes / ((performance.now() - began) / 1000),
+    }
+    const one = await drive(
+      load,
+      { scenario, pid: warder.pid('auth'), caFile: warder.caFile },
+      { seconds, warmupSeconds: 0.5, connections: 4 * cores },
+    )
+    byCpu.push(one.requests / one.cpuSeconds / bare.cpu)
+    byTime.push(one.requests / one.seconds / bare.time)
+  }
+  print(
+    `login: ${median(byCpu).toFixed(2)} of bare argon2id by processor time, ${median(byTime).toFixed(2)} by time ` +
+      '(the load generator keeps a core busy)',
+  )
+}
+
+/** Latency of sessions and, in turn with them, of the echo, which shares nothing with them but the machine. */
+async function duringFlood(
+  warder: Installation,
+  echo: EchoProcess,
+  { cookie, basic, token }: Credentials,
+): Promise<void> {
+  const child = fork(fileURLToPath(new URL('./flood.ts', import.meta.url)))
+  const plan: FloodPlan = {
+    url: `${warder.authUrl}/login?realm=_`,
+    caFile: warder.caFile,
+    authorization: basic,
+    atOnce: 500,
+  }
+  const result = new Promise<FloodResult>((resolve) => child.once('message', resolve))
+  const clients = [warder.client('auth'), httpsClient(echo.url, warder.caFile)] as const
+  const asked = [
+    ['whoami', clients[0], '/whoami?realm=_', { headers: { cookie } }],
+    ['lookup-self', clients[0], '/auth/token/lookup-self', { headers: { 'x-secret-token': token } }],
+    ['the echo', clients[1], '/', { json: { sub: 'admin' } }],
+  ] as const
+  const times = asked.map((): number[] => [])
+  child.send(plan)
+  await pause(3000)
+  const until = performance.now() + seconds * 3000
+  while (performance.now() < until) {
+    for (const [index, [name, client, path, ask]] of asked.entries()) {
+      const began = performance.now()
+      const { status } = await client.ask(path, ask)
+      if (status !== 200) throw new Error(`${name} answered ${status}`)
+      times[index]?.push(performance.now() - began)
+      await pause(2)
+    }
+  }
+  child.send('stop')
+  for (const [index, [name]] of asked.entries()) {
+    const sorted = times[index]?.toSorted((a, b) => a - b) ?? []
+    const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1)
+    print(`${name} while 500 log in: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms of ${sorted.length}`)
+  }
+  print(`the logins: ${JSON.stringify(await result)}`)
+  for (const client of clients) client.close()
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const home = temporaryHome()
+const load = startLoadClient()
+let warder = await startInstallation({ home, env: environment })
+const echo = await startEcho(home)
+try {
+  let client = warder.client('auth')
+  let credentials = await logIn(warder, client)
+  await lookups(load, warder, echo, credentials, 'empty')
+  await logins(load, warder, credentials)
+  client.close()
+  await warder.stop()
+  let began = performance.now()
+  seed(home, size)
+  print(`seeded ${JSON.stringify(size)} in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  began = performance.now()
+  warder = await startInstallation({ home, env: environment })
+  print(`start beside them: ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  client = warder.client('auth')
+  credentials = await logIn(warder, client)
+  await lookups(load, warder, echo, credentials, 'seeded')
+  await lists(client, credentials)
+  load.close()
+  await duringFlood(warder, echo, credentials)
+  client.close()
+} finally {
+  load.close()
+  echo.stop()
+  await warder.stop()
+  rmSync(home, { recursive: true, force: true })
+}
