@@ -87,6 +87,7 @@ test('key bytes are nowhere in clear: database, WAL, log, audit, metrics, errors
   for (const jwk of imported) await post('/v1/crypto/keys', { ...jwk, bits: 1 })
   await ask(kms.with({}), 'POST', '/v1/crypto/keys', imported[0])
   await ask(alice, 'PUT', '/v1/crypto/keys', imported[0])
+  await ask(kms.with({ authorization: 'Bearer a.b.c' }), 'POST', '/v1/crypto/keys', imported[0])
   secrets.push(Buffer.from(String(imported[0]?.d), 'base64url'))
 
   const sealed = await post('/v1/crypto/encrypt', { kid: aes.kid, alg: 'dir', enc: 'A256GCM', data })
