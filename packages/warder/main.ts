@@ -74,7 +74,8 @@ export async function main(args: readonly string[], terminal: Terminal = console
     return await command.run(rest, terminal)
   } catch (error) {
     if (error instanceof UsageError) {
-      terminal.err(`warder ${name}: ${error.message}; see warder ${name} --help`)
+      const topic = error.verb === undefined ? name : `${name} ${error.verb}`
+      terminal.err(`warder ${name}: ${error.message}; see warder ${topic} --help`)
       return 2
     }
     if (error instanceof StartupError) {

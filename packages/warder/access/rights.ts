@@ -48,7 +48,9 @@ const lines = (rows: Readonly<Record<string, string>>): string =>
 /** Lines of the help that explain rights. */
 export const rightsLines = `Rights; none of them implies another:
 ${lines(rightsHelp)}
-  and, for KMIP clients: ${otherRights.join(', ')}
+and for KMIP clients:
+  ${otherRights.slice(0, 7).join(', ')},
+  ${otherRights.slice(7).join(', ')}
 Groups, for several at once:
 ${lines(groupsHelp)}`
 

@@ -26,24 +26,19 @@ Example:
     const head = takeOption(until.rest, 'expect-head')
     const [verb, path, ...rest] = head.rest
     expectNothing(rest)
+    if (verb !== 'verify' && verb !== 'export') throw new UsageError('say what to do: verify or export')
+    if (format.value !== undefined && format.value !== 'json' && format.value !== 'cef') {
+      throw new UsageError(`--format is json or cef, not '${format.value}'`)
+    }
+    const times = { ...timeOption('since', since.value), ...timeOption('until', until.value) }
     const folders = path === undefined ? logsOf(homeOf(home.value, terminal.env)) : [resolve(path)]
     if (verb === 'verify') return verify(folders, head.value, terminal)
-    if (verb === 'export') {
-      if (format.value !== undefined && format.value !== 'json' && format.value !== 'cef') {
-        throw new UsageError(`--format is json or cef, not '${format.value}'`)
+    for (const folder of folders) {
+      for await (const line of exportAudit({ folder, format: format.value ?? 'json', ...times })) {
+        terminal.out(line)
       }
-      for (const folder of folders) {
-        const lines = exportAudit({
-          folder,
-          format: format.value ?? 'json',
-          ...timeOption('since', since.value),
-          ...timeOption('until', until.value),
-        })
-        for await (const line of lines) terminal.out(line)
-      }
-      return 0
     }
-    throw new UsageError('say what to do: verify or export')
+    return 0
   },
 }
 
@@ -51,7 +46,8 @@ function logsOf(home: string): string[] {
   const found = ['auth', 'kms']
     .map((name) => resolve(join(home, 'audit', name)))
     .filter((folder) => existsSync(folder))
-  if (found.length === 0) throw new StartupError(`there is no audit log in ${resolve(home)}/audit`)
+  if (found.length === 0)
+    throw new StartupError(`there is no audit log in ${resolve(home)}/audit: name the home with --home`)
   return found
 }
 

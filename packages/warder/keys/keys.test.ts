@@ -322,6 +322,23 @@ test('it runs as a process: a table, JSON for programs, help for each verb, code
   assert.equal((await runWarder(['keys'])).code, 2)
 })
 
+test('a machine works with its token, under a name that rights can be granted to', async () => {
+  const home = ['--home', warder.home]
+  const added = await runWarder(['admin', 'add-approle', 'till', '--realm', '_', '--json', ...home])
+  const { role_id, secret_id } = JSON.parse(added.out)
+  const auth = warder.client('auth')
+  const answer = await auth.ask('/auth/approle/login', { json: { role_id, secret_id } })
+  auth.close()
+  const { client_token: token } = (answer.json as { auth: { client_token: string } }).auth
+  const { user } = await json(['access', 'me'], { token })
+  assert.match(user, /^app:/)
+  const { kid } = await json(['keys', 'create', '--alg', 'HS256'])
+  const words = ['crypto', 'mac', file('x'), '--key', kid, '--alg', 'HS256']
+  await fails(words, /no such key/, { token })
+  await ok(['access', 'grant', kid, user, 'mac'])
+  await ok(words, { token })
+})
+
 test('credentials come from where the help says, and a wrong one is told without being shown', async () => {
   const home = ['--home', warder.home]
   const tokenFile = file(`${admin}\n`)
@@ -344,6 +361,8 @@ test('credentials come from where the help says, and a wrong one is told without
   const machine = await me([], { WARDER_TOKEN: 'wt.unknown' })
   assert.match(machine.err, /The service does not accept these credentials/)
   assert.ok(!machine.err.includes('unknown\n'))
+  const usage = await runWarder(['keys', 'show', ...home])
+  assert.deepEqual([usage.code, usage.err], [2, 'warder keys: say which key; see warder keys show --help\n'])
   const other = await runWarder(['access', 'me', '--home', folder])
   assert.match(other.err, /endpoints\.json is not there: are the services started\?/)
   const untrusted = await me(['--url', warder.kmsUrl], { WARDER_TOKEN: admin })

@@ -32,7 +32,7 @@ export async function runKms(
   const placeOptions = readPlaceOptions(words, terminal.env)
   const { verb, rest } = verbIn(verbs, words.left())
   requireOneReader(verb, rest, account)
-  const act = verb.parse(rest)
+  const act = parse(verb, rest)
   const progress = progressBar(person.screen)
   const interruption = new AbortController()
   let stoppedBy: NodeJS.Signals | undefined
@@ -89,6 +89,15 @@ function verbIn(
   throw new UsageError(
     args[0] === undefined ? `say what to do: ${known}` : `there is no '${args[0]}'; these are: ${known}`,
   )
+}
+
+function parse(verb: KmsVerb, rest: readonly string[]): ReturnType<KmsVerb['parse']> {
+  try {
+    return verb.parse(rest)
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(error.message, { verb: verb.name, cause: error })
+    throw error
+  }
 }
 
 function requireOneReader(verb: KmsVerb, rest: readonly string[], account: Account): void {
