@@ -121,7 +121,7 @@ export function archivedAt({ attributes }: Pick<ManagedObject, 'attributes'>): n
 
 /** What attributes say that nobody stored: keys made over REST have no others. */
 const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
-  [Tag.CryptographicAlgorithm, algorithm],
+  [Tag.CryptographicAlgorithm, usualAlgorithm],
   [Tag.CryptographicDomainParameters, domainParameters],
   [Tag.KeyFormatType, keyFormat],
   [Tag.Fresh, () => boolean(Tag.Fresh, true)],
@@ -142,7 +142,11 @@ const hmacs: Readonly<Record<string, number>> = {
   HS512: Enumeration.CryptographicAlgorithm.HMAC_SHA512,
 }
 
-function algorithm({ algorithm: name, boundAlg }: ManagedObject): TtlvNode | undefined {
+/** The algorithm that the columns tell of; what is stored may be more exact (`ECDSA` of an EC key). */
+export function usualAlgorithm({
+  algorithm: name,
+  boundAlg,
+}: Pick<ManagedObject, 'algorithm' | 'boundAlg'>): TtlvNode | undefined {
   if (name === undefined) return undefined
   const value =
     name === 'HMAC' ? (hmacs[boundAlg ?? ''] ?? hmacs.HS256) : valueByName('CryptographicAlgorithm', name)

@@ -5,7 +5,7 @@ import type { ManagedObject } from '../../objects/index.ts'
 import { attributeRule } from './attribute-rules.ts'
 import { memberNumber, memberText, sameValue } from './attribute-values.ts'
 import { type VendorName, vendorNameOf } from './attribute-vendor.ts'
-import { archivedAt, defaultLease, isUuid, shortIdentifier } from './attribute-view.ts'
+import { archivedAt, defaultLease, isUuid, shortIdentifier, usualAlgorithm } from './attribute-view.ts'
 import { storedAttributes } from './stored-attributes.ts'
 
 /** How an object is found by its stored attributes: rows of `object_name`, `object_link` and `object_attribute`. */
@@ -15,7 +15,7 @@ export interface IndexRows {
   readonly values: readonly { readonly name: string; readonly value: string }[]
 }
 
-export type IndexedObject = Pick<ManagedObject, 'id' | 'attributes'>
+export type IndexedObject = Pick<ManagedObject, 'id' | 'algorithm' | 'boundAlg' | 'attributes'>
 
 /**
  * The rows of an object. In `object_attribute` stand: the attributes that the table of rules calls indexed (structures
@@ -38,7 +38,7 @@ export function indexRowsOf(object: IndexedObject): IndexRows {
       const linked = indexedText(memberText(node, Tag.LinkedObjectIdentifier) ?? '')
       const type = typeText('LinkType', memberNumber(node, Tag.LinkType))
       links.set(`${type} ${linked}`, { type, linked })
-    } else for (const { name, value } of rowsOf(node)) add(name, value)
+    } else for (const { name, value } of rowsOf(object, node)) add(name, value)
   }
   const archived = archivedAt(object)
   if (archived !== undefined)
@@ -73,7 +73,7 @@ interface ValueRow {
   readonly value: string
 }
 
-function rowsOf(node: TtlvNode): readonly ValueRow[] {
+function rowsOf(object: IndexedObject, node: TtlvNode): readonly ValueRow[] {
   const rule = attributeRule(node.tag)
   if (rule === undefined) return []
   if (node.tag === Tag.Attribute) {
@@ -84,10 +84,9 @@ function rowsOf(node: TtlvNode): readonly ValueRow[] {
       ? []
       : [{ name: vendorIndexName(named), value: indexValue(value) }]
   }
-  const most = usualValue(node.tag)
-  const wanted =
-    most === undefined ? rule.indexed || node.tag === Tag.CryptographicAlgorithm : !sameValue(node, most)
-  if (!wanted) return []
+  const most = node.tag === Tag.CryptographicAlgorithm ? usualAlgorithm(object) : usualValue(node.tag)
+  const isUnusual = most === undefined ? node.tag === Tag.CryptographicAlgorithm : !sameValue(node, most)
+  if (!rule.indexed && !isUnusual) return []
   if (node.type !== 'Structure') return [{ name: rule.name, value: indexValue(node) }]
   return node.value.map((member) => ({ name: memberIndexName(node, member), value: indexValue(member) }))
 }

@@ -1,6 +1,6 @@
 import { type Change, change, insertInto, query } from '@warder/foundation/sql'
 import type { ManagedObject } from '../../objects/index.ts'
-import { type IndexRows, indexRowsOf } from './index-rows.ts'
+import { type IndexedObject, type IndexRows, indexRowsOf } from './index-rows.ts'
 
 const insertName = insertInto<[id: string, name: string, type: string]>('object_name', [
   'object_id',
@@ -34,10 +34,7 @@ const nothing: IndexRows = { names: [], links: [], values: [] }
  * that changes the row, whose version guards these rows too.
  * @param before undefined for a new object
  */
-export function indexChanges(
-  before: ManagedObject | undefined,
-  after: Pick<ManagedObject, 'id' | 'attributes'>,
-): Change[] {
+export function indexChanges(before: ManagedObject | undefined, after: IndexedObject): Change[] {
   if (before !== undefined && before.attributes === after.attributes) return []
   const { id } = after
   const was = before === undefined ? nothing : indexRowsOf(before)
