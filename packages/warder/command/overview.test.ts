@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { main } from '../main.ts'
+
+async function run(...args: string[]) {
+  const out: string[] = []
+  const err: string[] = []
+  const code = await main(args, {
+    out: (text) => void out.push(text),
+    err: (text) => void err.push(text),
+    env: {},
+  })
+  return { code, out: out.join('\n'), err: err.join('\n') }
+}
+
+/** Names of the commands, as the overview lists them. */
+async function commands(): Promise<readonly string[]> {
+  const { out } = await run('--help')
+  return [...out.matchAll(/^ {2}([a-z-]+) {2,}[a-z]/gm)].map((match) => match[1] ?? '')
+}
+
+test('every command of the overview is in the README, and teaches itself with an example', async () => {
+  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
+  const names = await commands()
+  assert.ok(names.length >= 11, names.join())
+  for (const name of names) {
+    assert.ok(readme.includes(`\`warder ${name}`), `warder ${name} is not in the README`)
+    for (const words of [
+      [name, '--help'],
+      ['help', name],
+    ]) {
+      const { code, out } = await run(...words)
+      assert.equal(code, 0)
+      assert.match(out, new RegExp(`^warder ${name}\\b`))
+      assert.match(out, /^Examples?:$/m, `warder ${name} --help shows no example`)
+    }
+  }
+})
+
+test('the help of every verb of keys, crypto and access is its own, with examples that call it', async () => {
+  for (const name of ['keys', 'crypto', 'access']) {
+    const { out } = await run(name, '--help')
+    const verbs = [...out.matchAll(/^ {2}([a-z-]+)( .*)?\n {6}[a-z]/gm)].map((match) => match[1] ?? '')
+    assert.ok(verbs.length >= 7, `${name}: ${verbs}`)
+    for (const verb of verbs) {
+      const help = (await run(name, verb, '--help')).out
+      assert.ok(help.startsWith(`warder ${name} ${verb}`), verb)
+      const example = help.slice(help.indexOf('\nExample:'), help.indexOf('\nWho asks:'))
+      assert.ok(example.includes(`warder ${name} ${verb}`), `${name} ${verb}`)
+      for (const line of help.split('\n')) assert.ok(line.length <= 120, line)
+    }
+  }
+})
+
+test('what was called wrongly ends with code 2 and one line that says where to read on', async () => {
+  for (const [words, told] of [
+    [['fly'], /^warder: there is no command 'fly'; these are: start, /],
+    [['keys', 'create'], /see warder keys create --help$/],
+    [['keys', 'fly'], /see warder keys --help$/],
+    [['audit'], /^warder audit: say what to do: verify or export; see warder audit --help$/],
+    [['audit', 'export', '--format', 'xml'], /--format is json or cef/],
+    [['audit', 'export', '--since', 'yesterday'], /--since is a time like/],
+    [['config', 'print', 'fly'], /name the service: auth or kms/],
+  ] as const) {
+    const { code, out, err } = await run(...words)
+    assert.deepEqual([code, out], [2, ''], words.join(' '))
+    assert.match(err, told)
+    assert.ok(!err.includes('\n'))
+  }
+})
