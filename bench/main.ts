@@ -2,15 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startInstallation } from 'warder/testing'
-import { startLoadClient } from './load/client.ts'
-import { type Driven, type DriveOptions, drive, type Target } from './load/drive.ts'
+import type { Driven, DriveOptions } from './load/drive.ts'
+import { measure, median, warmUp } from './measure.ts'
 import { type Measured, markdown, perCore, toEcho } from './report/markdown.ts'
 import { costOfSecondWorker } from './scaling.ts'
-import { prepareScenarios, type Scenario } from './scenarios.ts'
-import { startEcho } from './server/echo-process.ts'
-import { pin, pinning } from './server/pin.ts'
 import { primitives } from './server/primitives.ts'
+import { startSubjects } from './subjects.ts'
 
 const help = `npm run bench -- [--seconds 1.5] [--rounds 7] [--connections 32] [--only NAME] [--write]
 
@@ -20,10 +17,6 @@ and memory; then what a second worker costs. The client has one core and the ser
 
   --only NAME   only scenarios whose name contains it; nothing about the second worker
   --write       also writes docs/reference/performance.md`
-
-const barePrimitiveSeconds = 0.5
-/** Code is compiled for what it meets: without this the first scenario would pay for all. */
-const firstWarmupSeconds = 4
 
 /** Runs the benchmark. @returns the exit code */
 export async function main(args: readonly string[]): Promise<number> {
@@ -53,48 +46,20 @@ export async function main(args: readonly string[]): Promise<number> {
     warmupSeconds: 0.3,
     connections: Number(values.connections),
   }
-  const load = startLoadClient()
-  const warder = await startInstallation({ env: { AUTH_WORKERS: '1', KMS_WORKERS: '1' } })
-  const echoServer = await startEcho(warder.home)
-  const client = { auth: warder.client('auth'), kms: warder.client('kms') }
-  const pinned = pinning()
+  const subjects = await startSubjects()
+  const { load, scenarios, pinned, targetOf } = subjects
   try {
-    if (pinned !== undefined) {
-      pin(load.pid, pinned.load)
-      for (const pid of [echoServer.pid, warder.pid('kms'), warder.pid('auth')]) pin(pid, pinned.servers)
-    }
     const bare = primitives()
-    const targetOf = (scenario: Scenario): Target => ({
-      scenario,
-      pid: scenario.server === 'echo' ? echoServer.pid : warder.pid(scenario.server),
-      caFile: warder.caFile,
-    })
-    const [first, ...others] = await prepareScenarios(warder, client, echoServer.url)
-    if (first === undefined) throw new Error('no scenario')
-    const echo = targetOf(first)
-    const chosen = others.filter(({ name }) => values.only === undefined || name.includes(values.only))
-    for (const scenario of [first, ...chosen]) {
-      const warmupSeconds = scenario === first || scenario === chosen[0] ? firstWarmupSeconds : 1
-      await drive(load, targetOf(scenario), { ...options, seconds: 0.1, warmupSeconds })
-    }
+    const chosen = scenarios.filter(({ name }) => values.only === undefined || name.includes(values.only))
+    await warmUp(subjects, chosen, options)
     const echoes: Driven[] = []
     const rows: Measured[] = []
     for (const scenario of chosen) {
-      const primitive = scenario.primitive === undefined ? undefined : bare.get(scenario.primitive)
-      const measured: Measured[] = []
-      for (let round = 0; round < rounds; round += 1) {
-        const limit = await drive(load, echo, options)
-        echoes.push(limit)
-        measured.push({
-          ...(await drive(load, targetOf(scenario), options)),
-          echo: perCore(limit),
-          bare: primitive?.(barePrimitiveSeconds),
-        })
-      }
-      const row = median(measured)
+      const { row, limits } = await measure(subjects, scenario, bare, rounds, options)
       rows.push(row)
+      if (scenario.limit === undefined) echoes.push(...limits)
       print(
-        `${row.name.padEnd(34)} ${Math.round(perCore(row))}/s a core, ${toEcho(row).toFixed(2)} of echo` +
+        `${row.name.padEnd(40)} ${Math.round(perCore(row))}/s a core, ${toEcho(row).toFixed(2)} of echo` +
           `${row.bare === undefined ? '' : `, ${(perCore(row) / row.bare).toFixed(2)} of bare`}, p99 ${row.p99Ms.toFixed(2)} ms`,
       )
     }
@@ -125,18 +90,6 @@ export async function main(args: readonly string[]): Promise<number> {
       writeFileSync(fileURLToPath(new URL('../docs/reference/performance.md', import.meta.url)), text)
     return 0
   } finally {
-    client.auth.close()
-    client.kms.close()
-    echoServer.stop()
-    load.close()
-    await warder.stop()
+    await subjects.stop()
   }
-}
-
-/** The round in the middle, by its ratio to the echo beside it. */
-function median(rounds: readonly Measured[]): Measured {
-  const sorted = [...rounds].sort((a, b) => toEcho(a) - toEcho(b) || perCore(a) - perCore(b))
-  const middle = sorted[Math.floor(sorted.length / 2)]
-  if (middle === undefined) throw new Error('nothing was measured')
-  return middle
 }

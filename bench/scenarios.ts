@@ -4,7 +4,7 @@ import type { Installation } from 'warder/testing'
 
 export interface Scenario {
   readonly name: string
-  readonly server: 'echo' | 'auth' | 'kms'
+  readonly server: 'echo' | 'frame echo' | 'auth' | 'kms'
   /** KMIP: a message over a socket of its own, `body` in base64, `expect.includes` in hex. */
   readonly method: 'GET' | 'POST' | 'KMIP'
   readonly url: string
@@ -16,6 +16,8 @@ export interface Scenario {
   /** Name of the bare primitive to compare with. */
   readonly primitive?: string
   readonly connections?: number
+  /** The bare echo to compare with; absent: the first scenario. */
+  readonly limit?: Scenario
 }
 
 type Json = Readonly<Record<string, unknown>>

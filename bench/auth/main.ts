@@ -190,6 +190,7 @@ async function duringFlood(
     ['the echo', clients[1], '/', { json: { sub: 'admin' } }],
   ] as const
   const times = asked.map((): number[] => [])
+  for (const [, client, path, ask] of asked) await client.ask(path, ask)
   child.send(plan)
   await pause(3000)
   const until = performance.now() + seconds * 3000

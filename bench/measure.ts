@@ -1,0 +1,53 @@
+import { type Driven, type DriveOptions, drive } from './load/drive.ts'
+import { type Measured, perCore, toEcho } from './report/markdown.ts'
+import type { Scenario } from './scenarios.ts'
+import type { Subjects } from './subjects.ts'
+
+const barePrimitiveSeconds = 0.5
+/** Code is compiled for what it meets: without this the first scenario would pay for all. */
+const firstWarmupSeconds = 4
+
+export type Primitives = ReadonlyMap<string, (seconds: number) => number>
+
+/** Has every scenario served for a moment before any is measured. */
+export async function warmUp(
+  subjects: Subjects,
+  chosen: readonly Scenario[],
+  options: DriveOptions,
+): Promise<void> {
+  for (const [index, scenario] of [subjects.echo, ...chosen].entries()) {
+    const warmupSeconds = index < 2 ? firstWarmupSeconds : 1
+    await drive(subjects.load, subjects.targetOf(scenario), { ...options, seconds: 0.1, warmupSeconds })
+  }
+}
+
+/** Measures a scenario, its limit and its bare primitive in turn. @returns the round in the middle, and its limits */
+export async function measure(
+  { load, echo, targetOf }: Subjects,
+  scenario: Scenario,
+  bare: Primitives,
+  rounds: number,
+  options: DriveOptions,
+): Promise<{ readonly row: Measured; readonly limits: readonly Driven[] }> {
+  const primitive = scenario.primitive === undefined ? undefined : bare.get(scenario.primitive)
+  const measured: Measured[] = []
+  const limits: Driven[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const limit = await drive(load, targetOf(scenario.limit ?? echo), options)
+    limits.push(limit)
+    measured.push({
+      ...(await drive(load, targetOf(scenario), options)),
+      echo: perCore(limit),
+      bare: primitive?.(barePrimitiveSeconds),
+    })
+  }
+  return { row: median(measured), limits }
+}
+
+/** The round in the middle, by its ratio to the echo beside it. */
+export function median(rounds: readonly Measured[]): Measured {
+  const sorted = [...rounds].sort((a, b) => toEcho(a) - toEcho(b) || perCore(a) - perCore(b))
+  const middle = sorted[Math.floor(sorted.length / 2)]
+  if (middle === undefined) throw new Error('nothing was measured')
+  return middle
+}

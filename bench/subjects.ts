@@ -1,0 +1,68 @@
+import { startInstallation } from 'warder/testing'
+import { prepareKmipScenarios } from './kmip/scenarios.ts'
+import { type LoadClient, startLoadClient } from './load/client.ts'
+import type { Target } from './load/drive.ts'
+import { prepareScenarios, type Scenario } from './scenarios.ts'
+import { startEcho } from './server/echo-process.ts'
+import { type Pinning, pin, pinning } from './server/pin.ts'
+
+/** Everything that is measured, started and ready. */
+export interface Subjects {
+  readonly load: LoadClient
+  /** The bare echo over HTTPS: the limit of scenarios that name no other. */
+  readonly echo: Scenario
+  readonly scenarios: readonly Scenario[]
+  readonly pinned: Pinning | undefined
+  targetOf(scenario: Scenario): Target
+  stop(): Promise<void>
+}
+
+/** Starts the load generator, the bare echoes and a whole Warder with one worker for each service. */
+export async function startSubjects(): Promise<Subjects> {
+  const stops: (() => unknown)[] = []
+  const stop = async (): Promise<void> => {
+    for (const each of stops.reverse()) await each()
+  }
+  try {
+    const load = startLoadClient()
+    stops.push(() => load.close())
+    const warder = await startInstallation({
+      env: { AUTH_WORKERS: '1', KMS_WORKERS: '1', KMS_CLIENTS_CA_CERT_FILE: 'tls/ca.crt' },
+    })
+    stops.push(() => warder.stop())
+    const httpsEcho = await startEcho(warder.home)
+    stops.push(() => httpsEcho.stop())
+    const frameEcho = await startEcho(warder.home, 'frame-echo')
+    stops.push(() => frameEcho.stop())
+    const pids = {
+      echo: httpsEcho.pid,
+      'frame echo': frameEcho.pid,
+      kms: warder.pid('kms'),
+      auth: warder.pid('auth'),
+    }
+    const pinned = pinning()
+    if (pinned !== undefined) {
+      pin(load.pid, pinned.load)
+      for (const pid of Object.values(pids)) pin(pid, pinned.servers)
+    }
+    const client = { auth: warder.client('auth'), kms: warder.client('kms') }
+    stops.push(
+      () => client.auth.close(),
+      () => client.kms.close(),
+    )
+    const [echo, ...rest] = await prepareScenarios(warder, client, httpsEcho.url)
+    if (echo === undefined) throw new Error('no scenario')
+    const kmip = await prepareKmipScenarios(warder, { httpsUrl: httpsEcho.url, frameUrl: frameEcho.url })
+    return {
+      load,
+      echo,
+      scenarios: [...rest, ...kmip],
+      pinned,
+      targetOf: (scenario) => ({ scenario, pid: pids[scenario.server], caFile: warder.caFile }),
+      stop,
+    }
+  } catch (thrown) {
+    await stop()
+    throw thrown
+  }
+}
