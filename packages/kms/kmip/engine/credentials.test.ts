@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { failure } from '@warder/foundation/errors'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import type { KmsServices } from '../../rest/services.ts'
+import { checkedCredentials } from './credentials.ts'
+
+type Type = keyof typeof Enumeration.CredentialType
+
+function credential(type: Type, ...value: readonly TtlvNode[]): TtlvNode {
+  return structure(Tag.Credential, [
+    enumeration(Tag.CredentialType, Enumeration.CredentialType[type]),
+    structure(Tag.CredentialValue, value),
+  ])
+}
+
+const password = (name: string, secret: string) =>
+  credential('UsernameAndPassword', textString(Tag.Username, name), textString(Tag.Password, secret))
+const authentication = (...credentials: readonly TtlvNode[]) => structure(Tag.Authentication, credentials)
+
+function services(more: Partial<KmsServices> = {}): KmsServices {
+  const passwordLogin: KmsServices['passwordLogin'] = {
+    realm: 'office',
+    async check(_name, secret) {
+      if (secret === 'expired') return 'ChangePassword'
+      if (secret !== 'right') throw failure('unauthorized')
+      return 'Authenticated'
+    },
+  }
+  return { passwordLogin, forceDefaultUsername: false, defaultUsername: 'admin', ...more } as KmsServices
+}
+
+const refuses = (given: KmsServices, asked: ReturnType<typeof authentication>) =>
+  assert.rejects(checkedCredentials(given, asked), (error: Error) =>
+    /^(Failure|KmipDecodeError)$/.test(error.name),
+  )
+
+test('a user name with its password is that user', async () => {
+  const found = await checkedCredentials(services(), authentication(password('alice', 'right')))
+  assert.deepEqual(found, { name: 'alice', method: 'kmip_credential', realm: 'office' })
+})
+
+test('where everybody is the default user, the password has to be right all the same', async () => {
+  const forced = services({ forceDefaultUsername: true })
+  assert.equal((await checkedCredentials(forced, authentication(password('alice', 'right')))).name, 'admin')
+  await refuses(forced, authentication(password('alice', 'wrong')))
+})
+
+test('what is wrong, unfinished, of another kind, of two users or cannot be checked is refused', async () => {
+  await refuses(services(), authentication(password('alice', 'wrong')))
+  await refuses(services(), authentication(password('alice', 'expired')))
+  await refuses(services(), authentication(password('*', 'right')))
+  await refuses(services(), authentication(password('app:backup', 'right')))
+  await refuses(services(), authentication())
+  await refuses(services(), authentication(...Array(9).fill(password('alice', 'right'))))
+  await refuses(services(), authentication(password('alice', 'right'), password('bob', 'right')))
+  await refuses(services(), authentication(password('alice', 'right'), credential('Device')))
+  await refuses(
+    services(),
+    authentication(credential('UsernameAndPassword', textString(Tag.Username, 'alice'))),
+  )
+  await refuses(services(), authentication(textString(Tag.Credential, 'alice')))
+  await refuses(services({ passwordLogin: undefined }), authentication(password('alice', 'right')))
+})
