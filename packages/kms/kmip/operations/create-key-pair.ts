@@ -94,7 +94,7 @@ function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
 }
 
 /** What is said of one half takes the place of what is said of both (KMIP 2.1 §6.1.13). */
-function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
+export function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
   const tags = new Set(own.map(({ tag }) => tag))
   return [...common.filter(({ tag }) => attributeOf(tag)?.multiple === true || !tags.has(tag)), ...own]
 }

@@ -7,28 +7,42 @@ import { archive, recover } from './archive.ts'
 import { interop, log, ping } from './conversation.ts'
 import { create } from './create.ts'
 import { createKeyPair } from './create-key-pair.ts'
+import { decrypt } from './decrypt.ts'
 import { deleteAttribute } from './delete-attribute.ts'
 import { destroy } from './destroy.ts'
 import { discoverVersions } from './discover-versions.ts'
+import { encrypt } from './encrypt.ts'
+import { exportObject } from './export.ts'
 import { get } from './get.ts'
 import { getAttributeList } from './get-attribute-list.ts'
 import { getAttributes } from './get-attributes.ts'
+import { hash } from './hash.ts'
+import { importObject } from './import.ts'
 import { check, getUsageAllocation, obtainLease } from './leases.ts'
 import { locate } from './locate.ts'
+import { mac, macVerify } from './mac.ts'
 import { modifyAttribute } from './modify-attribute.ts'
 import { cancel, poll } from './poll.ts'
 import { queryOperation } from './query.ts'
 import { rngRetrieve, rngSeed } from './random.ts'
+import { reKey } from './re-key.ts'
+import { reKeyKeyPair } from './re-key-key-pair.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { setAttribute } from './set-attribute.ts'
+import { sign } from './sign.ts'
+import { signatureVerify } from './signature-verify.ts'
 
 /** Every operation that is done here. Append a row; nothing else has to know. */
 const rows: readonly KmipOperation[] = [
   create,
   createKeyPair,
   register,
+  importObject,
   get,
+  exportObject,
+  reKey,
+  reKeyKeyPair,
   activate,
   revoke,
   destroy,
@@ -37,6 +51,13 @@ const rows: readonly KmipOperation[] = [
   check,
   obtainLease,
   getUsageAllocation,
+  encrypt,
+  decrypt,
+  sign,
+  signatureVerify,
+  mac,
+  macVerify,
+  hash,
   rngRetrieve,
   rngSeed,
   poll,

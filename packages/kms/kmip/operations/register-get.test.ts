@@ -5,10 +5,8 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   boolean,
   byteString,
-  encodeTtlv,
   enumeration,
   integer,
-  memberOf,
   type StructureNode,
   structure,
   type TtlvNode,
@@ -16,6 +14,19 @@ import {
 } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
+import {
+  activeSince,
+  aesKey,
+  type FormatName,
+  hex,
+  inside,
+  keyBlock,
+  keyOf,
+  mask,
+  same,
+  wanted,
+  wrappingSpecification,
+} from '../testing/keys.ts'
 
 let kms: Started
 before(async () => {
@@ -23,54 +34,7 @@ before(async () => {
 })
 after(() => kms[Symbol.asyncDispose]())
 
-const { CryptographicUsageMask: use, KeyFormatType: format, CryptographicAlgorithm: algorithm } = Enumeration
-
-function keyBlock(
-  formatType: keyof typeof format,
-  material: Uint8Array | readonly TtlvNode[],
-  ...more: readonly TtlvNode[]
-): StructureNode {
-  const node =
-    material instanceof Uint8Array
-      ? byteString(Tag.KeyMaterial, material)
-      : structure(Tag.KeyMaterial, material)
-  return structure(Tag.KeyBlock, [
-    enumeration(Tag.KeyFormatType, format[formatType]),
-    structure(Tag.KeyValue, [node]),
-    ...more,
-  ])
-}
-
-function aesKey(key: Uint8Array): StructureNode {
-  return structure(Tag.SymmetricKey, [
-    keyBlock(
-      'Raw',
-      key,
-      enumeration(Tag.CryptographicAlgorithm, algorithm.AES),
-      integer(Tag.CryptographicLength, key.length * 8),
-    ),
-  ])
-}
-
-const wanted = (name: keyof typeof format) => enumeration(Tag.KeyFormatType, format[name])
-const activeNow = () => ({ tag: Tag.ActivationDate, type: 'DateTime', value: 1000 }) as const
-const mask = (bits: number) => integer(Tag.CryptographicUsageMask, bits)
-
-function hex(bytes: unknown): string {
-  assert.ok(bytes instanceof Uint8Array)
-  return Buffer.from(bytes).toString('hex')
-}
-
-function same(one: TtlvNode | undefined, other: TtlvNode): void {
-  assert.ok(one)
-  assert.equal(hex(encodeTtlv(one)), hex(encodeTtlv(other)))
-}
-
-function inside(node: TtlvNode | undefined, ...tags: readonly number[]): TtlvNode | undefined {
-  let at = node
-  for (const tag of tags) at = at?.type === 'Structure' ? memberOf(at, tag) : undefined
-  return at
-}
+const { KeyFormatType: format } = Enumeration
 
 test('every type of object comes back as it was registered', async () => {
   const alice = kmipClient(kms.user('alice'))
@@ -80,23 +44,13 @@ test('every type of object comes back as it was registered', async () => {
     [
       'PrivateKey',
       structure(Tag.PrivateKey, [
-        keyBlock(
-          'PKCS_1',
-          pair.privateKey.export({ format: 'der', type: 'pkcs1' }),
-          enumeration(Tag.CryptographicAlgorithm, algorithm.RSA),
-          integer(Tag.CryptographicLength, 2048),
-        ),
+        keyBlock('PKCS_1', pair.privateKey.export({ format: 'der', type: 'pkcs1' }), ...keyOf('RSA', 2048)),
       ]),
     ],
     [
       'PublicKey',
       structure(Tag.PublicKey, [
-        keyBlock(
-          'X_509',
-          pair.publicKey.export({ format: 'der', type: 'spki' }),
-          enumeration(Tag.CryptographicAlgorithm, algorithm.RSA),
-          integer(Tag.CryptographicLength, 2048),
-        ),
+        keyBlock('X_509', pair.publicKey.export({ format: 'der', type: 'spki' }), ...keyOf('RSA', 2048)),
       ]),
     ],
     [
@@ -120,12 +74,7 @@ test('every type of object comes back as it was registered', async () => {
         integer(Tag.KeyPartIdentifier, 1),
         integer(Tag.SplitKeyThreshold, 2),
         enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod.PolynomialSharingGF28),
-        keyBlock(
-          'Raw',
-          randomBytes(32),
-          enumeration(Tag.CryptographicAlgorithm, algorithm.AES),
-          integer(Tag.CryptographicLength, 256),
-        ),
+        keyBlock('Raw', randomBytes(32), ...keyOf('AES', 256)),
       ]),
     ],
     [
@@ -141,7 +90,7 @@ test('every type of object comes back as it was registered', async () => {
     ],
   ]
   for (const [type, node] of objects) {
-    const { id } = await alice.do('Register', [objectType(type), attributes(mask(0)), node])
+    const { id } = await alice.do('Register', [objectType(type), attributes(mask()), node])
     const got = await alice.do('Get', [uid(id)])
     assert.equal(got.get(Tag.ObjectType), Enumeration.ObjectType[type])
     same(got.nodes[2], node)
@@ -152,16 +101,9 @@ test('a private key is given in each format that it has, and in no other', async
   const alice = kmipClient(kms.user('alice'))
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const sec1 = privateKey.export({ format: 'der', type: 'sec1' })
-  const node = structure(Tag.PrivateKey, [
-    keyBlock(
-      'ECPrivateKey',
-      sec1,
-      enumeration(Tag.CryptographicAlgorithm, algorithm.ECDSA),
-      integer(Tag.CryptographicLength, 256),
-    ),
-  ])
-  const { id } = await alice.do('Register', [objectType('PrivateKey'), attributes(mask(use.Sign)), node])
-  const material = async (name: keyof typeof format) => {
+  const node = structure(Tag.PrivateKey, [keyBlock('ECPrivateKey', sec1, ...keyOf('ECDSA', 256))])
+  const { id } = await alice.do('Register', [objectType('PrivateKey'), attributes(mask('Sign')), node])
+  const material = async (name: FormatName) => {
     const { nodes } = await alice.do('Get', [uid(id), wanted(name)])
     return inside(nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)
   }
@@ -178,13 +120,13 @@ test('a Sensitive key is given wrapped only, one that is not Extractable not at 
   const alice = kmipClient(kms.user('alice'))
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
-    attributes(mask(use.WrapKey | use.UnwrapKey), activeNow()),
+    attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
     aesKey(randomBytes(32)),
   ])
   const register = (...more: readonly TtlvNode[]) =>
     alice.do('Register', [
       objectType('SymmetricKey'),
-      attributes(mask(use.Encrypt), ...more),
+      attributes(mask('Encrypt'), ...more),
       aesKey(randomBytes(16)),
     ])
   const wrapped = structure(Tag.KeyWrappingSpecification, [
@@ -200,54 +142,25 @@ test('a Sensitive key is given wrapped only, one that is not Extractable not at 
   assert.equal(await alice.fails('Get', [uid(kept.id), wrapped], 'NotExtractable'), 'DENIED')
 })
 
-/** KeyWrappingSpecification. */
-function specification(
-  id: string,
-  mode: keyof typeof Enumeration.BlockCipherMode | undefined,
-  encoding?: keyof typeof Enumeration.EncodingOption,
-): TtlvNode {
-  return structure(Tag.KeyWrappingSpecification, [
-    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
-    structure(Tag.EncryptionKeyInformation, [
-      uid(id),
-      mode === undefined
-        ? undefined
-        : structure(Tag.CryptographicParameters, [
-            enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode[mode]),
-          ]),
-    ]),
-    encoding === undefined
-      ? undefined
-      : enumeration(Tag.EncodingOption, Enumeration.EncodingOption[encoding]),
-  ])
-}
-
 test('what one server wraps another registers, and gives back as it came, in clear, or in another format', async () => {
   const alice = kmipClient(kms.user('alice'))
   const kek = await alice.do('Register', [
     objectType('SymmetricKey'),
-    attributes(mask(use.WrapKey | use.UnwrapKey), activeNow()),
+    attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
     aesKey(randomBytes(32)),
   ])
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const pkcs1 = privateKey.export({ format: 'der', type: 'pkcs1' })
   const key = await alice.do('Register', [
     objectType('PrivateKey'),
-    attributes(mask(use.Sign)),
-    structure(Tag.PrivateKey, [
-      keyBlock(
-        'PKCS_1',
-        pkcs1,
-        enumeration(Tag.CryptographicAlgorithm, algorithm.RSA),
-        integer(Tag.CryptographicLength, 2048),
-      ),
-    ]),
+    attributes(mask('Sign')),
+    structure(Tag.PrivateKey, [keyBlock('PKCS_1', pkcs1, ...keyOf('RSA', 2048))]),
   ])
   for (const mode of ['NISTKeyWrap', 'AESKeyWrapPadding', 'GCM', 'CBC', 'CTR', undefined] as const) {
-    const got = await alice.do('Get', [uid(key.id), specification(kek.id, mode)])
+    const got = await alice.do('Get', [uid(key.id), wrappingSpecification(kek.id, mode)])
     const wrapped = got.nodes[2]
     assert.ok(wrapped)
-    const again = await alice.do('Register', [objectType('PrivateKey'), attributes(mask(use.Sign)), wrapped])
+    const again = await alice.do('Register', [objectType('PrivateKey'), attributes(mask('Sign')), wrapped])
     same((await alice.do('Get', [uid(again.id)])).nodes[2], wrapped)
     const clear = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
     const opened = await alice.do('Get', [uid(again.id), clear])
@@ -263,15 +176,15 @@ test('the wrapping key must be there, Active, made for it, and the caller must b
   const alice = kmipClient(kms.user('alice'))
   const key = await alice.do('Register', [
     objectType('SymmetricKey'),
-    attributes(mask(use.Encrypt)),
+    attributes(mask('Encrypt')),
     aesKey(randomBytes(16)),
   ])
   const register = (who: typeof alice, ...given: readonly TtlvNode[]) =>
     who.do('Register', [objectType('SymmetricKey'), attributes(...given), aesKey(randomBytes(32))])
-  const wrap = (id: string) => [uid(key.id), specification(id, 'NISTKeyWrap')]
-  const preActive = await register(alice, mask(use.WrapKey))
-  const forData = await register(alice, mask(use.Encrypt), activeNow())
-  const foreign = await register(kmipClient(kms.user('bob')), mask(use.WrapKey), activeNow())
+  const wrap = (id: string) => [uid(key.id), wrappingSpecification(id, 'NISTKeyWrap')]
+  const preActive = await register(alice, mask('WrapKey'))
+  const forData = await register(alice, mask('Encrypt'), activeSince)
+  const foreign = await register(kmipClient(kms.user('bob')), mask('WrapKey'), activeSince)
   await alice.fails('Get', wrap('nothing'), 'WrappingObjectNotFound')
   await alice.fails('Get', wrap(foreign.id), 'WrappingObjectNotFound')
   await alice.fails('Get', wrap(preActive.id), 'WrongKeyLifecycleState')
@@ -285,14 +198,9 @@ test('a registered private key signs over REST', async () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const { id } = await kmipClient(alice).do('Register', [
     objectType('PrivateKey'),
-    attributes(mask(use.Sign), activeNow()),
+    attributes(mask('Sign'), activeSince),
     structure(Tag.PrivateKey, [
-      keyBlock(
-        'PKCS_8',
-        privateKey.export({ format: 'der', type: 'pkcs8' }),
-        enumeration(Tag.CryptographicAlgorithm, algorithm.EC),
-        integer(Tag.CryptographicLength, 256),
-      ),
+      keyBlock('PKCS_8', privateKey.export({ format: 'der', type: 'pkcs8' }), ...keyOf('EC', 256)),
     ]),
   ])
   const data = Buffer.from('signed').toString('base64url')
@@ -323,6 +231,6 @@ test('hostile objects are refused with a reason, and nothing is kept', async () 
     ['MissingData', textString(Tag.Description, 'no object')],
   ]
   for (const [reason, node] of cases)
-    await alice.fails('Register', [objectType('SymmetricKey'), attributes(mask(use.Encrypt)), node], reason)
+    await alice.fails('Register', [objectType('SymmetricKey'), attributes(mask('Encrypt')), node], reason)
   await alice.fails('Register', [objectType('Template'), attributes()], 'InvalidField')
 })

@@ -7,7 +7,7 @@ import {
   requiredName,
   uniqueIdentifier,
 } from '../engine/index.ts'
-import { objectNode, readBrought, stageBrought } from './registered-object.ts'
+import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
 /** Register (KMIP 2.1 §6.1.44): an object that the client has already is kept here, as it came. */
@@ -21,7 +21,7 @@ export const register: KmipOperation = {
     const attributes = membersWithin(payload, Tag.Attributes)
     const brought = await readBrought(type, objectNode(payload, type), attributes, context)
     try {
-      const object = stageBrought(context, brought, attributes)
+      const object = context.objects.create(newBrought(context, brought, attributes))
       context.placeholder = object.id
       return [uniqueIdentifier(object.id)]
     } finally {

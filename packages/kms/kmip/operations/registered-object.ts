@@ -1,6 +1,6 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import { type ManagedObject, usageMask } from '../../objects/index.ts'
+import { type NewObject, usageMask } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import {
   type KmipObjectType,
@@ -10,7 +10,7 @@ import {
   type StoredShape,
 } from '../keys/index.ts'
 import { storedColumns } from '../keys/object-shape.ts'
-import { type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
+import { newObjectOf } from '../object/new-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
 /** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
@@ -64,19 +64,18 @@ export async function readBrought(
   return readManagedObject(type, node, hintsOf(attributes), { fips })
 }
 
-/** Stages an object that a client brings, as the caller's own. */
-export function stageBrought(
+/** An object that a client brings, as the caller's own. */
+export function newBrought(
   context: KmipContext,
   brought: StoredObject,
   attributes: readonly TtlvNode[],
-  more: Partial<Pick<NewObjectRequest, 'id' | 'linkedId'>> = {},
-): ManagedObject {
+): NewObject {
   const { shape, material } = brought
   const columns = storedColumns(brought)
   if (material === undefined && !attributes.some(({ tag }) => tag === Tag.KeyValueLocation))
     throw kmipFailure('KeyValueNotPresent', 'A key without its value needs a KeyValueLocation.')
   const links = columns.given.filter(({ tag }) => tag === Tag.Link)
-  const object = stageNewObject(context, {
+  const created = newObjectOf(context, {
     type: shape.objectType,
     ...columns,
     given: [
@@ -87,13 +86,10 @@ export function stageBrought(
     attributes: [...attributes.filter((node) => !isSettled(node, shape)), ...links],
     material,
     defaultMask: usualMask(shape),
-    ...more,
   })
-  context.audit({
-    object: object.id,
-    ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
-  })
-  return object
+  const { id, algorithm } = created.object
+  context.audit({ object: id, ...(algorithm !== undefined && { algorithm }) })
+  return created
 }
 
 /** Attributes that are dealt with already: what the object says itself was compared with it. */

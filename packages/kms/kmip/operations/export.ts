@@ -1,0 +1,25 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { enumeration, structure } from '@warder/kmip/ttlv'
+import { type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
+import { attributesOf } from '../object/index.ts'
+import { noLongerFresh } from './get.ts'
+import { objectInForm, readWanted } from './object-in-form.ts'
+
+/** Export (KMIP 2.1 §6.1.20): as Get, with every attribute, so that another server can import it. */
+export const exportObject: KmipOperation = {
+  name: 'Export',
+  access: objectRight('export'),
+  async act(payload, context) {
+    const { object, objects, now } = context
+    const node = await objectInForm(context, readWanted(payload))
+    const tags = await objects.tags(object)
+    const attributes = attributesOf({ object, tags }, now)
+    noLongerFresh(context)
+    return [
+      enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),
+      uniqueIdentifier(object.id),
+      structure(Tag.Attributes, attributes),
+      node,
+    ]
+  },
+}

@@ -1,0 +1,83 @@
+import { Tag } from '@warder/kmip/tables'
+import { memberOf, optional, optionalName, textString } from '@warder/kmip/ttlv'
+import { asObjectId, type ObjectId } from '../../objects/index.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  requiredName,
+  uniqueIdentifier,
+} from '../engine/index.ts'
+import { readKeyBlock, type StoredObject, unwrapObject } from '../keys/index.ts'
+import { asImported, sortImported } from './imported-attributes.ts'
+import { newBrought, objectNode, readBrought } from './registered-object.ts'
+import { wrappingKeys } from './wrapping-keys.ts'
+
+/**
+ * Import (KMIP 2.1 §6.1.28): an object with its identifier and everything that another server knew of it. It may take
+ * the place of an object of the caller's own, never of somebody else's.
+ */
+export const importObject: KmipOperation = {
+  name: 'Import',
+  access: creates,
+  async act(payload, context) {
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are not kept here.')
+    const id = wantedId(memberOf(payload, Tag.UniqueIdentifier)?.value)
+    const replace = optional(payload, Tag.ReplaceExisting, 'Boolean') ?? false
+    const attributes = sortImported(membersWithin(payload, Tag.Attributes))
+    let node = objectNode(payload, type)
+    if (
+      optionalName(payload, Tag.KeyWrapType, 'KeyWrapType') === 'NotWrapped' &&
+      memberOf(node, Tag.KeyBlock)
+    )
+      node = await inClear(context, node)
+    const brought = await readBrought(type, node, attributes.ordinary, context)
+    try {
+      const stored = await place(context, brought, attributes, id, replace)
+      context.placeholder = stored
+      return [uniqueIdentifier(stored)]
+    } finally {
+      brought.material?.fill(0)
+    }
+  },
+}
+
+/** An empty identifier asks for a new one. @throws InvalidField */
+function wantedId(value: unknown): ObjectId | undefined {
+  if (value === undefined || value === '') return undefined
+  const id = typeof value === 'string' && value !== '*' ? asObjectId(value) : undefined
+  if (id === undefined) throw kmipFailure('InvalidField', 'UniqueIdentifier cannot be that of an object.')
+  return id
+}
+
+async function inClear(context: KmipContext, node: ReturnType<typeof objectNode>) {
+  const { wrapping } = readKeyBlock(node)
+  if (wrapping === undefined) return node
+  return unwrapObject(node, await wrappingKeys(context, wrapping, 'unwrap'), context.services.policy)
+}
+
+async function place(
+  context: KmipContext,
+  brought: StoredObject,
+  attributes: ReturnType<typeof sortImported>,
+  id: ObjectId | undefined,
+  replace: boolean,
+): Promise<ObjectId> {
+  const said = id === undefined ? [] : [textString(Tag.UniqueIdentifier, id)]
+  const ordinary = [...attributes.ordinary.filter(({ tag }) => tag !== Tag.UniqueIdentifier), ...said]
+  const created = asImported(newBrought(context, brought, ordinary), attributes, context.now)
+  const before = id === undefined ? undefined : await context.objects.read(id)
+  if (before === undefined) return context.objects.create(created).id
+  // Somebody else's object is not replaced, and an object of the caller's own only if that is said.
+  if (!replace || before.owner !== context.principal.name)
+    throw kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.')
+  if (before.type !== created.object.type)
+    throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
+  const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
+  context.objects.update(before, columns, created.material ?? null)
+  context.objects.retag(before, created.tags)
+  return before.id
+}

@@ -1,0 +1,124 @@
+import { Tag, valueName } from '@warder/kmip/tables'
+import { dateTime, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import type { NewObject, State } from '../../objects/index.ts'
+import { kmipFailure } from '../engine/index.ts'
+import { attributeRule } from '../object/attribute-rules.ts'
+import { attributeBag, storedAttributes } from '../object/index.ts'
+
+type Described = NewObject['object']
+
+/** What an object that comes from another server says of its life, in the columns that hold it here. */
+type Life = Partial<
+  Pick<
+    Described,
+    | 'state'
+    | 'createdAt'
+    | 'activationAt'
+    | 'deactivationAt'
+    | 'compromisedAt'
+    | 'revocationReason'
+    | 'revocationMessage'
+  >
+>
+
+/** Attributes that are true of the object as it is stored here, whatever another server said. */
+const ofThisServer: ReadonlySet<number> = new Set([
+  Tag.ShortUniqueIdentifier,
+  Tag.LastChangeDate,
+  Tag.Digest,
+  Tag.KeyValuePresent,
+  Tag.LeaseTime,
+  Tag.CertificateType,
+  Tag.CertificateLength,
+  Tag.X_509CertificateIdentifier,
+  Tag.X_509CertificateSubject,
+  Tag.X_509CertificateIssuer,
+  Tag.DigitalSignatureAlgorithm,
+  Tag.ProtectionStorageMask,
+  Tag.ArchiveDate,
+  Tag.DestroyDate,
+])
+
+export interface SortedAttributes {
+  /** What any client may say of a new object. */
+  readonly ordinary: readonly TtlvNode[]
+  /** What only servers say: kept as it is (KMIP 2.1 §6.1.28). */
+  readonly kept: readonly TtlvNode[]
+  readonly life: Life
+}
+
+/**
+ * Sorts the attributes of an Import, where a client may say what otherwise only servers do.
+ * @throws InvalidField for a state that an object with its material cannot have
+ */
+export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes {
+  const ordinary: TtlvNode[] = []
+  const kept: TtlvNode[] = []
+  let life: Life = {}
+  for (const node of attributes) {
+    const own = lifeOf(node)
+    if (own !== undefined) life = { ...life, ...own }
+    else if (ofThisServer.has(node.tag) || isNamePart(node.tag)) continue
+    else if (attributeRule(node.tag)?.readOnly === true && !itself.has(node.tag)) kept.push(node)
+    else ordinary.push(node)
+  }
+  return { ordinary, kept, life }
+}
+
+const itself: ReadonlySet<number> = new Set([Tag.UniqueIdentifier, Tag.ObjectType])
+
+function isNamePart(tag: number): boolean {
+  return /^Certificate(Subject|Issuer)./.test(attributeRule(tag)?.name ?? '')
+}
+
+function lifeOf(node: TtlvNode): Life | undefined {
+  const at = node.type === 'DateTime' ? node.value * 1000 : undefined
+  switch (node.tag) {
+    case Tag.State: {
+      const name = node.type === 'Enumeration' ? valueName('State', node.value) : undefined
+      if (name === undefined || name.startsWith('Destroyed'))
+        throw kmipFailure('InvalidField', 'An object that is imported is not destroyed.')
+      return { state: name as State }
+    }
+    case Tag.InitialDate:
+      return at === undefined ? {} : { createdAt: at }
+    case Tag.CompromiseDate:
+      return at === undefined ? {} : { compromisedAt: at }
+    case Tag.RevocationReason: {
+      if (node.type !== 'Structure') return {}
+      const code = memberOf(node, Tag.RevocationReasonCode)
+      const message = memberOf(node, Tag.RevocationMessage)
+      return {
+        revocationReason:
+          code?.type === 'Enumeration' ? valueName('RevocationReasonCode', code.value) : undefined,
+        revocationMessage: message?.type === 'TextString' ? message.value.slice(0, 1024) : undefined,
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The object as it was on the other server. */
+export function asImported(created: NewObject, { kept, life }: SortedAttributes, now: number): NewObject {
+  const { object } = created
+  const state = life.state ?? object.state
+  const before = storedAttributes(object)
+  const given = new Set(before.map(({ tag }) => tag))
+  const stored = [...before, ...kept.filter(({ tag }) => !given.has(tag))]
+  if (!stored.some(({ tag }) => tag === Tag.OriginalCreationDate) && life.createdAt !== undefined)
+    stored.push(dateTime(Tag.OriginalCreationDate, Math.floor(life.createdAt / 1000)))
+  return {
+    ...created,
+    object: {
+      ...object,
+      ...life,
+      state,
+      // Dates act by themselves: an object that is Deactivated or Compromised has been Active.
+      activationAt: object.activationAt ?? (state === 'Active' ? now : undefined),
+      deactivationAt: object.deactivationAt ?? (state === 'Deactivated' ? now : undefined),
+      compromisedAt: life.compromisedAt ?? (state === 'Compromised' ? now : undefined),
+      attributes: attributeBag(object.attributes, stored),
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { memberOf, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../objects/index.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  objectRight,
+} from '../engine/index.ts'
+import { shapeOf } from '../keys/object-shape.ts'
+import { storedAttributes } from '../object/index.ts'
+import { merged, stagePair } from './create-key-pair.ts'
+import { pairPlan } from './pair-kinds.ts'
+import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
+import { requireSoftwareStorage } from './storage-masks.ts'
+
+/** ReKeyKeyPair (KMIP 2.1 §6.1.46): a new pair takes the place of one that is there, half by half. */
+export const reKeyKeyPair: KmipOperation = {
+  name: 'ReKeyKeyPair',
+  access: objectRight('rekey', { member: Tag.PrivateKeyUniqueIdentifier, creates: true }),
+  async act(payload, context) {
+    const { object } = context
+    if (object.type !== 'PrivateKey')
+      throw kmipFailure('InvalidObjectType', `ReKeyKeyPair is not for objects of type ${object.type}.`)
+    requireReplaceable(context, object)
+    for (const tag of storageMaskMembers) requireSoftwareStorage(membersOfTag(payload.value, tag))
+    const open = await otherHalf(context, object)
+    if (open !== undefined) requireReplaceable(context, open)
+    const { algorithm, bits, curve } = shapeOf(object)
+    if (algorithm === undefined)
+      throw kmipFailure('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
+    const plan = pairPlan({ algorithm, bits, curve })
+    const common = membersWithin(payload, Tag.CommonAttributes)
+    const offset = offsetOf(payload)
+    const wishes = (tag: number) => merged(common, membersWithin(payload, tag))
+    const secretAttributes = await takenOver(context, object, wishes(Tag.PrivateKeyAttributes), offset)
+    const openWishes = wishes(Tag.PublicKeyAttributes)
+    const openAttributes =
+      open === undefined ? openWishes : await takenOver(context, open, openWishes, offset)
+    const { privateId, publicId } = await stagePair(context, plan, secretAttributes, openAttributes)
+    await replace(context, object, privateId)
+    if (open !== undefined) await replace(context, open, publicId)
+    context.audit({ object: object.id, algorithm, details: { replacement: privateId, linked: publicId } })
+    context.placeholder = privateId
+    return [
+      textString(Tag.PrivateKeyUniqueIdentifier, privateId),
+      textString(Tag.PublicKeyUniqueIdentifier, publicId),
+    ]
+  },
+}
+
+const storageMaskMembers = [
+  Tag.CommonProtectionStorageMasks,
+  Tag.PrivateProtectionStorageMasks,
+  Tag.PublicProtectionStorageMasks,
+] as const
+
+/** Masks of one half under the tag that `requireSoftwareStorage` looks for. */
+function membersOfTag(nodes: readonly TtlvNode[], tag: number): readonly TtlvNode[] {
+  return nodes
+    .filter((node) => node.tag === tag)
+    .map((node) => ({ ...node, tag: Tag.ProtectionStorageMasks }) as TtlvNode)
+}
+
+/** The public key of the pair, if it is here: by the pair itself, or by a link. */
+async function otherHalf(context: KmipContext, object: ManagedObject): Promise<ManagedObject | undefined> {
+  const linked = object.linkedId ?? linkedPublicKey(object)
+  if (linked === undefined) return undefined
+  const there = await context.objects.read(linked)
+  if (there?.type !== 'PublicKey') return undefined
+  return context.permitted(linked, 'rekey')
+}
+
+function linkedPublicKey(object: ManagedObject): string | undefined {
+  for (const node of storedAttributes(object)) {
+    if (node.tag !== Tag.Link || node.type !== 'Structure') continue
+    if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType.PublicKeyLink) continue
+    const id = memberOf(node, Tag.LinkedObjectIdentifier)
+    if (id?.type === 'TextString') return id.value
+  }
+  return undefined
+}
+
+async function replace(context: KmipContext, replaced: ManagedObject, id: string): Promise<void> {
+  const made = await context.objects.read(id)
+  if (made === undefined) throw kmipFailure('GeneralFailure', 'The new key is not there.')
+  linkReplacement(context, replaced, made)
+}
