@@ -27,6 +27,8 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Largest file that the process may write, as `ulimit -f` sets it: a real refusal of the kernel. */
   readonly largestFileBytes?: number
+  /** Runs as this user, who owns the home; only root can ask for it. */
+  readonly uid?: number
 }
 
 export interface ServiceProcess {
@@ -121,10 +123,12 @@ function spawnService(home: string, site: string, rootKey: string, options: Proc
   }
   const args = [command, 'kms', '--home', home]
   const stdio = ['ignore', 'pipe', 'pipe', 'ipc'] as const
-  if (options.largestFileBytes === undefined) return spawn(process.execPath, args, { env, stdio: [...stdio] })
+  const account = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }
+  if (options.largestFileBytes === undefined)
+    return spawn(process.execPath, args, { env, stdio: [...stdio], ...account })
   // POSIX: blocks of 512 bytes.
   const blocks = Math.ceil(options.largestFileBytes / 512)
-  return spawn('sh', ['-c', `ulimit -f ${blocks} && exec "$0" "$@"`, process.execPath, ...args], {
+  return spawn('sh', ['-c', `ulimit -S -f ${blocks} && exec "$0" "$@"`, process.execPath, ...args], {
     env,
     stdio: [...stdio],
   })

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openSqlite, query } from '@warder/foundation/sql'
+import { createSite, type ServiceProcess } from './process.ts'
+
+/** More rounds for a long run: WARDER_CRASH_ROUNDS=200 npm test -- crash */
+const rounds = Number(process.env.WARDER_CRASH_ROUNDS ?? 3)
+
+const halves = query<
+  [],
+  { readonly id: string; readonly linked_id: string | null; readonly object_type: string }
+>('SELECT id, linked_id, object_type FROM managed_object')
+const belongings = query<[], { readonly id: string }>(
+  `SELECT object_id AS id FROM object_tag UNION ALL SELECT object_id FROM object_grant
+     UNION ALL SELECT object_id FROM gcm_budget`,
+)
+
+interface Pair {
+  readonly kid: string
+  readonly kid_public: string
+}
+
+interface Told {
+  /** Pairs whose creation was acknowledged, and whose destruction was not asked for. */
+  readonly alive: Map<string, Pair>
+  /** Pairs whose destruction was acknowledged. */
+  readonly gone: Set<string>
+  /** Destruction was asked for, and no answer came. */
+  readonly unsure: Map<string, Pair>
+}
+
+/** Creates, grants and destroys pairs from several connections until the service is gone. */
+async function work(service: ServiceProcess, told: Told): Promise<void> {
+  const worker = async (index: number): Promise<void> => {
+    const who = service.user(`user ${index}`)
+    for (let count = 0; ; count++) {
+      const made = await who.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', tags: ['a', 'b'] })
+      assert.equal(made.status, 200, made.text)
+      const pair: Pair = made.json
+      told.alive.set(pair.kid, pair)
+      const body = { unique_identifier: pair.kid, user_id: '*', operation_types: ['Read', 'UseKey'] }
+      assert.equal((await who.post('/access/grant', body)).status, 200)
+      if (count % 2 === 0) continue
+      told.alive.delete(pair.kid)
+      told.unsure.set(pair.kid, pair)
+      const named = count % 4 === 1 ? pair.kid : pair.kid_public
+      assert.equal((await who.del(`/v1/crypto/keys/${named}`)).status, 204)
+      told.unsure.delete(pair.kid)
+      told.gone.add(pair.kid).add(pair.kid_public)
+    }
+  }
+  const ends = await Promise.allSettled([0, 1, 2, 3].map(worker))
+  for (const end of ends) {
+    // The connection breaks when the process is killed; whatever else failed is a failure.
+    if (end.status === 'rejected' && end.reason instanceof assert.AssertionError) throw end.reason
+  }
+}
+
+test(`killed ${rounds} times between commit and reply: no half of a pair is alone, what was told holds, a retry is harmless (K27)`, {
+  timeout: 60_000 + rounds * 10_000,
+}, async () => {
+  using site = createSite()
+  const path = join(site.folder, 'kms.db')
+  const told: Told = { alive: new Map(), gone: new Set(), unsure: new Map() }
+  for (let round = 0; round < rounds; round++) {
+    const service = await site.start({ name: 'home', databaseUrl: `sqlite:${path}` })
+    const stream = work(service, told)
+    await new Promise((resolve) => setTimeout(resolve, 150 + Math.random() * 250))
+    await service.kill()
+    await stream
+    const db = openSqlite({ path })
+    const rows = await db.all(halves, [])
+    const ids = new Map(rows.map((row) => [row.id, row]))
+    for (const { id, linked_id: linked } of rows) {
+      assert.ok(linked !== null && ids.get(linked)?.linked_id === id, `${id} is alone`)
+    }
+    for (const { kid, kid_public } of told.alive.values()) assert.ok(ids.has(kid) && ids.has(kid_public), kid)
+    for (const kid of told.gone) assert.ok(!ids.has(kid), kid)
+    for (const { kid, kid_public } of told.unsure.values()) assert.equal(ids.has(kid), ids.has(kid_public))
+    for (const { id } of await db.all(belongings, [])) assert.ok(ids.has(id), `something of ${id} is left`)
+    await db.close()
+  }
+  assert.ok(told.alive.size > rounds && told.gone.size > rounds)
+  const service = await site.start({ name: 'home', databaseUrl: `sqlite:${path}` })
+  for (const { kid, kid_public } of told.unsure.values()) {
+    // Whoever got no answer asks again: it is done now, or was done before.
+    for (const index of [0, 1, 2, 3]) {
+      const { status } = await service.user(`user ${index}`).del(`/v1/crypto/keys/${kid}`)
+      assert.ok(status === 204 || status === 404 || status === 403, String(status))
+    }
+    for (const index of [0, 1, 2, 3])
+      assert.equal((await service.user(`user ${index}`).get(`/v1/crypto/keys/${kid_public}`)).status, 404)
+  }
+  assert.equal(await service.stop(), 0)
+})
