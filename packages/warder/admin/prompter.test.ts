@@ -50,6 +50,18 @@ describe('questions at the terminal', () => {
     }
   })
 
+  it('are taken back when the command is interrupted, and leave the terminal as it was', async () => {
+    const { input, raw, prompter } = terminal()
+    const stop = new AbortController()
+    const asked = prompter.askSecret('?', stop.signal)
+    input.write('half a pass')
+    stop.abort()
+    await assert.rejects(asked, NoAnswer)
+    assert.deepEqual(raw, [true, false])
+    assert.equal(input.listenerCount('data') + input.listenerCount('end'), 0)
+    await assert.rejects(prompter.ask('?', stop.signal), { name: 'AbortError' })
+  })
+
   it('have a bound', async () => {
     const { input, prompter } = terminal()
     const asked = prompter.askSecret('?')

@@ -4,9 +4,10 @@ import type { Readable, Writable } from 'node:stream'
 export interface Prompter {
   /** false: nobody can answer; every question would wait for ever. */
   readonly interactive: boolean
-  ask(question: string): Promise<string>
+  /** @param signal takes the question back: NoAnswer */
+  ask(question: string, signal?: AbortSignal): Promise<string>
   /** The answer is not shown while it is typed. */
-  askSecret(question: string): Promise<string>
+  askSecret(question: string, signal?: AbortSignal): Promise<string>
 }
 
 /** What a terminal's input has beyond a stream. */
@@ -27,7 +28,7 @@ export class NoAnswer extends Error {
 /** Asks on `output` (standard error, so that standard output stays clean for programs) and reads lines of `input`. */
 export function terminalPrompter(input: TerminalInput, output: Writable): Prompter {
   /** Key by key: the terminal is in raw mode, so that secrets are not echoed. */
-  async function read(question: string, secret: boolean): Promise<string> {
+  async function read(question: string, secret: boolean, signal?: AbortSignal): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
     let line: string[] = []
     function press(key: string): void {
@@ -45,12 +46,15 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
       for (const key of chunk.toString()) press(key)
     }
     const onEnd = (): void => press(endOfInput)
+    signal?.throwIfAborted()
     output.write(question)
+    signal?.addEventListener('abort', onEnd)
     input.setRawMode?.(true)
     input.on('data', onData).once('end', onEnd).resume()
     try {
       return await promise
     } finally {
+      signal?.removeEventListener('abort', onEnd)
       input.off('data', onData).off('end', onEnd).pause()
       input.setRawMode?.(false)
       output.write('\n')
@@ -58,7 +62,7 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
   }
   return {
     interactive: input.isTTY === true,
-    ask: (question) => read(question, false),
-    askSecret: (question) => read(question, true),
+    ask: (question, signal) => read(question, false, signal),
+    askSecret: (question, signal) => read(question, true, signal),
   }
 }

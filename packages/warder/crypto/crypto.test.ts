@@ -244,6 +244,9 @@ test('what has the name of the output stays, whatever it is, unless --force is s
   await fails(['crypto', 'encrypt', join(folder, 'none'), '--key', aes], /none: no such file or directory/)
   await fails(['crypto', 'encrypt', folder, '--key', aes], /is not a file|directory/)
   await fails(['crypto', 'decrypt', path], /does not end with \.warder: say --output/, {}, 2)
+  for (const pipe of [['-'], [path, '--output', '-']]) {
+    await fails(['crypto', 'encrypt', ...pipe, '--key', aes], /for pipes there are encrypt-data/, {}, 2)
+  }
   // Encrypting onto itself is allowed when it is said: the old content is there until the new one is whole.
   await ok([...words, '--output', path, '--force'])
   await ok(['crypto', 'decrypt', path, '--output', path, '--force'])
@@ -252,6 +255,14 @@ test('what has the name of the output stays, whatever it is, unless --force is s
     readdirSync(folder).filter((name) => name.endsWith('.partial')),
     [],
   )
+})
+
+test('a service that is not there leaves no output, and is told in one line', async () => {
+  const path = file('text')
+  const words = ['crypto', 'encrypt', path, '--key', aes, '--url', 'https://127.0.0.1:1']
+  await fails(words, /the key management service: https:\/\/127\.0\.0\.1:1 cannot be reached: /)
+  await fails([...words, '--user', 'bob'], /nobody is logged in: give a token .* or --auth-url/)
+  assert.equal(leftOf(path).length, 1)
 })
 
 test('Ctrl-C in the middle: exit code 130, one line, nothing left behind', async () => {

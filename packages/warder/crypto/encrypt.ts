@@ -31,6 +31,9 @@ function readFiles(words: Words, usualOutput: (input: string) => string): Files 
   const overwrite = words.flag('force')
   const input = words.name('file')
   if (input === '' || output === '') throw new UsageError('the name of a file is not empty')
+  if (input === '-' || output === '-') {
+    throw new UsageError('it works on files; for pipes there are encrypt-data and decrypt-data')
+  }
   const files = { input, output: output ?? usualOutput(input), overwrite }
   // Looked at again when the output is written; now, so that nobody logs in for nothing.
   if (!overwrite) requireFree(files.output)

@@ -352,6 +352,11 @@ test('credentials come from where the help says, and a wrong one is told without
     'bob',
   )
   assert.equal(await named(me(['--user', 'bob'], { WARDER_PASSWORD: 'the password of bob' })), 'bob')
+  const both = { WARDER_TOKEN: admin, WARDER_PASSWORD: 'the password of bob' }
+  assert.equal(await named(me(['--user', 'bob'], both)), 'bob', 'who is named on the line comes first')
+  const twice = await me(['--user', 'bob', '--token-file', tokenFile])
+  assert.deepEqual([twice.code, twice.out], [2, ''])
+  assert.match(twice.err, /--token-file says who asks: leave --user/)
   const wrong = await me(['--user', 'bob'], { WARDER_PASSWORD: 'wrong-password' })
   assert.equal(wrong.code, 1)
   assert.match(wrong.err, /the login of bob to realm _ was refused/)

@@ -7,7 +7,7 @@ import { readSecretFile } from '../admin/login.ts'
 import type { Prompter } from '../admin/prompter.ts'
 import type { Words } from '../admin/verb.ts'
 import type { Answer, HttpsClient } from '../client/index.ts'
-import type { Terminal } from '../command/command.ts'
+import { type Terminal, UsageError } from '../command/command.ts'
 
 /** Who uses the key management service, as far as the command's words say. */
 export interface Account {
@@ -16,6 +16,8 @@ export interface Account {
   readonly passwordFile: string | undefined
   readonly tokenFile: string | undefined
   readonly totpCode: string | undefined
+  /** Somebody is named: a token that lies in the environment is not meant. */
+  readonly named: boolean
 }
 
 /** Credentials for one run, and how to give them back. */
@@ -27,30 +29,35 @@ export interface SignedIn {
 /** Lines of the help that explain `readAccount`'s options. */
 export const accountHelp = `Who asks:
   --token-file F        file with a token: of a session, of an issuer that the service trusts, an API token, or a
-                        machine token (wt.…); - is standard input; else WARDER_TOKEN
-                        without a token, a login at the authentication service:
+                        machine token (wt.…); - is standard input
+                        else WARDER_TOKEN, unless one of the following is said
+  else there is a login at the authentication service, and a logout at the end:
   --user NAME           (default admin)
   --realm R             (default _)
   --password-file F     file with the password; - is standard input
                         else WARDER_PASSWORD, else (for admin of _) HOME/initial-admin-password, else a question
   --totp-code CODE      code of the second factor, else a question`
 
+/** @throws UsageError for a token and a login at the same time */
 export function readAccount(words: Words): Account {
-  return {
-    username: words.option('user') ?? 'admin',
-    realm: words.option('realm') ?? '_',
-    passwordFile: words.option('password-file'),
-    tokenFile: words.option('token-file'),
-    totpCode: words.option('totp-code'),
+  const user = words.option('user')
+  const realm = words.option('realm')
+  const passwordFile = words.option('password-file')
+  const tokenFile = words.option('token-file')
+  const totpCode = words.option('totp-code')
+  const named = [user, realm, passwordFile, totpCode].some((option) => option !== undefined)
+  if (named && tokenFile !== undefined) {
+    throw new UsageError(
+      '--token-file says who asks: leave --user, --realm, --password-file and --totp-code out',
+    )
   }
+  return { username: user ?? 'admin', realm: realm ?? '_', passwordFile, tokenFile, totpCode, named }
 }
 
 /** A token that was given, undefined when there is none and a login is needed. */
-export function givenToken(account: Account, env: Terminal['env']): Credentials | undefined {
-  const token =
-    account.tokenFile === undefined
-      ? nonEmpty(env.WARDER_TOKEN)
-      : readSecretFile(account.tokenFile, 'the token').trim()
+export function givenToken({ tokenFile, named }: Account, env: Terminal['env']): Credentials | undefined {
+  const fromEnv = named ? undefined : nonEmpty(env.WARDER_TOKEN)
+  const token = tokenFile === undefined ? fromEnv : readSecretFile(tokenFile, 'the token').trim()
   if (token === undefined) return undefined
   return token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
 }

@@ -41,9 +41,14 @@ export async function runKms(
     interruption.abort()
   })
   const { signal } = interruption
+  const prompter: Prompter = {
+    interactive: person.prompter.interactive,
+    ask: (question) => person.prompter.ask(question, signal),
+    askSecret: (question) => person.prompter.askSecret(question, signal),
+  }
   try {
     const places = findPlaces(placeOptions)
-    return await withClient(places, account, { terminal, prompter: person.prompter, signal }, (kms) =>
+    return await withClient(places, account, { terminal, prompter, signal }, (kms) =>
       act({
         kms,
         signal,
@@ -56,7 +61,7 @@ export async function runKms(
           progress.clear()
           terminal.err(line)
         },
-        confirm: (question) => (yes ? Promise.resolve() : confirm(question, person.prompter)),
+        confirm: (question) => (yes ? Promise.resolve() : confirm(question, prompter)),
         progress: progress.update,
         readInput: (most) => readAll(person.input, most, signal),
         writeOutput: (bytes) => person.writeOutput(bytes),
@@ -116,10 +121,11 @@ interface Surroundings {
 async function withClient(
   places: Places,
   account: Account,
-  { terminal, prompter, signal }: Surroundings,
+  surroundings: Surroundings,
   act: (kms: KmsClient) => Promise<number>,
 ): Promise<number> {
-  const { credentials, end } = await signIn(places, account, terminal.env, prompter)
+  const { signal } = surroundings
+  const { credentials, end } = await signIn(places, account, surroundings)
   try {
     const kms = clientFor(places, credentials, signal)
     // Ends the calls that wait for an answer, too.
@@ -151,8 +157,7 @@ function clientFor({ kmsUrl, caFile }: Places, credentials: Credentials, signal:
 async function signIn(
   { home, authUrl, caFile }: Places,
   account: Account,
-  env: Terminal['env'],
-  prompter: Prompter,
+  { terminal: { env }, prompter, signal }: Surroundings,
 ): Promise<SignedIn> {
   const token = givenToken(account, env)
   if (token !== undefined) return { credentials: token, end: async () => undefined }
@@ -162,6 +167,8 @@ async function signIn(
     )
   }
   const auth = httpsClient(authUrl, caFile)
+  const hangUp = (): void => auth.close()
+  signal.addEventListener('abort', hangUp)
   try {
     const { credentials, end } = await logIn(auth, account, { home, env, prompter })
     return {
@@ -174,6 +181,8 @@ async function signIn(
   } catch (error) {
     auth.close()
     throw error
+  } finally {
+    signal.removeEventListener('abort', hangUp)
   }
 }
 
