@@ -40,7 +40,7 @@ export const kmsMigrations: readonly Migration[] = [
   },
   {
     number: 2,
-    name: 'attributes of KMIP that objects are found by, answers to asynchronous requests',
+    name: 'attributes of KMIP that objects are found by, answers to asynchronous requests, operations in parts',
     statements: [
       `CREATE TABLE object_attribute (
         object_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (object_id, name, value))`,
@@ -50,6 +50,13 @@ export const kmsMigrations: readonly Migration[] = [
         result BYTES)`,
       'CREATE INDEX kmip_pending_by_owner ON kmip_pending (owner, expires_at)',
       'CREATE INDEX kmip_pending_by_expiry ON kmip_pending (expires_at)',
+      `CREATE TABLE kmip_stream (
+        id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, object_id TEXT NOT NULL, operation TEXT NOT NULL,
+        parts BIGINT NOT NULL, bytes BIGINT NOT NULL, expires_at BIGINT NOT NULL)`,
+      'CREATE INDEX kmip_stream_by_owner ON kmip_stream (owner, expires_at)',
+      'CREATE INDEX kmip_stream_by_expiry ON kmip_stream (expires_at)',
+      `CREATE TABLE kmip_stream_part (
+        stream_id TEXT NOT NULL, part BIGINT NOT NULL, data BYTES NOT NULL, PRIMARY KEY (stream_id, part))`,
     ],
   },
 ]

@@ -1,0 +1,156 @@
+import { type KeyObject, X509Certificate } from 'node:crypto'
+import type { MaybePromise } from '@warder/foundation/sql'
+import { Tag } from '@warder/kmip/tables'
+import type { StructureNode } from '@warder/kmip/ttlv'
+import { keyFacts, requirePermitted } from '../../crypto/index.ts'
+import {
+  type ManagedObject,
+  mayProcess,
+  mayProtect,
+  stateAt,
+  type Usage,
+  usage,
+} from '../../objects/index.ts'
+import type { AlgorithmName } from '../crypto/key-in-use.ts'
+import { type CryptographicParameters, noParameters, readParameters } from '../crypto/parameters.ts'
+import { type KmipContext, kmipFailure } from '../engine/index.ts'
+import { algorithmOf } from '../keys/object-shape.ts'
+import { storedAttributes } from '../object/index.ts'
+import { usageLeft, usageLimits, withUsageLeft } from './usage-limits.ts'
+
+/** What an object says about its use, beside its columns. Times in Unix milliseconds. */
+interface UseRules {
+  readonly algorithm: AlgorithmName | undefined
+  /** The first CryptographicParameters attribute: what holds when a request has none (KMIP 2.1 §6.1.16). */
+  readonly parameters: CryptographicParameters
+  readonly processStart: number | undefined
+  readonly protectStop: number | undefined
+  readonly limits: StructureNode | undefined
+}
+
+/** By row that is in memory: read once for each version of it. */
+const known = new WeakMap<ManagedObject, UseRules>()
+
+function rulesOf(object: ManagedObject): UseRules {
+  const before = known.get(object)
+  if (before !== undefined) return before
+  let parameters: CryptographicParameters | undefined
+  let processStart: number | undefined
+  let protectStop: number | undefined
+  for (const node of storedAttributes(object)) {
+    if (node.tag === Tag.CryptographicParameters && node.type === 'Structure')
+      parameters ??= readParameters(node)
+    else if (node.type === 'DateTime' && node.tag === Tag.ProcessStartDate) processStart = node.value * 1000
+    else if (node.type === 'DateTime' && node.tag === Tag.ProtectStopDate) protectStop = node.value * 1000
+  }
+  const rules: UseRules = {
+    algorithm: algorithmOf(object),
+    parameters: parameters ?? noParameters,
+    processStart,
+    protectStop,
+    limits: usageLimits(object),
+  }
+  known.set(object, rules)
+  return rules
+}
+
+/** Uses that protect new data; the others read what was protected before. */
+const protecting: ReadonlySet<Usage> = new Set<Usage>([
+  'encrypt',
+  'sign',
+  'macGenerate',
+  'wrapKey',
+  'deriveKey',
+])
+
+/** KMIP 2.1 §11.20: everything is allowed. Not in FIPS mode. */
+const unrestricted = 0x200000
+
+/**
+ * May the object be used so now? State, dates, usage mask and the policy of this server.
+ * @throws WrongKeyLifecycleState DENIED, IncompatibleCryptographicUsageMask, ObjectDestroyed, Failure
+ *   unsupported_algorithm for a key that the policy does not permit any more
+ */
+export function requireUse(context: KmipContext, object: ManagedObject, use: Usage): void {
+  const { now, services } = context
+  const { processStart, protectStop } = rulesOf(object)
+  const state = stateAt(object, now)
+  const protects = protecting.has(use)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  const open = protects
+    ? mayProtect(state) && (protectStop === undefined || now < protectStop)
+    : mayProcess(state) && (processStart === undefined || now >= processStart)
+  if (!open) throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
+  const anything = !services.fips && (object.usageMask & unrestricted) !== 0
+  if ((object.usageMask & usage[use]) === 0 && !anything)
+    throw kmipFailure('IncompatibleCryptographicUsageMask', 'The key was not made for this use.')
+  const { policy } = services
+  if (policy.fips || policy.lists !== undefined) requirePermitted(policy, keyFacts(object))
+}
+
+/**
+ * Takes a use from the usage limits, if the object has any. It is staged with the version of the object as its guard and
+ * committed before the answer goes out, so that two at once never use more than there is.
+ * @param bytes of data that are protected; what the units Operation and Object count is taken with the first part only
+ * @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7)
+ */
+export function takeUse(context: KmipContext, object: ManagedObject, bytes: number, first: boolean): void {
+  const { limits } = rulesOf(object)
+  if (limits === undefined) return
+  const unit = limits.value.find(({ tag }) => tag === Tag.UsageLimitsUnit)?.value
+  const amount =
+    unit === byteUnit ? bytes : unit === blockUnit ? Math.ceil(bytes / blockBytes) : Number(first)
+  const left = usageLeft(limits)
+  if (left < BigInt(amount) || left <= 0n) throw kmipFailure('PermissionDenied', 'DENIED')
+  if (amount > 0) context.objects.update(object, { attributes: withUsageLeft(object, left - BigInt(amount)) })
+}
+
+/** KMIP 2.1 §11.67. */
+const byteUnit = 1
+const blockUnit = 2
+const blockBytes = 16
+
+/** What the request asks for, or the key when it asks for nothing. @throws as `readParameters` */
+export function parametersOf(
+  object: ManagedObject,
+  asked: StructureNode | undefined,
+): CryptographicParameters {
+  return asked === undefined ? rulesOf(object).parameters : readParameters(asked)
+}
+
+/** The algorithm of a key. @throws InvalidObjectType for what is no key */
+export function algorithmInUse(object: ManagedObject): AlgorithmName {
+  const { algorithm } = rulesOf(object)
+  if (algorithm === undefined) throw kmipFailure('InvalidObjectType', 'The object is no key.')
+  return algorithm
+}
+
+/** The key of the row, or the public key in a certificate. @throws InvalidObjectType, KeyValueNotPresent */
+export function keyObjectOf({ key, objects }: KmipContext): MaybePromise<KeyObject> {
+  const { object } = key
+  switch (object.type) {
+    case 'SymmetricKey':
+    case 'PrivateKey':
+    case 'PublicKey':
+      if (object.attributes.wrapped === true)
+        throw kmipFailure(
+          'KeyValueNotPresent',
+          'The key is kept as somebody else wrapped it: it cannot be used here.',
+        )
+      return key.keyObject
+    case 'Certificate':
+      return objects.material(object).then((material) => {
+        if (material === undefined)
+          throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+        return new X509Certificate(material).publicKey
+      })
+    default:
+      throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is no key.`)
+  }
+}
+
+/** Goes on at once where nothing has to be waited for. */
+export function then<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}

@@ -1,0 +1,113 @@
+import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+
+/** An operation that comes in parts. Times in Unix milliseconds. */
+export interface StreamRow {
+  readonly id: string
+  readonly owner: string
+  /** Empty for operations without a key. */
+  readonly object_id: string
+  readonly operation: string
+  readonly parts: number
+  readonly bytes: number
+  readonly expires_at: number
+}
+
+const columns = ['id', 'owner', 'object_id', 'operation', 'parts', 'bytes', 'expires_at'] as const
+const find = query<[id: string, owner: string, now: number], StreamRow>(
+  `SELECT ${columns.join(', ')} FROM kmip_stream WHERE id = ? AND owner = ? AND expires_at > ?`,
+)
+const count = query<[owner: string, now: number], { readonly n: number }>(
+  'SELECT COUNT(*) AS n FROM kmip_stream WHERE owner = ? AND expires_at > ?',
+)
+const parts = query<[id: string, limit: number], { readonly data: Uint8Array }>(
+  'SELECT data FROM kmip_stream_part WHERE stream_id = ? ORDER BY part LIMIT ?',
+)
+const open = insertInto<
+  [
+    id: string,
+    owner: string,
+    objectId: string,
+    operation: string,
+    parts: number,
+    bytes: number,
+    expiresAt: number,
+  ]
+>('kmip_stream', columns)
+const insertPart = insertInto<[id: string, part: number, data: Uint8Array]>('kmip_stream_part', [
+  'stream_id',
+  'part',
+  'data',
+])
+const grow = query<[bytes: number, expiresAt: number, id: string, parts: number], unknown>(
+  'UPDATE kmip_stream SET parts = parts + 1, bytes = bytes + ?, expires_at = ? WHERE id = ? AND parts = ?',
+)
+const close = query<[id: string, parts: number], unknown>(
+  'DELETE FROM kmip_stream WHERE id = ? AND parts = ?',
+)
+const removeParts = query<[id: string], unknown>('DELETE FROM kmip_stream_part WHERE stream_id = ?')
+const sweepParts = query<[now: number], unknown>(
+  'DELETE FROM kmip_stream_part WHERE stream_id IN (SELECT id FROM kmip_stream WHERE expires_at <= ?)',
+)
+const sweep = query<[now: number], unknown>('DELETE FROM kmip_stream WHERE expires_at <= ?')
+
+function place(id: string, part: number): SealedPlace {
+  return { table: 'kmip_stream_part', row: `${id}/${part}`, column: 'data' }
+}
+
+/** The stream of this id, if it is `owner`'s and not over its time. */
+export async function findStream(
+  db: Database,
+  id: string,
+  owner: string,
+  now: number,
+): Promise<StreamRow | undefined> {
+  return db.get(find, [id, owner, now])
+}
+
+/** Streams of `owner` that are open. */
+export async function openStreams(db: Database, owner: string, now: number): Promise<number> {
+  return (await db.get(count, [owner, now]))?.n ?? 0
+}
+
+/** The parts that came before, in their order, opened. The caller wipes them. */
+export async function partsOf(db: Database, seal: Seal, row: StreamRow): Promise<readonly Uint8Array[]> {
+  const rows = await db.all(parts, [row.id, row.parts])
+  return Promise.all(rows.map(({ data }, index) => seal.open(place(row.id, index), data)))
+}
+
+/** A new stream with its first part; what is over its time goes away on this occasion. */
+export function openChanges(
+  seal: Seal,
+  row: Omit<StreamRow, 'parts'>,
+  first: Uint8Array,
+  now: number,
+): Change[] {
+  const { id, owner, object_id, operation, bytes, expires_at } = row
+  return [
+    change(sweepParts, [now]),
+    change(sweep, [now]),
+    change(open, [id, owner, object_id, operation, 1, bytes, expires_at], 1),
+    change(insertPart, [id, 0, seal.seal(place(id, 0), first)], 1),
+  ]
+}
+
+/** The next part, guarded by the number of parts that were read. */
+export function growChanges(
+  seal: Seal,
+  row: StreamRow,
+  part: Uint8Array,
+  bytes: number,
+  expiresAt: number,
+): Change[] {
+  const { id, parts } = row
+  return [
+    change(grow, [bytes, expiresAt, id, parts], 1),
+    change(insertPart, [id, parts, seal.seal(place(id, parts), part)], 1),
+  ]
+}
+
+/** The end of a stream, guarded likewise. */
+export function closeChanges({ id, parts }: StreamRow): Change[] {
+  return [change(close, [id, parts], 1), change(removeParts, [id])]
+}
