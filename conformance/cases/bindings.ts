@@ -60,6 +60,11 @@ export class Bindings {
     this.#latest.set(shouted(tagName), value)
   }
 
+  /** Did this server give the value? */
+  knows(value: string): boolean {
+    return [this.#values, this.#latest, this.#substitutes].some((map) => [...map.values()].includes(value))
+  }
+
   /** The value that stands for printed bytes (hex), where the server may choose them and did. */
   substituteOf(printed: string): string | undefined {
     return this.#substitutes.get(printed.toLowerCase())

@@ -175,9 +175,16 @@ function compareSet(
   return differences
 }
 
+const listed: ReadonlySet<number> = new Set([
+  Tag.Operation,
+  Tag.ObjectType,
+  Tag.AttributeReference,
+  Tag.AttributeName,
+])
+
 /** Items of a list are one value each: a missing one is missing, not another one that differs. */
 function isListed(tag: number): boolean {
-  return tag === Tag.Operation || tag === Tag.AttributeReference || tag === Tag.AttributeName
+  return listed.has(tag)
 }
 
 function matches(expected: Expected, actual: TtlvNode, comparison: Comparison): boolean {

@@ -90,7 +90,7 @@ const identifiers: ReadonlySet<number> = new Set([
 ])
 
 function whereOf(
-  { known, version }: Exchange,
+  { known, version, bindings }: Exchange,
   item: XmlElement | undefined,
   operation: string,
   actual: TtlvNode | undefined,
@@ -103,6 +103,7 @@ function whereOf(
     version,
     generated: known.generated.has(object),
     random: isRandom(operation, known.algorithms.get(object), payload, actual),
+    printedInput: !bindings.knows(childOf(payload, 'Data')?.attributes.get('value') ?? ''),
     selective:
       childOf(payload, 'AttributeReference') !== undefined || childOf(payload, 'AttributeName') !== undefined,
   }
