@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import {
+  type Database,
+  openPostgres,
+  openSqlite,
+  type Query,
+  query,
+  type SqlValue,
+} from '@warder/foundation/sql'
+import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { kmsService } from '../service.ts'
+import { startKms } from './start.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-plans-'))
+const server = await startTestPostgres()
+const opened: Database[] = []
+after(async () => {
+  for (const db of opened) await db.close()
+  if ('stop' in server) await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type AnyQuery = Query<readonly SqlValue[], unknown>
+type Seen = Map<string, { readonly statement: AnyQuery; readonly params: readonly SqlValue[] }>
+
+/** The database, with every statement written down that goes to it. */
+function watched(db: Database, seen: Seen): Database {
+  const note = (statement: AnyQuery, params: readonly SqlValue[]): void => {
+    if (!seen.has(statement.text)) seen.set(statement.text, { statement, params })
+  }
+  return {
+    ...db,
+    get(statement, params) {
+      note(statement as AnyQuery, params)
+      return db.get(statement, params)
+    },
+    all(statement, params) {
+      note(statement as AnyQuery, params)
+      return db.all(statement, params)
+    },
+    commit(changes) {
+      for (const { query: statement, params } of changes) note(statement, params)
+      return db.commit(changes)
+    },
+  }
+}
+
+const data = Buffer.from('attack at dawn').toString('base64url')
+
+/** Every operation of REST once, as an owner, as who was granted a right, and as nobody. */
+async function useEverything(db: Database): Promise<void> {
+  await using kms = await startKms({ db, config: { 'roles.crypto_officer_users': ['olga'] } })
+  const olga = kms.user('olga')
+  const bob = kms.user('bob')
+  const make = async (body: object) => (await olga.post('/v1/crypto/keys', body)).json
+  const aes = await make({ kty: 'oct', alg: 'A256GCM', tags: ['t', 'u'] })
+  const pair = await make({ kty: 'EC', crv: 'P-256', alg: 'ES256' })
+  for (const operations of [['create'], ['encrypt', 'decrypt', 'getattributes', 'authorize']]) {
+    const body = { unique_identifier: aes.kid, user_id: 'bob', operation_types: operations }
+    assert.equal((await olga.post('/access/grant', body)).status, 200)
+  }
+  for (const who of [olga, bob]) {
+    const sealed = await who.post('/v1/crypto/encrypt', { kid: aes.kid, alg: 'dir', enc: 'A256GCM', data })
+    assert.equal((await who.post('/v1/crypto/decrypt', sealed.json)).json.data, data)
+    await who.post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })
+    for (const path of [
+      '/access/owned',
+      '/access/obtained',
+      `/access/list/${aes.kid}`,
+      `/v1/crypto/keys/${aes.kid}`,
+    ])
+      assert.equal((await who.get(path)).status, 200, path)
+  }
+  await olga.post(`/v1/crypto/keys/${aes.kid}/tags`, { tags: ['v'] })
+  await olga.del(`/v1/crypto/keys/${aes.kid}/tags`, { tags: ['t'] })
+  await kms.with({}).get('/.well-known/jwks.json')
+  const body = { unique_identifier: aes.kid, user_id: 'bob', operation_types: ['encrypt', 'create'] }
+  await olga.post('/access/revoke', body)
+  for (const work of kmsService.periodic) await work.run({ ...kms.environment, db })
+  assert.equal((await olga.del(`/v1/crypto/keys/${pair.kid}`)).status, 204)
+}
+
+/** Tables that grow with keys and their use. The others hold a few rows for the whole service. */
+const growing = /managed_object|object_tag|object_name|object_link|object_grant|gcm_budget/
+
+test('SQLite: no statement of any operation scans a table', async () => {
+  const seen: Seen = new Map()
+  const path = join(folder, 'kms.db')
+  const db = openSqlite({ path })
+  opened.push(db)
+  await useEverything(watched(db, seen))
+  assert.ok(seen.size > 25, String(seen.size))
+  for (const { statement, params } of seen.values()) {
+    if (!growing.test(statement.text) || /^(INSERT|CREATE|ALTER)/.test(statement.text)) continue
+    const plan = await db.all(
+      query<SqlValue[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${statement.text}`),
+      [...params],
+    )
+    for (const { detail } of plan) {
+      // A sub-select that stands in a list of its own is bounded by its LIMIT.
+      const scan = /^SCAN (\w+)/.exec(detail)?.[1]
+      const bounded = scan === undefined || ['t', 'mine', 'everybodys', 'CONSTANT'].includes(scan)
+      assert.ok(bounded, `${statement.text}\n${plan.map((row) => row.detail).join('\n')}`)
+    }
+  }
+})
+
+test('PostgreSQL: every statement of every operation can use an index', {
+  skip: 'missing' in server ? server.missing : false,
+}, async () => {
+  assert.ok('database' in server)
+  const url = await server.database()
+  // Small tables are read whole whatever indexes there are: unless that is switched off, which leaves what is possible.
+  const db = await openPostgres({ url: `${url}?options=${encodeURIComponent('-c enable_seqscan=off')}` })
+  opened.push(db)
+  const seen: Seen = new Map()
+  await useEverything(watched(db, seen))
+  for (const { statement, params } of seen.values()) {
+    if (!growing.test(statement.text) || /^(INSERT|CREATE|ALTER)/.test(statement.text)) continue
+    const plan = await db.all(query<SqlValue[], Record<string, string>>(`EXPLAIN ${statement.text}`), [
+      ...params,
+    ])
+    const lines = plan.map((row) => row['QUERY PLAN'] ?? '')
+    assert.ok(lines.length > 0)
+    for (const line of lines) assert.doesNotMatch(line, /Seq Scan/, `${statement.text}\n${lines.join('\n')}`)
+  }
+})
