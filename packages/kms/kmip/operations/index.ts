@@ -22,6 +22,7 @@ import { check, getUsageAllocation, obtainLease } from './leases.ts'
 import { locate } from './locate.ts'
 import { mac, macVerify } from './mac.ts'
 import { modifyAttribute } from './modify-attribute.ts'
+import { pkcs11 } from './pkcs11.ts'
 import { cancel, poll } from './poll.ts'
 import { queryOperation } from './query.ts'
 import { rngRetrieve, rngSeed } from './random.ts'
@@ -65,6 +66,7 @@ const rows: readonly KmipOperation[] = [
   ping,
   log,
   interop,
+  pkcs11,
   discoverVersions,
   locate,
   getAttributes,
