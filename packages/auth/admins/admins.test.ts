@@ -42,6 +42,16 @@ describe('administrators', () => {
     assert.equal((await asSuper('POST', '/admins', { id: 'x', realms: ['none'] })).status, 400)
     assert.equal((await asSuper('POST', '/admins', { id: 'x'.repeat(1000), realms: [] })).status, 400)
     assert.equal((await asSuper('POST', '/admins', { id: 'x' })).status, 400)
+    // Under these no admin could be read: the paths lead elsewhere, or a client resolves them away.
+    for (const id of ['realms', 'userpass', '.', '..', ' x', 'x ', 'e\u0301', '']) {
+      assert.equal((await asSuper('POST', '/admins', { id, realms: [] })).status, 400, JSON.stringify(id))
+    }
+    for (const id of ['a/b', '%2F', 'é', 'a b', 'Realms']) {
+      const path = `/admins/${encodeURIComponent(id)}`
+      assert.equal((await asSuper('POST', '/admins', { id, realms: [] })).status, 201, id)
+      assert.equal((await asSuper('GET', path)).json.id, id)
+      assert.equal((await asSuper('DELETE', path)).status, 204)
+    }
     assert.deepEqual(
       (await asSuper('GET', '/admins')).json.map(({ id }: { id: string }) => id),
       ['admin', 'chief'],

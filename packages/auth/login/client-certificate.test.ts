@@ -38,6 +38,17 @@ describe('login with a client certificate', () => {
     assert.equal((await logIn(otherBob, 'none')).status, 401, 'the fingerprint is of the other one')
 
     const foreign = await (await testAuthority()).issue('ann', 'client')
+    const refusal = await auth.call('POST', '/login?realm=some')
+    const answers = [await logIn(foreign, 'some'), await logIn(bob, 'some'), await logIn(ann, 'nowhere')]
+    for (const { status, text, headers } of answers) {
+      assert.deepEqual([status, text], [401, refusal.text], 'one answer to all, as to no certificate at all')
+      assert.equal(headers['www-authenticate'], refusal.headers['www-authenticate'])
+    }
+    assert.ok(auth.events.some(({ reason }) => reason === 'certificate_not_verified'))
+    for (const name of ['ANN', 'ann,', 'ann\\,CN=bob', 'ann/CN=bob', 'a*n', 'ann\u200b']) {
+      const variant = await auth.authority.issue(name, 'client')
+      assert.equal((await logIn(variant, 'some')).status, 401, JSON.stringify(name))
+    }
     assert.equal((await logIn(foreign, 'some')).status, 401)
     assert.equal((await logIn(foreign, 'any')).status, 401)
     assert.equal((await logIn(await auth.authority.issue('ann', 'client', -1), 'any')).status, 401)

@@ -166,7 +166,8 @@ describe('sessions', () => {
     const [reader, ender, none, within] = [
       await tokenWith('reader', ['sessions']),
       await tokenWith('ender', ['sessions-admin']),
-      await tokenWith('none', ['Sessions', 'root']),
+      // Policies are compared exactly (A19).
+      await tokenWith('none', ['Sessions', 'SESSIONS-ADMIN', 'sessions ', ' sessions-admin', 'root', '*']),
       await tokenWith('within', ['sessions'], '?realm=r'),
     ]
     const look = (token: string) => auth.call('GET', `/sessions/${id}`, { token })
@@ -182,6 +183,15 @@ describe('sessions', () => {
     const grab = { token_policies: ['sessions-admin'] }
     assert.equal((await as(chief, 'POST', '/auth/approle/role/grab', grab)).status, 403)
     assert.equal((await as(chief, 'POST', '/auth/approle/role/within', {})).status, 403)
+    // Nor does it get hold of what the super admin gave to a machine of its realm.
+    for (const [method, path] of [
+      ['GET', '/auth/approle/role/within/role-id'],
+      ['POST', '/auth/approle/role/within/secret-id'],
+      ['PUT', '/v1/auth/approle/role/within/secret-id'],
+    ] as const) {
+      assert.equal((await as(chief, method, path, {})).status, 403, path)
+    }
+    assert.equal((await as(chief, 'GET', '/auth/approle/role/within')).status, 200, 'it may look')
     assert.equal((await end(ender)).status, 204)
     assert.equal((await as(ann, 'GET', '/whoami')).status, 401)
   })
