@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { parseRights, rights as rightsOfTheService } from '@warder/kms/access'
+import { access } from '../command/access.ts'
 import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, startInstallation } from '../testing/index.ts'
 import { groupsHelp, otherRights, readRight, rightsHelp } from './rights.ts'
 
 let warder: Installation
@@ -145,14 +146,8 @@ test('one learns who one is to the service; create is for crypto officers to dec
   assert.match(await ok(['access', 'revoke-create', 'carol']), /^carol may no longer make keys/)
 })
 
-test('the help of the command explains the rights, and each verb has examples', async () => {
-  const { out } = await runWarder(['access', '--help'])
+test('the help of the command explains the rights', () => {
   for (const part of ['UseKey', 'signatureverify', 'none of them implies another', 'Exit codes']) {
-    assert.ok(out.includes(part), part)
+    assert.ok(access.help.includes(part), part)
   }
-  const verb = await runWarder(['access', 'grant', '--help'])
-  assert.match(
-    verb.out,
-    /^warder access grant KEY USER RIGHT\.\.\. \[--pair\]\n[\s\S]*warder access grant KEY bob UseKey/,
-  )
 })

@@ -273,7 +273,7 @@ describe('warder admin', () => {
       [['end-sessions', '--all'], /^usage: --realm is missing/],
       [['add-approle', 'x', '--realm', 'shop', '--token-ttl', '-1'], /^usage: --token-ttl is a whole number/],
       [['realms', '--url', 'http://x'], /^usage: --url is like/],
-      [['realms', '--url', 'https://127.0.0.1:1'], /does not answer/],
+      [['realms', '--url', 'https://127.0.0.1:1'], /does not answer: .*is it started\?/],
       [['realms', '--ca-file', '/nowhere'], /is not there/],
       [['users', '--realm', 'nowhere'], /404: There is no such realm/],
       [['users', '--realm', '../x'], /400: /],

@@ -7,8 +7,20 @@ export async function send(client: HttpsClient, path: string, ask: Ask): Promise
     return await client.ask(path, ask)
   } catch (error) {
     const why = error instanceof Error ? error.message || error.name : String(error)
-    throw new StartupError(`the authentication service does not answer: ${why}`, { cause: error })
+    throw new StartupError(`the authentication service does not answer: ${why}${connectionHint(error)}`, {
+      cause: error,
+    })
   }
+}
+
+/** What to do about a connection that cannot be made, to be put behind what the system says; else nothing. */
+export function connectionHint(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  if (code === 'ECONNREFUSED') return '; is it started? (npm start)'
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return '; is the name in --url right?'
+  const untrusted =
+    typeof code === 'string' && /UNABLE_TO|SELF_SIGNED|CERT_UNTRUSTED|CERT_SIGNATURE/.test(code)
+  return untrusted ? '; its authority is not trusted here: name it with --ca-file FILE' : ''
 }
 
 /** What the service said when it refused, as one line. */

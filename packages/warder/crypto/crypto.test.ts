@@ -260,7 +260,10 @@ test('what has the name of the output stays, whatever it is, unless --force is s
 test('a service that is not there leaves no output, and is told in one line', async () => {
   const path = file('text')
   const words = ['crypto', 'encrypt', path, '--key', aes, '--url', 'https://127.0.0.1:1']
-  await fails(words, /the key management service: https:\/\/127\.0\.0\.1:1 cannot be reached: /)
+  await fails(
+    words,
+    /the key management service: https:\/\/127\.0\.0\.1:1 cannot be reached: .*is it started\? \(npm start\)$/,
+  )
   await fails([...words, '--user', 'bob'], /nobody is logged in: give a token .* or --auth-url/)
   assert.equal(leftOf(path).length, 1)
 })

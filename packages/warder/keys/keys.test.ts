@@ -281,7 +281,7 @@ test('what is not one whole private key is refused without showing it, and witho
   assert.equal((await json(['keys', 'list', '--limit', '1000'])).keys.length, before)
 })
 
-test('it runs as a process: a table, JSON for programs, help for each verb, codes as documented', async () => {
+test('it runs as a process, also in a pipe that is closed early, and asks nobody where nobody is', async () => {
   const home = ['--home', warder.home]
   const table = await runWarder(['keys', 'list', '--limit', '1', ...home])
   assert.deepEqual([table.code, table.err], [0, ''])
@@ -297,29 +297,13 @@ test('it runs as a process: a table, JSON for programs, help for each verb, code
     { env: { ...process.env, WARDER_TOKEN: admin }, encoding: 'utf8' },
   )
   assert.match(piped, /^KEY /)
-  for (const words of [
-    ['keys', '--help'],
-    ['help', 'keys'],
-  ]) {
-    const { code, out } = await runWarder(words)
-    assert.equal(code, 0)
-    for (const part of ['create', 'untag', '--token-file', '--json', 'Exit codes: 0', 'Example:']) {
-      assert.ok(out.includes(part), part)
-    }
-  }
-  for (const words of [
-    ['keys', 'tag', '--help'],
-    ['help', 'keys', 'tag'],
-  ]) {
-    assert.match((await runWarder(words)).out, /^warder keys tag KEY TAG\.\.\.\n[\s\S]*rotate a signing key/)
-  }
+  assert.match(
+    (await runWarder(['keys', 'tag', '--help'])).out,
+    /^warder keys tag KEY [\s\S]*rotate a signing key/,
+  )
   const nobody = await runWarder(['keys', 'list', '--user', 'bob', ...home])
   assert.deepEqual([nobody.code, nobody.out], [1, ''])
   assert.match(nobody.err, /nobody is logged in: give --token-file/)
-  const unknown = await runWarder(['keys', 'fly', ...home])
-  assert.equal(unknown.code, 2)
-  assert.match(unknown.err, /there is no 'fly'; these are: create, import, list/)
-  assert.equal((await runWarder(['keys'])).code, 2)
 })
 
 test('a machine works with its token, under a name that rights can be granted to', async () => {
@@ -340,10 +324,9 @@ test('a machine works with its token, under a name that rights can be granted to
 })
 
 test('credentials come from where the help says, and a wrong one is told without being shown', async () => {
-  const home = ['--home', warder.home]
   const tokenFile = file(`${admin}\n`)
   const me = (words: string[], env: Record<string, string> = {}) =>
-    runWarder(['access', 'me', '--json', ...words, ...home], env)
+    runInProcess(warder, ['access', 'me', '--json', ...words], { env })
   const named = async (ran: ReturnType<typeof me>) => JSON.parse((await ran).out).user
   assert.equal(await named(me(['--token-file', tokenFile])), 'admin')
   assert.equal(await named(me([], { WARDER_TOKEN: bob })), 'bob')
@@ -362,16 +345,14 @@ test('credentials come from where the help says, and a wrong one is told without
   assert.match(wrong.err, /the login of bob to realm _ was refused/)
   assert.ok(!wrong.err.includes('wrong-password'))
   const odd = await me([], { WARDER_TOKEN: 'two words' })
-  assert.deepEqual([odd.code, odd.err], [1, 'warder access: the token holds characters that no token has\n'])
+  assert.deepEqual([odd.code, odd.err], [1, 'the token holds characters that no token has'])
   const machine = await me([], { WARDER_TOKEN: 'wt.unknown' })
   assert.match(machine.err, /The service does not accept these credentials/)
   assert.ok(!machine.err.includes('unknown\n'))
-  const usage = await runWarder(['keys', 'show', ...home])
-  assert.deepEqual([usage.code, usage.err], [2, 'warder keys: say which key; see warder keys show --help\n'])
   const other = await runWarder(['access', 'me', '--home', folder])
   assert.match(other.err, /endpoints\.json is not there: are the services started\?/)
   const untrusted = await me(['--url', warder.kmsUrl], { WARDER_TOKEN: admin })
-  assert.match(untrusted.err, /cannot be reached: .*certificate/)
+  assert.match(untrusted.err, /cannot be reached: .*certificate.*--ca-file/)
   const trusted = me(['--url', warder.kmsUrl, '--ca-file', warder.caFile], { WARDER_TOKEN: admin })
   assert.equal(await named(trusted), 'admin')
   assert.ok(!readFileSync(tokenFile, 'utf8').includes('wt.'))

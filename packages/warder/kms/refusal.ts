@@ -1,5 +1,6 @@
 import { ClientError } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
+import { connectionHint } from '../admin/exchange.ts'
 import { NoAnswer } from '../admin/prompter.ts'
 import { printable } from '../admin/table.ts'
 
@@ -20,7 +21,9 @@ export function lineFor(error: unknown): unknown {
 /** A refusal of the service as one line, with what finds it in the service's logs. */
 export function sentenceOf(error: ClientError, hint = advice[error.kind]): string {
   const { kind, status, description, requestId, retryAfter } = error
-  if (status === undefined) return printable(`the key management service: ${description}`)
+  if (status === undefined) {
+    return printable(`the key management service: ${description}${connectionHint(error.cause)}`)
+  }
   const later = retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`
   const request = requestId === undefined ? '' : `, request ${requestId}`
   return printable(`${description}${later}${hint === undefined ? '' : ` ${hint}`} (${kind}${request})`)

@@ -23,6 +23,8 @@ export interface Ran {
 export interface RunOptions {
   /** Session token; default: the installation's administrator logs in. */
   readonly token?: string | undefined
+  /** Environment of the command, in place of the token. */
+  readonly env?: Readonly<Record<string, string>>
   readonly input?: Uint8Array
   /** Somebody is at the terminal and answers so, in turn. */
   readonly answers?: readonly string[]
@@ -71,7 +73,7 @@ export async function runInProcess(
     },
   }
   const command: Command = kmsCommand(found, () => person)
-  const env = options.token === undefined ? {} : { WARDER_TOKEN: options.token }
+  const env = options.env ?? (options.token === undefined ? {} : { WARDER_TOKEN: options.token })
   let code: number
   try {
     code = await command.run([...args, '--home', warder.home], {
