@@ -122,6 +122,9 @@ export async function adminsWithTotp(db: Database): Promise<ReadonlySet<string>>
   return new Set((await db.all(withTotp, [])).map(({ id }) => id))
 }
 
+/** What an Admin's `client_certificate` looks like when it is a fingerprint: no name of this form counts as a name. */
+const fingerprint = /^[0-9a-f]{64}$/i
+
 /** Admins, by id, whose credential this session began with, and the realms of each. */
 export async function adminsBehind(
   db: Database,
@@ -131,7 +134,10 @@ export async function adminsBehind(
   let rows: readonly RealmRow[] = []
   if (scheme === 'up') rows = await db.all(byUserpass, [username])
   else if (scheme === 'jwt') rows = await db.all(byJwt, [username])
-  else if (scheme === 'cc') rows = await db.all(byCertificate, [username, certificateSha256 ?? username])
+  else if (scheme === 'cc' && certificateSha256 !== undefined) {
+    const name = fingerprint.test(username) ? certificateSha256 : username
+    rows = await db.all(byCertificate, [name, certificateSha256])
+  }
   const byAdmin = Map.groupBy(rows, ({ admin_id }) => admin_id)
   return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
 }

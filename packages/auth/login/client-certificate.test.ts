@@ -34,6 +34,13 @@ describe('login with a client certificate', () => {
     assert.equal(chief.status, 200)
     assert.equal((await as(cookieOf(chief), 'GET', '/realms/none/userpass')).status, 200)
     assert.equal((await as(cookieOf(chief), 'GET', '/realms/any/userpass')).status, 403)
+    // Who gets a certificate for a name that reads like the fingerprint is not its holder.
+    const impostor = await auth.authority.issue(fingerprint, 'client')
+    for (const name of ['none', '_']) assert.equal((await logIn(impostor, name)).status, 401, name)
+    const welcome = await logIn(impostor, 'any')
+    assert.equal(welcome.status, 200)
+    await admin('bob of any', ['any'], { client_certificate: fingerprint })
+    assert.equal((await as(cookieOf(welcome), 'GET', '/realms/any/userpass')).status, 403)
     const otherBob = await auth.authority.issue('bob', 'client')
     assert.equal((await logIn(otherBob, 'none')).status, 401, 'the fingerprint is of the other one')
 

@@ -4,6 +4,7 @@ import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import { countedLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/throttled.ts'
+import { superRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { machineAuth } from './auth-reply.ts'
 import {
@@ -51,7 +52,7 @@ async function exchange(
     }
     context.audit({ realm: role.realm, object: role.name, auth_method: 'orchestrator' })
     const account = await accountOf(context, role, token)
-    const entity = `${account.namespace}/${account.name}`
+    const entity = entityOf(role, account)
     if (!allows(role.namespaces, account.namespace) || !allows(role.names, account.name)) {
       context.audit({ reason: 'account_not_allowed', details: { account: entity } })
       throw failure('forbidden', 'The service account is not allowed by this role.')
@@ -70,6 +71,18 @@ async function exchange(
       service_account_namespace: account.namespace,
     })
   })
+}
+
+/**
+ * Who the token is to others: `namespace/account`. Whoever administers a realm says whose key set its roles trust, so
+ * accounts of such a role carry the realm before them: they are nobody else's namesakes.
+ */
+function entityOf(
+  role: OrchestratorRole,
+  account: { readonly namespace: string; readonly name: string },
+): string {
+  const entity = `${account.namespace}/${account.name}`
+  return role.realm === superRealm ? entity : `${role.realm}/${entity}`
 }
 
 async function accountOf(

@@ -53,6 +53,15 @@ describe('orchestrator workloads', () => {
     const secret = answer.json.auth.client_token
     const { data } = (await auth.call('GET', '/auth/token/lookup-self', { token: secret })).json
     assert.equal(data.entity_id, 'prod/app')
+    // The same account by a role of another realm, whose administrator chose the key set, is somebody else.
+    const { realm } = scene(auth)
+    await realm('r')
+    const foreign = { ...base, ...lists(['*'], ['*']) }
+    assert.equal((await asSuper('POST', '/auth/orchestrator/role/foreign?realm=r', foreign)).status, 204)
+    const other = (await login('foreign', token())).json.auth.client_token
+    const lookedUp = await auth.call('GET', '/auth/token/lookup-self', { token: other })
+    assert.equal(lookedUp.json.data.entity_id, 'r/prod/app')
+    assert.equal((await asSuper('DELETE', '/auth/orchestrator/role/foreign')).status, 204)
     for (const path of ['/auth/kubernetes/login', '/v1/auth/kubernetes/login']) {
       assert.equal((await login('wild', token(), path)).status, 200)
     }
