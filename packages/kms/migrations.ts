@@ -57,6 +57,8 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX kmip_stream_by_expiry ON kmip_stream (expires_at)',
       `CREATE TABLE kmip_stream_part (
         stream_id TEXT NOT NULL, part BIGINT NOT NULL, data BYTES NOT NULL, PRIMARY KEY (stream_id, part))`,
+      `CREATE TABLE kmip_creation_rule (
+        owner TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (owner, name))`,
     ],
   },
 ]

@@ -6,6 +6,8 @@ import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { mayCreate, type Right, type Verdict, verdictOn } from '../../access/index.ts'
 import type { Key, ManagedObject, ObjectId } from '../../objects/index.ts'
 import type { KmsServices } from '../../rest/services.ts'
+import { type CreationRules, noRules } from '../object/creation-rules.ts'
+import { readRules } from '../object/creation-rules-store.ts'
 import type { UnitOfWork } from '../object/unit-of-work.ts'
 import { kmipFailure } from './failure.ts'
 import type { Message } from './message.ts'
@@ -19,6 +21,7 @@ export class ItemContext implements KmipContext {
   #object: ManagedObject | undefined
   #key: Key | undefined
   #fields: AuditFields | undefined
+  rules: CreationRules = noRules
 
   constructor(message: Message, objects: UnitOfWork, now: number) {
     this.#message = message
@@ -117,6 +120,7 @@ export class ItemContext implements KmipContext {
   async requireCreate(): Promise<void> {
     const { db, roles } = this.services
     if (!(await mayCreate(db, roles, this.principal.name))) throw kmipFailure('PermissionDenied', 'DENIED')
+    this.rules = await readRules(db, this.principal.name)
   }
 
   identifier(node: TtlvNode | undefined): string {

@@ -6,6 +6,7 @@ import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../access/index.ts'
 import type { Key, ManagedObject } from '../../objects/index.ts'
 import type { KmsServices } from '../../rest/services.ts'
+import type { CreationRules } from '../object/creation-rules.ts'
 import type { UnitOfWork } from '../object/unit-of-work.ts'
 
 /** One row of the operation table: everything that the engine has to know of an operation. */
@@ -66,6 +67,8 @@ export interface KmipContext {
   readonly object: ManagedObject
   /** The opened key of a `keyUse` row. */
   readonly key: Key
+  /** What the caller wants of new objects; read with the right to create, empty without it. */
+  readonly rules: CreationRules
   /** The ID placeholder of the batch (KMIP 2.1 §5.5): read by the engine, set by operations that make or find objects. */
   placeholder: string | undefined
   /**

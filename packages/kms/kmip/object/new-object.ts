@@ -14,6 +14,7 @@ import type { KmipContext } from '../engine/types.ts'
 import { checkedValue } from './attribute-checks.ts'
 import { requireRule } from './attribute-name.ts'
 import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { requireWithin, withDefaults } from './creation-rules.ts'
 import { attributeBag } from './stored-attributes.ts'
 
 /** A new object as an operation wants it. */
@@ -60,7 +61,8 @@ const mostAttributes = 1000
  * @throws kmipFailure for attributes that cannot be given so, Failure unsupported_algorithm for keys that the policy
  *   does not permit
  */
-export function stageNewObject(context: KmipContext, request: NewObjectRequest): ManagedObject {
+export function stageNewObject(context: KmipContext, wanted: NewObjectRequest): ManagedObject {
+  const request = { ...wanted, attributes: withDefaults(context.rules, wanted.type, wanted.attributes) }
   return context.objects.create(newObjectOf(context, request))
 }
 
@@ -72,6 +74,11 @@ export function newObjectOf(context: KmipContext, request: NewObjectRequest): Ne
   requirePermitted(context.services.policy, keyFacts({ algorithm, bits, curve }))
   const ours = new Set(given.map(({ tag }) => tag))
   const kept = read.stored.filter(({ tag }) => !ours.has(tag))
+  requireWithin(context.rules, type, [
+    ...request.attributes.filter(({ tag }) => !ours.has(tag) && tag !== Tag.CryptographicLength),
+    ...given,
+    ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
+  ])
   const stored = [...kept, ...given, ...latches(kept), ...origin(request, now)]
   const { activationAt } = read
   return {

@@ -3,6 +3,7 @@ import { attributeOf, Enumeration, Tag, type ValueName, valueName } from '@warde
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { newObjectId } from '../../objects/index.ts'
 import { creates, type KmipContext, type KmipOperation, kmipFailure, membersWithin } from '../engine/index.ts'
+import { withDefaults } from '../object/creation-rules.ts'
 import { digestNode, keyFormatNode } from '../object/digest.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
 import { algorithmNode, type CurveName, storedKeyKind } from '../object/stored-algorithm.ts'
@@ -16,8 +17,11 @@ export const createKeyPair: KmipOperation = {
   access: creates,
   async act(payload, context) {
     const common = membersWithin(payload, Tag.CommonAttributes)
-    const secret = merged(common, membersWithin(payload, Tag.PrivateKeyAttributes))
-    const open = merged(common, membersWithin(payload, Tag.PublicKeyAttributes))
+    const { rules } = context
+    const half = (type: 'PrivateKey' | 'PublicKey', tag: number) =>
+      withDefaults(rules, type, merged(common, membersWithin(payload, tag)))
+    const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
+    const open = half('PublicKey', Tag.PublicKeyAttributes)
     const plan = pairPlan(wishOf(secret, open))
     for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
     requireAlike(secret, open)

@@ -10,6 +10,7 @@ import {
   requiredName,
   uniqueIdentifier,
 } from '../engine/index.ts'
+import { withDefaults } from '../object/creation-rules.ts'
 import { digestNode, keyFormatNode } from '../object/digest.ts'
 import { type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
 import { type AlgorithmName, algorithmNode, storedKeyKind } from '../object/stored-algorithm.ts'
@@ -22,9 +23,9 @@ export const create: KmipOperation = {
   access: creates,
   act(payload, context) {
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
-    const attributes = membersWithin(payload, Tag.Attributes)
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
+    const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
     const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
     try {
       const object = stageNewObject(context, request)

@@ -7,6 +7,7 @@ import { archive, recover } from './archive.ts'
 import { interop, log, ping } from './conversation.ts'
 import { create } from './create.ts'
 import { createKeyPair } from './create-key-pair.ts'
+import { getConstraints, setConstraints, setDefaults } from './creation-rules.ts'
 import { decrypt } from './decrypt.ts'
 import { deleteAttribute } from './delete-attribute.ts'
 import { destroy } from './destroy.ts'
@@ -67,6 +68,9 @@ const rows: readonly KmipOperation[] = [
   log,
   interop,
   pkcs11,
+  setDefaults,
+  setConstraints,
+  getConstraints,
   discoverVersions,
   locate,
   getAttributes,

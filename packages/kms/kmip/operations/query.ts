@@ -20,6 +20,7 @@ import {
 import { objectTypes } from '../../objects/index.ts'
 import { version as serverVersion } from '../../version.ts'
 import { type KmipOperation, signedIn } from '../engine/index.ts'
+import { readRules } from '../object/creation-rules-store.ts'
 import { randomNumberGenerator } from '../object/new-object.ts'
 import { capabilities, profiles } from './query-capabilities.ts'
 
@@ -34,18 +35,25 @@ export function queryOperation(names: () => Iterable<OperationName>): KmipOperat
   return {
     name: 'Query',
     access: signedIn,
-    act(payload, { version }) {
+    act(payload, { version, services, principal }) {
       const functions = new Set(
         membersOf(payload, Tag.QueryFunction).map((node) => typed(node, 'Enumeration').value),
       )
-      return answers.flatMap(([name, answer]) =>
-        functions.has(Enumeration.QueryFunction[name]) ? answer(version, names()) : [],
-      )
+      const answered = (defaults: StructureNode | undefined) =>
+        answers.flatMap(([name, answer]) =>
+          functions.has(Enumeration.QueryFunction[name]) ? answer(version, names(), defaults) : [],
+        )
+      if (!functions.has(Enumeration.QueryFunction.QueryDefaultsInformation)) return answered(undefined)
+      return readRules(services.db, principal.name).then(({ defaults }) => answered(defaults))
     },
   }
 }
 
-type Answer = (version: KmipVersion, names: Iterable<OperationName>) => readonly TtlvNode[]
+type Answer = (
+  version: KmipVersion,
+  names: Iterable<OperationName>,
+  defaults: StructureNode | undefined,
+) => readonly TtlvNode[]
 
 /**
  * In the order of the members of the answer (KMIP 2.1 §6.1.42, table 257). What a server of this kind has none of is
@@ -65,7 +73,10 @@ const answers: readonly (readonly [keyof typeof Enumeration.QueryFunction, Answe
   ['QueryValidations', () => []],
   ['QueryCapabilities', capabilities],
   ['QueryClientRegistrationMethods', () => []],
-  ['QueryDefaultsInformation', () => [structure(Tag.DefaultsInformation, [])]],
+  [
+    'QueryDefaultsInformation',
+    (_version, _names, defaults) => [defaults ?? structure(Tag.DefaultsInformation, [])],
+  ],
   ['QueryStorageProtectionMasks', () => [storageMasks()]],
 ]
 
