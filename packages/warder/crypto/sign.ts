@@ -89,12 +89,11 @@ another key; 1: it could not be checked.`,
       })
       const signer = signerOf(signature)
       if (signer === undefined) throw new StartupError(`${printable(file)}: names no key`)
-      const data = await payload(input, context)
       const isKey = await isSameKey(kms, signer, kid)
-      const checked = isKey
+      const data = await payload(input, context)
+      const { valid } = isKey
         ? await aboutKey('key', signer, () => kms.call('crypto.verify', { body: { ...signature, data } }))
         : { valid: false }
-      const { valid } = checked
       const verdict = isKey
         ? 'NOT VALID: the file or the signature was changed'
         : `NOT VALID: signed by another key, ${signer}`

@@ -1,14 +1,19 @@
-import type { Reply } from '@warder/client'
+import { ClientError, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { readSecretFile } from '../admin/login.ts'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
-import type { KmsContext, KmsVerb } from '../kms/index.ts'
+import { type KmsContext, type KmsVerb, sentenceOf } from '../kms/index.ts'
 import { importRequest, mostKeyBytes, readKeyFile } from './import-file.ts'
 import { generateRequest, type KeyRequest } from './key-request.ts'
 
 async function make({ kms, show }: KmsContext, body: KeyRequest): Promise<number> {
-  const made = await kms.call('crypto.keys.create', { body })
+  const made = await kms.call('crypto.keys.create', { body }).catch((error: unknown) => {
+    if (!(error instanceof ClientError) || error.kind !== 'forbidden') throw error
+    const hint =
+      'Crypto officers decide who makes keys here; one of them can say: warder access grant-create USER.'
+    throw new StartupError(sentenceOf(error, hint), { cause: error })
+  })
   show(made, linesOf(made))
   return 0
 }

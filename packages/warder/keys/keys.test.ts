@@ -349,6 +349,13 @@ test('credentials come from where the help says, and a wrong one is told without
   const machine = await me([], { WARDER_TOKEN: 'wt.unknown' })
   assert.match(machine.err, /The service does not accept these credentials/)
   assert.ok(!machine.err.includes('unknown\n'))
+  const broken = mkdtempSync(join(tmpdir(), 'warder-broken-'))
+  for (const text of ['', '{', 'null', '{"auth":{},"kms":7}']) {
+    writeFileSync(join(broken, 'endpoints.json'), text)
+    const { err } = await runInProcess({ ...warder, home: broken }, ['access', 'me'], { token: admin })
+    assert.match(err, /endpoints\.json does not say where the services are: start them again$/)
+  }
+  rmSync(broken, { recursive: true })
   const other = await runWarder(['access', 'me', '--home', folder])
   assert.match(other.err, /endpoints\.json is not there: are the services started\?/)
   const untrusted = await me(['--url', warder.kmsUrl], { WARDER_TOKEN: admin })

@@ -50,17 +50,26 @@ export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places
   if (!existsSync(path)) {
     throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
   }
-  const endpoints = JSON.parse(readFileSync(path, 'utf8')) as {
-    readonly auth: { readonly url: string }
-    readonly kms: { readonly url: string }
-  }
+  const endpoints = readEndpoints(path)
   const localCa = join(home, 'tls', 'ca.crt')
   return {
     home,
-    kmsUrl: endpoints.kms.url,
-    authUrl: authUrl ?? endpoints.auth.url,
+    kmsUrl: endpoints.kms,
+    authUrl: authUrl ?? endpoints.auth,
     caFile: caFile ?? (existsSync(localCa) ? localCa : undefined),
   }
+}
+
+function readEndpoints(path: string): { readonly auth: string; readonly kms: string } {
+  let json: unknown
+  try {
+    json = JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    // Said below.
+  }
+  const { auth, kms } = (json ?? {}) as { auth?: { url?: unknown }; kms?: { url?: unknown } }
+  if (typeof auth?.url === 'string' && typeof kms?.url === 'string') return { auth: auth.url, kms: kms.url }
+  throw new StartupError(`${path} does not say where the services are: start them again`)
 }
 
 function addressIn(words: Words, name: string): string | undefined {

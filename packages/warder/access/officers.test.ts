@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
+import { startInstallation } from '../testing/index.ts'
+
+test('where crypto officers are named, they decide who makes keys, and look after keys without using them', async () => {
+  const warder = await startInstallation({ env: { KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin' } })
+  try {
+    const officer = await tokenOf(warder, 'admin', warder.password)
+    const bob = await newUser(warder, 'bob')
+    const run = (token: string, words: string[], options: RunOptions = {}) =>
+      runInProcess(warder, words, { token, ...options })
+    const create = ['keys', 'create', '--alg', 'A256GCM', '--json']
+
+    assert.match((await run(officer, ['access', 'me'])).out, /^crypto officer +yes$/m)
+    assert.match((await run(bob, ['access', 'me'])).out, /^may make keys +no: a crypto officer decides/m)
+    const refused = await run(bob, create)
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /Crypto officers decide who makes keys here; .*warder access grant-create USER/)
+    assert.match((await run(bob, ['access', 'grant-create', 'bob'])).err, /oneself/)
+    assert.match((await run(bob, ['access', 'grant-create', 'carl'])).err, /forbidden/)
+
+    assert.equal((await run(officer, ['access', 'grant-create', 'bob'])).code, 0)
+    const { kid } = JSON.parse((await run(bob, create)).out)
+    assert.equal((await run(officer, ['keys', 'show', kid])).code, 0)
+    const use = await run(officer, ['crypto', 'encrypt-data', '--key', kid], { input: Buffer.from('x') })
+    assert.match(use.err, /forbidden/)
+    assert.equal((await run(officer, ['access', 'grant', kid, 'carl', 'encrypt'])).code, 0)
+
+    assert.equal((await run(officer, ['access', 'revoke-create', 'bob'])).code, 0)
+    assert.equal((await run(bob, create)).code, 1)
+    assert.equal((await run(bob, ['keys', 'show', kid])).code, 0, 'what was made stays')
+    assert.equal((await run(officer, ['keys', 'destroy', kid, '--yes'])).code, 0)
+  } finally {
+    await warder.stop()
+  }
+})
