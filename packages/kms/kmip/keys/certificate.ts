@@ -85,7 +85,7 @@ export function certificateFacts(der: Uint8Array): CertificateFacts {
     issuerAlternativeNames: names.get(issuerAlternativeName) ?? [],
     subjectAlternativeNames: names.get(subjectAlternativeName) ?? [],
     spki: publicKey,
-    key: keyOf(publicKey),
+    key: publicKeyFacts(publicKey),
   }
 }
 
@@ -125,8 +125,8 @@ function alternativeNames(extensions: DerElement | undefined): ReadonlyMap<strin
   return found
 }
 
-/** Whatever the policy says of such keys: the certificate may be there to check what is old. */
-function keyOf(spki: Uint8Array): CertificateFacts['key'] {
+/** What a SubjectPublicKeyInfo holds, whatever the policy says of such keys: the certificate may be there to check what is old. */
+export function publicKeyFacts(spki: Uint8Array): CertificateFacts['key'] {
   const hints = { algorithm: undefined, curve: undefined }
   try {
     const parsed = readHalf('PublicKey', 'X_509', byteString(Tag.KeyMaterial, spki), hints, { fips: false })

@@ -3,7 +3,12 @@
  * key has (`writeManagedObject`), wrapped and unwrapped (`wrapKeyValue`, `unwrapObject`). Pure: no storage, no rights.
  */
 export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
-export { type CertificateFacts, certificateAttributes, certificateFacts } from './certificate.ts'
+export {
+  type CertificateFacts,
+  certificateAttributes,
+  certificateFacts,
+  publicKeyFacts,
+} from './certificate.ts'
 export { type CurveName, curveByName } from './curves.ts'
 export { digestAttribute } from './digest.ts'
 export { type KeyBlock, type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import {
+  contextTag,
+  der,
+  derBits,
+  derContent,
+  derElements,
+  derIdentifier,
+  derMembers,
+  derNull,
+  derNumber,
+  derObjectIdentifier,
+  derOctets,
+  derSequence,
+  derSmallNumber,
+  derTag,
+} from '../keys/der.ts'
+
+/** An extension of a certificate (RFC 5280 §4.2). */
+export interface Extension {
+  readonly identifier: string
+  readonly critical: boolean
+  /** DER of the extension itself. */
+  readonly value: Uint8Array
+}
+
+export const extensionIdentifiers = {
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAltName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  crlDistributionPoints: '2.5.29.31',
+  certificatePolicies: '2.5.29.32',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+  /** RFC 9608: no revocation information will ever be there. */
+  noRevAvail: '2.5.29.56',
+} as const
+
+export function encodeExtension({ identifier, critical, value }: Extension): Buffer {
+  return derSequence(
+    derObjectIdentifier(identifier),
+    ...(critical ? [der(derTag.boolean, Uint8Array.of(0xff))] : []),
+    derOctets(value),
+  )
+}
+
+/** Reads the members of an Extensions structure. @throws InvalidField */
+export function readExtensions(sequence: Uint8Array, what: string): readonly Extension[] {
+  return derMembers(sequence, what).map((element) => {
+    const [identifier, second, third] = derMembers(element.whole, what)
+    const critical = second?.tag === derTag.boolean && second.content[0] !== 0
+    const value = derContent(second?.tag === derTag.boolean ? third : second, derTag.octetString, what)
+    return { identifier: derIdentifier(identifier, what), critical, value }
+  })
+}
+
+/** The extensions of a certificate. @throws InvalidField */
+export function extensionsOf(certificate: Uint8Array): readonly Extension[] {
+  const what = 'The certificate'
+  const [body] = derMembers(certificate, what)
+  const members = derMembers(body?.whole ?? new Uint8Array(), what)
+  const extensions = members.find(({ tag }) => tag === contextTag(3))
+  return extensions === undefined ? [] : readExtensions(extensions.content, what)
+}
+
+export function basicConstraints(authority: boolean, pathLength?: number): Extension {
+  const members = authority
+    ? [der(derTag.boolean, Uint8Array.of(0xff)), ...(pathLength === undefined ? [] : [derNumber(pathLength)])]
+    : []
+  return {
+    identifier: extensionIdentifiers.basicConstraints,
+    critical: true,
+    value: derSequence(...members),
+  }
+}
+
+/** Is the certificate one of an authority, and how many may follow below it? @throws InvalidField */
+export function readBasicConstraints(extensions: readonly Extension[]): {
+  readonly authority: boolean
+  readonly pathLength: number | undefined
+} {
+  const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.basicConstraints)
+  if (found === undefined) return { authority: false, pathLength: undefined }
+  const what = 'basicConstraints'
+  const members = derMembers(found.value, what)
+  const authority = members[0]?.tag === derTag.boolean && members[0].content[0] !== 0
+  const length = members.find(({ tag }) => tag === derTag.integer)
+  return { authority, pathLength: length === undefined ? undefined : derSmallNumber(length, what) }
+}
+
+/** Names of the bits, the first one being bit 0 (RFC 5280 §4.2.1.3). */
+export const keyUsages = [
+  'digitalSignature',
+  'nonRepudiation',
+  'keyEncipherment',
+  'dataEncipherment',
+  'keyAgreement',
+  'keyCertSign',
+  'cRLSign',
+  'encipherOnly',
+  'decipherOnly',
+] as const
+export type KeyUsageName = (typeof keyUsages)[number]
+
+export function keyUsage(names: readonly KeyUsageName[]): Extension {
+  const bits = names.map((name) => keyUsages.indexOf(name))
+  const last = Math.max(...bits)
+  const bytes = Buffer.alloc(Math.floor(last / 8) + 1)
+  for (const bit of bits) bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) | (0x80 >> (bit & 7))
+  const value = der(derTag.bitString, Uint8Array.of(7 - (last & 7)), bytes)
+  return { identifier: extensionIdentifiers.keyUsage, critical: true, value }
+}
+
+/** The names in a keyUsage extension; undefined when there is none, so that nothing is restricted. @throws InvalidField */
+export function readKeyUsage(extensions: readonly Extension[]): readonly KeyUsageName[] | undefined {
+  const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.keyUsage)
+  if (found === undefined) return undefined
+  const [element] = derElements(found.value, 'keyUsage')
+  const bytes = derContent(element, derTag.bitString, 'keyUsage').subarray(1)
+  return keyUsages.filter((_name, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0)
+}
+
+export function extendedKeyUsage(identifiers: readonly string[], critical = false): Extension {
+  const value = derSequence(...identifiers.map(derObjectIdentifier))
+  return { identifier: extensionIdentifiers.extendedKeyUsage, critical, value }
+}
+
+/** @param names DER of each GeneralName */
+export function subjectAltName(names: readonly Uint8Array[], critical = false): Extension {
+  return { identifier: extensionIdentifiers.subjectAltName, critical, value: derSequence(...names) }
+}
+
+/** Where revocation lists are: one URL for each point. */
+export function crlDistributionPoints(urls: readonly string[]): Extension {
+  const points = urls.map((url) => {
+    const name = der(contextTag(6, false), Buffer.from(url, 'latin1'))
+    return derSequence(der(contextTag(0), der(contextTag(0), name)))
+  })
+  return {
+    identifier: extensionIdentifiers.crlDistributionPoints,
+    critical: false,
+    value: derSequence(...points),
+  }
+}
+
+/** SHA-1 of the public key (RFC 5280 §4.2.1.2, method 1): an identifier, not a protection. */
+export function keyIdentifierOf(spki: Uint8Array): Buffer {
+  const [, key] = derMembers(spki, 'The public key')
+  return createHash('sha1').update(derBits(key, 'The public key')).digest()
+}
+
+export function subjectKeyIdentifier(identifier: Uint8Array): Extension {
+  return {
+    identifier: extensionIdentifiers.subjectKeyIdentifier,
+    critical: false,
+    value: derOctets(identifier),
+  }
+}
+
+export function authorityKeyIdentifier(identifier: Uint8Array): Extension {
+  return {
+    identifier: extensionIdentifiers.authorityKeyIdentifier,
+    critical: false,
+    value: derSequence(der(contextTag(0, false), identifier)),
+  }
+}
+
+/** The SubjectKeyIdentifier of a certificate, if it has one. */
+export function readKeyIdentifier(extensions: readonly Extension[]): Uint8Array | undefined {
+  const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectKeyIdentifier)
+  if (found === undefined) return undefined
+  return derContent(
+    derElements(found.value, 'subjectKeyIdentifier')[0],
+    derTag.octetString,
+    'The certificate',
+  )
+}
+
+/** RFC 9608 §2. */
+export const noRevAvail: Extension = {
+  identifier: extensionIdentifiers.noRevAvail,
+  critical: false,
+  value: derNull,
+}

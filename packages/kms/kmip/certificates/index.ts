@@ -1,0 +1,21 @@
+/**
+ * X.509 certificates: read requests for them, issue them, check chains. Pure: keys and dates are given.
+ */
+export { chainValidity, longestChain, type Validity } from './chain.ts'
+export {
+  basicConstraints,
+  type Extension,
+  extensionIdentifiers,
+  extensionsOf,
+  type KeyUsageName,
+  keyUsage,
+  noRevAvail,
+  readBasicConstraints,
+  readKeyIdentifier,
+  readKeyUsage,
+  subjectAltName,
+} from './extensions.ts'
+export { type Issuer, issueCertificate, type NewCertificate } from './issue.ts'
+export { nameFromParts } from './name.ts'
+export { opensslExtensions } from './openssl-extensions.ts'
+export { type CertificationRequest, readCertificationRequest } from './request.ts'

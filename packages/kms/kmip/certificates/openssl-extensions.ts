@@ -1,0 +1,106 @@
+import { kmipFailure } from '../engine/failure.ts'
+import {
+  basicConstraints,
+  crlDistributionPoints,
+  type Extension,
+  extendedKeyUsage,
+  type KeyUsageName,
+  keyUsage,
+  keyUsages,
+  subjectAltName,
+} from './extensions.ts'
+import { generalName } from './general-name.ts'
+
+const longestText = 16_384
+const mostNames = 256
+
+const purposes: Readonly<Record<string, string>> = {
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+  clientAuth: '1.3.6.1.5.5.7.3.2',
+  codeSigning: '1.3.6.1.5.5.7.3.3',
+  emailProtection: '1.3.6.1.5.5.7.3.4',
+  timeStamping: '1.3.6.1.5.5.7.3.8',
+  OCSPSigning: '1.3.6.1.5.5.7.3.9',
+}
+
+/**
+ * Extensions as OpenSSL's configuration writes them, the section `v3_ca` (x509v3_config(5)): what the vendor attribute
+ * `x509-extension` of Certify carries. Key identifiers are always made here, so the lines that ask for them are let be.
+ * @throws InvalidField for a line that is not understood: an extension is never silently left out
+ */
+export function opensslExtensions(text: string): readonly Extension[] {
+  if (text.length > longestText) throw kmipFailure('InvalidField', 'The extensions are too long.')
+  const extensions: Extension[] = []
+  let section = 'v3_ca'
+  for (const raw of text.split(/\r?\n/)) {
+    const line = raw.replace(/#.*$/, '').trim()
+    if (line === '') continue
+    const header = /^\[\s*([\w ]+?)\s*\]$/.exec(line)
+    if (header !== null) {
+      section = header[1] ?? ''
+      continue
+    }
+    if (section !== 'v3_ca') throw kmipFailure('InvalidField', 'Extensions stand in the section v3_ca.')
+    const equals = line.indexOf('=')
+    if (equals < 0) throw kmipFailure('InvalidField', 'A line of the extensions has no value.')
+    const made = extension(line.slice(0, equals).trim(), line.slice(equals + 1))
+    if (made !== undefined) extensions.push(made)
+  }
+  return extensions
+}
+
+function extension(name: string, value: string): Extension | undefined {
+  const words = value.split(',').map((word) => word.trim())
+  const critical = words[0] === 'critical'
+  const values = critical ? words.slice(1) : words
+  if (values.length > mostNames) throw kmipFailure('InvalidField', 'An extension has too many values.')
+  switch (name) {
+    case 'basicConstraints':
+      return { ...constraints(values), critical }
+    case 'keyUsage':
+      return { ...keyUsage(values.map(usageName)), critical }
+    case 'extendedKeyUsage':
+      return extendedKeyUsage(values.map(purpose), critical)
+    case 'subjectAltName':
+      return subjectAltName(values.map(generalName), critical)
+    case 'crlDistributionPoints':
+      return crlDistributionPoints(values.map(url))
+    case 'subjectKeyIdentifier':
+    case 'authorityKeyIdentifier':
+      return undefined
+    default:
+      throw kmipFailure('InvalidField', `The extension '${name.slice(0, 64)}' is not supported here.`)
+  }
+}
+
+function constraints(values: readonly string[]): Extension {
+  let authority = false
+  let pathLength: number | undefined
+  for (const value of values) {
+    const [key = '', text = ''] = value.split(':').map((word) => word.trim())
+    if (key === 'CA' && /^(true|false)$/i.test(text)) authority = text.toLowerCase() === 'true'
+    else if (key === 'pathlen' && /^\d{1,3}$/.test(text)) pathLength = Number(text)
+    else throw kmipFailure('InvalidField', 'basicConstraints is not understood.')
+  }
+  return basicConstraints(authority, pathLength)
+}
+
+function usageName(text: string): KeyUsageName {
+  const known = keyUsages.find((name) => name === text)
+  if (known === undefined) throw kmipFailure('InvalidField', 'keyUsage names an unknown use.')
+  return known
+}
+
+function purpose(text: string): string {
+  const identifier = purposes[text] ?? (/^[0-2](\.\d{1,9}){2,20}$/.test(text) ? text : undefined)
+  if (identifier === undefined)
+    throw kmipFailure('InvalidField', 'extendedKeyUsage names an unknown purpose.')
+  return identifier
+}
+
+function url(text: string): string {
+  const value = text.startsWith('URI:') ? text.slice(4) : text
+  if (!/^https?:\/\/[\u0021-\u007e]+$/.test(value))
+    throw kmipFailure('InvalidField', 'crlDistributionPoints are URLs.')
+  return value
+}

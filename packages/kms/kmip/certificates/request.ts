@@ -1,0 +1,83 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { KmipFailure, kmipFailure } from '../engine/failure.ts'
+import { contextTag, derBits, derElements, derIdentifier, derMembers, derTag } from '../keys/der.ts'
+import { type Extension, readExtensions } from './extensions.ts'
+import { signatureHolds } from './signing.ts'
+
+/** What a certificate is asked for with. */
+export interface CertificationRequest {
+  /** DER of the name. */
+  readonly subject: Uint8Array
+  readonly spki: Uint8Array
+  readonly key: KeyObject
+  /** As requested; which of them are given is for the issuer to say. */
+  readonly extensions: readonly Extension[]
+}
+
+const what = 'The certificate request'
+const extensionRequest = '1.2.840.113549.1.9.14'
+
+/**
+ * Reads a PKCS#10 request (RFC 2986), DER or PEM, and checks that its sender has the private key.
+ * @throws InvalidCSR
+ */
+export function readCertificationRequest(value: Uint8Array): CertificationRequest {
+  try {
+    return read(isPem(value) ? fromPem(value) : value)
+  } catch (error) {
+    if (error instanceof KmipFailure && error.reason === 'InvalidField')
+      throw kmipFailure('InvalidCSR', error.message)
+    throw error
+  }
+}
+
+function read(der: Uint8Array): CertificationRequest {
+  const [info, algorithm, signature] = derMembers(der, what)
+  if (info === undefined || algorithm === undefined)
+    throw kmipFailure('InvalidCSR', 'The certificate request lacks a member.')
+  const [, subject, spki, attributes] = derMembers(info.whole, what)
+  if (subject?.tag !== derTag.sequence || spki?.tag !== derTag.sequence)
+    throw kmipFailure('InvalidCSR', 'The certificate request lacks a member.')
+  const key = publicKey(spki.whole)
+  if (!signatureHolds(algorithm.whole, key, info.whole, derBits(signature, what)))
+    throw kmipFailure('InvalidCSR', 'The signature of the certificate request is wrong.')
+  return {
+    subject: subject.whole,
+    spki: spki.whole,
+    key,
+    extensions: attributes?.tag === contextTag(0) ? requested(attributes.content) : [],
+  }
+}
+
+function requested(attributes: Uint8Array): readonly Extension[] {
+  for (const attribute of derElements(attributes, what)) {
+    const [identifier, values] = derMembers(attribute.whole, what)
+    if (derIdentifier(identifier, what) !== extensionRequest) continue
+    const [extensions] = derElements(values?.content ?? new Uint8Array(), what)
+    return readExtensions(extensions?.whole ?? new Uint8Array(), what)
+  }
+  return []
+}
+
+function publicKey(spki: Uint8Array): KeyObject {
+  try {
+    return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' })
+  } catch {
+    throw kmipFailure('InvalidCSR', 'The public key of the certificate request cannot be read.')
+  }
+}
+
+function isPem(value: Uint8Array): boolean {
+  return Buffer.from(value.subarray(0, 64)).toString('latin1').trimStart().startsWith('-----BEGIN ')
+}
+
+const longestPem = 65_536
+const pem =
+  /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END (?:NEW )?CERTIFICATE REQUEST-----/
+
+function fromPem(value: Uint8Array): Buffer {
+  const text = value.length > longestPem ? '' : Buffer.from(value).toString('latin1')
+  const body = pem.exec(text)?.[1]
+  if (body === undefined) throw kmipFailure('InvalidCSR', 'The value is not a certificate request in PEM.')
+  return Buffer.from(body, 'base64')
+}

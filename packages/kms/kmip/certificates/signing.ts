@@ -1,0 +1,148 @@
+import { constants, type KeyObject, sign, verify } from 'node:crypto'
+import { kmipFailure } from '../engine/failure.ts'
+import { byteKeysByIdentifier } from '../keys/byte-keys.ts'
+import {
+  contextTag,
+  derIdentifier,
+  derMembers,
+  derNull,
+  derObjectIdentifier,
+  derSequence,
+  derSmallNumber,
+} from '../keys/der.ts'
+import { parseSpki } from '../keys/pkcs8.ts'
+
+interface Scheme {
+  readonly hash: string | null
+  readonly padding?: number
+  readonly saltLength?: number
+}
+
+/** What is read; new signatures with SHA-1 or MD5 are neither made nor taken. */
+const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
+  ['1.2.840.113549.1.1.14', { hash: 'sha224' }],
+  ['1.2.840.113549.1.1.11', { hash: 'sha256' }],
+  ['1.2.840.113549.1.1.12', { hash: 'sha384' }],
+  ['1.2.840.113549.1.1.13', { hash: 'sha512' }],
+  ['1.2.840.10045.4.3.1', { hash: 'sha224' }],
+  ['1.2.840.10045.4.3.2', { hash: 'sha256' }],
+  ['1.2.840.10045.4.3.3', { hash: 'sha384' }],
+  ['1.2.840.10045.4.3.4', { hash: 'sha512' }],
+])
+const pss = '1.2.840.113549.1.1.10'
+const hashes: ReadonlyMap<string, string> = new Map([
+  ['2.16.840.1.101.3.4.2.1', 'sha256'],
+  ['2.16.840.1.101.3.4.2.2', 'sha384'],
+  ['2.16.840.1.101.3.4.2.3', 'sha512'],
+])
+
+/** How a key signs a certificate: its AlgorithmIdentifier and the function. */
+export interface CertificateSigner {
+  readonly algorithm: Buffer
+  sign(data: Uint8Array): Promise<Buffer>
+}
+
+const signatureOf: Readonly<Record<string, readonly [identifier: string, hash: string]>> = {
+  sha256: ['1.2.840.10045.4.3.2', 'sha256'],
+  sha384: ['1.2.840.10045.4.3.3', 'sha384'],
+  sha512: ['1.2.840.10045.4.3.4', 'sha512'],
+}
+
+/** @throws CryptographicFailure for keys that sign nothing */
+export function certificateSigner(key: KeyObject, spki: Uint8Array): CertificateSigner {
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return {
+        algorithm: derSequence(derObjectIdentifier('1.2.840.113549.1.1.11'), derNull),
+        sign: (data) => onPool('sha256', key, data),
+      }
+    case 'ec': {
+      const [identifier, hash] = signatureOf[hashOfCurve(key)] ?? ['1.2.840.10045.4.3.2', 'sha256']
+      return {
+        algorithm: derSequence(derObjectIdentifier(identifier)),
+        sign: (data) => onPool(hash, key, data),
+      }
+    }
+    default: {
+      const { identifier } = parseSpki(spki)
+      const family = byteKeysByIdentifier(identifier)
+      // The identifier of such a key is also that of its signatures (RFC 8410, RFC 9881, RFC 9909).
+      if (family === undefined || family.algorithm === 'ECDH' || family.algorithm.startsWith('ML_KEM'))
+        throw kmipFailure('CryptographicFailure', 'The key of the issuer cannot sign.')
+      return {
+        algorithm: derSequence(derObjectIdentifier(identifier)),
+        sign: (data) => onPool(null, key, data),
+      }
+    }
+  }
+}
+
+/** A hash as strong as the curve (SP 800-57 part 1, table 3). */
+function hashOfCurve(key: KeyObject): string {
+  switch (key.asymmetricKeyDetails?.namedCurve) {
+    case 'secp384r1':
+    case 'brainpoolP384r1':
+      return 'sha384'
+    case 'secp521r1':
+    case 'brainpoolP512r1':
+      return 'sha512'
+    default:
+      return 'sha256'
+  }
+}
+
+function onPool(hash: string | null, key: KeyObject, data: Uint8Array): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    sign(hash, data, key, (error, signature) => {
+      if (error) reject(kmipFailure('CryptographicFailure', 'CRYPTO'))
+      else resolve(signature)
+    })
+  })
+}
+
+/**
+ * Checks a signature as certificates and requests carry it.
+ * @param algorithm DER of the AlgorithmIdentifier
+ * @throws InvalidCSR for algorithms that are not known here or too weak
+ */
+export function signatureHolds(
+  algorithm: Uint8Array,
+  key: KeyObject,
+  data: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  const [identifier, parameters] = derMembers(algorithm, 'The signature')
+  const named = derIdentifier(identifier, 'The signature')
+  const scheme = named === pss ? pssScheme(parameters?.whole) : (schemes.get(named) ?? pureScheme(named))
+  if (scheme === undefined)
+    throw kmipFailure('InvalidCSR', 'The algorithm of the signature is not supported here.')
+  const { hash, ...padding } = scheme
+  try {
+    return verify(hash, data, { key, ...padding }, signature)
+  } catch {
+    return false
+  }
+}
+
+function pureScheme(identifier: string): Scheme | undefined {
+  return byteKeysByIdentifier(identifier) === undefined ? undefined : { hash: null }
+}
+
+/** RFC 4055 §3.1: the same hash for both, and what is not said is SHA-1, which is not taken. */
+function pssScheme(parameters: Uint8Array | undefined): Scheme | undefined {
+  if (parameters === undefined) return undefined
+  const what = 'The signature'
+  const members = derMembers(parameters, what)
+  const hashMember = members.find(({ tag }) => tag === contextTag(0))
+  const saltMember = members.find(({ tag }) => tag === contextTag(2))
+  if (hashMember === undefined) return undefined
+  const [hashIdentifier] = derMembers(hashMember.content, what)
+  const hash = hashes.get(derIdentifier(hashIdentifier, what))
+  if (hash === undefined) return undefined
+  const [salt] = saltMember === undefined ? [] : derMembers(derSequence(saltMember.content), what)
+  return {
+    hash,
+    padding: constants.RSA_PKCS1_PSS_PADDING,
+    saltLength: salt === undefined ? 20 : derSmallNumber(salt, what),
+  }
+}

@@ -1,0 +1,71 @@
+import { X509Certificate } from 'node:crypto'
+import { Tag } from '@warder/kmip/tables'
+import {
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  objectRight,
+  uniqueIdentifier,
+} from '../engine/index.ts'
+import { linkOf } from './certificate-issuer.ts'
+import { stageCertificate } from './certificate-object.ts'
+import { requestedSubject, subjectOf } from './certificate-subject.ts'
+import { readCertificateWish } from './certificate-wish.ts'
+import { issuerFor } from './certify.ts'
+import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
+import { requireSoftwareStorage } from './storage-masks.ts'
+
+const day = 86_400_000
+
+/**
+ * ReCertify (KMIP 2.1 §6.1.43): the same subject gets a new certificate from the same issuer, valid for as long as the
+ * old one was, from now on or from the offset on.
+ */
+export const reCertify: KmipOperation = {
+  name: 'ReCertify',
+  access: objectRight('certify', { creates: true }),
+  async act(payload, context) {
+    const { object, now } = context
+    if (object.type !== 'Certificate')
+      throw kmipFailure('InvalidObjectType', `ReCertify is not for objects of type ${object.type}.`)
+    requireReplaceable(context, object)
+    requireSoftwareStorage(payload.value)
+    const wish = readCertificateWish(membersWithin(payload, Tag.Attributes))
+    const before = await subjectOf(context, object)
+    const subject = requestedSubject(payload) ?? before
+    const name = wish.subject ?? subject.name ?? before.name
+    if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
+    const issuer = await issuerFor(
+      context,
+      {
+        issuerKey: wish.issuerKey,
+        issuerCertificate:
+          wish.issuerCertificate ??
+          (wish.issuerKey === undefined ? linkOf(object, 'CertificateLink') : undefined),
+      },
+      subject,
+      name,
+    )
+    const material = await context.objects.material(object)
+    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+    const old = new X509Certificate(material)
+    if (issuer.certificate === undefined && old.issuer !== old.subject)
+      throw kmipFailure('InvalidField', 'The issuer of the certificate is not here: name it with a link.')
+    const notBefore = now + (offsetOf(payload) ?? 0) * 1000
+    const validity =
+      wish.days === undefined ? old.validToDate.getTime() - old.validFromDate.getTime() : wish.days * day
+    const made = await stageCertificate(context, {
+      subject,
+      name,
+      issuer,
+      extensions: wish.extensions ?? (subject === before ? before.extensions : subject.extensions),
+      notBefore,
+      notAfter: notBefore + validity,
+      attributes: await takenOver(context, object, wish.attributes, undefined),
+    })
+    linkReplacement(context, object, made)
+    context.audit({ object: object.id, details: { replacement: made.id } })
+    context.placeholder = made.id
+    return [uniqueIdentifier(made.id)]
+  },
+}
