@@ -1,0 +1,129 @@
+import { Tag } from '@warder/kmip/tables'
+import { boolean, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { type ManagedObject, stateAt } from '../../objects/index.ts'
+import { splitSecret } from '../crypto/split/index.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  requiredName,
+  uniqueIdentifier,
+} from '../engine/index.ts'
+import { algorithmOf } from '../keys/object-shape.ts'
+import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
+import type { AlgorithmName } from '../object/stored-algorithm.ts'
+import { lengthOf, newSymmetricKey, requiredAlgorithm } from './create.ts'
+import { newBrought, readBrought } from './registered-object.ts'
+import { link } from './replacement.ts'
+import { partNode, primeAsked } from './split-key-parts.ts'
+
+/**
+ * CreateSplitKey (KMIP 2.1 §6.1.14): splits a key that is there, which takes the right to get it, or a new symmetric key,
+ * which is kept in its parts alone.
+ */
+export const createSplitKey: KmipOperation = {
+  name: 'CreateSplitKey',
+  access: creates,
+  async act(payload, context) {
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    const method = requiredName(payload, Tag.SplitKeyMethod, 'SplitKeyMethod')
+    const parts = required(payload, Tag.SplitKeyParts, 'Integer')
+    const threshold = required(payload, Tag.SplitKeyThreshold, 'Integer')
+    const attributes = membersWithin(payload, Tag.Attributes)
+    const whole = await wholeOf(payload, type, attributes, context)
+    try {
+      const split = splitSecret(whole.material, {
+        method,
+        parts,
+        threshold,
+        primeFieldSize: primeAsked(payload),
+      })
+      const description = {
+        method,
+        parts,
+        threshold,
+        primeFieldSize: split.primeFieldSize,
+        algorithm: whole.algorithm,
+        bits: whole.bits,
+      }
+      const ids: string[] = []
+      for (const part of split.parts) {
+        const brought = await readBrought('SplitKey', partNode(description, part), attributes, context)
+        const made = context.objects.create(newBrought(context, brought, attributes))
+        brought.material?.fill(0)
+        part.bytes.fill(0)
+        inherit(context, whole.base, made)
+        ids.push(made.id)
+      }
+      context.audit({
+        ...(whole.base !== undefined && { object: whole.base.id }),
+        algorithm: method,
+        details: { parts: ids },
+      })
+      context.placeholder = ids[0]
+      return ids.map(uniqueIdentifier)
+    } finally {
+      whole.material.fill(0)
+    }
+  },
+}
+
+interface Whole {
+  readonly base: ManagedObject | undefined
+  readonly material: Uint8Array
+  readonly algorithm: AlgorithmName | undefined
+  readonly bits: number | undefined
+}
+
+async function wholeOf(
+  payload: StructureNode,
+  type: string,
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<Whole> {
+  const identifier = memberOf(payload, Tag.UniqueIdentifier)
+  if (identifier === undefined) return generated(type, attributes, context)
+  const base = await context.permitted(context.identifier(identifier), 'get')
+  if (base.type !== type) throw kmipFailure('InvalidField', `The object is no ${type}.`)
+  requireSplittable(context, base)
+  const material = base.attributes.format === undefined ? await context.objects.material(base) : undefined
+  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return { base, material, algorithm: algorithmOf(base), bits: base.bits }
+}
+
+function generated(type: string, attributes: readonly TtlvNode[], context: KmipContext): Whole {
+  if (type !== 'SymmetricKey')
+    throw kmipFailure('InvalidField', `CreateSplitKey does not make objects of type ${type}.`)
+  const { material, bits } = newSymmetricKey(attributes, context)
+  if (material === undefined) throw kmipFailure('GeneralFailure', 'The key could not be made.')
+  return {
+    base: undefined,
+    material,
+    algorithm: requiredAlgorithm(attributes),
+    bits: bits ?? lengthOf(attributes),
+  }
+}
+
+/** Whoever has enough parts has the key: what may not be given out is not split. */
+function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
+  if (base.type !== 'SymmetricKey' && base.type !== 'PrivateKey' && base.type !== 'SecretData')
+    throw kmipFailure('InvalidObjectType', `An object of type ${base.type} is not split.`)
+  const state = stateAt(base, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  if (storedWithTag(base, Tag.Extractable).some(({ value }) => value === false))
+    throw kmipFailure('NotExtractable', 'DENIED')
+}
+
+/** A part knows the key that it is of, and is as sensitive as it. */
+function inherit({ objects }: KmipContext, base: ManagedObject | undefined, made: ManagedObject): void {
+  if (base === undefined) return
+  const sensitive = storedWithTag(base, Tag.Sensitive).some(({ value }) => value === true)
+  const others = storedAttributes(made).filter(({ tag }) => !sensitive || tag !== Tag.Sensitive)
+  const own = sensitive ? [boolean(Tag.Sensitive, true)] : []
+  objects.update(made, {
+    attributes: attributeBag(made.attributes, [...others, ...own, link('ParentLink', base.id)]),
+  })
+}
