@@ -44,6 +44,11 @@ export async function prepareScenarios(
   const rsa = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'RS256' })
   const encrypt = { kid: aes.kid, alg: 'dir', enc: 'A256GCM', data }
   const sealed = await ask('/v1/crypto/encrypt', encrypt)
+  const oaep = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'RSA-OAEP-256' })
+  const wrap = { kid: oaep.kid, alg: 'RSA-OAEP-256', enc: 'A256GCM', data }
+  const wrapped = await ask('/v1/crypto/encrypt', wrap)
+  const pss = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'PS256' })
+  const batch = { operations: Array.from({ length: 100 }, () => ({ op: 'encrypt', ...encrypt })) }
   const post = (
     name: string,
     path: string,
@@ -81,6 +86,14 @@ export async function prepareScenarios(
     post('sign RS256 (2048)', '/v1/crypto/sign', { kid: rsa.kid, alg: 'RS256', data }, '"signature"', {
       primitive: 'RS256 (2048) sign',
     }),
+    post('sign PS256 (2048)', '/v1/crypto/sign', { kid: pss.kid, alg: 'PS256', data }, '"signature"', {
+      primitive: 'PS256 (2048) sign',
+    }),
+    post('decrypt RSA-OAEP-256 (2048)', '/v1/crypto/decrypt', wrapped, data, {
+      primitive: 'RSA-OAEP-256 (2048) decrypt',
+    }),
+    // Requests: each holds a hundred.
+    post('batch of 100 encrypts', '/v1/crypto/batch', batch, '"ciphertext"'),
     post('create a key, one at a time', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' }, '"kid"', {
       connections: 1,
     }),

@@ -1,9 +1,12 @@
 import {
+  constants,
   createCipheriv,
   createDecipheriv,
   createHmac,
   createSecretKey,
   generateKeyPairSync,
+  privateDecrypt,
+  publicEncrypt,
   randomBytes,
   sign,
 } from 'node:crypto'
@@ -25,6 +28,9 @@ export function primitives(): ReadonlyMap<string, (seconds: number) => number> {
     return { ciphertext, tag: cipher.getAuthTag() }
   }
   const sealed = encrypt()
+  const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+  const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' }
+  const wrapped = publicEncrypt({ key: rsa, ...oaep }, randomBytes(32))
   const decrypt = (): void => {
     const decipher = createDecipheriv('aes-256-gcm', aes, iv)
     decipher.setAuthTag(sealed.tag)
@@ -36,6 +42,8 @@ export function primitives(): ReadonlyMap<string, (seconds: number) => number> {
     ['AES-256-GCM decrypt 64 B', decrypt],
     ['ES256 sign', () => sign('sha256', message, { key: ec, dsaEncoding: 'ieee-p1363' })],
     ['RS256 (2048) sign', () => sign('sha256', message, rsa)],
+    ['PS256 (2048) sign', () => sign('sha256', message, { key: rsa, ...pss })],
+    ['RSA-OAEP-256 (2048) decrypt', () => privateDecrypt({ key: rsa, ...oaep }, wrapped)],
     ['HS256', () => createHmac('sha256', hmac).update(message).digest()],
   ]
   return new Map(operations.map(([name, work]) => [name, (seconds: number) => rate(seconds, work)]))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
+import { ownerQuota } from './access/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { authenticateBy, configuredExtractors, configuredLogin, configuredOidc } from './identity/index.ts'
 import { createKmipEngine } from './kmip/engine/index.ts'
@@ -75,7 +76,13 @@ function servicesOf({
       leaseMs: config.cache_lease_ms,
     }),
     budgets: createGcmBudgets(db, mostBudgets),
-    roles: { cryptoOfficers: new Set(config['roles.crypto_officer_users']) },
+    roles: {
+      cryptoOfficers: new Set(config['roles.crypto_officer_users']),
+      quota:
+        config.max_objects_per_owner === undefined
+          ? undefined
+          : ownerQuota(db, clock, config.max_objects_per_owner),
+    },
     fips: config.fips,
     policy,
     defaultUsername: config.default_username,

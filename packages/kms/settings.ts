@@ -3,6 +3,7 @@ import {
   type foundationSettings,
   integer,
   list,
+  optionalInteger,
   optionalText,
   type Setting,
   type SettingValues,
@@ -125,6 +126,11 @@ export const kmsSettings = {
   jwks_endpoint_auto_tag: boolean({
     default: true,
     docs: 'Generated signing pairs get the tag `jwks`, so that their public keys are published.',
+  }),
+  max_objects_per_owner: optionalInteger({
+    min: 1,
+    max: 1_000_000_000,
+    docs: 'Objects that one user may own; the halves of a pair are two. Unset = no limit.',
   }),
   unwrapped_cache_max_size: integer({
     default: 10_000,

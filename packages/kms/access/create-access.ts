@@ -1,14 +1,17 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
 import { type AccessServices, principalOf } from './key-access.ts'
-import { mayCreate } from './permission.ts'
+import { hasCreateRight } from './permission.ts'
 
-/** @throws failure('forbidden') unless the caller may create objects */
+/** @throws failure('forbidden') unless the caller may create objects, and has room for one more */
 export async function requireCreate<Services extends AccessServices>(
   context: OperationContext<Services>,
 ): Promise<void> {
   const { db, roles } = context.services
-  if (!(await mayCreate(db, roles, principalOf(context).name))) throw failure('forbidden')
+  const { name } = principalOf(context)
+  if (!(await hasCreateRight(db, roles, name))) throw failure('forbidden')
+  if (roles.quota !== undefined && !(await roles.quota.hasRoom(name)))
+    throw failure('forbidden', 'You own as many objects as one owner may have here.')
 }
 
 /** The right to create objects. */

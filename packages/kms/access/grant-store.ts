@@ -89,7 +89,7 @@ export async function obtainedObjects(
   const page: Obtained[] = []
   let from = after
   for (let looked = 0; looked < mostLooked; ) {
-    const granted = await grantedAfter(db, user, from, limit)
+    const { granted, whole } = await grantedAfter(db, user, from, limit)
     for (const [id, operations] of granted) {
       from = id
       const object = await findObject(db, id as ObjectId)
@@ -98,28 +98,40 @@ export async function obtainedObjects(
       if (page.length === limit) return { page, next: from }
     }
     looked += granted.length
-    if (granted.length < limit) return { page, next: undefined }
+    if (whole) return { page, next: undefined }
   }
   return { page, next: from }
 }
 
-/** The next `limit` objects with grants to the user or to everybody, and the grants on each. */
+/** Rows that are read for each object of a page: most have a few rights. */
+const rowsOfObject = 4
+
+/**
+ * The next objects, some `limit` of them, with grants to the user or to everybody, and all the grants on each. `whole`:
+ * there are no more.
+ */
 async function grantedAfter(
   db: Database,
   user: string,
   after: string,
   limit: number,
-): Promise<readonly (readonly [id: string, operations: readonly string[]])[]> {
-  // An object has at most one row of each right: so many rows hold `limit` objects whole.
-  const rows = limit * rights.length
+): Promise<{
+  readonly granted: readonly (readonly [id: string, operations: readonly string[]])[]
+  readonly whole: boolean
+}> {
+  // An object has at most one row of each right: at least one object is whole.
+  const rows = limit * rowsOfObject + rights.length
+  const found = await db.all(ofUserAfter, [user, after, rows, everybody, after, rows, rows])
   const byId = new Map<string, string[]>()
-  for (const row of await db.all(ofUserAfter, [user, after, rows, everybody, after, rows, rows])) {
-    const operations = byId.get(row.object_id)
-    if (operations !== undefined) operations.push(row.operation)
-    else if (byId.size === limit) break
-    else byId.set(row.object_id, [row.operation])
+  for (const { object_id: id, operation } of found) {
+    const operations = byId.get(id)
+    if (operations === undefined) byId.set(id, [operation])
+    else operations.push(operation)
   }
-  return [...byId]
+  const whole = found.length < rows
+  const granted = [...byId]
+  // Of the last one there may be more rows.
+  return { granted: whole ? granted : granted.slice(0, -1), whole }
 }
 
 export function grantChanges(id: string, user: string, operations: readonly string[]): Change[] {

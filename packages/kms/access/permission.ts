@@ -2,12 +2,15 @@ import { failure } from '@warder/foundation/errors'
 import type { Database, MaybePromise } from '@warder/foundation/sql'
 import type { ManagedObject } from '../objects/index.ts'
 import { grantedTo } from './grant-store.ts'
+import type { OwnerQuota } from './quota.ts'
 import { anyObject, createRight, type Right } from './right.ts'
 
 /** Who is more than an owner, as configured. */
 export interface Roles {
   /** `[roles] crypto_officer_users`; empty = nobody is restricted. */
   readonly cryptoOfficers: ReadonlySet<string>
+  /** `max_objects_per_owner`; undefined = no limit. */
+  readonly quota?: OwnerQuota | undefined
 }
 
 /**
@@ -66,7 +69,13 @@ export function keyNotFound(): Error {
 }
 
 /** Everybody may create, unless officers are configured: then they, and whom they granted `create`. */
-export async function mayCreate(db: Database, roles: Roles, user: string): Promise<boolean> {
+export async function hasCreateRight(db: Database, roles: Roles, user: string): Promise<boolean> {
   if (roles.cryptoOfficers.size === 0 || roles.cryptoOfficers.has(user)) return true
   return (await grantedTo(db, anyObject, user))?.has(createRight) === true
+}
+
+/** Whether `user` may create something now: the right, and room for it. To be asked once for each creation. */
+export async function mayCreate(db: Database, roles: Roles, user: string): Promise<boolean> {
+  if (!(await hasCreateRight(db, roles, user))) return false
+  return roles.quota === undefined || roles.quota.hasRoom(user)
 }

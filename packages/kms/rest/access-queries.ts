@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { grantsOn, keyRight, mayCreate, obtainedObjects, principalOf } from '../access/index.ts'
+import { grantsOn, hasCreateRight, keyRight, obtainedObjects, principalOf } from '../access/index.ts'
 import { type ManagedObject, ownedObjects, stateAt } from '../objects/index.ts'
 import { define, type KmsServices, signedIn } from './services.ts'
 
@@ -121,7 +121,7 @@ const create = define({
   reply: Type.Object({ has_create_permission: Type.Boolean() }),
   act: async (_input, context) => {
     const { db, roles } = context.services
-    return { has_create_permission: await mayCreate(db, roles, principalOf(context).name) }
+    return { has_create_permission: await hasCreateRight(db, roles, principalOf(context).name) }
   },
 })
 

@@ -1,0 +1,77 @@
+import type { Clock } from '@warder/foundation/runtime'
+import { type Database, query } from '@warder/foundation/sql'
+
+/** How many objects one owner may have, so that nobody fills the database for all. */
+export interface OwnerQuota {
+  /** Counts one creation. false: the owner has as many as they may. */
+  hasRoom(owner: string): Promise<boolean>
+}
+
+/** What one creation makes at most: a pair. */
+const objectsOfCreation = 2
+/** Creations under way are not in the database yet: they count for so long, whatever became of them. */
+const underWayMs = 2000
+const fullMs = 500
+const mostOwners = 10_000
+
+// Counts along the index of owners, and never further than the limit.
+const countOwned = query<[owner: string, most: number], { readonly count: number }>(
+  'SELECT COUNT(*) AS count FROM (SELECT 1 FROM managed_object WHERE owner = ? LIMIT ?) owned',
+)
+
+interface Entry {
+  /** Creations that need no new count. */
+  left: number
+  /** Nothing is counted again before. */
+  fullUntil: number
+  recent: number
+  before: number
+  since: number
+}
+
+/**
+ * Exact near the limit, cheap far from it: each count allows a sixteenth of the room that it found. Workers and nodes
+ * count for themselves, so those that create at the same moment can pass the limit by a few.
+ */
+export function ownerQuota(db: Database, clock: Clock, limit: number): OwnerQuota {
+  const entries = new Map<string, Entry>()
+
+  const entryOf = (owner: string): Entry => {
+    const known = entries.get(owner)
+    if (known !== undefined) return known
+    const [oldest] = entries.keys()
+    if (entries.size >= mostOwners && oldest !== undefined) entries.delete(oldest)
+    const fresh = { left: 0, fullUntil: 0, recent: 0, before: 0, since: clock.monotonic() }
+    entries.set(owner, fresh)
+    return fresh
+  }
+
+  const take = (entry: Entry): boolean => {
+    entry.left -= 1
+    entry.recent += 1
+    return true
+  }
+
+  return {
+    async hasRoom(owner) {
+      const entry = entryOf(owner)
+      const now = clock.monotonic()
+      if (now - entry.since >= underWayMs) {
+        entry.before = now - entry.since >= 2 * underWayMs ? 0 : entry.recent
+        entry.recent = 0
+        entry.since = now
+        entry.left = 0
+      }
+      if (entry.left > 0) return take(entry)
+      if (now < entry.fullUntil) return false
+      const owned = (await db.get(countOwned, [owner, limit]))?.count ?? 0
+      const room = limit - owned - (entry.recent + entry.before) * objectsOfCreation
+      if (room < 1) {
+        entry.fullUntil = now + fullMs
+        return false
+      }
+      entry.left = Math.max(1, Math.floor(room / 16 / objectsOfCreation))
+      return take(entry)
+    },
+  }
+}
