@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { GuardFailed } from '@warder/foundation/sql'
 import type { BatchErrorContinuation, RequestItem, ResponseItem } from '@warder/kmip/messages'
 import type { OperationName } from '@warder/kmip/tables'
+import { took } from '../engine/batch.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
 import type { Message } from '../engine/message.ts'
@@ -77,7 +78,7 @@ async function done(
       : await run.run()
     const { response, event, failure, recorded } = answered
     metrics.operation(event.operation, event.status, event.duration_ms)
-    if (failure === undefined) message.identifiers.took(item.operation, response.payload ?? [])
+    if (failure === undefined) took(message, answered)
     else {
       stopped ||= continuation === 'Stop'
       await told(message, id, response)

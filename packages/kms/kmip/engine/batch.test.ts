@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type { ResponseItem, ResponseMessage } from '@warder/kmip/messages'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import {
+  boolean,
+  dateTime,
+  enumeration,
+  integer,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
 import { findObject, type ObjectId } from '../../objects/index.ts'
 import { type Started, startKms } from '../../testing/index.ts'
 import {
@@ -240,4 +249,36 @@ test('attributes that cannot be given are refused before anything is stored', as
   await nina.fails('Create', [aesAttributes()], 'MissingData')
   await nina.fails('Create', [objectType('PublicKey'), aesAttributes()], 'InvalidField')
   assert.equal(await ownedBy('nina'), 0)
+})
+
+test('what one item puts out the next takes in, and the client does not see what it calls ephemeral', async () => {
+  const { Data, BlockCipherMode } = Enumeration
+  const key = await alice.do('Create', [
+    objectType('SymmetricKey'),
+    aesAttributes(256, dateTime(Tag.ActivationDate, 1)),
+  ])
+  const ecb = structure(Tag.CryptographicParameters, [
+    enumeration(Tag.BlockCipherMode, BlockCipherMode.ECB),
+    enumeration(Tag.PaddingMethod, Enumeration.PaddingMethod.None),
+  ])
+  const sha256 = structure(Tag.CryptographicParameters, [
+    enumeration(Tag.HashingAlgorithm, Enumeration.HashingAlgorithm.SHA_256),
+  ])
+  const { items } = await alice.send([
+    { operation: 'RNGRetrieve', payload: [integer(Tag.DataLength, 32)], ephemeral: true },
+    { operation: 'Encrypt', payload: [uid(key.id), ecb, enumeration(Tag.Data, Data.RNGRetrieve)] },
+    { operation: 'Hash', payload: [sha256, enumeration(Tag.Data, Data.RNGRetrieve)] },
+    { operation: 'Hash', payload: [sha256, enumeration(Tag.Data, Data.Decrypt)] },
+  ])
+  assert.deepEqual(
+    items.map(({ status, reason }) => reason ?? status),
+    ['Success', 'Success', 'Success', 'InvalidField'],
+  )
+  assert.deepEqual(items[0]?.payload, [])
+  const sealed = items[1]?.payload?.find(({ tag }) => tag === Tag.Data)
+  assert.ok(sealed)
+  const opened = await alice.do('Decrypt', [uid(key.id), ecb, sealed])
+  const hash = items[2]?.payload?.find(({ tag }) => tag === Tag.Data)?.value
+  const random = createHash('sha256').update(opened.get(Tag.Data) as Uint8Array)
+  assert.deepEqual(Buffer.from(hash as Uint8Array), random.digest())
 })

@@ -36,8 +36,7 @@ async function runEach(
   for (const item of items) {
     const answered = await new ItemRun(message, item, undefined).run()
     answers.push(answered)
-    const { payload = [], status } = answered.response
-    if (status === 'Success') message.identifiers.took(item.operation, payload)
+    if (answered.failure === undefined) took(message, answered)
     else if (continuation === 'Stop') break
   }
   return answers
@@ -58,7 +57,7 @@ async function runWhole(
         const answered = await run.run()
         answers.push(answered)
         if (answered.failure !== undefined) return undone(runs, answers)
-        message.identifiers.took(run.item.operation, answered.response.payload ?? [])
+        took(message, answered)
       }
       return await commitWhole(message, objects, answers)
     } catch (thrown) {
@@ -74,6 +73,13 @@ async function runWhole(
       objects.clear()
     }
   }
+}
+
+/** Takes note of what a successful item gives to later ones. */
+export function took(message: Message, { response: { operation }, outputs }: AnsweredItem): void {
+  if (operation === undefined) return
+  message.identifiers.took(operation, outputs)
+  message.data.took(operation, outputs)
 }
 
 async function commitWhole(
@@ -98,6 +104,7 @@ function undone(runs: readonly ItemRun[], answers: readonly AnsweredItem[]): rea
       response: { ...answered.response, status: 'OperationUndone' },
       event: run.event(409, 'OperationUndone'),
       recorded: false,
+      outputs: [],
       failure: undefined,
     }
   })

@@ -241,6 +241,7 @@ function refused(
         duration_ms: 0,
       },
       recorded: false,
+      outputs: [],
       failure: told.failure,
     }),
   )

@@ -89,6 +89,7 @@ export class ItemContext implements KmipContext {
   #keep(object: ManagedObject, key: Key | undefined): void {
     this.#object = object
     this.#key = key
+    if (object.algorithm !== undefined) this.#fields = { ...this.#fields, algorithm: object.algorithm }
   }
 
   permitted(id: string, right: Right): MaybePromise<ManagedObject> {

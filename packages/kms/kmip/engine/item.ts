@@ -5,6 +5,7 @@ import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { optional, type TtlvNode } from '@warder/kmip/ttlv'
 import { UnitOfWork } from '../object/unit-of-work.ts'
+import { withoutOutputs } from './batch-data.ts'
 import { kmipFailure, toldOf } from './failure.ts'
 import { ItemContext } from './item-context.ts'
 import type { Message } from './message.ts'
@@ -16,6 +17,8 @@ export interface AnsweredItem {
   readonly event: AuditEvent
   /** The record of the event is on disk already. */
   readonly recorded: boolean
+  /** What it put out, also what the client does not see. */
+  readonly outputs: readonly TtlvNode[]
   /** What failed, for bare operations. */
   readonly failure: Error | undefined
 }
@@ -26,6 +29,8 @@ export interface Settlement {
   /** Is somebody still waiting for it? */
   wanted(): Promise<boolean>
 }
+
+const none: readonly TtlvNode[] = Object.freeze([])
 
 /** Times that an item is run again from its reads because somebody else was faster. */
 const attempts = 10
@@ -83,11 +88,10 @@ export class ItemRun {
     const context = new ItemContext(this.#message, objects, now)
     let done: MaybePromise<KmipAnswer>
     try {
-      const allowed = context.authorise(row.access, this.item.payload)
+      const payload = this.#message.data.resolved(this.item.payload)
+      const allowed = context.authorise(row.access, payload)
       done =
-        allowed instanceof Promise
-          ? allowed.then(() => row.act(this.item.payload, context))
-          : row.act(this.item.payload, context)
+        allowed instanceof Promise ? allowed.then(() => row.act(payload, context)) : row.act(payload, context)
     } catch (thrown) {
       this.#fields = context.fields
       throw thrown
@@ -137,13 +141,15 @@ export class ItemRun {
   #succeeded(answer: KmipAnswer, fields: AuditFields | undefined = this.#fields): AnsweredItem {
     this.#fields = fields
     const { operation, uniqueBatchItemId } = this.item
-    const response: ResponseItem =
+    const whole: ResponseItem =
       answer instanceof WholeAnswer
         ? { operation, status: 'Success', ...answer.item, uniqueBatchItemId }
         : { operation, uniqueBatchItemId, status: 'Success', payload: present(answer) }
+    const outputs = whole.payload ?? none
+    const response = this.item.ephemeral === true ? { ...whole, payload: withoutOutputs(outputs) } : whole
     this.#message.room?.take(response)
     this.#taken = response
-    return { response, event: this.event(200, undefined), recorded: false, failure: undefined }
+    return { response, event: this.event(200, undefined), recorded: false, outputs, failure: undefined }
   }
 
   /** The answer that it will be done later. */
@@ -153,6 +159,7 @@ export class ItemRun {
       response: { operation, uniqueBatchItemId, status: 'OperationPending', asynchronousCorrelationValue },
       event: { ...this.event(202, undefined), details: { asynchronous: 'accepted' } },
       recorded: false,
+      outputs: none,
       failure: undefined,
     }
   }
@@ -172,6 +179,7 @@ export class ItemRun {
       event: this.event(failure.status, reason),
       // What the record on disk said too early is put right by a second one.
       recorded: false,
+      outputs: none,
       failure,
     }
   }

@@ -2,6 +2,7 @@ import type { Principal } from '@warder/foundation/operations'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { KmsServices } from '../../rest/services.ts'
+import { BatchData } from './batch-data.ts'
 import { BatchIdentifiers } from './identifiers.ts'
 import { ResponseRoom } from './response-room.ts'
 import type { KmipCaller, KmipOperation } from './types.ts'
@@ -21,6 +22,7 @@ export interface Message {
   readonly principal: Principal
   readonly version: KmipVersion
   readonly identifiers: BatchIdentifiers
+  readonly data: BatchData
   /** undefined: the client set no MaximumResponseSize. */
   readonly room: ResponseRoom | undefined
 }
@@ -42,6 +44,7 @@ export function newMessage(
     principal,
     version: asked.version,
     identifiers: new BatchIdentifiers(),
+    data: new BatchData(),
     room:
       maximumResponseSize === undefined
         ? undefined

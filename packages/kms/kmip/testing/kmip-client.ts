@@ -25,6 +25,7 @@ export interface Ask {
   readonly operation: OperationName
   readonly payload?: readonly (TtlvNode | undefined)[]
   readonly id?: Uint8Array
+  readonly ephemeral?: boolean
   readonly extensions?: RequestItem['extensions']
 }
 
@@ -78,10 +79,10 @@ export function kmipClient(caller: Caller, options: KmipClientOptions = {}): Kmi
       version,
       bare: false,
       header: { ...emptyHeader, ...header },
-      items: asks.map(({ operation, payload = [], id, extensions = [] }) => ({
+      items: asks.map(({ operation, payload = [], id, ephemeral, extensions = [] }) => ({
         operation,
         uniqueBatchItemId: id,
-        ephemeral: undefined,
+        ephemeral,
         payload: structure(Tag.RequestPayload, payload),
         extensions,
         refusal: undefined,
