@@ -35,10 +35,13 @@ const overview = `Warder ${version}: an authentication service and a key managem
 ${commands.map((command) => `  ${command.name.padEnd(10)} ${command.summary}`).join('\n')}
 
   warder COMMAND --help           what a command does, its options and an example
+  warder COMMAND VERB --help      more about one verb of keys, crypto and access
   warder --version
 
 All of them take --home DIR (else WARDER_HOME, else ./.warder): where configuration, databases, certificates,
 the root key and the audit logs are.
+
+Exit codes: 0 done; 1 it failed, one line on standard error says why; 2 called wrongly. Others: in the command's help.
 `
 
 const console: Terminal = {

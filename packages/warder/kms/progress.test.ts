@@ -30,6 +30,7 @@ test('it fits narrow terminals, empty files and files that grow', () => {
     const { output, written } = screen(columns)
     progressBar(output, () => 0).update(1, 1)
     assert.ok((written[0] ?? '').length < 120)
+    assert.equal(written[0]?.includes('[='), columns === 0 || columns === 300)
   }
   const { output, written } = screen()
   progressBar(output, () => 0).update(0, 0)

@@ -30,7 +30,9 @@ export function progressBar(output: ProgressOutput, now: () => number = () => pe
       const seconds = Math.max((time - started) / 1000, 0.001)
       const share = size === 0 ? 1 : Math.min(done / size, 1)
       const numbers = `${String(Math.floor(share * 100)).padStart(3)}%  ${mib(done)} of ${mib(size)} MiB  ${mib(done / seconds)} MiB/s`
-      const room = Math.min((output.columns ?? 80) - numbers.length - 4, 40)
+      // Terminals that do not know their width say 0.
+      const columns = output.columns === undefined || output.columns === 0 ? 80 : output.columns
+      const room = Math.min(columns - numbers.length - 4, 40)
       const filled = Math.round(share * Math.max(room, 0))
       const bar = room < 8 ? '' : `[${'='.repeat(filled)}${' '.repeat(room - filled)}] `
       output.write(`${clearLine}${bar}${numbers}`)
