@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { encryptFile } from './encrypt-file.ts'
+import { decryptFile, encryptFile } from './encrypt-file.ts'
 import { wrappingContext } from './header.ts'
 
 /** A reader written from docs/reference/file-format.md alone: it shares no code with the product. */
@@ -54,6 +54,24 @@ test('the format is the documented one', async () => {
       assert.equal(dataKey.length, 32)
       assert.ok(readByTheBook(readFileSync(output), dataKey).equals(plain))
     }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('the file of the documentation opens, with this code and by the book', async () => {
+  const page = readFileSync(new URL('../../../docs/reference/file-format.md', import.meta.url), 'utf8')
+  const hex = /```\n([0-9a-f\n]{200,})```/.exec(page)?.[1]?.replaceAll('\n', '') ?? ''
+  const file = Buffer.from(hex, 'hex')
+  const dataKey = Buffer.from(Array.from({ length: 32 }, (_, index) => index))
+  assert.equal(readByTheBook(file, dataKey).toString(), 'hello')
+  const folder = mkdtempSync(join(tmpdir(), 'warder-format-'))
+  try {
+    const [input, output] = [join(folder, 'in'), join(folder, 'out')]
+    writeFileSync(input, file)
+    const { kid } = await decryptFile({ input, output, overwrite: false }, async () => Buffer.from(dataKey))
+    assert.equal(kid, 'k')
+    assert.equal(readFileSync(output, 'utf8'), 'hello')
   } finally {
     rmSync(folder, { recursive: true })
   }
