@@ -5,7 +5,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import type { ObjectId } from '../../objects/index.ts'
 import { type Started, startKms } from '../../testing/index.ts'
-import { type KmipClient, kmipClient, uid } from '../testing/index.ts'
+import { attributes, type KmipClient, kmipClient, objectType, uid } from '../testing/index.ts'
 
 const {
   CryptographicAlgorithm: algorithms,
@@ -132,4 +132,31 @@ test('what cannot be made is refused by name, and nothing is stored', async () =
     ],
     'InvalidField',
   )
+})
+
+test('FIPS mode makes what FIPS builds have, symmetric or not, and nothing else', async () => {
+  await using strict = await startKms({ config: { fips: true } })
+  const fay = kmipClient(strict.user('fay'))
+  for (const common of [wish('RSA', 2048), wish('ECDSA', 256), wish('DH', 2048)])
+    await fay.do('CreateKeyPair', [common])
+  for (const common of [
+    wish('Ed25519'),
+    wish('ML_DSA_44'),
+    wish('DSA', 2048),
+    wish('EC', undefined, 'CURVE25519'),
+    wish('EC', undefined, 'SECP256K1'),
+    wish('EC', undefined, 'BRAINPOOLP256R1'),
+  ])
+    await fay.fails('CreateKeyPair', [common], 'InvalidField')
+  const secret = (algorithm: keyof typeof algorithms, bits: number) => [
+    objectType('SymmetricKey'),
+    attributes(
+      enumeration(Tag.CryptographicAlgorithm, algorithms[algorithm]),
+      integer(Tag.CryptographicLength, bits),
+    ),
+  ]
+  await fay.do('Create', secret('AES', 256))
+  await fay.do('Create', secret('HMAC_SHA256', 112))
+  for (const refused of [secret('ChaCha20', 256), secret('DES3', 168), secret('HMAC_SHA256', 104)])
+    await fay.fails('Create', refused, 'InvalidField')
 })

@@ -22,7 +22,7 @@ export const createKeyPair: KmipOperation = {
       withDefaults(rules, type, merged(common, membersWithin(payload, tag)))
     const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
     const open = half('PublicKey', Tag.PublicKeyAttributes)
-    const plan = pairPlan(wishOf(secret, open))
+    const plan = pairPlan({ ...wishOf(secret, open), fips: context.services.fips })
     for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
     requireAlike(secret, open)
     const ids = await stagePair(context, plan, secret, open)

@@ -27,7 +27,12 @@ export interface PairWish {
   readonly algorithm: AlgorithmName
   readonly bits: number | undefined
   readonly curve: CurveName | undefined
+  /** true: only what FIPS builds have. */
+  readonly fips?: boolean
 }
+
+/** FIPS 186-5, SP 800-56A rev. 3; DSA keys are made no more. */
+const approved: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['RSA', 'EC', 'ECDSA', 'ECDH', 'DH'])
 
 const generate = promisify(generateKeyPair) as (type: string, options?: object) => Promise<NewPair>
 const der = { privateFormat: 'PKCS_8', publicFormat: 'X_509' } as const
@@ -37,6 +42,8 @@ const der = { privateFormat: 'PKCS_8', publicFormat: 'X_509' } as const
  * @throws kmipFailure InvalidField
  */
 export function pairPlan(wish: PairWish): PairPlan {
+  if (wish.fips === true && !approved.has(wish.algorithm))
+    throw kmipFailure('InvalidField', `A pair of keys for ${wish.algorithm} is not made in FIPS mode.`)
   switch (wish.algorithm) {
     case 'RSA':
       return rsa(wish)
@@ -82,10 +89,10 @@ const curveOfLength: ReadonlyMap<number, CurveName> = new Map<number, CurveName>
 /** Curves of less strength are given to nobody any more (SP 800-57 part 1, table 2). */
 const leastCurve = 224
 
-function ellipticCurve({ algorithm, bits, curve: wanted }: PairWish): PairPlan {
+function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWish): PairPlan {
   const name = wanted ?? (bits === undefined ? 'P_256' : curveOfLength.get(bits))
   if (name === undefined) throw kmipFailure('InvalidField', `There is no curve of ${bits} bits for this key.`)
-  const plain = plainCurves[name]
+  const plain = fips ? undefined : plainCurves[name]
   if (plain !== undefined) {
     const [type, length, signs] = plain
     if ((signs && algorithm === 'ECDH') || (!signs && algorithm === 'ECDSA'))
@@ -94,7 +101,7 @@ function ellipticCurve({ algorithm, bits, curve: wanted }: PairWish): PairPlan {
     return { algorithm, bits: length, curve: name, ...der, make: () => generate(type) }
   }
   const curve = curveByName(name)
-  if (curve === undefined || curve.bits < leastCurve)
+  if (curve === undefined || curve.bits < leastCurve || (fips && !curve.fips))
     throw kmipFailure('InvalidField', `Keys on ${name} are not made here.`)
   requireLength(bits, curve.bits)
   const make = (): Promise<NewPair> => generate('ec', { namedCurve: curve.openssl })

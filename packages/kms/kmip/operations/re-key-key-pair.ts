@@ -30,7 +30,7 @@ export const reKeyKeyPair: KmipOperation = {
     const { algorithm, bits, curve } = shapeOf(object)
     if (algorithm === undefined)
       throw kmipFailure('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
-    const plan = pairPlan({ algorithm, bits, curve })
+    const plan = pairPlan({ algorithm, bits, curve, fips: context.services.fips })
     const common = membersWithin(payload, Tag.CommonAttributes)
     const offset = offsetOf(payload)
     const wishes = (tag: number) => merged(common, membersWithin(payload, tag))
