@@ -1,15 +1,25 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type Change, type Database, type Query, query, type SqlValue } from '@warder/foundation/sql'
-import { listEveryCredential } from './credentials/credential-store.ts'
+import { adminsBehind, countSuperAdmins, findAdmin, hasTotp, listAdmins } from './admins/admin-store.ts'
+import { credentialUnchanged, listEveryCredential } from './credentials/credential-store.ts'
 import { findCredential, listCredentials } from './credentials/index.ts'
+import { appRoleUnchanged, findAppRole, findAppRoleById } from './machines/approle-store.ts'
+import { findOrchestratorRole } from './machines/orchestrator-store.ts'
 import {
   findSecretId,
   removeExpiredSecretIds,
   roleSecretIdsDestruction,
   secretIdDestruction,
+  secretIdUse,
 } from './machines/secret-id-store.ts'
-import { findToken, removeExpiredTokens, roleTokensRevocation } from './machines/tokens.ts'
+import {
+  findToken,
+  removeExpiredTokens,
+  roleTokensRevocation,
+  tokenRenewal,
+  tokenRevocation,
+} from './machines/tokens.ts'
 import { listRealms, removeRealm } from './realms/realm-store.ts'
 import {
   passwordSessionsRemoval,
@@ -17,10 +27,10 @@ import {
   removeEndedSessions,
   sessionIdsOf,
 } from './sessions/index.ts'
-import { findSession, listSessions } from './sessions/session-store.ts'
+import { findSession, listSessions, sessionRemoval, sessionSlide } from './sessions/session-store.ts'
 import { startAuth } from './testing/start.ts'
 import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
-import { findTotp } from './totp/totp-store.ts'
+import { findTotp, totpRemoval, totpStepUse } from './totp/totp-store.ts'
 
 type Asked = readonly [text: string, params: readonly SqlValue[]]
 
@@ -43,6 +53,35 @@ function stenographer() {
     commit,
   } satisfies Pick<Database, 'get' | 'all' | 'commit'>
   return { asked, db: db as unknown as Database }
+}
+
+/** Changes of one row, by its key. */
+function singleRows(): readonly Change[] {
+  const hash = new Uint8Array(32)
+  const role = { name: 'x', roleId: 'x', realm: 'r', tokenTtl: 1, secretIdTtl: 1, policies: [], version: 1 }
+  const credential = {
+    realm: 'r',
+    username: 'u',
+    passwordHash: '',
+    changePassword: false,
+    roles: [],
+    version: 1,
+  }
+  const token = {
+    ...{ hash, entity: 'x', realm: 'r', policies: [], renewable: true, leaseDuration: 1, expiresAt: 1 },
+    ...{ createdAt: 1, roleKind: 'approle' as const, roleName: 'x' },
+  }
+  return [
+    tokenRenewal(token, 1),
+    tokenRevocation(token),
+    secretIdUse({ accessor: 'a', roleName: 'x', expiresAt: 1, usesLeft: 1 }, 1),
+    sessionSlide('s', 1),
+    sessionRemoval('s'),
+    totpStepUse('r', 'u', 1),
+    totpRemoval('r', 'u'),
+    appRoleUnchanged({ ...role, bindSecretId: true }),
+    credentialUnchanged({ ...credential, extraClaims: undefined }),
+  ]
 }
 
 it('no lookup, list or sweep reads a large table from end to end, or sorts it', async () => {
@@ -73,12 +112,23 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   await failures.count(1, 1)
   await failures.clear(1)
   await removeRealm(commit, 'r')
+  const certificate = { username: 'u', certificateSha256: 'f' }
+  for (const scheme of ['up', 'jwt', 'cc'] as const) await adminsBehind(db, { scheme, ...certificate })
+  await findAdmin(db, 'a')
+  await hasTotp(db, { userpass: 'u', jwt: 'j', realms: ['r'] })
+  await listAdmins(db, page)
+  const { oneFewer } = await countSuperAdmins(db)
+  await findAppRole(db, 'x')
+  await findAppRoleById(db, 'x')
+  await findOrchestratorRole(db, 'x')
   await commit([
     roleTokensRevocation('approle', 'x'),
     roleSecretIdsDestruction('x'),
     secretIdDestruction('x', 'x'),
     realmSessionsRemoval('r'),
     passwordSessionsRemoval('r', 'u'),
+    ...singleRows(),
+    oneFewer,
   ])
   assert.ok(asked.length >= 30)
   for (const [text, params] of asked) {

@@ -173,4 +173,21 @@ describe('login', () => {
     ])
     assert.deepEqual(sessions.json.session_ids, [])
   })
+
+  it('lets one of many win who change the same password at once, and only the new one works', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const wanted = Array.from({ length: 5 }, (_, index) => `another horse ${index}`)
+    const answers = await Promise.all(
+      wanted.map((new_password) =>
+        auth.call('POST', '/password?realm=r', { basic: 'ann:correct horse', json: { new_password } }),
+      ),
+    )
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 401, 401, 401, 401])
+    const winner = wanted[answers.findIndex(({ status }) => status === 204)] ?? ''
+    assert.equal((await auth.call('POST', '/login?realm=r', { basic: `ann:${winner}` })).status, 200)
+    assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })).status, 401)
+  })
 })

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { scene } from './testing/scene.ts'
+import { cookieOf, knownHash, startAuth } from './testing/start.ts'
+import { fromBase32 } from './totp/base32.ts'
+import { codeAt } from './totp/code.ts'
+
+describe('the audit log', () => {
+  it('tells why a login was refused, which the caller is not told, and who tried where', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, asSuper } = scene(auth)
+    await realm('r')
+    await realm('closed', { auth_params: {} })
+    await realm('tokens', {
+      auth_params: {
+        jwt_params: { idp_params: [{ jwt_issuer_uri: 'https://idp', jwks_uri: 'https://idp.invalid/keys' }] },
+      },
+    })
+    await user('r', 'ann')
+    await asSuper('POST', '/auth/approle/role/job', {})
+    const { role_id } = (await asSuper('GET', '/auth/approle/role/job/role-id')).json.data
+    const used = (await asSuper('POST', '/auth/approle/role/job/secret-id', { num_uses: 1 })).json.data
+    const secret_id = used.secret_id
+    await auth.call('POST', '/auth/approle/login', { json: { role_id, secret_id } })
+    const machine = (json: object) => auth.call('POST', '/auth/approle/login', { json })
+    const login = (name: string, call: object) => auth.call('POST', `/login?realm=${name}`, call)
+    const refusals: Record<string, () => Promise<unknown>> = {
+      wrong_password: () => login('r', { basic: 'ann:wrong' }),
+      unknown_user: () => login('r', { basic: 'nobody:wrong' }),
+      unknown_realm: () => login('nowhere', { basic: 'ann:wrong' }),
+      method_not_enabled: () => login('closed', { basic: 'ann:wrong' }),
+      no_credentials: () => login('r', {}),
+      malformed_credentials: () => login('r', { headers: { authorization: 'Basic !' } }),
+      invalid_token: () => login('tokens', { bearer: 'a.b.c' }),
+      wrong_role_id: () => machine({ role_id: 'x' }),
+      wrong_secret_id: () => machine({ role_id, secret_id: 'x' }),
+      exhausted_secret_id: () => machine({ role_id, secret_id }),
+      unknown_role: () =>
+        auth.call('POST', '/auth/orchestrator/login', { json: { role: 'x', jwt: 'a.b.c' } }),
+    }
+    for (const [reason, call] of Object.entries(refusals)) {
+      const before = auth.events.length
+      await call()
+      const [event, ...more] = auth.events.slice(before)
+      assert.equal(more.length, 0, `${reason}: one record`)
+      assert.equal(event?.reason, reason)
+      assert.deepEqual([event?.outcome, event?.principal], ['failure', 'unauthenticated'], reason)
+    }
+    const places = auth.events.filter(({ operation }) => operation === 'login').map(({ realm: at }) => at)
+    assert.ok(['r', 'nowhere', 'closed', 'tokens'].every((name) => places.includes(name)))
+    // A password typed into the name field would be kept for years: what is no name is not recorded.
+    await login('r', { basic: ' my password is:oops' })
+    assert.equal(auth.events.at(-1)?.object, undefined)
+  })
+
+  it('has who, what, before and after of each change, and never a secret', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, admin, asSuper, as } = scene(auth)
+    const ages = { session_max_age_seconds: 50, session_max_stale_age_seconds: 50 }
+    await realm('r')
+    await asSuper('PUT', '/admins/realms/r', {
+      ...ages,
+      auth_params: { username_password_params: { allow_expired_passwords: true } },
+    })
+    await user('r', 'ann')
+    await asSuper('PUT', '/realms/r/userpass/ann', {
+      password_input: { plaintext: 'plain secret one' },
+      roles: ['dev'],
+    })
+    await admin('ann', ['r'], { userpass: 'ann' })
+    await asSuper('DELETE', '/admins/ann/realms/r')
+    await asSuper('POST', '/auth/approle/role/job', { token_ttl: 5 })
+    await asSuper('POST', '/auth/approle/role/job', { token_ttl: 6 })
+    const made = await asSuper('POST', '/realms/r/totp/generate', { username: 'ann' })
+    const totp = made.json.secret_base32 as string
+    const code = codeAt(fromBase32(totp) ?? Buffer.alloc(0), Math.floor(auth.services.now() / 30), 'SHA1')
+    await asSuper('POST', '/realms/r/totp/verify', { username: 'ann', token: code, secret: totp })
+    await asSuper('DELETE', '/realms/r/totp/ann')
+    const { role_id } = (await asSuper('GET', '/auth/approle/role/job/role-id')).json.data
+    const issued = (await asSuper('POST', '/auth/approle/role/job/secret-id', {})).json.data
+    const { secret_id } = issued
+    const machine = await auth.call('POST', '/auth/approle/login', { json: { role_id, secret_id } })
+    const token = machine.json.auth.client_token as string
+    await auth.call('POST', '/auth/token/renew-self', { token })
+    await auth.call('POST', '/auth/token/revoke-self', { token })
+    const login = await auth.call('POST', '/login?realm=r', { basic: 'ann:plain secret one' })
+    const cookie = cookieOf(login)
+    const change = { basic: 'ann:plain secret one', json: { new_password: 'plain secret two' } }
+    assert.equal((await auth.call('POST', '/password?realm=r', change)).status, 204)
+    await as(cookie, 'GET', '/whoami')
+    await asSuper('DELETE', '/sessions/realms/r')
+    await asSuper('DELETE', '/realms/r/userpass/ann')
+    await asSuper('DELETE', '/auth/approle/role/job')
+    await asSuper('DELETE', '/admins/realms/r')
+
+    const of = (operation: string) => auth.events.filter((event) => event.operation === operation)
+    const details = (operation: string, at = -1) =>
+      of(operation).at(at)?.details as { before?: Record<string, unknown>; after?: Record<string, unknown> }
+    assert.equal(details('realms.replace').before?.session_max_age_seconds, 3600)
+    assert.equal(details('realms.replace').after?.session_max_age_seconds, 50)
+    assert.deepEqual(details('credentials.replace').before?.roles, [])
+    assert.deepEqual(details('credentials.replace').after?.roles, ['dev'])
+    assert.deepEqual(
+      [details('admins.remove_realm').before?.realms, details('admins.remove_realm').after?.realms],
+      [['r'], []],
+    )
+    assert.deepEqual(
+      [details('approle.role.save').before?.tokenTtl, details('approle.role.save').after?.tokenTtl],
+      [5, 6],
+    )
+    assert.equal(details('approle.role.delete').before?.name, 'job')
+    assert.equal(details('realms.delete').before?.id, 'r')
+    const names = [
+      ...['realms.create', 'realms.replace', 'realms.delete', 'credentials.create', 'credentials.replace'],
+      ...['credentials.delete', 'admins.create', 'admins.remove_realm', 'totp.generate', 'totp.verify'],
+      ...['totp.disable', 'approle.role.save', 'approle.secret_id.create', 'approle.role.delete'],
+      'sessions.end_realm',
+    ]
+    for (const name of names) {
+      const event = of(name).at(-1)
+      assert.deepEqual([event?.principal, event?.outcome], ['admin', 'success'], name)
+    }
+    for (const name of ['approle.login', 'token.renew_self', 'token.revoke_self']) {
+      assert.equal(of(name).at(-1)?.principal, 'job', name)
+    }
+    assert.deepEqual(
+      [of('password.change').at(-1)?.principal, of('password.change').at(-1)?.realm],
+      ['ann', 'r'],
+    )
+    assert.equal(of('login').at(-1)?.object, login.json.session_id)
+    const text = JSON.stringify(auth.events) + auth.logged.join('\n')
+    const secrets = ['plain secret', 'correct horse', knownHash, '$argon2', totp, secret_id, token, cookie]
+    for (const secret of secrets) assert.ok(!text.includes(secret), secret)
+    assert.ok(text.includes(issued.secret_id_accessor), 'by which a secret id is known')
+  })
+})
