@@ -231,22 +231,25 @@ function algorithmCondition(node: TtlvNode): Condition {
   )
 }
 
+/** The column, in a form that no index is chosen for: states have one, but most objects share a state. */
+const state = "(o.state || '')"
+
 /** The state as it is at `now`: dates act by themselves (`stateAt`), whatever the row still says. */
 function stateCondition(value: number, now: number): Condition {
-  const started = "(o.state = 'Active' OR (o.state = 'PreActive' AND o.activation_at <= ?))"
+  const started = `(${state} = 'Active' OR (${state} = 'PreActive' AND o.activation_at <= ?))`
   switch (valueName('State', value)) {
     case 'PreActive':
-      return condition("(o.state = 'PreActive' AND (o.activation_at IS NULL OR o.activation_at > ?))", [now])
+      return condition(`(${state} = 'PreActive' AND (o.activation_at IS NULL OR o.activation_at > ?))`, [now])
     case 'Active':
       return condition(`(${started} AND (o.deactivation_at IS NULL OR o.deactivation_at > ?))`, [now, now])
     case 'Deactivated':
-      return condition(`(o.state = 'Deactivated' OR (${started} AND o.deactivation_at <= ?))`, [now, now])
+      return condition(`(${state} = 'Deactivated' OR (${started} AND o.deactivation_at <= ?))`, [now, now])
     case 'Compromised':
-      return condition("o.state = 'Compromised'", [])
+      return condition(`${state} = 'Compromised'`, [])
     case 'Destroyed':
-      return condition("o.state = 'Destroyed'", [])
+      return condition(`${state} = 'Destroyed'`, [])
     case 'DestroyedCompromised':
-      return condition("o.state = 'Destroyed_Compromised'", [])
+      return condition(`${state} = 'Destroyed_Compromised'`, [])
     default:
       return condition('1 = 0', [])
   }
@@ -304,7 +307,7 @@ function dateAbsent(tag: number): Condition | undefined {
 
 const archived =
   "EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'ArchiveDate')"
-const destroyed = "o.state IN ('Destroyed', 'Destroyed_Compromised')"
+const destroyed = `${state} IN ('Destroyed', 'Destroyed_Compromised')`
 
 /** The places where the search looks. */
 export function storageCondition({
