@@ -1,0 +1,131 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { kmipFailure } from '../engine/failure.ts'
+import {
+  type DerElement,
+  derContent,
+  derIdentifier,
+  derMembers,
+  derNull,
+  derNumber,
+  derObjectIdentifier,
+  derOctets,
+  derSequence,
+  derSmallNumber,
+  derTag,
+} from '../keys/der.ts'
+import { aes256, ciphers, hashes, oid, sha1, sha256, tripleDes } from './identifiers.ts'
+import { pbes2Key, pkcs12Key, purpose } from './password.ts'
+
+const what = 'The PKCS#12 file'
+/** Of what is written here: SP 800-132 asks for as many as the user bears; opening stays below a tenth of a second. */
+const iterations = 100_000
+const legacyIterations = 2048
+
+export interface Protection {
+  /** true: 3DES and SHA-1, for programs that know nothing else. */
+  readonly legacy: boolean
+}
+
+/** Encrypts under the password. @returns DER of the AlgorithmIdentifier, and the ciphertext */
+export async function protect(
+  password: string,
+  plain: Uint8Array,
+  { legacy }: Protection,
+): Promise<{ readonly algorithm: Buffer; readonly encrypted: Buffer }> {
+  const salt = randomBytes(16)
+  if (legacy) {
+    const key = pkcs12Key(password, salt, legacyIterations, tripleDes.keyBytes, purpose.key, sha1)
+    const iv = pkcs12Key(password, salt, legacyIterations, tripleDes.ivBytes, purpose.iv, sha1)
+    const parameters = derSequence(derOctets(salt), derNumber(legacyIterations))
+    return {
+      algorithm: derSequence(derObjectIdentifier(oid.sha1AndTripleDes), parameters),
+      encrypted: encrypt(tripleDes.node, key, iv, plain),
+    }
+  }
+  const key = await pbes2Key(password, salt, iterations, aes256.keyBytes, sha256)
+  const iv = randomBytes(aes256.ivBytes)
+  const prf = derSequence(derObjectIdentifier(sha256.prf), derNull)
+  const derivation = derSequence(
+    derObjectIdentifier(oid.pbkdf2),
+    derSequence(derOctets(salt), derNumber(iterations), prf),
+  )
+  const cipher = derSequence(derObjectIdentifier(aes256.identifier), derOctets(iv))
+  return {
+    algorithm: derSequence(derObjectIdentifier(oid.pbes2), derSequence(derivation, cipher)),
+    encrypted: encrypt(aes256.node, key, iv, plain),
+  }
+}
+
+function encrypt(cipherName: string, key: Buffer, iv: Uint8Array, plain: Uint8Array): Buffer {
+  const cipher = createCipheriv(cipherName, key, iv)
+  key.fill(0)
+  return Buffer.concat([cipher.update(plain), cipher.final()])
+}
+
+/**
+ * Decrypts what the algorithm and the password protect.
+ * @throws FeatureNotSupported for algorithms that are not done, BadPassword for what does not open
+ */
+export async function unprotect(
+  password: string,
+  algorithm: DerElement | undefined,
+  encrypted: Uint8Array,
+): Promise<Buffer> {
+  const [identifier, parameters] = derMembers(algorithm?.whole ?? new Uint8Array(), what)
+  const { cipher, key, iv } = await schemeOf(password, derIdentifier(identifier, what), parameters)
+  const decipher = createDecipheriv(cipher, key, iv)
+  key.fill(0)
+  try {
+    return Buffer.concat([decipher.update(encrypted), decipher.final()])
+  } catch {
+    throw kmipFailure('BadPassword', 'The password does not open the PKCS#12 file.')
+  }
+}
+
+async function schemeOf(password: string, identifier: string, parameters: DerElement | undefined) {
+  const members = derMembers(parameters?.whole ?? new Uint8Array(), what)
+  if (identifier === oid.sha1AndTripleDes) {
+    const salt = derContent(members[0], derTag.octetString, what)
+    const rounds = derSmallNumber(members[1], what)
+    return {
+      cipher: tripleDes.node,
+      key: pkcs12Key(password, salt, rounds, tripleDes.keyBytes, purpose.key, sha1),
+      iv: pkcs12Key(password, salt, rounds, tripleDes.ivBytes, purpose.iv, sha1) as Uint8Array,
+    }
+  }
+  if (identifier !== oid.pbes2) throw unsupported()
+  const [derivation, encryption] = members
+  const [cipherName, ivElement] = derMembers(encryption?.whole ?? new Uint8Array(), what)
+  const row = ciphers.find((each) => each.identifier === derIdentifier(cipherName, what))
+  const iv = derContent(ivElement, derTag.octetString, what)
+  if (row === undefined || iv.length !== row.ivBytes) throw unsupported()
+  return { cipher: row.node, key: await derived(password, derivation, row.keyBytes), iv }
+}
+
+async function derived(
+  password: string,
+  derivation: DerElement | undefined,
+  keyBytes: number,
+): Promise<Buffer> {
+  const [identifier, parameters] = derMembers(derivation?.whole ?? new Uint8Array(), what)
+  if (derIdentifier(identifier, what) !== oid.pbkdf2) throw unsupported()
+  const [salt, rounds, ...others] = derMembers(parameters?.whole ?? new Uint8Array(), what)
+  const prf = others.find(({ tag }) => tag === derTag.sequence)
+  const named = prf === undefined ? sha1.prf : derIdentifier(derMembers(prf.whole, what)[0], what)
+  const hash = hashes.find((each) => each.prf === named)
+  if (hash === undefined) throw unsupported()
+  return pbes2Key(
+    password,
+    derContent(salt, derTag.octetString, what),
+    derSmallNumber(rounds, what),
+    keyBytes,
+    hash,
+  )
+}
+
+function unsupported() {
+  return kmipFailure(
+    'FeatureNotSupported',
+    'The PKCS#12 file is protected by an algorithm that is not supported.',
+  )
+}

@@ -1,0 +1,74 @@
+import { createHash, pbkdf2 } from 'node:crypto'
+import { promisify } from 'node:util'
+import { kmipFailure } from '../engine/failure.ts'
+import type { HashRow } from './identifiers.ts'
+
+const derive = promisify(pbkdf2)
+
+/** Iterations that are done for a file that somebody else made: on the thread pool, and on the event loop. */
+const mostPooled = 2_000_000
+const mostInPlace = 100_000
+const longestSalt = 1024
+
+/** What a derived value is for (RFC 7292 §B.3). */
+export const purpose = { key: 1, iv: 2, mac: 3 } as const
+
+/** PBKDF2 of a password in UTF-8 (RFC 8018 §5.2), on the thread pool. @throws InvalidField */
+export function pbes2Key(
+  password: string,
+  salt: Uint8Array,
+  iterations: number,
+  bytes: number,
+  hash: HashRow,
+): Promise<Buffer> {
+  requireBounded(salt, iterations, mostPooled)
+  return derive(Buffer.from(password, 'utf8'), salt, iterations, bytes, hash.node)
+}
+
+/** The derivation of RFC 7292 §B.2, with the password in UTF-16 and a NUL behind it. @throws InvalidField */
+export function pkcs12Key(
+  password: string,
+  salt: Uint8Array,
+  iterations: number,
+  bytes: number,
+  id: (typeof purpose)[keyof typeof purpose],
+  { node, block, bytes: digestBytes }: HashRow,
+): Buffer {
+  requireBounded(salt, iterations, mostInPlace)
+  const text = Buffer.from(`${password}\u0000`, 'utf16le').swap16()
+  const diversifier = Buffer.alloc(block, id)
+  const input = Buffer.concat([repeated(salt, block), repeated(text, block)])
+  const derived: Buffer[] = []
+  for (let have = 0; have < bytes; have += digestBytes) {
+    let digest = createHash(node).update(diversifier).update(input).digest()
+    for (let round = 1; round < iterations; round += 1) digest = createHash(node).update(digest).digest()
+    derived.push(digest)
+    const adder = repeated(digest, block).subarray(0, block)
+    for (let at = 0; at < input.length; at += block) addOne(input.subarray(at, at + block), adder)
+  }
+  text.fill(0)
+  input.fill(0)
+  return Buffer.concat(derived).subarray(0, bytes)
+}
+
+/** As often as it takes to fill whole blocks. */
+function repeated(bytes: Uint8Array, block: number): Buffer {
+  const filled = Buffer.alloc(Math.ceil(bytes.length / block) * block)
+  for (let at = 0; at < filled.length; at += 1) filled[at] = bytes[at % bytes.length] ?? 0
+  return filled
+}
+
+/** target = target + adder + 1 modulo 2^(8·length), big-endian. */
+function addOne(target: Buffer, adder: Buffer): void {
+  let carry = 1
+  for (let at = target.length - 1; at >= 0; at -= 1) {
+    const sum = (target[at] ?? 0) + (adder[at] ?? 0) + carry
+    target[at] = sum & 0xff
+    carry = sum >> 8
+  }
+}
+
+function requireBounded(salt: Uint8Array, iterations: number, most: number): void {
+  if (iterations < 1 || iterations > most || salt.length > longestSalt)
+    throw kmipFailure('InvalidField', 'The PKCS#12 file asks for too much work to open it.')
+}

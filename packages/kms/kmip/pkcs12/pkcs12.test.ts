@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
+import { test } from 'node:test'
+import { createSecureContext } from 'node:tls'
+import { KmipFailure } from '../engine/failure.ts'
+import { derNumber, derOctets, derSequence } from '../keys/der.ts'
+import { legacyFile, modernFile } from './fixtures/openssl-files.ts'
+import { sha1 } from './identifiers.ts'
+import { readPkcs12, writePkcs12 } from './index.ts'
+import { pkcs12Key, purpose } from './password.ts'
+
+test('files that OpenSSL wrote are read, new and old ones', async () => {
+  for (const [file, password, name] of [
+    [modernFile, 'pässwörd', 'Schlüssel'],
+    [legacyFile, 'secret', 'old'],
+  ] as const) {
+    const { privateKey, friendlyName, certificates } = await readPkcs12(file, password)
+    assert.equal(friendlyName, name)
+    assert.equal(certificates.length, 1)
+    const [certificate] = certificates
+    assert.ok(certificate)
+    const key = createPrivateKey({ key: Buffer.from(privateKey), format: 'der', type: 'pkcs8' })
+    assert.ok(new X509Certificate(certificate).checkPrivateKey(key))
+  }
+})
+
+test('files that are written here are read by OpenSSL and by ourselves, and by nobody without the password', async () => {
+  const { privateKey, certificates } = await readPkcs12(modernFile, 'pässwörd')
+  for (const legacy of [false, true]) {
+    for (const kept of [certificates, [], [...certificates, ...certificates]]) {
+      const content = { privateKey, certificates: kept, friendlyName: legacy ? undefined : 'Name ✓' }
+      const file = await writePkcs12(content, 'geheim ✓', { legacy })
+      // OpenSSL does not read what SHA-1 and 3DES protect without its old provider; Node has it built in.
+      if (kept.length > 0) createSecureContext({ pfx: file, passphrase: 'geheim ✓' })
+      assert.throws(() => createSecureContext({ pfx: file, passphrase: 'wrong' }))
+      const again = await readPkcs12(file, 'geheim ✓')
+      assert.deepEqual(
+        {
+          ...again,
+          privateKey: Buffer.from(again.privateKey),
+          certificates: again.certificates.map((der) => Buffer.from(der)),
+        },
+        {
+          ...content,
+          privateKey: Buffer.from(privateKey),
+          certificates: kept.map((der) => Buffer.from(der)),
+        },
+      )
+      for (const password of ['', 'geheim', 'Geheim ✓'])
+        await assert.rejects(readPkcs12(file, password), { reason: 'BadPassword' })
+    }
+  }
+})
+
+test('the derivation is that of RFC 7292 §B', () => {
+  // Known answer of the PKCS#12 tests of Bouncy Castle and OpenSSL: password "smeg".
+  const salt = Buffer.from('0a58cf64530d823f', 'hex')
+  assert.equal(
+    pkcs12Key('smeg', salt, 1, 24, purpose.key, sha1).toString('hex'),
+    '8aaae6297b6cb04642ab5b077851284eb7128f1a2a7fbca3',
+  )
+  assert.equal(pkcs12Key('smeg', salt, 1, 8, purpose.iv, sha1).toString('hex'), '79993dfe048d3b76')
+})
+
+test('changed, cut and invented files are refused with a reason', async () => {
+  for (let at = 0; at < modernFile.length; at += 23) {
+    const changed = Buffer.from(modernFile)
+    changed[at] = (changed[at] ?? 0) ^ 0x11
+    for (const file of [changed, modernFile.subarray(0, at)]) {
+      await assert.rejects(
+        readPkcs12(file, 'pässwörd'),
+        (error: unknown) =>
+          error instanceof KmipFailure &&
+          ['InvalidField', 'BadPassword', 'FeatureNotSupported'].includes(error.reason),
+      )
+    }
+  }
+  await assert.rejects(readPkcs12(derSequence(derNumber(3), derOctets(Buffer.alloc(4))), 'x'), {
+    reason: 'InvalidField',
+  })
+})
+
+test('a file that wants hours of work is refused at once', () => {
+  assert.throws(() => pkcs12Key('x', Buffer.alloc(8), 1 << 30, 20, purpose.mac, sha1), {
+    reason: 'InvalidField',
+  })
+  assert.throws(() => pkcs12Key('x', Buffer.alloc(1 << 20), 1, 20, purpose.mac, sha1), {
+    reason: 'InvalidField',
+  })
+})
+
+test('keys of every kind fit in', async () => {
+  for (const type of ['ed25519', 'ml-dsa-44'] as const) {
+    const { privateKey } = generateKeyPairSync(type as 'ed25519')
+    const der = privateKey.export({ format: 'der', type: 'pkcs8' })
+    const content = { privateKey: der, certificates: [], friendlyName: undefined }
+    const file = await writePkcs12(content, 'p', { legacy: false })
+    assert.ok(Buffer.from((await readPkcs12(file, 'p')).privateKey).equals(der))
+  }
+})

@@ -1,0 +1,152 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { kmipFailure } from '../engine/failure.ts'
+import {
+  contextTag,
+  type DerElement,
+  derContent,
+  derElements,
+  derIdentifier,
+  derMembers,
+  derNumber,
+  derSmallNumber,
+  derTag,
+} from '../keys/der.ts'
+import { unprotect } from './encryption.ts'
+import { hashes, oid } from './identifiers.ts'
+import { pkcs12Key, purpose } from './password.ts'
+
+/** What a PKCS#12 file holds, as far as it is used here. */
+export interface Pkcs12Content {
+  /** PKCS#8 DER. The caller wipes it. */
+  readonly privateKey: Uint8Array
+  readonly friendlyName: string | undefined
+  /** DER; that of the key first. */
+  readonly certificates: readonly Uint8Array[]
+}
+
+interface Bag {
+  readonly identifier: string
+  readonly value: Uint8Array
+  readonly friendlyName: string | undefined
+  readonly localKeyId: Uint8Array | undefined
+}
+
+const what = 'The PKCS#12 file'
+const mostBags = 64
+
+/**
+ * Opens a PKCS#12 file (RFC 7292) with one private key.
+ * @throws InvalidField, BadPassword when its MAC does not hold, FeatureNotSupported for what protects it
+ */
+export async function readPkcs12(file: Uint8Array, password: string): Promise<Pkcs12Content> {
+  const [version, safe, mac] = derMembers(file, what)
+  if (derSmallNumber(version, what) !== 3)
+    throw kmipFailure('InvalidField', `${what} is of an unknown version.`)
+  const content = dataOf(safe)
+  if (mac === undefined)
+    throw kmipFailure('InvalidField', 'The PKCS#12 file has no MAC: nobody could tell who changed it.')
+  requireMac(mac, content, password)
+  const bags: Bag[] = []
+  for (const info of derMembers(content, what)) {
+    for (const element of derMembers(await contentsOf(info, password), what)) bags.push(bagOf(element))
+    if (bags.length > mostBags) throw kmipFailure('InvalidField', `${what} holds too much.`)
+  }
+  return contentOf(bags, password)
+}
+
+/** The OCTET STRING in a ContentInfo of type data. */
+function dataOf(info: DerElement | undefined): Uint8Array {
+  const [identifier, content] = derMembers(info?.whole ?? new Uint8Array(), what)
+  if (derIdentifier(identifier, what) !== oid.data || content?.tag !== contextTag(0))
+    throw kmipFailure('InvalidField', 'The PKCS#12 file is not protected by a password.')
+  return derContent(derElements(content.content, what)[0], derTag.octetString, what)
+}
+
+function requireMac(mac: DerElement, content: Uint8Array, password: string): void {
+  const [info, salt, iterations] = derMembers(mac.whole, what)
+  const [algorithm, digest] = derMembers(info?.whole ?? new Uint8Array(), what)
+  const identifier = derIdentifier(derMembers(algorithm?.whole ?? new Uint8Array(), what)[0], what)
+  const hash = hashes.find((row) => row.identifier === identifier)
+  if (hash === undefined)
+    throw kmipFailure('FeatureNotSupported', 'The MAC of the PKCS#12 file is not supported.')
+  const key = pkcs12Key(
+    password,
+    derContent(salt, derTag.octetString, what),
+    derSmallNumber(iterations ?? derElements(derNumber(1), what)[0], what),
+    hash.bytes,
+    purpose.mac,
+    hash,
+  )
+  const right = createHmac(hash.node, key).update(content).digest()
+  key.fill(0)
+  const given = derContent(digest, derTag.octetString, what)
+  if (given.length !== right.length || !timingSafeEqual(given, right))
+    throw kmipFailure('BadPassword', 'The password does not open the PKCS#12 file.')
+}
+
+/** SafeContents of one part, opened. */
+async function contentsOf(info: DerElement, password: string): Promise<Uint8Array> {
+  const [identifier, content] = derMembers(info.whole, what)
+  if (derIdentifier(identifier, what) !== oid.encryptedData) return dataOf(info)
+  const [data] = derElements(content?.content ?? new Uint8Array(), what)
+  const [, encrypted] = derMembers(data?.whole ?? new Uint8Array(), what)
+  const [, algorithm, bytes] = derMembers(encrypted?.whole ?? new Uint8Array(), what)
+  return unprotect(password, algorithm, derContent(bytes, contextTag(0, false), what))
+}
+
+function bagOf(element: DerElement): Bag {
+  const [identifier, value, attributes] = derMembers(element.whole, what)
+  const [inner] = derElements(derContent(value, contextTag(0), what), what)
+  const named = new Map<string, DerElement>()
+  for (const attribute of attributes === undefined ? [] : derElements(attributes.content, what)) {
+    const [name, values] = derMembers(attribute.whole, what)
+    const [first] = derElements(values?.content ?? new Uint8Array(), what)
+    if (first !== undefined) named.set(derIdentifier(name, what), first)
+  }
+  const friendly = named.get(oid.friendlyName)?.content
+  return {
+    identifier: derIdentifier(identifier, what),
+    value: inner?.whole ?? new Uint8Array(),
+    friendlyName:
+      friendly === undefined || friendly.length % 2 !== 0
+        ? undefined
+        : Buffer.from(friendly).swap16().toString('utf16le').toWellFormed(),
+    localKeyId: named.get(oid.localKeyId)?.content,
+  }
+}
+
+async function contentOf(bags: readonly Bag[], password: string): Promise<Pkcs12Content> {
+  const keys = bags.filter(({ identifier }) => identifier === oid.keyBag || identifier === oid.shroudedKeyBag)
+  const [key, another] = keys
+  if (key === undefined || another !== undefined)
+    throw kmipFailure('InvalidField', 'The PKCS#12 file holds exactly one private key.')
+  const certificates = bags.flatMap((bag) =>
+    bag.identifier === oid.certificateBag ? [certificateOf(bag)] : [],
+  )
+  const own = certificates.findIndex(
+    ({ localKeyId }) =>
+      localKeyId !== undefined &&
+      key.localKeyId !== undefined &&
+      Buffer.compare(localKeyId, key.localKeyId) === 0,
+  )
+  if (own > 0) certificates.unshift(...certificates.splice(own, 1))
+  return {
+    privateKey: await privateKeyOf(key, password),
+    friendlyName: key.friendlyName ?? certificates[0]?.friendlyName,
+    certificates: certificates.map(({ der }) => der),
+  }
+}
+
+async function privateKeyOf({ identifier, value }: Bag, password: string): Promise<Uint8Array> {
+  if (identifier === oid.keyBag) return value
+  const [algorithm, encrypted] = derMembers(value, what)
+  return unprotect(password, algorithm, derContent(encrypted, derTag.octetString, what))
+}
+
+function certificateOf({ value, localKeyId, friendlyName }: Bag) {
+  const [identifier, wrapped] = derMembers(value, what)
+  if (derIdentifier(identifier, what) !== oid.x509Certificate)
+    throw kmipFailure('InvalidField', 'The PKCS#12 file holds a certificate that is not X.509.')
+  const [der] = derElements(derContent(wrapped, contextTag(0), what), what)
+  return { der: derContent(der, derTag.octetString, what), localKeyId, friendlyName }
+}
