@@ -2,7 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Issuer, issueCertificate, newTicketKeys, tlsProfile } from '@warder/foundation/tls'
-import { clientCertificate } from '@warder/kms/identity'
+import { clientCertificates } from '@warder/kms/identity'
 import { createKmipEngine } from '@warder/kms/kmip/engine'
 import { kmipOperations } from '@warder/kms/kmip/operations'
 import { createKmipSocket } from '@warder/kms/kmip/transport'
@@ -26,7 +26,7 @@ export async function startOwnServer(): Promise<TestServer> {
   const tls = (name: string): string => join(home, 'tls', name)
   const socket = createKmipSocket({
     engine: createKmipEngine({ services: kms.services, operations: kmipOperations, log, metrics }),
-    authenticate: clientCertificate,
+    authenticate: clientCertificates(clock),
     tls: tlsProfile({
       certFile: tls('kms.crt'),
       keyFile: tls('kms.key'),
