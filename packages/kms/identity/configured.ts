@@ -7,7 +7,7 @@ import type { Logger } from '@warder/foundation/telemetry'
 import { apiToken } from './api-token.ts'
 import { appToken } from './app-token.ts'
 import { authVerifier } from './auth-verifier.ts'
-import { clientCertificate } from './client-certificate.ts'
+import { clientCertificates } from './client-certificate.ts'
 import type { Extractor } from './extractor.ts'
 import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
 import { type OidcLogin, oidcLogin } from './oidc.ts'
@@ -58,7 +58,7 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
     const url = httpsAddress('vault_auth_verifier_url', lookupUrl)
     extractors.push(appToken({ url, outbound, clock, ttlSeconds: config.vault_token_cache_ttl_secs }))
   }
-  if (config.clients_ca_cert_file !== undefined) extractors.push(clientCertificate)
+  if (config.clients_ca_cert_file !== undefined) extractors.push(clientCertificates(clock))
   if (config.jwt_auth_provider.length > 0) {
     const providers = [...new Set(config.jwt_auth_provider)].map((text) => readProvider(text, environment))
     extractors.push(jwtProviders(providers, clock))

@@ -20,7 +20,7 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { clientCertificate } from '../../identity/client-certificate.ts'
+import { clientCertificates } from '../../identity/client-certificate.ts'
 import type { KmipCaller, KmipEngine } from '../engine/types.ts'
 import { createKmipSocket, type KmipSocket } from './kmip-socket.ts'
 import type { SocketLimits } from './limits.ts'
@@ -100,7 +100,7 @@ async function serve(
         return answer(bytes, caller)
       },
     },
-    authenticate: clientCertificate,
+    authenticate: clientCertificates(systemClock),
     tls: profile(options.clientsCa),
     clock: options.now === undefined ? systemClock : { ...systemClock, now: options.now },
     log: silent,
