@@ -282,3 +282,21 @@ test('what one item puts out the next takes in, and the client does not see what
   const random = createHash('sha256').update(opened.get(Tag.Data) as Uint8Array)
   assert.deepEqual(Buffer.from(hash as Uint8Array), random.digest())
 })
+
+test('a batch that takes too long ends before its next item; with Undo nothing of it is kept', async () => {
+  let now = 0
+  // Each look at the clock takes a second.
+  const clock = { now: () => Date.now(), monotonic: () => (now += 1000) }
+  await using slow = await startKms({ clock })
+  const paula = kmipClient(slow.user('paula'))
+  const items = Array<Ask>(100).fill(make)
+  const answer = await paula.send(items)
+  assert.ok(answer.items.length < 100)
+  assert.equal(answer.items.at(-1)?.reason, 'ServerLimitExceeded')
+  const owned = async () => ((await slow.user('paula').get('/access/owned')).json as unknown[]).length
+  const kept = await owned()
+  assert.equal(kept, answer.items.length - 1)
+  const undone = await paula.send(items, { batchErrorContinuation: 'Undo' })
+  assert.equal(undone.items.at(-1)?.reason, 'ServerLimitExceeded')
+  assert.equal(await owned(), kept)
+})

@@ -9,6 +9,12 @@ import type { Message } from './message.ts'
 const attempts = 10
 
 /**
+ * Milliseconds after which no further item of a batch is begun: a thousand pairs of RSA keys in one message would keep
+ * the thread pool busy for hours, for a client that is long gone.
+ */
+const longestBatch = 120_000
+
+/**
  * Does the items of a batch, always in their order (KMIP 2.1 §8.3). Continue: each for itself. Stop, and when nothing is
  * said: what follows a failed item is not done and not answered. Undo: nothing is committed unless all of it succeeds.
  * @param newMessage makes the state of the batch anew, for each attempt
@@ -33,8 +39,10 @@ async function runEach(
   continuation: 'Continue' | 'Stop',
 ): Promise<readonly AnsweredItem[]> {
   const answers: AnsweredItem[] = []
+  const inTime = timer(message)
   for (const item of items) {
-    const answered = await new ItemRun(message, item, undefined).run()
+    const run = new ItemRun(message, item, undefined)
+    const answered = inTime() ? await run.run() : run.failed(tooLong())
     answers.push(answered)
     if (answered.failure === undefined) took(message, answered)
     else if (continuation === 'Stop') break
@@ -52,9 +60,10 @@ async function runWhole(
     const objects = new UnitOfWork(services, services.clock.now())
     const runs = items.map((item) => new ItemRun(message, item, objects))
     const answers: AnsweredItem[] = []
+    const inTime = timer(message)
     try {
       for (const run of runs) {
-        const answered = await run.run()
+        const answered = inTime() ? await run.run() : run.failed(tooLong())
         answers.push(answered)
         if (answered.failure !== undefined) return undone(runs, answers)
         took(message, answered)
@@ -73,6 +82,16 @@ async function runWhole(
       objects.clear()
     }
   }
+}
+
+function timer({ options }: Message): () => boolean {
+  const { clock } = options.services
+  const began = clock.monotonic()
+  return () => clock.monotonic() - began < longestBatch
+}
+
+function tooLong(): Error {
+  return kmipFailure('ServerLimitExceeded', 'The batch takes too long: send its items one by one.')
 }
 
 /** Takes note of what a successful item gives to later ones. */

@@ -120,6 +120,8 @@ export class ItemRun {
       if (this.#attempt >= attempts)
         throw kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
       this.#attempt++
+      // The record on disk may name what this attempt would have made.
+      this.#recorded = false
       this.#takeBack()
       return await this.#attempted(row)
     } finally {
@@ -132,7 +134,8 @@ export class ItemRun {
   async #commit(objects: UnitOfWork, { event }: AnsweredItem): Promise<void> {
     const { audit, db } = this.#message.options.services
     if (audit.mode === 'reject' && !this.#recorded) {
-      await audit.recordDurably(event)
+      const again = { details: { ...event.details, attempt: this.#attempt } }
+      await audit.recordDurably(this.#attempt === 1 ? event : { ...event, ...again })
       this.#recorded = true
     }
     await db.commit(objects.changes())
