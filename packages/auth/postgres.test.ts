@@ -21,16 +21,6 @@ if ('missing' in server) {
   await import('./admins/races.test.ts')
   await import('./paging/paging.test.ts')
   await import('./faults.test.ts')
-  await import('./plain-text.test.ts')
-  await import('./certify/certify.test.ts')
-  await import('./counting/metrics.test.ts')
-  await import('./credentials/deletion.test.ts')
-  await import('./login/bearer.test.ts')
-  await import('./login/client-certificate.test.ts')
-  await import('./login/guessing.test.ts')
-  await import('./machines/aliases.test.ts')
-  await import('./sessions/cookies.test.ts')
-  await import('./throttle/failures.test.ts')
   // The last of the suites: it takes the server away.
   it('PostgreSQL that is gone lets nobody in: 503 (A33)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })

@@ -1,0 +1,24 @@
+import { it } from 'node:test'
+import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { usePostgres } from './testing/start.ts'
+
+/** Attacks, races and conditions again, on PostgreSQL, whose transactions run side by side. */
+const server = await startTestPostgres()
+if ('missing' in server) {
+  it('PostgreSQL', { skip: server.missing }, () => {})
+} else {
+  usePostgres(() => server.database())
+  await import('./audit.test.ts')
+  await import('./certify/certify.test.ts')
+  await import('./conditions.test.ts')
+  await import('./counting/metrics.test.ts')
+  await import('./credentials/deletion.test.ts')
+  await import('./login/bearer.test.ts')
+  await import('./login/client-certificate.test.ts')
+  await import('./login/guessing.test.ts')
+  await import('./machines/aliases.test.ts')
+  await import('./machines/sweeps.test.ts')
+  await import('./plain-text.test.ts')
+  await import('./sessions/cookies.test.ts')
+  await import('./throttle/failures.test.ts')
+}
