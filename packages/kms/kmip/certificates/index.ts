@@ -1,6 +1,7 @@
 /**
  * X.509 certificates: read requests for them, issue them, check chains. Pure: keys and dates are given.
  */
+export { certificatesOnly } from './certificates-only.ts'
 export { chainValidity, longestChain, type Validity } from './chain.ts'
 export {
   basicConstraints,

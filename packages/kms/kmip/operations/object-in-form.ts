@@ -27,6 +27,7 @@ import {
 import { shapeOf } from '../keys/object-shape.ts'
 import { attributeInstances } from '../object/attribute-view.ts'
 import { storedWithTag } from '../object/index.ts'
+import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
 /** How Get and Export are asked for an object (KMIP 2.1 §6.1.21, §6.1.20). */
@@ -62,13 +63,17 @@ export async function objectInForm(context: KmipContext, wanted: WantedObject): 
   const shape = shapeOf(object)
   if (wanted.specification !== undefined && !wrappable.has(shape.objectType))
     throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not wrapped.`)
-  const encrypts = wanted.specification !== undefined && wanted.specification.method !== 'MACSign'
+  const asFile = isPkcs12(wanted.format)
+  const encrypts = wanted.specification !== undefined && wanted.specification.method !== 'MACSign' && !asFile
   const staysWrapped = shape.wrapped === true && wanted.wrapType !== 'NotWrapped'
   if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
   const material = await objects.material(object)
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   try {
+    if (asFile) return await writeFile(context, shape, material, wanted)
+    if (wanted.format === 'PKCS_7' && shape.certificateType === 'X_509')
+      return await writeChain(context, material)
     return shape.wrapped === true
       ? await wrappedInForm(context, shape, material, wanted)
       : await clearInForm(context, shape, material, wanted)

@@ -1,12 +1,17 @@
 import { Tag } from '@warder/kmip/tables'
+import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../objects/index.ts'
 import {
   creates,
+  type KmipContext,
   type KmipOperation,
   kmipFailure,
   membersWithin,
   requiredName,
   uniqueIdentifier,
 } from '../engine/index.ts'
+import { type KmipObjectType, type PlainKeyValue, readKeyBlock } from '../keys/index.ts'
+import { certificatesOf, chainLinks, isPkcs12, readFile } from './certificate-files.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
@@ -19,13 +24,53 @@ export const register: KmipOperation = {
     if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are not kept here.')
     requireSoftwareStorage(payload.value)
     const attributes = membersWithin(payload, Tag.Attributes)
-    const brought = await readBrought(type, objectNode(payload, type), attributes, context)
-    try {
-      const object = context.objects.create(newBrought(context, brought, attributes))
-      context.placeholder = object.id
-      return [uniqueIdentifier(object.id)]
-    } finally {
-      brought.material?.fill(0)
-    }
+    const node = objectNode(payload, type)
+    const file = type === 'PrivateKey' ? fileIn(node) : undefined
+    const object =
+      file === undefined
+        ? await registerOne(context, type, node, attributes)
+        : await registerFile(context, file, attributes)
+    context.placeholder = object.id
+    return [uniqueIdentifier(object.id)]
   },
+}
+
+async function registerOne(
+  context: KmipContext,
+  type: KmipObjectType,
+  node: StructureNode,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  const brought = await readBrought(type, node, attributes, context)
+  try {
+    return context.objects.create(newBrought(context, brought, attributes))
+  } finally {
+    brought.material?.fill(0)
+  }
+}
+
+/** The key block of a private key that comes as a PKCS#12 file. */
+function fileIn(node: StructureNode): PlainKeyValue | undefined {
+  const { format, value } = readKeyBlock(node)
+  return isPkcs12(format) && value !== undefined && !(value instanceof Uint8Array) ? value : undefined
+}
+
+/** The key of a file, and its certificates as objects of their own, each linked to the next. */
+async function registerFile(
+  context: KmipContext,
+  value: PlainKeyValue,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  requireSoftwareStorage(attributes)
+  const file = await readFile(value, attributes, context)
+  try {
+    let next: readonly TtlvNode[] = []
+    for (const certificate of (await certificatesOf(file, context)).toReversed()) {
+      const { id } = context.objects.create(newBrought(context, certificate, next))
+      next = chainLinks(id)
+    }
+    return context.objects.create(newBrought(context, file.key, [...attributes, ...file.attributes, ...next]))
+  } finally {
+    file.key.material?.fill(0)
+  }
 }

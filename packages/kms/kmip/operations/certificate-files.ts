@@ -1,0 +1,202 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  byteString,
+  enumeration,
+  memberOf,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../objects/index.ts'
+import { certificatesOnly } from '../certificates/index.ts'
+import { type KmipContext, KmipFailure, kmipFailure } from '../engine/index.ts'
+import {
+  type KeyFormat,
+  keyFormatNumber,
+  keyInForm,
+  type PlainKeyValue,
+  readManagedObject,
+  type StoredObject,
+  type StoredShape,
+} from '../keys/index.ts'
+import { storedWithTag } from '../object/index.ts'
+import { readPkcs12, writePkcs12 } from '../pkcs12/index.ts'
+import { linkOf } from './certificate-issuer.ts'
+import type { WantedObject } from './object-in-form.ts'
+import { link } from './replacement.ts'
+
+/** Certificates that a file or a chain may have. */
+const longestChain = 32
+
+export function isPkcs12(format: KeyFormat | undefined): boolean {
+  return format === 'PKCS_12' || format === 'PKCS_12Legacy'
+}
+
+/** What a PKCS#12 file in a Register brings. */
+export interface BroughtFile {
+  readonly key: StoredObject
+  /** DER; that of the key first. */
+  readonly certificates: readonly Uint8Array[]
+  /** Attributes of the key that the file gives. */
+  readonly attributes: readonly TtlvNode[]
+}
+
+/**
+ * Opens a PKCS#12 file with the password that the attributes link to (KMIP 2.1 §4.31, PKCS#12 Password Link).
+ * @throws BadPassword, InvalidField, MissingData
+ */
+export async function readFile(
+  value: PlainKeyValue,
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<BroughtFile> {
+  if (value.material.type !== 'ByteString')
+    throw kmipFailure('InvalidField', 'A PKCS#12 file is a byte string.')
+  const password = await linkedPassword(context, attributes)
+  if (password === undefined)
+    throw kmipFailure('MissingData', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+  const file = await readPkcs12(value.material.value, password)
+  const node = structure(Tag.PrivateKey, [
+    structure(Tag.KeyBlock, [
+      enumeration(Tag.KeyFormatType, keyFormatNumber('PKCS_8')),
+      structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, file.privateKey)]),
+    ]),
+  ])
+  try {
+    const read = await readManagedObject('PrivateKey', node, {}, { fips: context.services.fips })
+    const named = attributes.some(({ tag }) => tag === Tag.PKCS_12FriendlyName)
+    return {
+      // It goes out in the usual format of its algorithm unless a file is asked for (KMIP 2.1 §4.28).
+      key: { ...read, shape: { ...read.shape, keyFormat: undefined } },
+      certificates: file.certificates.slice(0, longestChain),
+      attributes:
+        file.friendlyName === undefined || file.friendlyName === '' || named
+          ? []
+          : [textString(Tag.PKCS_12FriendlyName, file.friendlyName)],
+    }
+  } finally {
+    file.privateKey.fill(0)
+  }
+}
+
+async function linkedPassword(
+  context: KmipContext,
+  attributes: readonly TtlvNode[],
+): Promise<string | undefined> {
+  for (const node of attributes) {
+    if (node.tag !== Tag.Link || node.type !== 'Structure') continue
+    if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType.PKCS_12PasswordLink) continue
+    const id = context.identifier(memberOf(node, Tag.LinkedObjectIdentifier))
+    const secret = await context.permitted(id, 'get')
+    if (secret.type !== 'SecretData')
+      throw kmipFailure('InvalidObjectType', 'The PKCS#12 password link does not lead to secret data.')
+    const material = await context.objects.material(secret)
+    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The password is not kept here.')
+    const text = Buffer.from(material).toString('utf8')
+    material.fill(0)
+    return text
+  }
+  return undefined
+}
+
+/** The certificate objects of a file, to be linked one to the next from the key on. */
+export async function certificatesOf(
+  { certificates }: BroughtFile,
+  { services }: KmipContext,
+): Promise<readonly StoredObject[]> {
+  return Promise.all(
+    certificates.map((der) =>
+      readManagedObject(
+        'Certificate',
+        structure(Tag.Certificate, [
+          enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
+          byteString(Tag.CertificateValue, der),
+        ]),
+        {},
+        { fips: services.fips },
+      ),
+    ),
+  )
+}
+
+/** Links from one object of a file to the next. */
+export function chainLinks(next: string): readonly TtlvNode[] {
+  return [link('PKCS_12CertificateLink', next), link('CertificateLink', next)]
+}
+
+/**
+ * The private key with its certificates as a PKCS#12 file. Its password is what the key links to; clients of other
+ * servers give it in the place of the identifier of a wrapping key.
+ * @throws KeyFormatTypeNotSupported, MissingData without a password
+ */
+export async function writeFile(
+  context: KmipContext,
+  shape: StoredShape,
+  material: Uint8Array,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const { object, services } = context
+  const format = wanted.format ?? 'PKCS_12'
+  const legacy = format === 'PKCS_12Legacy'
+  if (shape.objectType !== 'PrivateKey' || shape.form !== 'canonical' || (legacy && services.fips))
+    throw kmipFailure('KeyFormatTypeNotSupported', 'Such an object is not given as a PKCS#12 file.')
+  const given = wanted.specification?.encryption?.identifier
+  const password =
+    (await linkedPassword(context, storedWithTag(object, Tag.Link))) ??
+    (given?.type === 'TextString' ? given.value : undefined)
+  if (password === undefined || password === '')
+    throw kmipFailure('MissingData', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+  const pkcs8 = keyInForm(shape, material, { format: 'PKCS_8' }).material
+  const [name] = storedWithTag(object, Tag.PKCS_12FriendlyName)
+  const file = await writePkcs12(
+    {
+      privateKey: pkcs8.type === 'ByteString' ? pkcs8.value : material,
+      friendlyName: name?.type === 'TextString' ? name.value : undefined,
+      certificates: await chainOf(context, object),
+    },
+    password,
+    { legacy },
+  )
+  return structure(Tag.PrivateKey, [
+    structure(Tag.KeyBlock, [
+      enumeration(Tag.KeyFormatType, keyFormatNumber(format)),
+      structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, file)]),
+    ]),
+  ])
+}
+
+/** A certificate and those above it as a PKCS#7 file without signatures (RFC 2315 §9.1). */
+export async function writeChain(context: KmipContext, certificate: Uint8Array): Promise<StructureNode> {
+  const chain = [certificate, ...(await chainOf(context, context.object))]
+  return structure(Tag.Certificate, [
+    enumeration(Tag.CertificateType, Enumeration.CertificateType.PKCS_7),
+    byteString(Tag.CertificateValue, certificatesOnly(chain)),
+  ])
+}
+
+/** The certificates to which an object leads, as far as they are kept here and the caller may get them. */
+async function chainOf(context: KmipContext, from: ManagedObject): Promise<readonly Uint8Array[]> {
+  const chain: Uint8Array[] = []
+  const seen = new Set<string>([from.id])
+  let at: ManagedObject | undefined = from
+  while (at !== undefined && chain.length < longestChain) {
+    const next: string | undefined = linkOf(at, 'PKCS_12CertificateLink') ?? linkOf(at, 'CertificateLink')
+    if (next === undefined || seen.has(next)) break
+    seen.add(next)
+    at = await readable(context, next)
+    const material = at?.type === 'Certificate' ? await context.objects.material(at) : undefined
+    if (material === undefined) break
+    chain.push(material)
+  }
+  return chain
+}
+
+async function readable(context: KmipContext, id: string): Promise<ManagedObject | undefined> {
+  try {
+    return await context.permitted(id, 'get')
+  } catch (error) {
+    if (error instanceof KmipFailure) return undefined
+    throw error
+  }
+}
