@@ -349,16 +349,17 @@ test('A client that does not read its answers makes nothing pile up', async () =
   client.tls.pause()
   const burst = Buffer.concat(Array.from({ length: 200 }, (_, id) => request(id, 1000)))
   let refusedToTake = false
+  let asked = 0
   for (let count = 0; count < 400 && !refusedToTake; count++) {
     client.tls.write(burst)
+    asked += 200
     refusedToTake = client.tls.writableLength > 4_000_000
     await new Promise((resolve) => setImmediate(resolve))
   }
   assert.ok(refusedToTake, 'the server stopped reading')
-  const answered = served.callers.length
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  assert.equal(served.callers.length, answered)
+  // Nothing moves any more: the idle limit ends the connection, and what waited on it is never done.
   await client.closed
+  assert.ok(served.callers.length < asked - 2000, `${served.callers.length} of ${asked} answered`)
 })
 
 test('A session resumes and still says who asks; under another authority it does not', async () => {
