@@ -13,6 +13,8 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
+import { keyFormatNumber } from '../keys/key-format.ts'
+import { shapeOf } from '../keys/object-shape.ts'
 import { attributeRule, attributeRules } from './attribute-rules.ts'
 import { sameValue } from './attribute-values.ts'
 import { tagsNode } from './attribute-vendor.ts'
@@ -159,19 +161,10 @@ function domainParameters({ curve }: ManagedObject): StructureNode | undefined {
   return structure(Tag.CryptographicDomainParameters, [enumeration(Tag.RecommendedCurve, value)])
 }
 
-/** The formats in which Get answers when none is asked for and none was registered (KMIP 2.1 §4.26). */
-function keyFormat({ type, algorithm: name }: ManagedObject): TtlvNode | undefined {
-  const format = name === 'RSA' && type !== 'Certificate' ? 'PKCS_1' : formats[type]
-  return format === undefined ? undefined : enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType[format])
-}
-
-const formats: Readonly<Record<string, keyof typeof Enumeration.KeyFormatType>> = {
-  SymmetricKey: 'Raw',
-  SecretData: 'Raw',
-  SplitKey: 'Raw',
-  PrivateKey: 'PKCS_8',
-  PublicKey: 'X_509',
-  Certificate: 'X_509',
+/** The format in which Get answers when none is asked for and none was registered (KMIP 2.1 §4.26). */
+function keyFormat(object: ManagedObject): TtlvNode | undefined {
+  const { keyFormat: format } = shapeOf(object)
+  return format === undefined ? undefined : enumeration(Tag.KeyFormatType, keyFormatNumber(format))
 }
 
 /** The halves of a pair know each other by a column; a client sees it as a link. */

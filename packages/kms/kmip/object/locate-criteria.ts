@@ -81,6 +81,7 @@ function notNegative(value: number | undefined, tag: number): number | undefined
 
 function termsOf(nodes: readonly TtlvNode[]): readonly Term[] {
   const dates = new Map<number, number[]>()
+  const tags = new Set<string>()
   const terms: Term[] = []
   for (const node of nodes) {
     const rule = attributeRule(node.tag)
@@ -92,8 +93,11 @@ function termsOf(nodes: readonly TtlvNode[]): readonly Term[] {
       const values = dates.get(node.tag)
       if (values === undefined) dates.set(node.tag, [node.value])
       else values.push(node.value)
-    } else terms.push(...valueTerms(node))
+    } else if (isTags(node)) {
+      for (const tag of listedTags(node)) tags.add(tag)
+    } else terms.push({ kind: 'value', node })
   }
+  terms.push(...tagTerms([...tags]))
   for (const [tag, values] of dates) {
     if (values.length > 2) throw kmipFailure('InvalidField', `${tagText(tag)} is there more than twice.`)
     const from = Math.min(...values)
@@ -116,21 +120,25 @@ const typeTags: Readonly<Record<string, number>> = {
   _sd: Enumeration.ObjectType.SecretData,
   _oo: Enumeration.ObjectType.OpaqueObject,
 }
-const mostTags = 64
+const mostTags = 16
 
-function valueTerms(node: TtlvNode): readonly Term[] {
-  const named = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
-  if (node.tag === Tag.Attribute && named === undefined)
+function isTags(node: TtlvNode): boolean {
+  if (node.tag !== Tag.Attribute) return false
+  const named = vendorNameOf(node)
+  if (named === undefined)
     throw kmipFailure('InvalidField', 'A vendor attribute names its vendor and itself.')
-  if (named === undefined || !isTagName(named)) return [{ kind: 'value', node }]
-  const tags = listedTags(node)
-  return [
-    ...tags.flatMap((tag): readonly Term[] => {
-      const type = typeTags[tag]
-      return type === undefined ? [] : [{ kind: 'value', node: enumeration(Tag.ObjectType, type) }]
-    }),
-    { kind: 'tags', tags: tags.filter((tag) => typeTags[tag] === undefined) },
-  ]
+  return isTagName(named)
+}
+
+function tagTerms(tags: readonly string[]): readonly Term[] {
+  if (tags.length > mostTags)
+    throw kmipFailure('InvalidField', `At most ${mostTags} tags can be asked for at once.`)
+  const types = tags.flatMap((tag): readonly Term[] => {
+    const type = typeTags[tag]
+    return type === undefined ? [] : [{ kind: 'value', node: enumeration(Tag.ObjectType, type) }]
+  })
+  const others = tags.filter((tag) => typeTags[tag] === undefined)
+  return others.length === 0 ? types : [...types, { kind: 'tags', tags: others }]
 }
 
 /** A JSON array of texts, or one text alone. */
@@ -143,8 +151,8 @@ function listedTags(node: TtlvNode): readonly string[] {
         ? value.value
         : undefined
   const list = text === undefined ? [] : parsedList(text)
-  if (list.length > mostTags || !list.every((tag) => typeof tag === 'string'))
-    throw kmipFailure('InvalidField', `Tags are a JSON array of at most ${mostTags} texts.`)
+  if (!list.every((tag) => typeof tag === 'string'))
+    throw kmipFailure('InvalidField', 'Tags are a JSON array of texts.')
   return list
 }
 

@@ -20,7 +20,10 @@ import type { UnitOfWork } from './unit-of-work.ts'
 export const mostLocated = 10_000
 /** Rows that one search looks at one by one, where no index answers it. */
 export const mostScanned = 100_000
+/** Objects that are counted at most. */
+const mostCounted = 10_000_000
 const pageSize = 500
+const countSize = 10_000
 
 export interface SearchServices {
   readonly db: Database
@@ -81,9 +84,11 @@ function planOf({ terms, storage }: Criteria, now: number): Plan {
     }
   }
   const best = pairs.find(({ found }) => found?.selective === true)?.found
+  // Tags are no part of the row: the database has to see to them.
   const tags = pairs.filter(({ term }) => term.kind === 'tags').flatMap(({ found }) => found ?? [])
+  const few = tags.length > 0 || best === undefined ? tags : [best]
   return {
-    conditions: [...new Set([...(best === undefined ? [] : [best]), ...tags]), place],
+    conditions: [...few, place],
     left: terms.filter(({ kind }) => kind !== 'tags'),
   }
 }
@@ -93,12 +98,28 @@ async function byDatabase(db: Database, searcher: Searcher, plan: Plan, page: Pa
   const ids = rows.map(({ id }) => id)
   if (ids.length < page.most && (page.offset === 0 || ids.length > 0))
     return { ids, total: page.offset + ids.length }
+  return { ids, total: await countAll(db, searcher, plan.conditions) }
+}
+
+/** In pieces, so that others get their turn: on SQLite nothing here waits. */
+async function countAll(
+  db: Database,
+  searcher: Searcher,
+  conditions: readonly Condition[],
+): Promise<number | undefined> {
   let total = 0
-  for (const statement of countStatements(searcher, plan.conditions)) {
-    const [row] = await all(db, statement)
-    total += row?.total ?? 0
+  for (const next of countStatements(searcher, conditions, countSize)) {
+    let below: string | undefined
+    for (;;) {
+      const [piece] = await all(db, next(below))
+      total += piece?.total ?? 0
+      if (total > mostCounted) return undefined
+      if (piece === undefined || piece.total < countSize || piece.lowest === null) break
+      below = piece.lowest
+      await setImmediate()
+    }
   }
-  return { ids, total }
+  return total
 }
 
 /** Objects of this message: those that match as they will be, and all whose rows are not true any more. */

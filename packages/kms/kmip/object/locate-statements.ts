@@ -30,7 +30,7 @@ const known = new Map<string, AnyQuery<unknown>>()
 
 /** Would the statements of these conditions be new ones, beyond the bound? */
 export function isTooMany(conditions: readonly Condition[]): boolean {
-  return known.size >= mostTexts && !known.has(countText(source(undefined, conditions)))
+  return known.size >= mostTexts && !known.has(countText(source(undefined, conditions), false))
 }
 
 function statement<R>(text: string, params: readonly SqlValue[]): Statement<R> {
@@ -105,14 +105,27 @@ export function pageStatement<C extends Columns>(
   ])
 }
 
-/** How many there are in all: the numbers of the statements are to be added. */
+/** What one statement counts. */
+export interface Counted {
+  readonly total: number
+  /** The lowest identifier that was counted: the next statement goes on below. null = there was none. */
+  readonly lowest: string | null
+}
+
+/** One for each source: counts the next `most` objects below an identifier, or from the beginning. */
 export function countStatements(
   searcher: Searcher,
   conditions: readonly Condition[],
-): readonly Statement<{ readonly total: number }>[] {
-  return sourcesOf(searcher, conditions).map((part) => statement(countText(part), part.params))
+  most: number,
+): readonly ((below: string | undefined) => Statement<Counted>)[] {
+  return sourcesOf(searcher, conditions).map((part) => (below) => {
+    const params = [...part.params, ...(below === undefined ? [] : [below]), most]
+    return statement(countText(part, below !== undefined), params)
+  })
 }
 
-function countText({ where }: Source): string {
-  return `SELECT COUNT(*) AS total FROM managed_object o WHERE ${where}`
+function countText({ where }: Source, isBelow: boolean): string {
+  const below = isBelow ? ' AND o.id < ?' : ''
+  return `SELECT COUNT(*) AS total, MIN(id) AS lowest FROM
+    (SELECT o.id FROM managed_object o WHERE ${where}${below} ORDER BY o.id DESC LIMIT ?) part`
 }

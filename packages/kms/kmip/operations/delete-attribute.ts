@@ -38,6 +38,8 @@ export const deleteAttribute: KmipOperation = {
   },
 }
 
+const mostReferences = 64
+
 interface Deletion {
   readonly name: AttributeName
   readonly which: Which
@@ -53,6 +55,8 @@ function deletionsOf(payload: StructureNode, context: KmipContext): readonly Del
   }
   if (references.length === 0)
     throw kmipFailure('MissingData', 'Neither CurrentAttribute nor AttributeReference says what to delete.')
+  if (references.length > mostReferences)
+    throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be deleted at once.`)
   const which = isLegacy(context.version) ? { index: attributeIndex(payload) ?? 0 } : {}
   return references.map((reference) => {
     const name = referredName(reference)

@@ -1,6 +1,12 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  objectRight,
+  uniqueIdentifier,
+} from '../engine/index.ts'
 import {
   type AttributeName,
   type AttributeState,
@@ -12,12 +18,16 @@ import {
 } from '../object/index.ts'
 import { attributeState } from './attribute-request.ts'
 
+const mostReferences = 1000
+
 /** KMIP 2.1 §6.1.21: the attributes that are named, as far as the object has them; all of them when none is. */
 export const getAttributes: KmipOperation = {
   name: 'GetAttributes',
   access: objectRight('getattributes'),
   act(payload, context) {
     const references = membersOf(payload, Tag.AttributeReference)
+    if (references.length > mostReferences)
+      throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be named.`)
     const names = references.flatMap((reference) => referredName(reference) ?? [])
     const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
     const answer = (state: AttributeState) => [
