@@ -3,11 +3,7 @@ import { createCipheriv, createPublicKey, verify as verifySignature } from 'node
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { thumbprint } from '@warder/foundation/jwt'
-import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
-import { decodeBase64Url } from '../jose/index.ts'
-import { creationChanges, findObject, type ObjectId, removalChanges } from '../objects/index.ts'
-import { type Caller, type Started, startKms } from '../testing/index.ts'
-import { usageOf } from './key-shape.ts'
+import { type Caller, type Started, startKms, storeKeyAs } from '../testing/index.ts'
 
 // The examples of RFC 7515, 7516, 7520, 7638 and 8037 through the API of the live server. The service finds keys by
 // the `kid` of the protected header: examples that have one run as they are, under that id; the others give their key.
@@ -54,43 +50,9 @@ const post = async (verb: string, body: object) => {
   return answer.json
 }
 
-let moment = Date.now()
-
-/** Stores the example's key under an id of its choice, as imports over KMIP do. */
-async function storeAs(id: string, { key, alg, enc }: Example): Promise<void> {
-  const { kty, crv, ...members } = key
-  const bytes = Object.entries(members).map(([name, text]) => [name, decodeBase64Url(text, name)] as const)
-  const bound = alg === 'dir' ? enc : alg
-  const spec = keySpecOf({ kty, alg: bound, crv }, { fips: false })
-  const material = await importKey(spec, Object.fromEntries(bytes) as ImportMembers)
-  const { db, seal } = kms.environment
-  const now = ++moment
-  const object = {
-    id: id as ObjectId,
-    type: material.kind === 'secret' ? 'SymmetricKey' : 'PrivateKey',
-    algorithm: material.algorithm,
-    bits: material.bits,
-    curve: material.curve,
-    // One key is used with several algorithms in RFC 7520.
-    boundAlg: undefined,
-    state: 'Active',
-    owner: 'alice',
-    usageMask: usageOf(material, undefined),
-    linkedId: undefined,
-    createdAt: now,
-    activationAt: now,
-    deactivationAt: undefined,
-    compromisedAt: undefined,
-    destroyedAt: undefined,
-    revocationReason: undefined,
-    revocationMessage: undefined,
-    attributes: {},
-  } as const
-  const fresh = { object, material: serializeMaterial(material), tags: [] }
-  // RFC 7520 gives one id to keys of several types: the one before goes.
-  const before = await findObject(db, object.id)
-  if (before !== undefined) await db.commit(removalChanges(db, [before]))
-  await db.commit(creationChanges(db, seal, [fresh], now))
+/** Stores the example's key under an id of its choice. RFC 7520 uses one key with several algorithms. */
+function storeAs(id: string, { key, alg, enc }: Example): Promise<void> {
+  return storeKeyAs(kms, id, 'alice', key, alg === 'dir' ? enc : alg, false)
 }
 
 const signatures = examples.jws.filter(({ alg }) => !alg.startsWith('HS'))

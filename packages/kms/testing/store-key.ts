@@ -1,0 +1,53 @@
+import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
+import { decodeBase64Url } from '../jose/index.ts'
+import { creationChanges, findObject, type ObjectId, removalChanges } from '../objects/index.ts'
+import { usageOf } from '../rest/key-shape.ts'
+import type { Started } from './start.ts'
+
+let moment = Date.now()
+
+/**
+ * Stores a private or symmetric JWK under an id of one's choice, Active, as imports over KMIP do. A key that has the id
+ * already goes.
+ * @param alg what the key is made for; it is bound to it when `bound`
+ */
+export async function storeKeyAs(
+  kms: Started,
+  id: string,
+  owner: string,
+  jwk: Readonly<Record<string, unknown>>,
+  alg: string | undefined,
+  bound: boolean,
+): Promise<void> {
+  const members = ['k', 'd', 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi'].filter((name) => name in jwk)
+  const bytes = members.map((name) => [name, decodeBase64Url(String(jwk[name]), name)] as const)
+  const crv = jwk.crv === undefined ? undefined : String(jwk.crv)
+  const spec = keySpecOf({ kty: String(jwk.kty), alg, crv }, { fips: false })
+  const material = await importKey(spec, Object.fromEntries(bytes) as ImportMembers)
+  const { db, seal } = kms.environment
+  const now = ++moment
+  const object = {
+    id: id as ObjectId,
+    type: material.kind === 'secret' ? 'SymmetricKey' : 'PrivateKey',
+    algorithm: material.algorithm,
+    bits: material.bits,
+    curve: material.curve,
+    boundAlg: bound ? alg : undefined,
+    state: 'Active',
+    owner,
+    usageMask: usageOf(material, bound ? alg : undefined),
+    linkedId: undefined,
+    createdAt: now,
+    activationAt: now,
+    deactivationAt: undefined,
+    compromisedAt: undefined,
+    destroyedAt: undefined,
+    revocationReason: undefined,
+    revocationMessage: undefined,
+    attributes: {},
+  } as const
+  const before = await findObject(db, object.id)
+  if (before !== undefined) await db.commit(removalChanges(db, [before]))
+  const fresh = { object, material: serializeMaterial(material), tags: [] }
+  await db.commit(creationChanges(db, seal, [fresh], now))
+}
