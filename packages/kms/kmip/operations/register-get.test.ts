@@ -234,3 +234,26 @@ test('hostile objects are refused with a reason, and nothing is kept', async () 
     await alice.fails('Register', [objectType('SymmetricKey'), attributes(mask('Encrypt')), node], reason)
   await alice.fails('Register', [objectType('Template'), attributes()], 'InvalidField')
 })
+
+test('keys made over REST are got in the format that their attributes name', async () => {
+  const user = kms.user('alice')
+  const alice = kmipClient(user)
+  for (const [body, name] of [
+    [{ kty: 'EC', crv: 'P-384' }, 'TransparentECPrivateKey'],
+    [{ kty: 'RSA', bits: 2048 }, 'PKCS_1'],
+    [{ kty: 'OKP', alg: 'EdDSA' }, 'PKCS_8'],
+    [{ kty: 'oct', alg: 'A256GCM' }, 'Raw'],
+    [{ kty: 'oct', alg: 'HS384' }, 'Raw'],
+  ] as const) {
+    const made = await user.post('/v1/crypto/keys', body)
+    assert.equal(made.status, 200, made.text)
+    const { nodes } = await alice.do('GetAttributes', [uid(made.json.kid)])
+    const got = await alice.do('Get', [uid(made.json.kid)])
+    assert.equal(inside(got.nodes[2], Tag.KeyBlock, Tag.KeyFormatType)?.value, format[name])
+    const described = nodes.find(({ tag }) => tag === Tag.Attributes)
+    for (const tag of [Tag.KeyFormatType, Tag.CryptographicAlgorithm, Tag.CryptographicLength]) {
+      const inBlock = inside(got.nodes[2], Tag.KeyBlock, tag)?.value
+      assert.equal(inside(described, tag)?.value, inBlock)
+    }
+  }
+})
