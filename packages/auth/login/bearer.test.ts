@@ -7,6 +7,8 @@ import { after, before, describe, it } from 'node:test'
 import { keySetOf, startIssuer, type TestIssuer, tokenOf } from '../testing/issuer.ts'
 import { scene } from '../testing/scene.ts'
 import { cookieOf, startAuth, type TestService, testAuthority } from '../testing/start.ts'
+import { fromBase32 } from '../totp/base32.ts'
+import { codeAt } from '../totp/code.ts'
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -109,6 +111,26 @@ describe('login with a token of an identity provider', () => {
     assert.equal((await logIn(signed({ aud: undefined }), 'huge')).status, 401)
     assert.ok(!issuer.requests.slice(asked).includes('/evil'))
     assert.equal(issuer.requests.filter((path) => path === '/one').length, 1, 'no redirect was followed')
+  })
+
+  it('asks for the code of the subject, who may be no user with a password', async () => {
+    const { asSuper } = scene(auth)
+    const made = await asSuper('POST', '/realms/r/totp/generate?realm=r', { username: 'sue', issuer: 'W' })
+    assert.equal(made.status, 200, made.text)
+    const bytes = fromBase32(made.json.secret_base32) ?? Buffer.alloc(0)
+    const code = (offset: number) => codeAt(bytes, Math.floor(now() / 30) + offset, 'SHA1')
+    const proof = { username: 'sue', token: code(-1), secret: made.json.secret_base32, issuer: 'W' }
+    assert.equal((await asSuper('POST', '/realms/r/totp/verify?realm=r', proof)).status, 200)
+    const login = (totp_code?: string, sub = 'sue') =>
+      auth.call('POST', '/login?realm=r', { bearer: signed({ sub }), json: { totp_code } })
+    assert.equal((await login()).json.next_step, 'TotpRequired')
+    assert.equal((await login(undefined, 'tom')).json.next_step, 'Authenticated')
+    assert.equal((await login('12345x')).status, 401)
+    const race = await Promise.all(Array.from({ length: 6 }, () => login(code(0))))
+    assert.equal(race.filter(({ status }) => status === 200).length, 1, 'once (A05)')
+    await asSuper('DELETE', '/realms/r/totp/sue?realm=r')
+    auth.clock.advance(10)
+    assert.equal((await login()).json.next_step, 'Authenticated')
   })
 
   it('asks for new keys at most once in the interval, and keeps the old ones when that fails', async () => {
