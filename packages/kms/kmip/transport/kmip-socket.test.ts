@@ -343,23 +343,16 @@ test('A message that does not end in time, and a connection on which nothing mov
 })
 
 test('A client that does not read its answers makes nothing pile up', async () => {
-  await using served = await serve({ limits: { idleMs: 500 } })
+  const answer = () => new Uint8Array(16_384)
+  await using served = await serve({ limits: { idleMs: 500 }, answer })
   using client = new Client(served.port)
   await client.ready
   client.tls.pause()
-  const burst = Buffer.concat(Array.from({ length: 200 }, (_, id) => request(id, 1000)))
-  let refusedToTake = false
-  let asked = 0
-  for (let count = 0; count < 400 && !refusedToTake; count++) {
-    client.tls.write(burst)
-    asked += 200
-    refusedToTake = client.tls.writableLength > 4_000_000
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  assert.ok(refusedToTake, 'the server stopped reading')
+  const asked = 20_000
+  client.tls.write(Buffer.concat(Array.from({ length: asked }, (_, id) => request(id, 1000))))
   // Nothing moves any more: the idle limit ends the connection, and what waited on it is never done.
   await client.closed
-  assert.ok(served.callers.length < asked - 2000, `${served.callers.length} of ${asked} answered`)
+  assert.ok(served.callers.length < asked / 2, `${served.callers.length} of ${asked} answered`)
 })
 
 test('A session resumes and still says who asks; under another authority it does not', async () => {
