@@ -30,31 +30,36 @@ export interface Told {
   readonly failure: Failure
 }
 
-/** Kinds of the registry whose sentence says more than their KMIP reason does. */
+/** What to tell of anything thrown. What is in no registry is an internal error, whose cause only the log learns. */
 export function toldOf(thrown: unknown): Told {
   if (thrown instanceof KmipFailure) {
     const { reason, message, detail } = thrown
-    const { kind } = kindOf(reason)
-    return { reason, message, failure: httpFailure(kind, reason, message, detail) }
+    const members = { result_reason: reason }
+    const options = detail === undefined ? { members } : { members, detail }
+    return { reason, message, failure: failure(kindOf(reason), message, options) }
   }
   if (thrown instanceof KmipDecodeError) return toldOf(kmipFailure(reasonOf(thrown), thrown.message))
   if (thrown instanceof UniqueViolation)
     return toldOf(kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.'))
-  const told = toFailure(thrown)
-  const reason = errorKinds[told.kind].kmipReason as ResultReason
+  return toldOfRegistered(toFailure(thrown))
+}
+
+/** The same failure, with its KMIP reason among the members of the body. */
+function toldOfRegistered(told: Failure): Told {
+  const named = errorKinds[told.kind].kmipReason as ResultReason
+  const reason = named in Enumeration.ResultReason ? named : 'GeneralFailure'
+  const { kind, message, detail, retryAfterSeconds, cause, headers } = told
   return {
-    reason: reason in Enumeration.ResultReason ? reason : 'GeneralFailure',
-    message: told.message,
-    failure: new Failure(
-      told.kind,
-      told.detail !== undefined && fixed(told.kind) ? told.detail : told.message,
-      {
-        ...(told.detail !== undefined && { detail: told.detail }),
-        ...(told.retryAfterSeconds !== undefined && { retryAfterSeconds: told.retryAfterSeconds }),
-        cause: told.cause,
-        members: { ...told.members, result_reason: reason },
-      },
-    ),
+    reason,
+    message,
+    // For kinds with a fixed sentence what is given here is the detail.
+    failure: new Failure(kind, fixed(kind) ? detail : message, {
+      ...(detail !== undefined && { detail }),
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      ...(headers !== undefined && { headers }),
+      cause,
+      members: { ...told.members, result_reason: reason },
+    }),
   }
 }
 
@@ -62,21 +67,9 @@ function fixed(kind: ErrorKind): boolean {
   return 'fixed' in errorKinds[kind]
 }
 
-function httpFailure(
-  kind: ErrorKind,
-  reason: ResultReason,
-  message: string,
-  detail: string | undefined,
-): Failure {
-  return failure(kind, message, {
-    ...(detail !== undefined && { detail }),
-    members: { result_reason: reason },
-  })
-}
-
 /** The kind of a reason over HTTP: `crypto_failure` (422) where none is nearer. */
-function kindOf(reason: ResultReason): { readonly kind: ErrorKind } {
-  return { kind: kinds[reason] ?? 'crypto_failure' }
+function kindOf(reason: ResultReason): ErrorKind {
+  return kinds[reason] ?? 'crypto_failure'
 }
 
 const kinds: Readonly<Partial<Record<ResultReason, ErrorKind>>> = {
