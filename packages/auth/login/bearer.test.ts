@@ -69,6 +69,12 @@ describe('login with a token of an identity provider', () => {
     )
     const second = tokenOf(rsa.privateKey, { alg: 'RS256', kid: 'k' }, claims({ iss: two, aud: 'anything' }))
     assert.equal((await logIn(second)).status, 200, 'every provider is tried')
+    const [event] = auth.events.filter(({ operation }) => operation === 'login').slice(-1)
+    assert.deepEqual(
+      event?.details,
+      { issuer: two, next_step: 'Authenticated' },
+      'and who it was is recorded',
+    )
   })
 
   it('refuses every other token (A11, A12)', async () => {

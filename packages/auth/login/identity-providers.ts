@@ -6,10 +6,16 @@ import type { AuthSettings } from '../realms/index.ts'
 
 type JwtParams = NonNullable<AuthSettings['jwt_params']>
 
+/** Subject of a token, and who says so. */
+export interface TokenSubject {
+  readonly subject: string
+  readonly issuer: string
+}
+
 /** The identity providers whose tokens realms accept. */
 export interface IdentityProviders {
-  /** Subject of a token that one of the realm's providers issued; undefined when none did. */
-  subjectOf(params: JwtParams, token: string): Promise<string | undefined>
+  /** Who a token of one of the realm's providers is about; undefined when none of them issued it. */
+  subjectOf(params: JwtParams, token: string): Promise<TokenSubject | undefined>
   /** Key set at a URL, kept from request to request. */
   keySet(url: string, smallestRefreshSeconds: number): KeySet
 }
@@ -48,7 +54,7 @@ export function createIdentityProviders(parts: {
   }
 
   /** Each issuer is pinned to its own keys: a key of one provider cannot sign for another of the same realm. */
-  async function subjectOf(params: JwtParams, token: string): Promise<string | undefined> {
+  async function subjectOf(params: JwtParams, token: string): Promise<TokenSubject | undefined> {
     const issuer = issuerOf(token)
     const refresh = params.smallest_refresh_interval_seconds ?? defaultRefreshSeconds
     for (const provider of params.idp_params) {
@@ -63,7 +69,9 @@ export function createIdentityProviders(parts: {
       try {
         const { claims } = await verifyToken(token, keySet(provider.jwks_uri, refresh), expected, clock)
         const { sub } = claims
-        if (typeof sub === 'string' && sub !== '' && sub.length <= longestSubject) return sub
+        if (typeof sub === 'string' && sub !== '' && sub.length <= longestSubject) {
+          return { subject: sub, issuer }
+        }
       } catch (error) {
         if (!(error instanceof JwtRejected)) throw error
         log.info({ reason: error.message }, 'a token of an identity provider was refused')

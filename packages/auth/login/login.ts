@@ -53,7 +53,9 @@ async function prove(
   const proven = await primary().catch((error: unknown) => {
     throw error instanceof LoginRefused ? refused(context, realm, error) : error
   })
-  const { username } = proven.subject
+  const { issuer, subject } = proven
+  if (issuer !== undefined) context.audit({ details: { issuer } })
+  const { username } = subject
   return throttled(context, { realm, username, withCode }, () => finish(context, proven, code))
 }
 

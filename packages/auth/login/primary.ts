@@ -20,6 +20,8 @@ export interface Proven {
   readonly realm: Realm
   readonly subject: Subject
   readonly credential: Credential | undefined
+  /** Identity provider that vouches for the subject; of two in one realm the audit log says which it was. */
+  readonly issuer?: string
 }
 
 type PrimaryServices = Pick<AuthServices, 'db' | 'hasher' | 'providers' | 'now'>
@@ -99,11 +101,13 @@ async function proveToken(
   if (realm === undefined) throw new LoginRefused('unknown_realm')
   const params = realm.auth_params.jwt_params
   if (params === undefined) throw new LoginRefused('method_not_enabled')
-  const username = await services.providers.subjectOf(params, token)
-  if (username === undefined || !isUsername(username)) throw new LoginRefused('invalid_token')
+  const found = await services.providers.subjectOf(params, token)
+  if (found === undefined || !isUsername(found.subject)) throw new LoginRefused('invalid_token')
+  const { subject: username, issuer } = found
   return {
     realm,
     subject: { username, scheme: 'jwt', certificateSha256: undefined, roles: [], extraClaims: undefined },
     credential: undefined,
+    issuer,
   }
 }
