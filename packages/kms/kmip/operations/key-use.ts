@@ -1,6 +1,6 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import type { MaybePromise } from '@warder/foundation/sql'
-import { Tag } from '@warder/kmip/tables'
+import { Enumeration, Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
 import { keyFacts, requirePermitted } from '../../crypto/index.ts'
 import {
@@ -92,24 +92,18 @@ export function requireUse(context: KmipContext, object: ManagedObject, use: Usa
 /**
  * Takes a use from the usage limits, if the object has any. It is staged with the version of the object as its guard and
  * committed before the answer goes out, so that two at once never use more than there is.
- * @param bytes of data that are protected; what the units Operation and Object count is taken with the first part only
+ * @param bytes of data that are protected; a use that is counted by objects is taken with the first part only
  * @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7)
  */
 export function takeUse(context: KmipContext, object: ManagedObject, bytes: number, first: boolean): void {
   const { limits } = rulesOf(object)
   if (limits === undefined) return
   const unit = limits.value.find(({ tag }) => tag === Tag.UsageLimitsUnit)?.value
-  const amount =
-    unit === byteUnit ? bytes : unit === blockUnit ? Math.ceil(bytes / blockBytes) : Number(first)
+  const amount = unit === Enumeration.UsageLimitsUnit.Byte ? bytes : Number(first)
   const left = usageLeft(limits)
   if (left < BigInt(amount) || left <= 0n) throw kmipFailure('PermissionDenied', 'DENIED')
   if (amount > 0) context.objects.update(object, { attributes: withUsageLeft(object, left - BigInt(amount)) })
 }
-
-/** KMIP 2.1 §11.67. */
-const byteUnit = 1
-const blockUnit = 2
-const blockBytes = 16
 
 /** What the request asks for, or the key when it asks for nothing. @throws as `readParameters` */
 export function parametersOf(

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { type Database, openPostgres, openSqlite } from '@warder/foundation/sql'
+import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { boolean, byteString, enumeration, longInteger, structure } from '@warder/kmip/ttlv'
+import { startKms } from '../../testing/index.ts'
+import {
+  bytesOf,
+  CryptoWorld,
+  data,
+  hashing,
+  iv,
+  mode,
+  parameters,
+} from '../operations/fixtures/crypto-world.ts'
+import { kmipClient, uid } from '../testing/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-streams-'))
+const server = await startTestPostgres()
+after(async () => {
+  if ('stop' in server) await server.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+interface Engine {
+  readonly name: string
+  readonly skip: string | false
+  /** Two connections to one new database, as two nodes have them. */
+  open(): Promise<readonly [Database, Database]>
+}
+const engines: readonly Engine[] = [
+  {
+    name: 'SQLite',
+    skip: false,
+    async open() {
+      const path = join(folder, 'kms.db')
+      return [openSqlite({ path }), openSqlite({ path })]
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    skip: 'missing' in server ? server.missing : false,
+    async open() {
+      assert.ok('database' in server)
+      const url = await server.database()
+      return [await openPostgres({ url }), await openPostgres({ url })]
+    },
+  },
+]
+const init = boolean(Tag.InitIndicator, true)
+const final = boolean(Tag.FinalIndicator, true)
+
+for (const { name, skip, open } of engines) {
+  test(`two nodes on ${name}: each takes the next part, and limits hold for both together`, {
+    skip,
+  }, async () => {
+    const [one, other] = await open()
+    await using connections = new AsyncDisposableStack()
+    for (const db of [one, other]) connections.defer(() => db.close())
+    const rootKey = randomBytes(32)
+    const config = { cache_lease_ms: 0 }
+    await using near = await startKms({ db: one, rootKey, config })
+    await using far = await startKms({
+      db: other,
+      rootKey,
+      config: { ...config, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },
+    })
+    const world = new CryptoWorld(near, { now: Date.now() })
+    const here = world.alice
+    const there = kmipClient(far.with({ authorization: `Bearer ${near.token({ sub: 'alice' })}` }))
+    const id = await world.registered(randomBytes(32), 'AES')
+
+    const text = randomBytes(100)
+    const asked = parameters(mode('GCM'))
+    const first = await here.do('Encrypt', [uid(id), asked, data(text.subarray(0, 33)), init])
+    const correlation = byteString(Tag.CorrelationValue, bytesOf(first, Tag.CorrelationValue))
+    const second = await there.do('Encrypt', [uid(id), data(text.subarray(33, 60)), correlation])
+    const third = await here.do('Encrypt', [uid(id), data(text.subarray(60)), correlation, final])
+    await there.fails('Encrypt', [uid(id), data(text), correlation, final], 'InvalidCorrelationValue')
+    const sealed = Buffer.concat([first, second, third].map((part) => bytesOf(part, Tag.Data)))
+    const tag = byteString(Tag.AuthenticatedEncryptionTag, bytesOf(third, Tag.AuthenticatedEncryptionTag))
+    const nonce = iv(bytesOf(first, Tag.IVCounterNonce))
+    const opened = await there.do('Decrypt', [uid(id), asked, data(sealed), nonce, tag])
+    assert.deepEqual(bytesOf(opened, Tag.Data), text)
+
+    const begun = await here.do('Hash', [parameters(hashing('SHA_256')), data(text), init])
+    const same = byteString(Tag.CorrelationValue, bytesOf(begun, Tag.CorrelationValue))
+    const parts = await Promise.all(
+      [here, there, here, there].map((node) => node.ask('Hash', [data(text), same])),
+    )
+    assert.deepEqual(
+      parts.map(({ status }) => status),
+      ['Success', 'Success', 'Success', 'Success'],
+    )
+    const whole = await here.do('Hash', [
+      parameters(hashing('SHA_256')),
+      data(Buffer.concat(Array(5).fill(text))),
+    ])
+    const joined = await there.do('Hash', [same, final])
+    assert.deepEqual(
+      bytesOf(joined, Tag.Data),
+      bytesOf(whole, Tag.Data),
+      'parts at the same time are all there, once',
+    )
+
+    const limited = await world.registered(
+      randomBytes(16),
+      'AES',
+      structure(Tag.UsageLimits, [
+        longInteger(Tag.UsageLimitsTotal, 5n),
+        enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
+      ]),
+    )
+    const uses = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        (index % 2 === 0 ? here : there).ask('Encrypt', [uid(limited), data(text)]),
+      ),
+    )
+    assert.equal(uses.filter(({ status }) => status === 'Success').length, 5)
+  })
+}
