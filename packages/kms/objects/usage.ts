@@ -13,11 +13,8 @@ export const usage = {
 
 export type Usage = keyof typeof usage
 
-/** The bit that stands for every use (KMIP 2.1 §12.1); not given under FIPS. */
-export const unrestrictedUse = 0x800000
-
 export function allows(mask: number, use: Usage): boolean {
-  return (mask & (usage[use] | unrestrictedUse)) !== 0
+  return (mask & usage[use]) !== 0
 }
 
 export function usageMask(...uses: readonly Usage[]): number {

@@ -1,7 +1,7 @@
 import { createPublicKey, X509Certificate } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { memberOf } from '@warder/kmip/ttlv'
-import { type Key, type ManagedObject, stateAt, unrestrictedUse } from '../../objects/index.ts'
+import { type Key, type ManagedObject, stateAt } from '../../objects/index.ts'
 import {
   type Extension,
   extensionsOf,
@@ -13,6 +13,7 @@ import {
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { certificateFacts } from '../keys/index.ts'
 import { storedAttributes } from '../object/index.ts'
+import { requireUse, takeUse } from './key-use.ts'
 
 /** Who issues, and until when what is issued can be valid. */
 export interface ChosenIssuer extends Issuer {
@@ -51,10 +52,10 @@ export async function signingKey(context: KmipContext, id: string): Promise<Key>
   const { object } = key
   if (object.type !== 'PrivateKey')
     throw kmipFailure('InvalidObjectType', 'Certificates are signed with a private key.')
-  requireActive(context, object)
-  if ((object.usageMask & (Sign | CertificateSign | unrestrictedUse)) === 0)
-    throw kmipFailure('IncompatibleCryptographicUsageMask', 'The key was not made to sign certificates.')
-  if ((object.usageMask & Sign) !== 0) key.requireProtecting('sign')
+  // A key that is made to sign certificates signs them, whether or not it signs anything else.
+  const certifies = (object.usageMask & CertificateSign) !== 0
+  requireUse(context, certifies ? { ...object, usageMask: object.usageMask | Sign } : object, 'sign')
+  takeUse(context, object, 0, true)
   return key
 }
 

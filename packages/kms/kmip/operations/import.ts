@@ -13,7 +13,7 @@ import {
 import { readKeyBlock, type StoredObject, unwrapObject } from '../keys/index.ts'
 import { asImported, sortImported } from './imported-attributes.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
-import { wrappingKeys } from './wrapping-keys.ts'
+import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
 /**
  * Import (KMIP 2.1 §6.1.28): an object with its identifier and everything that another server knew of it. It may take
@@ -56,7 +56,7 @@ function wantedId(value: unknown): ObjectId | undefined {
 async function inClear(context: KmipContext, node: ReturnType<typeof objectNode>) {
   const { wrapping } = readKeyBlock(node)
   if (wrapping === undefined) return node
-  return unwrapObject(node, await wrappingKeys(context, wrapping, 'unwrap'), context.services.policy)
+  return unwrapObject(node, await wrappingKeys(context, wrapping, toUnwrap), context.services.policy)
 }
 
 async function place(

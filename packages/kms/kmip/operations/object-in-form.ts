@@ -28,7 +28,7 @@ import { shapeOf } from '../keys/object-shape.ts'
 import { attributeInstances } from '../object/attribute-view.ts'
 import { storedWithTag } from '../object/index.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
-import { wrappingKeys } from './wrapping-keys.ts'
+import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
 /** How Get and Export are asked for an object (KMIP 2.1 §6.1.21, §6.1.20). */
 export interface WantedObject extends WantedForm {
@@ -65,7 +65,8 @@ export async function objectInForm(context: KmipContext, wanted: WantedObject): 
     throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not wrapped.`)
   const asFile = isPkcs12(wanted.format)
   const encrypts = wanted.specification !== undefined && wanted.specification.method !== 'MACSign' && !asFile
-  const staysWrapped = shape.wrapped === true && wanted.wrapType !== 'NotWrapped'
+  const staysWrapped =
+    shape.wrapped === true && wanted.wrapType !== 'NotWrapped' && wanted.specification === undefined
   if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
   const material = await objects.material(object)
@@ -106,7 +107,9 @@ async function clearInForm(
   const { specification } = wanted
   if (specification === undefined) return writeManagedObject(shape, material, wanted)
   const { policy } = context.services
-  const keys = await wrappingKeys(context, specification, 'wrap')
+  const keys = await wrappingKeys(context, specification, { wrap: true, bytes: material.length })
+  if (keys.identifiers.encryption === context.object.id)
+    throw kmipFailure('InvalidField', 'A key does not wrap itself.')
   const attributes = namedAttributes(context, specification)
   if (shape.form === 'block') {
     const node = writeManagedObject(shape, material, wanted)
@@ -165,7 +168,7 @@ async function wrappedInForm(
   const { wrapping } = readKeyBlock(stored)
   if (wrapping === undefined) throw kmipFailure('GeneralFailure', 'The stored object cannot be read.')
   const { policy, fips } = context.services
-  const opened = await unwrapObject(stored, await wrappingKeys(context, wrapping, 'unwrap'), policy)
+  const opened = await unwrapObject(stored, await wrappingKeys(context, wrapping, toUnwrap), policy)
   const { algorithm, bits, curve } = shape
   const clear = await readManagedObject(shape.objectType, opened, { algorithm, bits, curve }, { fips })
   if (clear.material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')

@@ -76,7 +76,7 @@ async function wrappedAlike(
   const wrapping = stored === undefined ? undefined : readKeyBlock(storedBlock(stored)).wrapping
   if (wrapping === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   const { policy, fips } = context.services
-  const keys = await wrappingKeys(context, wrapping, 'wrap')
+  const keys = await wrappingKeys(context, wrapping, { wrap: true, bytes: key.length })
   const clear = { ...shape, form: 'canonical' as const }
   const form = keyInForm(clear, key)
   const { value, data } = await wrapKeyValue(form.material, [], { ...wrapping, attributes: [] }, keys, policy)

@@ -7,6 +7,7 @@ import {
   byteString,
   enumeration,
   integer,
+  longInteger,
   type StructureNode,
   structure,
   type TtlvNode,
@@ -186,11 +187,73 @@ test('the wrapping key must be there, Active, made for it, and the caller must b
   const forData = await register(alice, mask('Encrypt'), activeSince)
   const foreign = await register(kmipClient(kms.user('bob')), mask('WrapKey'), activeSince)
   await alice.fails('Get', wrap('nothing'), 'WrappingObjectNotFound')
+  const itself = await register(alice, mask('WrapKey'), activeSince)
+  await alice.fails('Get', [uid(itself.id), wrappingSpecification(itself.id, undefined)], 'InvalidField')
   await alice.fails('Get', wrap(foreign.id), 'WrappingObjectNotFound')
   await alice.fails('Get', wrap(preActive.id), 'WrongKeyLifecycleState')
   await alice.fails('Get', wrap(forData.id), 'IncompatibleCryptographicUsageMask')
   await alice.do('Destroy', [uid(preActive.id)])
   await alice.fails('Get', wrap(preActive.id), 'WrappingObjectDestroyed')
+})
+
+test('a MAC is no wrapping: a Sensitive key that came wrapped is not given in clear with one', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const register = (...given: readonly TtlvNode[]) => [
+    objectType('SymmetricKey'),
+    attributes(activeSince, ...given),
+  ]
+  const kek = await alice.do('Register', [...register(mask('WrapKey', 'UnwrapKey')), aesKey(randomBytes(32))])
+  const macKey = await alice.do('Register', [
+    ...register(mask('MACGenerate', 'MACVerify')),
+    structure(Tag.SymmetricKey, [keyBlock('Raw', randomBytes(32), ...keyOf('HMAC_SHA256', 256))]),
+  ])
+  const key = await alice.do('Register', [...register(mask('Encrypt')), aesKey(randomBytes(32))])
+  const macOnly = structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.MACSign),
+    structure(Tag.MACSignatureKeyInformation, [uid(macKey.id)]),
+  ])
+  const signed = (await alice.do('Get', [uid(key.id), macOnly])).nodes[2]
+  const mac = inside(signed, Tag.KeyBlock, Tag.KeyWrappingData, Tag.MACSignature)?.value
+  assert.ok(mac instanceof Uint8Array && mac.length === 32)
+  const wrapped = (await alice.do('Get', [uid(key.id), wrappingSpecification(kek.id, 'GCM')])).nodes[2]
+  assert.ok(wrapped)
+  const sensitive = await alice.do('Register', [
+    ...register(mask('Encrypt'), boolean(Tag.Sensitive, true)),
+    wrapped,
+  ])
+  same((await alice.do('Get', [uid(sensitive.id)])).nodes[2], wrapped)
+  const clear = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
+  await alice.fails('Get', [uid(sensitive.id), macOnly], 'Sensitive')
+  await alice.fails('Get', [uid(sensitive.id), clear], 'Sensitive')
+  const both = structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.EncryptThenMACSign),
+    structure(Tag.EncryptionKeyInformation, [uid(kek.id)]),
+    structure(Tag.MACSignatureKeyInformation, [uid(macKey.id)]),
+  ])
+  const rewrapped = (await alice.do('Get', [uid(sensitive.id), both])).nodes[2]
+  assert.equal(inside(rewrapped, Tag.KeyBlock, Tag.KeyValue)?.type, 'ByteString')
+})
+
+test('each wrapping is a use of the wrapping key', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const limits = structure(Tag.UsageLimits, [
+    longInteger(Tag.UsageLimitsTotal, 2n),
+    enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
+  ])
+  const kek = await alice.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask('WrapKey'), activeSince, limits),
+    aesKey(randomBytes(32)),
+  ])
+  const key = await alice.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask('Encrypt')),
+    aesKey(randomBytes(32)),
+  ])
+  const get = [uid(key.id), wrappingSpecification(kek.id, 'NISTKeyWrap')]
+  await alice.do('Get', get)
+  await alice.do('Get', get)
+  assert.equal(await alice.fails('Get', get, 'PermissionDenied'), 'DENIED')
 })
 
 test('a registered private key signs over REST', async () => {
