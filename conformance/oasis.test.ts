@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ways } from 'warder/kmip'
+import { openPostgres } from '@warder/foundation/sql'
+import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { type Way, ways } from 'warder/kmip'
 import { casesIn, vectorsFolder, vectorsVariable } from './cases/vectors.ts'
 import { remarkOn } from './report/table.ts'
 import { runCases } from './run/run-cases.ts'
@@ -17,14 +19,34 @@ after(async () => {
   if (skip === false) await server[Symbol.asyncDispose]()
 })
 
-for (const way of ways) {
-  test(`Every public OASIS test case passes strictly over ${way}`, { skip }, async () => {
-    const results = await runCases(cases, server, way)
-    const failed = results.filter(({ outcome }) => outcome !== 'passed')
-    assert.deepEqual(
-      failed.map((result) => `${result.testCase.name}: ${remarkOn(result)}`),
-      [],
-    )
-    assert.equal(results.length, cases.length)
-  })
+async function passAll(where: TestServer, way: Way): Promise<void> {
+  const results = await runCases(cases, where, way)
+  const failed = results.filter(({ outcome }) => outcome !== 'passed')
+  assert.deepEqual(
+    failed.map((result) => `${result.testCase.name}: ${remarkOn(result)}`),
+    [],
+  )
+  assert.equal(results.length, cases.length)
 }
+
+for (const way of ways) {
+  test(`Every public OASIS test case passes strictly over ${way}`, { skip }, () => passAll(server, way))
+}
+
+test('Every public OASIS test case passes strictly on PostgreSQL', { skip }, async (context) => {
+  const postgres = await startTestPostgres()
+  if ('missing' in postgres) {
+    context.skip(postgres.missing)
+    return
+  }
+  try {
+    const db = await openPostgres({ url: await postgres.database() })
+    {
+      await using where = await startOwnServer(db)
+      await passAll(where, 'socket')
+    }
+    await db.close()
+  } finally {
+    await postgres.stop()
+  }
+})

@@ -1,6 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Database } from '@warder/foundation/sql'
 import { type Issuer, issueCertificate, newTicketKeys, tlsProfile } from '@warder/foundation/tls'
 import { clientCertificates } from '@warder/kms/identity'
 import { createKmipEngine } from '@warder/kms/kmip/engine'
@@ -19,9 +20,12 @@ export interface TestServer extends AsyncDisposable {
 
 const day = 24 * 60 * 60 * 1000
 
-/** A key management service in this process with an empty database: HTTPS and the KMIP socket on free ports. */
-export async function startOwnServer(): Promise<TestServer> {
-  const kms = await startKms({ clientCertificates: true, tokens: false })
+/**
+ * A key management service in this process with an empty database: HTTPS and the KMIP socket on free ports.
+ * @param db another database than SQLite in a folder of its own; the caller closes it
+ */
+export async function startOwnServer(db?: Database): Promise<TestServer> {
+  const kms = await startKms({ clientCertificates: true, tokens: false, ...(db !== undefined && { db }) })
   const { log, metrics, clock, home } = kms.environment
   const tls = (name: string): string => join(home, 'tls', name)
   const socket = createKmipSocket({
