@@ -70,31 +70,29 @@ function requireNotReached(before: TtlvNode | undefined, now: number): void {
     throw kmipFailure('WrongKeyLifecycleState', `${tagText(before.tag)} cannot be changed: it has passed.`)
 }
 
-/** The order in which these dates have to come (KMIP 2.1 §4.1, §4.19, §4.43, §4.44). */
-const dateOrder: readonly number[] = [
-  Tag.ActivationDate,
-  Tag.ProcessStartDate,
-  Tag.ProtectStopDate,
-  Tag.DeactivationDate,
+/** Which date must not come before which (KMIP 2.1 §4.19, §4.43, §4.44); no more is asked of them. */
+const dateOrder: readonly (readonly [earlier: number, later: number])[] = [
+  [Tag.ActivationDate, Tag.ProcessStartDate],
+  [Tag.ActivationDate, Tag.DeactivationDate],
+  [Tag.ProtectStopDate, Tag.DeactivationDate],
 ]
 
 function requireOrder(state: AttributeState, changed: TtlvNode, now: number): void {
-  const dates = dateOrder.flatMap((tag) => {
-    const node = tag === changed.tag ? changed : attributeInstances(state, tag, now)[0]
-    return node?.type === 'DateTime' ? [node] : []
-  })
+  const tags = new Set(dateOrder.flat())
+  const dates = [...tags].flatMap((tag) =>
+    tag === changed.tag ? [changed] : attributeInstances(state, tag, now),
+  )
   requireOrderOf(dates)
 }
 
 /** @throws kmipFailure InvalidAttributeValue when a date comes before one that must not be later */
-export function requireOrderOf(nodes: readonly TtlvNode[]): void {
-  let earlier: TtlvNode | undefined
-  for (const tag of dateOrder) {
-    const node = nodes.find((one) => one.tag === tag)
-    if (node?.type !== 'DateTime') continue
-    if (earlier?.type === 'DateTime' && node.value < earlier.value)
-      throw kmipFailure('InvalidAttributeValue', `${tagText(node.tag)} is before ${tagText(earlier.tag)}.`)
-    earlier = node
+function requireOrderOf(nodes: readonly TtlvNode[]): void {
+  for (const [before, after] of dateOrder) {
+    const earlier = nodes.find(({ tag }) => tag === before)
+    const later = nodes.find(({ tag }) => tag === after)
+    if (earlier?.type !== 'DateTime' || later?.type !== 'DateTime') continue
+    if (later.value < earlier.value)
+      throw kmipFailure('InvalidAttributeValue', `${tagText(after)} is before ${tagText(before)}.`)
   }
 }
 
@@ -108,6 +106,16 @@ function requireOneOfItsName(
   const name = nameValue(after)
   const others = attributeInstances(state, Tag.Name, now).filter((node) => node !== before)
   if (others.some((node) => nameValue(node) === name)) throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
+}
+
+/**
+ * What attributes that an object is made with have to fulfil together: dates in their order, each name once.
+ * @throws kmipFailure InvalidAttributeValue, NonUniqueNameAttribute
+ */
+export function requireConsistent(nodes: readonly TtlvNode[]): void {
+  requireOrderOf(nodes)
+  const names = nodes.filter(({ tag }) => tag === Tag.Name).map(nameValue)
+  if (new Set(names).size < names.length) throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
 }
 
 function nameValue(node: TtlvNode): string | undefined {

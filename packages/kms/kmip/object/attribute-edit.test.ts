@@ -227,12 +227,13 @@ test('ActivationDate can be changed until the object is active, and activates it
 
 test('dates keep their order, and those that have passed stay', () => {
   const start = setAttribute(stateOf(active), dateTime(Tag.ProcessStartDate, seconds + 50), now)
-  refused('InvalidAttributeValue', () =>
-    setAttribute(start.state, dateTime(Tag.ProtectStopDate, seconds + 49), now),
-  )
   const stop = setAttribute(start.state, dateTime(Tag.ProtectStopDate, seconds + 60), now)
   refused('InvalidAttributeValue', () =>
     setAttribute(stop.state, dateTime(Tag.DeactivationDate, seconds + 59), now),
+  )
+  const end = setAttribute(stop.state, dateTime(Tag.DeactivationDate, seconds + 60), now)
+  refused('InvalidAttributeValue', () =>
+    modifyAttribute(end.state, dateTime(Tag.ProtectStopDate, seconds + 61), {}, now),
   )
   refused('InvalidAttributeValue', () =>
     setAttribute(stateOf(active), dateTime(Tag.ProcessStartDate, seconds - 50), now),

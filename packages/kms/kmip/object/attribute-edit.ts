@@ -201,7 +201,11 @@ function ownTags(tags: readonly string[]): readonly string[] {
 }
 
 function requireRoom({ object, tags }: AttributeState): void {
-  const stored = storedAttributes(object)
+  requireRoomFor(storedAttributes(object), tags)
+}
+
+/** @throws kmipFailure ServerLimitExceeded */
+export function requireRoomFor(stored: readonly TtlvNode[], tags: readonly string[]): void {
   if (
     tags.length > maxTags ||
     stored.length > maxStoredAttributes ||

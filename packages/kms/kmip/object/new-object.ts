@@ -12,6 +12,8 @@ import {
 import { kmipFailure } from '../engine/failure.ts'
 import type { KmipContext } from '../engine/types.ts'
 import { checkedValue } from './attribute-checks.ts'
+import { requireConsistent } from './attribute-conditions.ts'
+import { requireRoomFor } from './attribute-edit.ts'
 import { requireRule } from './attribute-name.ts'
 import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
 import { requireWithin, withDefaults } from './creation-rules.ts'
@@ -155,8 +157,14 @@ function readAttributes({ type, bits, attributes }: NewObjectRequest, now: numbe
     throw kmipFailure('InvalidField', `CryptographicLength is not that of the key, which has ${bits} bits.`)
   const activationAt = momentOf(once.get(Tag.ActivationDate), now)
   const deactivationAt = momentOf(once.get(Tag.DeactivationDate), now)
-  if (activationAt !== undefined && deactivationAt !== undefined && deactivationAt < activationAt)
-    throw kmipFailure('InvalidAttributeValue', 'DeactivationDate is before ActivationDate.')
+  requireConsistent([
+    ...stored,
+    ...(activationAt === undefined ? [] : [dateTime(Tag.ActivationDate, Math.floor(activationAt / 1000))]),
+    ...(deactivationAt === undefined
+      ? []
+      : [dateTime(Tag.DeactivationDate, Math.floor(deactivationAt / 1000))]),
+  ])
+  requireRoomFor(stored, tags)
   return {
     id: clientIdOf(attributes),
     usageMask: numberOf(once.get(Tag.CryptographicUsageMask)),

@@ -174,6 +174,31 @@ test('whatever a search asks for is answered or refused, and never breaks the se
   )
 })
 
+test('an object cannot be made with dates out of order, a name twice, or attributes without end', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const create = (...more: readonly TtlvNode[]) => [objectType('SymmetricKey'), aesAttributes(256, ...more)]
+  const date = (which: number, at: number): TtlvNode => ({ tag: which, type: 'DateTime', value: at })
+  const name = (text: string) =>
+    structure(Tag.Name, [textString(Tag.NameValue, text), enumeration(Tag.NameType, 1)])
+  const future = 4_000_000_000
+  for (const [earlier, later] of [
+    [Tag.ActivationDate, Tag.DeactivationDate],
+    [Tag.ActivationDate, Tag.ProcessStartDate],
+    [Tag.ProtectStopDate, Tag.DeactivationDate],
+  ] as const) {
+    const wrong = create(date(earlier, future), date(later, future - 1))
+    await alice.fails('Create', wrong, 'InvalidAttributeValue')
+    await alice.do('Create', create(date(earlier, future), date(later, future)))
+  }
+  await alice.fails('Create', create(name('n'), name('n')), 'NonUniqueNameAttribute')
+  const large = structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, 'x'),
+    textString(Tag.AttributeName, 'large'),
+    textString(Tag.AttributeValue, 'x'.repeat(300_000)),
+  ])
+  await alice.fails('Create', create(large), 'ServerLimitExceeded')
+})
+
 test('a search by too many attributes or for too many tags is refused', async () => {
   const alice = kmipClient(kms.user('alice'))
   const many = Array.from({ length: 65 }, (_, index) => group(`g${index}`))
