@@ -21,6 +21,7 @@ export { type KeyRequest, type KeySpec, keySpecOf } from './key-request.ts'
 export {
   type GeneratedKey,
   isJoseKey,
+  type KeyDescription,
   type KeyMaterial,
   loadKey,
   type MaterialAlgorithm,

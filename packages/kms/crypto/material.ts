@@ -6,9 +6,34 @@ export type MaterialAlgorithm = 'AES' | 'HMAC' | 'RSA' | 'EC' | 'Ed25519' | 'ML-
 
 const restCurves: ReadonlySet<string | undefined> = new Set([undefined, 'P-256', 'P-384', 'P-521'])
 
-/** Is this a key of the JOSE algorithms? Others are KMIP's alone. */
-export function isJoseKey(algorithm: string, curve: string | undefined): algorithm is MaterialAlgorithm {
-  return Object.hasOwn(nodeKeyTypes, algorithm) && restCurves.has(curve)
+/** What is known of a stored key, beside its bytes. */
+export interface KeyDescription {
+  readonly algorithm: string
+  readonly bits: number
+  readonly curve: string | undefined
+  /** JOSE algorithm that it is bound to. */
+  readonly boundAlg: string | undefined
+}
+
+/**
+ * Is this a key that the JOSE algorithms may use? KMIP keeps others too: of other algorithms, and shorter ones than
+ * RFC 7518 (§3.2, §3.3, §4.3) allows.
+ */
+export function isJoseKey<Key extends KeyDescription>(
+  key: Key,
+): key is Key & { readonly algorithm: MaterialAlgorithm } {
+  const { algorithm, bits, curve, boundAlg } = key
+  if (!Object.hasOwn(nodeKeyTypes, algorithm) || !restCurves.has(curve)) return false
+  switch (algorithm) {
+    case 'RSA':
+      return bits >= 2048
+    case 'HMAC':
+      return bits >= (boundAlg === 'HS512' ? 512 : boundAlg === 'HS384' ? 384 : 256)
+    case 'AES':
+      return bits <= 256
+    default:
+      return true
+  }
 }
 
 /** What is needed beside the bytes to load a key again; holds nothing secret. */

@@ -176,10 +176,10 @@ const nothing: OpenedKey = { keyObject: undefined, material: undefined }
 export function openKey(object: ManagedObject, material: Uint8Array | undefined): OpenedKey {
   const kind = kinds[object.type]
   if (material === undefined || kind === undefined || object.attributes.format !== undefined) return nothing
-  const { algorithm, bits, curve } = object
-  if (algorithm === undefined || bits === undefined || !isJoseKey(algorithm, curve))
-    return { keyObject: loadKey(kind, material), material: undefined }
-  const shape = { kind, algorithm, bits }
+  const { algorithm, bits, curve, boundAlg } = object
+  const key = algorithm === undefined || bits === undefined ? undefined : { algorithm, bits, curve, boundAlg }
+  if (key === undefined || !isJoseKey(key)) return { keyObject: loadKey(kind, material), material: undefined }
+  const shape = { kind, algorithm: key.algorithm, bits: key.bits }
   const parsed = parseMaterial(curve === undefined ? shape : { ...shape, curve }, material)
   return { keyObject: parsed.key, material: parsed }
 }

@@ -298,6 +298,36 @@ test('hostile objects are refused with a reason, and nothing is kept', async () 
   await alice.fails('Register', [objectType('Template'), attributes()], 'InvalidField')
 })
 
+test('keys that are too short for JOSE are kept for KMIP, and are not used over REST', async () => {
+  const user = kms.user('alice')
+  const alice = kmipClient(user)
+  const data = Buffer.from('x').toString('base64url')
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  const rsa = await alice.do('Register', [
+    objectType('PrivateKey'),
+    attributes(mask('Sign'), activeSince),
+    structure(Tag.PrivateKey, [
+      keyBlock('PKCS_1', privateKey.export({ format: 'der', type: 'pkcs1' }), ...keyOf('RSA', 1024)),
+    ]),
+  ])
+  const signed = await user.post('/v1/crypto/sign', { kid: rsa.id, alg: 'RS256', data })
+  assert.deepEqual([signed.status, signed.json.error], [422, 'crypto_failure'])
+  await alice.do('Sign', [uid(rsa.id), byteString(Tag.Data, Buffer.from('x'))])
+  for (const [bits, status] of [
+    [128, 422],
+    [256, 200],
+  ] as const) {
+    const key = keyBlock('Raw', randomBytes(bits / 8), ...keyOf('HMAC_SHA256', bits))
+    const { id } = await alice.do('Register', [
+      objectType('SymmetricKey'),
+      attributes(mask('MACGenerate'), activeSince),
+      structure(Tag.SymmetricKey, [key]),
+    ])
+    assert.equal((await user.post('/v1/crypto/mac', { kid: id, alg: 'HS256', data })).status, status)
+    await alice.do('MAC', [uid(id), byteString(Tag.Data, Buffer.from('x'))])
+  }
+})
+
 test('keys made over REST are got in the format that their attributes name', async () => {
   const user = kms.user('alice')
   const alice = kmipClient(user)
