@@ -139,6 +139,28 @@ test('what is fixed when the object is made cannot be given another value later'
   }
 })
 
+test('what only the making of an object gives is not given later, also where the object has none', () => {
+  const secret = stateOf({ type: 'PrivateKey', algorithm: 'RSA', bits: 2048 })
+  const curve = structure(Tag.CryptographicDomainParameters, [
+    enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256),
+  ])
+  refused('AttributeReadOnly', () => addAttribute(secret, curve, now))
+  refused('AttributeReadOnly', () => setAttribute(secret, curve, now))
+  refused('AttributeReadOnly', () => addAttribute(stateOf(), vendor('secret', text('1'), 'warder'), now))
+})
+
+test('an interval of rotation switches rotation on; the name of a rotated key has no @', () => {
+  const set = setAttribute(stateOf(), interval(Tag.RotateInterval, 60), now)
+  assert.deepEqual(valuesOf(set, Tag.RotateAutomatic), [true])
+  const off = setAttribute(set.state, boolean(Tag.RotateAutomatic, false), now)
+  assert.deepEqual(
+    valuesOf(setAttribute(off.state, interval(Tag.RotateInterval, 0), now), Tag.RotateAutomatic),
+    [false],
+  )
+  refused('InvalidAttributeValue', () => setAttribute(stateOf(), textString(Tag.RotateName, 'a@1'), now))
+  setAttribute(stateOf(), textString(Tag.RotateName, 'a'), now)
+})
+
 test('a single-valued attribute is added once, a multi-valued one again and again', () => {
   const one = addAttribute(stateOf(), textString(Tag.Description, 'mine'), now)
   assert.deepEqual(valuesOf(one, Tag.Description), ['mine'])
@@ -295,6 +317,8 @@ test('the link between the halves of a pair is shown and stays', () => {
   assert.deepEqual(attributeInstances(half, Tag.Link, now), [link])
   refused('AttributeReadOnly', () => deleteAttribute(half, { tag: Tag.Link, vendor: undefined }, {}, now))
   refused('AttributeReadOnly', () => modifyAttribute(half, link, {}, now))
+  const stored = stateOf({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId }, [link])
+  assert.deepEqual(attributeInstances(stored, Tag.Link, now), [link])
 })
 
 test('attributes of other types of object, wrong types and unknown values are refused', () => {
