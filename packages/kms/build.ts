@@ -32,11 +32,12 @@ export async function build(
     services,
     authenticate,
     operations: kmsOperations({ db, clock, baseUrl, kmip }),
-    socket: (tls) =>
+    socket: ({ tls, rateLimiter }) =>
       createKmipSocket({
         engine: kmip,
         authenticate,
         tls,
+        rateLimiter,
         clock,
         log,
         metrics,

@@ -1,5 +1,6 @@
 import type { AuditTrail } from '../audit/types.ts'
 import type { SettingsTable } from '../config/setting.ts'
+import type { TokenBuckets } from '../http/rate-limit/token-buckets.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Outbound } from '../outbound/types.ts'
 import type { Seal } from '../seal/types.ts'
@@ -53,6 +54,14 @@ export interface ServiceSocket {
   drain(timeoutMs: number): Promise<void>
 }
 
+/** What such a listener is made with. */
+export interface SocketOptions {
+  /** Requires client certificates. */
+  readonly tls: TlsMaterial
+  /** That of HTTPS: a peer has one rate, whatever it asks over. undefined = no limit. */
+  readonly rateLimiter: TokenBuckets | undefined
+}
+
 /** Where such a listener is, as the configuration says. Its clients need certificates of the client authority. */
 export interface SocketPlace {
   /** For people: `kmip`. */
@@ -67,8 +76,8 @@ export interface ServiceInstance<Services> {
   readonly services: Services
   readonly authenticate: Authenticate
   readonly operations: readonly Operation<Services>[]
-  /** Makes the listener whose place `ServiceDefinition.socket` tells; its TLS requires client certificates. */
-  socket?(tls: TlsMaterial): ServiceSocket
+  /** Makes the listener whose place `ServiceDefinition.socket` tells. */
+  socket?(options: SocketOptions): ServiceSocket
   close?(): Promise<void>
 }
 

@@ -9,6 +9,7 @@ import {
   documentationOperations,
   healthOperation,
   type ServiceServer,
+  type TokenBuckets,
 } from '../http/index.ts'
 import { openApiDocument } from '../operations/index.ts'
 import { createOutbound } from '../outbound/index.ts'
@@ -70,6 +71,7 @@ async function run(): Promise<Running> {
     node: start.node,
   }
   const service = await definition.build(environment)
+  const rateLimiter = rateLimiterOf()
   const server = createServiceServer<unknown>({
     operations: withDiagnostics(service, definition.name, environment),
     services: service.services,
@@ -83,16 +85,7 @@ async function run(): Promise<Running> {
     tls: start.tls,
     corsAllowedOrigins: config.cors_allowed_origins,
     trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
-    rateLimiter:
-      config.rate_limit_per_second === undefined || start.buckets === undefined
-        ? undefined
-        : createTokenBuckets({
-            ratePerSecond: config.rate_limit_per_second,
-            burst: config.rate_limit_per_second * 3,
-            clock,
-            slots: rateLimitSlots,
-            memory: start.buckets,
-          }),
+    rateLimiter,
     limits: {
       bodyBytes: config.body_limit_bytes,
       headersTimeoutMs: config.headers_timeout_ms,
@@ -103,7 +96,7 @@ async function run(): Promise<Running> {
   })
   metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
   const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
-  const socket = await listenBeside(service)
+  const socket = await listenBeside(service, rateLimiter)
   send({ type: 'listening', port })
   return {
     server,
@@ -117,11 +110,22 @@ async function run(): Promise<Running> {
   }
 }
 
+/** The buckets that all workers and both listeners share; undefined = no limit. */
+function rateLimiterOf(): TokenBuckets | undefined {
+  const { rate_limit_per_second: ratePerSecond } = config
+  if (ratePerSecond === undefined || start.buckets === undefined) return undefined
+  const burst = ratePerSecond * 3
+  return createTokenBuckets({ ratePerSecond, burst, clock, slots: rateLimitSlots, memory: start.buckets })
+}
+
 /** Opens the listener beside HTTPS, where there is one. */
-async function listenBeside(service: ServiceInstance<unknown>): Promise<ServiceSocket | undefined> {
+async function listenBeside(
+  service: ServiceInstance<unknown>,
+  rateLimiter: TokenBuckets | undefined,
+): Promise<ServiceSocket | undefined> {
   if (start.socket === undefined || service.socket === undefined) return undefined
   const { host, port, tls } = start.socket
-  const socket = service.socket(tls)
+  const socket = service.socket({ tls, rateLimiter })
   await socket.listen({ host, port, reusePort: start.sharePort })
   return socket
 }

@@ -1,6 +1,7 @@
 import type { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
+import type { TokenBuckets } from '@warder/foundation/http'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { encodeResponse, refusalOf } from '@warder/kmip/messages'
@@ -17,6 +18,7 @@ export interface ConnectionEnvironment {
   readonly log: Logger
   readonly limits: SocketLimits
   readonly budget: ReadBudget
+  readonly rateLimiter: TokenBuckets | undefined
 }
 
 /** Requests that wait behind the one in work are read up to this many bytes; then the client has to wait as well. */
@@ -37,9 +39,11 @@ export class KmipConnection {
   readonly #address: string
   readonly #reader: MessageReader
   #busy = false
+  #held = 0
   #ended = false
   #closing = false
   #late: NodeJS.Timeout | undefined
+  #waiting: NodeJS.Timeout | undefined
 
   constructor(
     socket: TLSSocket,
@@ -61,6 +65,7 @@ export class KmipConnection {
     socket.on('drain', () => this.#next())
     socket.once('close', () => {
       clearTimeout(this.#late)
+      clearTimeout(this.#waiting)
       this.#closing = true
       this.#reader.close()
     })
@@ -103,7 +108,7 @@ export class KmipConnection {
       }
       const message = this.#read()
       if (message === undefined) return
-      this.#answer(message)
+      this.#answerInTurn(message)
     }
   }
 
@@ -133,6 +138,21 @@ export class KmipConnection {
     }
   }
 
+  /** KMIP has no answer for who asks too often: the request waits for its token, and those behind it with it. */
+  #answerInTurn(message: Buffer): void {
+    const verdict = this.#environment.rateLimiter?.take(this.#address)
+    if (verdict === undefined || verdict.allowed) {
+      this.#answer(message)
+      return
+    }
+    this.#busy = true
+    this.#waiting = setTimeout(() => {
+      this.#busy = false
+      this.#answerInTurn(message)
+      this.#next()
+    }, verdict.retryAfterSeconds * 1000)
+  }
+
   #answer(message: Buffer): void {
     const { engine, clock } = this.#environment
     if (clock.now() >= this.#owner.validUntil) {
@@ -140,6 +160,7 @@ export class KmipConnection {
       return
     }
     this.#busy = true
+    this.#hold(message.length)
     const { principal } = this.#owner
     try {
       const caller = { principal, clientAddress: this.#address, requestId: randomUUID() }
@@ -160,12 +181,20 @@ export class KmipConnection {
 
   #send(answer: Uint8Array): void {
     this.#busy = false
+    this.#hold(0)
     if (!this.#socket.destroyed) this.#socket.write(answer)
+  }
+
+  /** A message in work takes as much of what all connections may hold as an unfinished one. */
+  #hold(bytes: number): void {
+    this.#environment.budget.used += bytes - this.#held
+    this.#held = bytes
   }
 
   /** The engine answers whatever is wrong with a message; that it threw is a fault of the program. */
   #fail(error: unknown): void {
     this.#busy = false
+    this.#hold(0)
     this.#environment.log.error({ error }, 'a KMIP message could not be answered')
     this.#socket.destroy()
   }

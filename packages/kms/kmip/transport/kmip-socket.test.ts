@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
+import type { TokenBuckets } from '@warder/foundation/http'
 import { systemClock } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { ensureLocalAuthority, newTicketKeys, tlsProfile } from '@warder/foundation/tls'
@@ -89,7 +90,13 @@ const echo: Answer = (bytes) => {
 }
 
 async function serve(
-  options: { limits?: Partial<SocketLimits>; answer?: Answer; clientsCa?: string; now?: () => number } = {},
+  options: {
+    limits?: Partial<SocketLimits>
+    answer?: Answer
+    clientsCa?: string
+    now?: () => number
+    rateLimiter?: TokenBuckets
+  } = {},
 ): Promise<Served> {
   const callers: KmipCaller[] = []
   const answer = options.answer ?? echo
@@ -106,6 +113,7 @@ async function serve(
     log: silent,
     metrics,
     limits: options.limits ?? {},
+    rateLimiter: options.rateLimiter,
   })
   const { port } = await socket.listen({ host: '127.0.0.1', port: 0 })
   return { socket, port, callers, [Symbol.asyncDispose]: () => socket.drain(50) }
@@ -353,6 +361,24 @@ test('A client that does not read its answers makes nothing pile up', async () =
   // Nothing moves any more: the idle limit ends the connection, and what waited on it is never done.
   await client.closed
   assert.ok(served.callers.length < asked / 2, `${served.callers.length} of ${asked} answered`)
+})
+
+test('A client over its rate waits for its turn, and nothing is lost or changes places', async () => {
+  const asked: string[] = []
+  await using served = await serve({
+    rateLimiter: {
+      take(address) {
+        asked.push(address)
+        return { allowed: asked.length % 3 !== 0, retryAfterSeconds: 0.01 }
+      },
+    },
+  })
+  using client = new Client(served.port)
+  const ids = Array.from({ length: 20 }, (_, index) => index)
+  client.tls.write(Buffer.concat(ids.map((id) => request(id))))
+  for (const id of ids) assert.equal(idOf(await client.next()), String(id))
+  assert.equal(asked.length, 29)
+  assert.ok(asked.every((address) => address === '127.0.0.1'))
 })
 
 test('A session resumes and still says who asks; under another authority it does not', async () => {

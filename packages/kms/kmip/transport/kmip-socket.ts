@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls'
 import { StartupError, toFailure } from '@warder/foundation/errors'
+import type { TokenBuckets } from '@warder/foundation/http'
 import type { Authenticate } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
@@ -19,6 +20,8 @@ export interface KmipSocketOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
+  /** undefined = off. A client over its rate waits: KMIP has no answer for it. */
+  readonly rateLimiter?: TokenBuckets | undefined
   /** What is not named has its value of `defaultSocketLimits`. */
   readonly limits?: Partial<SocketLimits>
 }
@@ -51,6 +54,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     clock,
     log,
     limits,
+    rateLimiter: options.rateLimiter,
     budget: { limit: limits.bufferedBytes, used: 0 },
   }
   const counts = connectionCounts(limits.connectionsPerAddress)

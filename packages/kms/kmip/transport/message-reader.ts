@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import { frameLength, KmipDecodeError } from '@warder/kmip/ttlv'
 import { sniffedBytes, sniffVersion } from './sniff-version.ts'
 
-/** Bytes that unfinished messages of many connections hold; one for each worker. */
+/** Bytes that the messages of many connections hold; one for each worker. */
 export interface ReadBudget {
   readonly limit: number
   used: number
