@@ -36,7 +36,10 @@ export interface CertificateSubject {
 
 /** The request for a certificate that the payload carries, if it does. @throws InvalidCSR, FeatureNotSupported */
 export function requestedSubject(payload: StructureNode): CertificateSubject | undefined {
-  const value = optional(payload, Tag.CertificateRequestValue, 'ByteString')
+  // In 1.x the bytes stand in CertificateRequest itself (KMIP 1.4 §4.7).
+  const value =
+    optional(payload, Tag.CertificateRequestValue, 'ByteString') ??
+    optional(payload, Tag.CertificateRequest, 'ByteString')
   const type = optionalName(payload, Tag.CertificateRequestType, 'CertificateRequestType')
   if (value === undefined) return undefined
   return fromRequest(value, type)
