@@ -67,7 +67,7 @@ export function tagsNode(tags: readonly string[], vendor = ownVendor): Structure
   ])
 }
 
-const longestTag = 128
+const longestTag = 256
 
 /**
  * The tags that such an attribute lists: a JSON array of strings, as text or its bytes.

@@ -175,6 +175,48 @@ for (const { name: engine, skip, database } of engines) {
     assert.deepEqual(await stored(OnLineStorage | DestroyedStorage), [ended, active, waiting])
   })
 
+  on(
+    'what is archived is looked for on purpose only, and is there again when it is recovered',
+    async (kms) => {
+      const alice = kmipClient(kms.user('alice'))
+      const id = await make(alice, name('old'))
+      const { OnLineStorage, ArchivalStorage, DestroyedStorage } = Enumeration.StorageStatusMask
+      const stored = async (mask: number) =>
+        ids(await alice.do('Locate', [integer(Tag.StorageStatusMask, mask), attributes(name('old'))]))
+      const archiveDates = async () =>
+        found(alice, dateTime(Tag.ArchiveDate, now() - 60), dateTime(Tag.ArchiveDate, now() + 60))
+      await alice.do('Archive', [uid(id)])
+      assert.deepEqual(await found(alice, name('old')), [])
+      assert.deepEqual(await stored(OnLineStorage | DestroyedStorage), [])
+      assert.deepEqual(await stored(ArchivalStorage), [id])
+      assert.deepEqual(await archiveDates(), [])
+      const got = await alice.do('GetAttributes', [
+        uid(id),
+        enumeration(Tag.AttributeReference, Tag.ArchiveDate),
+      ])
+      assert.match(JSON.stringify(got.nodes), /DateTime/)
+      await alice.do('Recover', [uid(id)])
+      assert.deepEqual(await found(alice, name('old')), [id])
+      assert.deepEqual(await stored(ArchivalStorage), [])
+    },
+  )
+
+  on('what many add to one object at the same time is all there, and found', async (kms) => {
+    const alice = kmipClient(kms.user('alice'))
+    const id = await make(alice)
+    const names = ['a', 'b', 'c', 'd', 'e'].map(name)
+    await Promise.all(names.map((one) => alice.do('AddAttribute', [uid(id), fresh(one)])))
+    for (const one of names) assert.deepEqual(await found(alice, one), [id])
+    assert.deepEqual(await found(alice, ...names), [id])
+    await alice.do('ModifyAttribute', [
+      uid(id),
+      structure(Tag.CurrentAttribute, [name('a')]),
+      fresh(name('z')),
+    ])
+    assert.deepEqual(await found(alice, name('a')), [])
+    assert.deepEqual(await found(alice, name('z'), name('b')), [id])
+  })
+
   on('groups give their fresh objects or their default one', async (kms) => {
     const alice = kmipClient(kms.user('alice'))
     const one = await make(alice, group('pool'))
