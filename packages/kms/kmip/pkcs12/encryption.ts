@@ -34,8 +34,8 @@ export async function protect(
 ): Promise<{ readonly algorithm: Buffer; readonly encrypted: Buffer }> {
   const salt = randomBytes(16)
   if (legacy) {
-    const key = pkcs12Key(password, salt, legacyIterations, tripleDes.keyBytes, purpose.key, sha1)
-    const iv = pkcs12Key(password, salt, legacyIterations, tripleDes.ivBytes, purpose.iv, sha1)
+    const key = await pkcs12Key(password, salt, legacyIterations, tripleDes.keyBytes, purpose.key, sha1)
+    const iv = await pkcs12Key(password, salt, legacyIterations, tripleDes.ivBytes, purpose.iv, sha1)
     const parameters = derSequence(derOctets(salt), derNumber(legacyIterations))
     return {
       algorithm: derSequence(derObjectIdentifier(oid.sha1AndTripleDes), parameters),
@@ -89,8 +89,8 @@ async function schemeOf(password: string, identifier: string, parameters: DerEle
     const rounds = derSmallNumber(members[1], what)
     return {
       cipher: tripleDes.node,
-      key: pkcs12Key(password, salt, rounds, tripleDes.keyBytes, purpose.key, sha1),
-      iv: pkcs12Key(password, salt, rounds, tripleDes.ivBytes, purpose.iv, sha1) as Uint8Array,
+      key: await pkcs12Key(password, salt, rounds, tripleDes.keyBytes, purpose.key, sha1),
+      iv: (await pkcs12Key(password, salt, rounds, tripleDes.ivBytes, purpose.iv, sha1)) as Uint8Array,
     }
   }
   if (identifier !== oid.pbes2) throw unsupported()

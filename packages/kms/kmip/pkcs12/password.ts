@@ -1,13 +1,15 @@
 import { createHash, pbkdf2 } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { kmipFailure } from '../engine/failure.ts'
 import type { HashRow } from './identifiers.ts'
 
 const derive = promisify(pbkdf2)
 
-/** Iterations that are done for a file that somebody else made: on the thread pool, and on the event loop. */
-const mostPooled = 2_000_000
-const mostInPlace = 100_000
+/** Iterations that are done for a file that somebody else made. */
+const mostIterations = 1_000_000
+/** Rounds after which others get their turn on the event loop. */
+const roundsInOneTurn = 2000
 const longestSalt = 1024
 
 /** What a derived value is for (RFC 7292 §B.3). */
@@ -21,27 +23,30 @@ export function pbes2Key(
   bytes: number,
   hash: HashRow,
 ): Promise<Buffer> {
-  requireBounded(salt, iterations, mostPooled)
+  requireBounded(salt, iterations)
   return derive(Buffer.from(password, 'utf8'), salt, iterations, bytes, hash.node)
 }
 
 /** The derivation of RFC 7292 §B.2, with the password in UTF-16 and a NUL behind it. @throws InvalidField */
-export function pkcs12Key(
+export async function pkcs12Key(
   password: string,
   salt: Uint8Array,
   iterations: number,
   bytes: number,
   id: (typeof purpose)[keyof typeof purpose],
   { node, block, bytes: digestBytes }: HashRow,
-): Buffer {
-  requireBounded(salt, iterations, mostInPlace)
+): Promise<Buffer> {
+  requireBounded(salt, iterations)
   const text = Buffer.from(`${password}\u0000`, 'utf16le').swap16()
   const diversifier = Buffer.alloc(block, id)
   const input = Buffer.concat([repeated(salt, block), repeated(text, block)])
   const derived: Buffer[] = []
   for (let have = 0; have < bytes; have += digestBytes) {
     let digest = createHash(node).update(diversifier).update(input).digest()
-    for (let round = 1; round < iterations; round += 1) digest = createHash(node).update(digest).digest()
+    for (let round = 1; round < iterations; round += 1) {
+      digest = createHash(node).update(digest).digest()
+      if (round % roundsInOneTurn === 0) await nextTurn()
+    }
     derived.push(digest)
     const adder = repeated(digest, block).subarray(0, block)
     for (let at = 0; at < input.length; at += block) addOne(input.subarray(at, at + block), adder)
@@ -68,7 +73,7 @@ function addOne(target: Buffer, adder: Buffer): void {
   }
 }
 
-function requireBounded(salt: Uint8Array, iterations: number, most: number): void {
-  if (iterations < 1 || iterations > most || salt.length > longestSalt)
+function requireBounded(salt: Uint8Array, iterations: number): void {
+  if (iterations < 1 || iterations > mostIterations || salt.length > longestSalt)
     throw kmipFailure('InvalidField', 'The PKCS#12 file asks for too much work to open it.')
 }

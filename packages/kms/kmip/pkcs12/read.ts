@@ -33,6 +33,8 @@ interface Bag {
 
 const what = 'The PKCS#12 file'
 const mostBags = 64
+/** Each may be protected, which costs work to open. */
+const mostParts = 4
 
 /**
  * Opens a PKCS#12 file (RFC 7292) with one private key.
@@ -45,9 +47,11 @@ export async function readPkcs12(file: Uint8Array, password: string): Promise<Pk
   const content = dataOf(safe)
   if (mac === undefined)
     throw kmipFailure('InvalidField', 'The PKCS#12 file has no MAC: nobody could tell who changed it.')
-  requireMac(mac, content, password)
+  await requireMac(mac, content, password)
   const bags: Bag[] = []
-  for (const info of derMembers(content, what)) {
+  const parts = derMembers(content, what)
+  if (parts.length > mostParts) throw kmipFailure('InvalidField', `${what} holds too much.`)
+  for (const info of parts) {
     for (const element of derMembers(await contentsOf(info, password), what)) bags.push(bagOf(element))
     if (bags.length > mostBags) throw kmipFailure('InvalidField', `${what} holds too much.`)
   }
@@ -62,14 +66,14 @@ function dataOf(info: DerElement | undefined): Uint8Array {
   return derContent(derElements(content.content, what)[0], derTag.octetString, what)
 }
 
-function requireMac(mac: DerElement, content: Uint8Array, password: string): void {
+async function requireMac(mac: DerElement, content: Uint8Array, password: string): Promise<void> {
   const [info, salt, iterations] = derMembers(mac.whole, what)
   const [algorithm, digest] = derMembers(info?.whole ?? new Uint8Array(), what)
   const identifier = derIdentifier(derMembers(algorithm?.whole ?? new Uint8Array(), what)[0], what)
   const hash = hashes.find((row) => row.identifier === identifier)
   if (hash === undefined)
     throw kmipFailure('FeatureNotSupported', 'The MAC of the PKCS#12 file is not supported.')
-  const key = pkcs12Key(
+  const key = await pkcs12Key(
     password,
     derContent(salt, derTag.octetString, what),
     derSmallNumber(iterations ?? derElements(derNumber(1), what)[0], what),

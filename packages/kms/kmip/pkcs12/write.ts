@@ -40,7 +40,7 @@ export async function writePkcs12(
   const parts = [contentInfo(derSequence(keyBag))]
   if (content.certificates.length > 0) parts.unshift(await encryptedInfo(password, certificates, protection))
   const safe = derSequence(...parts)
-  return derSequence(derNumber(3), contentInfo(safe), mac(password, safe, protection))
+  return derSequence(derNumber(3), contentInfo(safe), await mac(password, safe, protection))
 }
 
 function certificateBag(certificate: Uint8Array, attributes: Buffer | undefined): Buffer {
@@ -86,11 +86,11 @@ async function encryptedInfo(password: string, data: Uint8Array, protection: Pro
   )
 }
 
-function mac(password: string, safe: Uint8Array, { legacy }: Protection): Buffer {
+async function mac(password: string, safe: Uint8Array, { legacy }: Protection): Promise<Buffer> {
   const hash = legacy ? sha1 : sha256
   const iterations = legacy ? legacyMacIterations : macIterations
   const salt = randomBytes(16)
-  const key = pkcs12Key(password, salt, iterations, hash.bytes, purpose.mac, hash)
+  const key = await pkcs12Key(password, salt, iterations, hash.bytes, purpose.mac, hash)
   const digest = createHmac(hash.node, key).update(safe).digest()
   key.fill(0)
   const algorithm = derSequence(derObjectIdentifier(hash.identifier), derNull)
