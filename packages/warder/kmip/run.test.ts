@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -133,6 +133,36 @@ test('explain shows a dump, and exits with 1 when something is wrong with it', a
   const cut = await run('explain', queryBytes.subarray(0, 100).toString('hex'))
   assert.equal(cut.code, 1)
   assert.match(cut.err, /the length is/)
+})
+
+test('certificate issues one that the socket lets in as that user', async () => {
+  const out = join(warder.home, 'storage-1')
+  const { code, out: told } = await run('certificate', 'storage 1', '--home', warder.home, '--out', out)
+  assert.equal(code, 0)
+  assert.match(told, /storage-1\.crt and .*storage-1\.key: storage 1, until 20\d\d-/)
+  assert.equal(statSync(`${out}.key`).mode & 0o777, 0o600)
+  const as = ['--home', warder.home, '--cert', `${out}.crt`, '--key', `${out}.key`]
+  const made = await run('send', file('c.json', create), ...as)
+  assert.equal(made.code, 0)
+  const id = /"tag": "UniqueIdentifier",\s*"type": "TextString",\s*"value": "([^"]+)"/.exec(made.out)?.[1]
+  const get = file(
+    'g.json',
+    `{"tag":"Get","value":[{"tag":"UniqueIdentifier","type":"TextString","value":"${id}"}]}`,
+  )
+  assert.equal((await run('send', get, ...as)).code, 0)
+  const other = await run('send', get, '--home', warder.home)
+  assert.equal(other.code, 1)
+  assert.match(other.out, /NotFound/)
+  const refused: readonly (readonly [RegExp, ...string[]])[] = [
+    [/was not written: EEXIST/, 'x', '--out', out],
+    [/does not do for a file/, 'a/b'],
+    [/the name is 1 to 256/, '*', '--out', join(warder.home, 'star')],
+    [/--days is at least 1/, 'x', '--days', '0'],
+    [/say which user/],
+  ]
+  for (const [sentence, ...args] of refused)
+    await assert.rejects(run('certificate', '--home', warder.home, ...args), sentence)
+  await assert.rejects(run('certificate', 'x', '--home', join(warder.home, 'none')), /ca.crt is not there/)
 })
 
 function client() {

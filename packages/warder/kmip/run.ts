@@ -1,14 +1,19 @@
+import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { type KmipVersion, kmipVersions } from '@warder/kmip/tables'
 import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
 import { Words } from '../admin/verb.ts'
-import { type Terminal, UsageError } from '../command/command.ts'
+import { homeOf, type Terminal, UsageError } from '../command/command.ts'
+import { makeCertificate } from './certificate.ts'
 import { openConnection } from './connection.ts'
 import { explain } from './explain.ts'
 import { hasSucceeded, messageOf, readInput } from './input.ts'
 import { type Place, readPlace } from './places.ts'
 import { type Form, formOf, forms, linesOf } from './print.ts'
 import { queryEverything, queryLines } from './query.ts'
+
+const verbs = 'send, explain, query, certificate'
+const usualDays = 397
 
 /** `warder kmip VERB …`. @returns the exit code */
 export async function runKmip(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -20,11 +25,11 @@ export async function runKmip(args: readonly string[], terminal: Terminal): Prom
       return explainInput(new Words(rest), terminal)
     case 'query':
       return query(new Words(rest), terminal)
+    case 'certificate':
+      return certificate(new Words(rest), terminal)
     default:
       throw new UsageError(
-        verb === undefined
-          ? 'say what to do: send, explain, query'
-          : `there is no '${verb}'; these are: send, explain, query`,
+        verb === undefined ? `say what to do: ${verbs}` : `there is no '${verb}'; these are: ${verbs}`,
       )
   }
 }
@@ -49,6 +54,25 @@ async function query(words: Words, terminal: Terminal): Promise<number> {
   const lines = form === undefined ? queryLines(answer) : linesOf(answer, form, false)
   for (const line of lines) terminal.out(line)
   return hasSucceeded(answer) ? 0 : 1
+}
+
+async function certificate(words: Words, terminal: Terminal): Promise<number> {
+  const home = resolve(homeOf(words.option('home'), terminal.env))
+  const out = words.option('out')
+  const days = words.number('days') ?? usualDays
+  if (days === 0) throw new UsageError('--days is at least 1')
+  const name = words.name('user')
+  if (out === undefined && !/^[\w.@-]+$/.test(name))
+    throw new UsageError('the name does not do for a file: say --out PATH')
+  const { cert, key, validTo } = await makeCertificate({
+    name,
+    home,
+    out: out ?? name,
+    days,
+    now: Date.now(),
+  })
+  terminal.out(`${cert} and ${key}: ${name}, until ${validTo.toISOString().slice(0, 10)}`)
+  return 0
 }
 
 function explainInput(words: Words, terminal: Terminal): number {

@@ -1,0 +1,70 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { issueCertificate, peerCommonName } from '@warder/foundation/tls'
+import { UsageError } from '../command/command.ts'
+
+export interface CertificateWish {
+  /** Becomes the common name, which is the user. */
+  readonly name: string
+  readonly home: string
+  /** Path of the files without their endings. */
+  readonly out: string
+  readonly days: number
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+export interface CertificateFiles {
+  readonly cert: string
+  readonly key: string
+  readonly validTo: Date
+}
+
+const day = 24 * 60 * 60 * 1000
+/** Clocks of clients may be late. */
+const backdateMs = 60 * 60 * 1000
+
+/**
+ * Issues a client certificate by the local authority of a home, for one more program that speaks KMIP. Nothing is
+ * overwritten; the key's file is its owner's alone.
+ * @throws UsageError for a name that cannot be a user, StartupError when it cannot be made
+ */
+export async function makeCertificate(wish: CertificateWish): Promise<CertificateFiles> {
+  const { name, home, out, days, now } = wish
+  const [caFile, caKeyFile] = [join(home, 'tls', 'ca.crt'), join(home, 'tls', 'ca.key')]
+  for (const file of [caFile, caKeyFile]) {
+    if (!existsSync(file))
+      throw new StartupError(
+        `${file} is not there: certificates of another authority than the local one are issued by it`,
+      )
+  }
+  const authority = readFileSync(caFile, 'utf8')
+  const notAfter = new Date(Math.min(now + days * day, new X509Certificate(authority).validToDate.getTime()))
+  const { certificatePem, keyPem } = await issueCertificate(
+    {
+      commonName: name,
+      purpose: 'client',
+      hostnames: [],
+      addresses: [],
+      notBefore: new Date(now - backdateMs),
+      notAfter,
+    },
+    { certificatePem: authority, privateKey: createPrivateKey(readFileSync(caKeyFile)) },
+  )
+  if (peerCommonName(new X509Certificate(certificatePem)) !== name)
+    throw new UsageError('the name is 1 to 256 characters, without blanks around it, and not *')
+  const [cert, key] = [`${out}.crt`, `${out}.key`]
+  write(key, keyPem)
+  write(cert, certificatePem)
+  return { cert, key, validTo: notAfter }
+}
+
+function write(path: string, pem: string): void {
+  try {
+    writeFileSync(path, pem, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    throw new StartupError(`${path} was not written: ${error instanceof Error ? error.message : error}`)
+  }
+}
