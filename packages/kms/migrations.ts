@@ -52,7 +52,8 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX kmip_pending_by_expiry ON kmip_pending (expires_at)',
       `CREATE TABLE kmip_stream (
         id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, object_id TEXT NOT NULL, operation TEXT NOT NULL,
-        parts BIGINT NOT NULL, bytes BIGINT NOT NULL, expires_at BIGINT NOT NULL)`,
+        parts BIGINT NOT NULL, bytes BIGINT NOT NULL, tip TEXT NOT NULL, replayed BIGINT NOT NULL,
+        expires_at BIGINT NOT NULL)`,
       'CREATE INDEX kmip_stream_by_owner ON kmip_stream (owner, expires_at)',
       'CREATE INDEX kmip_stream_by_expiry ON kmip_stream (expires_at)',
       `CREATE TABLE kmip_stream_part (

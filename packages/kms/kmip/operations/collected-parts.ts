@@ -2,7 +2,15 @@ import type { MaybePromise } from '@warder/foundation/sql'
 import { type OperationName, Tag } from '@warder/kmip/tables'
 import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipContext, uniqueIdentifier } from '../engine/index.ts'
-import { joined, requireRoom, stageEnd, stagePart, streamOf } from '../streams/index.ts'
+import {
+  joined,
+  requestsBefore,
+  requireSameParameters,
+  type StreamRow,
+  stageEnd,
+  stagePart,
+  streamOf,
+} from '../streams/index.ts'
 import { type CryptographicRequest, isPart, readCryptographicRequest } from './cryptographic-request.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
@@ -28,16 +36,29 @@ export async function collectPart(
   context: KmipContext,
   finish: (request: CryptographicRequest) => MaybePromise<Answer>,
 ): Promise<Answer> {
-  const stream = await streamOf(operation, request, context)
+  const row = await streamOf(operation, request, context)
+  return collect(operation, row, request, context, finish)
+}
+
+/** As `collectPart`, for a stream that was looked up already. */
+export async function collect(
+  operation: OperationName,
+  row: StreamRow | undefined,
+  request: CryptographicRequest,
+  context: KmipContext,
+  finish: (request: CryptographicRequest) => MaybePromise<Answer>,
+): Promise<Answer> {
   if (!request.final) {
-    const correlation = await stagePart(operation, stream, request, context)
+    const { correlation } = await stagePart(operation, row, request, context)
     return [
       operation === 'Hash' ? undefined : uniqueIdentifier(context.key.object.id),
       byteString(Tag.CorrelationValue, correlation),
     ]
   }
-  requireRoom(stream.row, request.data?.length ?? 0)
-  const answer = await finish(joined([...stream.before, request]))
-  stageEnd(stream, context)
+  const before = row === undefined ? [] : await requestsBefore(row, context)
+  const [first = request] = before
+  requireSameParameters(first, request)
+  const answer = await finish(joined(before.length === 0 ? [request] : [first, ...before.slice(1), request]))
+  stageEnd(row, context)
   return answer
 }

@@ -10,6 +10,7 @@ import {
   longInteger,
   structure,
   type TtlvNode,
+  textString,
 } from '@warder/kmip/ttlv'
 import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
 import {
@@ -338,6 +339,28 @@ test('RSA encrypts for its other half, ML-KEM makes a secret that its other half
   const opened = await world.alice.do('Decrypt', [uid(kem.priv), data(bytesOf(made, Tag.IVCounterNonce))])
   assert.deepEqual(bytesOf(opened, Tag.Data), bytesOf(made, Tag.Data))
   assert.equal(bytesOf(made, Tag.Data).length, 32)
+})
+
+test('a certificate verifies and encrypts with the key in it', async () => {
+  const { priv, pub } = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
+  const name = textString(Tag.CertificateSubjectCN, 'somebody')
+  const certified = await world.alice.do('Certify', [uid(pub), attributes(name)])
+  const certificate = (await world.alice.do('Get', [uid(certified.id)])).nodes.find(
+    ({ tag }) => tag === Tag.Certificate,
+  )
+  const mask = integer(Tag.CryptographicUsageMask, use.Verify | use.Encrypt)
+  const made = await world.alice.do('Register', [
+    objectType('Certificate'),
+    attributes(mask, world.past()),
+    certificate,
+  ])
+  const signed = await world.alice.do('Sign', [uid(priv), data(oasisData)])
+  const signature = byteString(Tag.SignatureData, bytesOf(signed, Tag.SignatureData))
+  const verified = await world.alice.do('SignatureVerify', [uid(made.id), data(oasisData), signature])
+  assert.equal(verified.get(Tag.ValidityIndicator), Enumeration.ValidityIndicator.Valid)
+  const sealed = data(bytesOf(await world.alice.do('Encrypt', [uid(made.id), data(oasisData)]), Tag.Data))
+  assert.deepEqual(bytesOf(await world.alice.do('Decrypt', [uid(priv), sealed]), Tag.Data), oasisData)
+  await world.alice.fails('Decrypt', [uid(made.id), sealed], 'IncompatibleCryptographicUsageMask')
 })
 
 test('the audit log names the key and the algorithm, and nothing secret', async () => {

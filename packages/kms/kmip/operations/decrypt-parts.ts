@@ -2,8 +2,16 @@ import { Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import { openDecryption } from '../crypto/symmetric.ts'
 import { type KmipContext, uniqueIdentifier } from '../engine/index.ts'
-import { requireRoom, stageEnd, stagePart, streamOf } from '../streams/index.ts'
-import { collectPart } from './collected-parts.ts'
+import {
+  firstOf,
+  keep,
+  requireSameParameters,
+  resumed,
+  stageEnd,
+  stagePart,
+  streamOf,
+} from '../streams/index.ts'
+import { collect } from './collected-parts.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
 import { decryptWhole } from './decrypt.ts'
 import { cipherOf } from './encrypt.ts'
@@ -20,22 +28,31 @@ export async function decryptPart(
   context: KmipContext,
 ): Promise<readonly (TtlvNode | undefined)[]> {
   const key = await keyObjectOf(context)
-  const stream = await streamOf('Decrypt', request, context)
-  const first = stream.before[0] ?? request
+  const row = await streamOf('Decrypt', request, context)
+  // Later parts need not say the parameters again: they are those of the first.
+  const first = row === undefined ? request : await firstOf(row, context)
+  requireSameParameters(first, request)
   const plan = key.type === 'secret' ? cipherOf(context, key, first) : undefined
   if (plan === undefined || plan.kind === 'whole' || plan.kind === 'aead')
-    return collectPart('Decrypt', request, context, (whole) => decryptWhole(key, whole, context))
-  requireRoom(stream.row, request.data?.length ?? 0)
-  const cipher = openDecryption(key, plan, first)
-  for (const { data } of stream.before) cipher.update(data ?? nothing)
+    return collect('Decrypt', row, request, context, (whole) => decryptWhole(key, whole, context))
+  const open = (asked: CryptographicRequest) => openDecryption(key, plan, asked)
+  const running =
+    row === undefined
+      ? { first: request, cipher: open(request), replayed: 0 }
+      : await resumed(row, context, open)
   const { id } = context.key.object
   const data = request.data ?? nothing
   if (!request.final) {
-    const out = cipher.update(data)
-    const correlation = await stagePart('Decrypt', stream, request, context)
-    return [uniqueIdentifier(id), byteString(Tag.Data, out), byteString(Tag.CorrelationValue, correlation)]
+    const out = running.cipher.update(data)
+    const staged = await stagePart('Decrypt', row, request, context, running.replayed)
+    keep(staged, running, context)
+    return [
+      uniqueIdentifier(id),
+      byteString(Tag.Data, out),
+      byteString(Tag.CorrelationValue, staged.correlation),
+    ]
   }
-  const out = cipher.final(data).data
-  stageEnd(stream, context)
+  const out = running.cipher.final(data).data
+  stageEnd(row, context)
   return [uniqueIdentifier(id), byteString(Tag.Data, out)]
 }

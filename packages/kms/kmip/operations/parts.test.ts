@@ -234,6 +234,26 @@ test('streams are bounded in number and in bytes', async () => {
   await carol.do('Hash', [sha, data(Buffer.alloc(1)), init])
 })
 
+test('a stream of two hundred parts is answered part by part, and nothing of it is left behind', async () => {
+  const id = await world.registered(randomBytes(16), 'AES')
+  const ctr = parameters(mode('CTR'))
+  const text = randomBytes(200)
+  const sealed: Buffer[] = []
+  let last: Payload | undefined
+  for (let at = 0; at < 200; at += 1) {
+    const more = last === undefined ? [ctr, init] : [correlation(last)]
+    last = await world.alice.do('Encrypt', [uid(id), data(text.subarray(at, at + 1)), ...more])
+    sealed.push(bytesOf(last, Tag.Data))
+    if (at === 0) assert.equal(bytesOf(last, Tag.IVCounterNonce).length, 16)
+  }
+  assert.ok(last)
+  await world.alice.do('Encrypt', [uid(id), correlation(last), final])
+  const statement = 'SELECT COUNT(*) AS n FROM kmip_stream_part WHERE part > 100'
+  const left = await world.kms.environment.db.get({ text: statement, numbered: statement }, [])
+  assert.equal((left as { n: number }).n, 0, 'the parts are gone')
+  assert.equal(Buffer.concat(sealed).length, 200)
+})
+
 test('what a stream holds lies sealed in the database', async () => {
   const secret = Buffer.from('what nobody may read in the file')
   const id = await world.registered(randomBytes(16), 'AES')

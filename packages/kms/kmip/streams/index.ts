@@ -1,15 +1,18 @@
 /**
  * Operations that come in parts (KMIP 2.1 §6.1.16: InitIndicator, CorrelationValue, FinalIndicator). A part lies sealed
- * in the database until the last one came, because workers and nodes keep nothing: see the decision record.
+ * in the database until the last one came, so that every worker and every node can take the next: see the decision record.
  */
+export { firstOf, keep, type RunningCipher, resumed } from './running-ciphers.ts'
 export {
   joined,
   maximumParts,
   maximumStreams,
-  requireRoom,
-  type Stream,
+  requestsBefore,
+  requireSameParameters,
+  type StagedPart,
   stageEnd,
   stagePart,
   streamLifetime,
   streamOf,
 } from './stream.ts'
+export type { StreamRow } from './stream-store.ts'

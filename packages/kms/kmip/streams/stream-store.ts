@@ -10,10 +10,24 @@ export interface StreamRow {
   readonly operation: string
   readonly parts: number
   readonly bytes: number
+  /** Another one with every part: what a cipher that is kept in memory is recognised by. */
+  readonly tip: string
+  /** Bytes of earlier parts that were run through a cipher again. */
+  readonly replayed: number
   readonly expires_at: number
 }
 
-const columns = ['id', 'owner', 'object_id', 'operation', 'parts', 'bytes', 'expires_at'] as const
+const columns = [
+  'id',
+  'owner',
+  'object_id',
+  'operation',
+  'parts',
+  'bytes',
+  'tip',
+  'replayed',
+  'expires_at',
+] as const
 const find = query<[id: string, owner: string, now: number], StreamRow>(
   `SELECT ${columns.join(', ')} FROM kmip_stream WHERE id = ? AND owner = ? AND expires_at > ?`,
 )
@@ -23,6 +37,9 @@ const count = query<[owner: string, now: number], { readonly n: number }>(
 const parts = query<[id: string, limit: number], { readonly data: Uint8Array }>(
   'SELECT data FROM kmip_stream_part WHERE stream_id = ? ORDER BY part LIMIT ?',
 )
+const part = query<[id: string, part: number], { readonly data: Uint8Array }>(
+  'SELECT data FROM kmip_stream_part WHERE stream_id = ? AND part = ?',
+)
 const open = insertInto<
   [
     id: string,
@@ -31,6 +48,8 @@ const open = insertInto<
     operation: string,
     parts: number,
     bytes: number,
+    tip: string,
+    replayed: number,
     expiresAt: number,
   ]
 >('kmip_stream', columns)
@@ -39,8 +58,12 @@ const insertPart = insertInto<[id: string, part: number, data: Uint8Array]>('kmi
   'part',
   'data',
 ])
-const grow = query<[bytes: number, expiresAt: number, id: string, parts: number], unknown>(
-  'UPDATE kmip_stream SET parts = parts + 1, bytes = bytes + ?, expires_at = ? WHERE id = ? AND parts = ?',
+const grow = query<
+  [bytes: number, tip: string, replayed: number, expiresAt: number, id: string, parts: number],
+  unknown
+>(
+  `UPDATE kmip_stream SET parts = parts + 1, bytes = bytes + ?, tip = ?, replayed = ?, expires_at = ?
+     WHERE id = ? AND parts = ?`,
 )
 const close = query<[id: string, parts: number], unknown>(
   'DELETE FROM kmip_stream WHERE id = ? AND parts = ?',
@@ -76,33 +99,37 @@ export async function partsOf(db: Database, seal: Seal, row: StreamRow): Promise
   return Promise.all(rows.map(({ data }, index) => seal.open(place(row.id, index), data)))
 }
 
-/** A new stream with its first part; what is over its time goes away on this occasion. */
-export function openChanges(
+/** The first part, opened. */
+export async function firstPartOf(
+  db: Database,
   seal: Seal,
-  row: Omit<StreamRow, 'parts'>,
-  first: Uint8Array,
-  now: number,
-): Change[] {
-  const { id, owner, object_id, operation, bytes, expires_at } = row
+  { id }: StreamRow,
+): Promise<Uint8Array | undefined> {
+  const row = await db.get(part, [id, 0])
+  return row === undefined ? undefined : seal.open(place(id, 0), row.data)
+}
+
+/** A new stream with its first part; what is over its time goes away on this occasion. */
+export function openChanges(seal: Seal, row: StreamRow, first: Uint8Array, now: number): Change[] {
+  const { id, owner, object_id, operation, parts, bytes, tip, replayed, expires_at } = row
   return [
     change(sweepParts, [now]),
     change(sweep, [now]),
-    change(open, [id, owner, object_id, operation, 1, bytes, expires_at], 1),
+    change(open, [id, owner, object_id, operation, parts, bytes, tip, replayed, expires_at], 1),
     change(insertPart, [id, 0, seal.seal(place(id, 0), first)], 1),
   ]
 }
 
-/** The next part, guarded by the number of parts that were read. */
+/** The next part, guarded by the number of parts that were read. @param grown how much longer the stream is now */
 export function growChanges(
   seal: Seal,
   row: StreamRow,
   part: Uint8Array,
-  bytes: number,
-  expiresAt: number,
+  grown: Pick<StreamRow, 'bytes' | 'tip' | 'replayed' | 'expires_at'>,
 ): Change[] {
   const { id, parts } = row
   return [
-    change(grow, [bytes, expiresAt, id, parts], 1),
+    change(grow, [grown.bytes, grown.tip, grown.replayed, grown.expires_at, id, parts], 1),
     change(insertPart, [id, parts, seal.seal(place(id, parts), part)], 1),
   ]
 }

@@ -10,6 +10,7 @@ import { type CryptographicRequest, readCryptographicRequest } from '../operatio
 import {
   closeChanges,
   findStream,
+  firstPartOf,
   growChanges,
   openChanges,
   openStreams,
@@ -25,29 +26,24 @@ export const maximumStreams = 16
 export const maximumParts = 4096
 const correlationBytes = 16
 
-/** What came before this part. */
-export interface Stream {
-  /** undefined: this is the first part. */
-  readonly row: StreamRow | undefined
-  /** Requests of the parts before, in their order. */
-  readonly before: readonly CryptographicRequest[]
-}
-
 /**
  * The stream that a part belongs to: of the same user, operation and key, all of which the correlation value is bound to.
- * What it holds lies sealed in the database, so that every worker and every node can take the next part.
+ * @returns undefined for the first part
  * @throws InvalidCorrelationValue for one that is unknown, somebody else's, of another operation or key, or over its time;
- *   InvalidField for what only the first part may say
+ *   InvalidField for what only the first part may say; ServerLimitExceeded when there is no room for this part
  */
 export async function streamOf(
   operation: OperationName,
   request: CryptographicRequest,
   context: KmipContext,
-): Promise<Stream> {
+): Promise<StreamRow | undefined> {
   const { correlation, init } = request
-  if (correlation === undefined) return { row: undefined, before: [] }
+  if (correlation === undefined) {
+    requireRoom(undefined, request)
+    return undefined
+  }
   if (init) throw kmipFailure('InvalidField', 'The first part has no CorrelationValue.')
-  const { db, seal } = context.services
+  const { db } = context.services
   const row =
     correlation.length === correlationBytes
       ? await findStream(db, Buffer.from(correlation).toString('hex'), context.principal.name, context.now)
@@ -56,9 +52,41 @@ export async function streamOf(
     throw kmipFailure('InvalidCorrelationValue', 'The CorrelationValue is not known.')
   if (request.iv !== undefined || request.aad !== undefined)
     throw kmipFailure('InvalidField', 'IV and additional data come with the first part.')
-  const before = (await partsOf(db, seal, row)).map((part) => readCryptographicRequest(rootOf(part)))
-  requireSame(before[0]?.parameters, request.parameters)
-  return { row, before }
+  requireRoom(row, request)
+  return row
+}
+
+function requireRoom(row: StreamRow | undefined, request: CryptographicRequest): void {
+  if ((row?.bytes ?? 0) + lengthOf(request) > maximumStreamBytes)
+    throw kmipFailure('ServerLimitExceeded', `All parts together have at most ${maximumStreamBytes} bytes.`)
+  if ((row?.parts ?? 0) >= maximumParts)
+    throw kmipFailure('ServerLimitExceeded', `There are at most ${maximumParts} parts.`)
+}
+
+function lengthOf({ data, aad }: CryptographicRequest): number {
+  return (data?.length ?? 0) + (aad?.length ?? 0)
+}
+
+function objectOf(operation: OperationName, context: KmipContext): string {
+  return operation === 'Hash' ? '' : context.key.object.id
+}
+
+/** The requests of the parts before, in their order. At least one, the first. */
+export async function requestsBefore(
+  row: StreamRow,
+  { services }: KmipContext,
+): Promise<readonly [CryptographicRequest, ...CryptographicRequest[]]> {
+  const parts = await partsOf(services.db, services.seal, row)
+  const [first, ...others] = parts.map((part) => readCryptographicRequest(rootOf(part)))
+  if (first === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
+  return [first, ...others]
+}
+
+/** The request of the first part. */
+export async function storedFirst(row: StreamRow, { services }: KmipContext): Promise<CryptographicRequest> {
+  const part = await firstPartOf(services.db, services.seal, row)
+  if (part === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
+  return readCryptographicRequest(rootOf(part))
 }
 
 function rootOf(part: Uint8Array): StructureNode {
@@ -67,37 +95,53 @@ function rootOf(part: Uint8Array): StructureNode {
   return node
 }
 
-function objectOf(operation: OperationName, context: KmipContext): string {
-  return operation === 'Hash' ? '' : context.key.object.id
+/**
+ * Later parts may say the parameters again (CS-BC-M-GCM-3), but not others.
+ * @throws BadCryptographicParameters
+ */
+export function requireSameParameters(
+  first: CryptographicRequest,
+  { parameters }: CryptographicRequest,
+): void {
+  if (parameters === undefined || parameters === first.parameters) return
+  if (
+    first.parameters === undefined ||
+    !isDeepStrictEqual(readParameters(first.parameters), readParameters(parameters))
+  )
+    throw kmipFailure('BadCryptographicParameters', 'CryptographicParameters are those of the first part.')
 }
 
-/** Later parts may say the parameters again (CS-BC-M-GCM-3), but not others. */
-function requireSame(first: StructureNode | undefined, again: StructureNode | undefined): void {
-  if (again === undefined) return
-  if (first === undefined || !isDeepStrictEqual(readParameters(first), readParameters(again)))
-    throw kmipFailure('BadCryptographicParameters', 'CryptographicParameters are those of the first part.')
+/** What a part that was staged is known by. */
+export interface StagedPart {
+  readonly id: string
+  readonly tip: string
+  /** The CorrelationValue for the next one. */
+  readonly correlation: Uint8Array
 }
 
 /**
  * Stages this part, which is not the last.
- * @returns the CorrelationValue for the next one
- * @throws ServerLimitExceeded for too many streams, parts or bytes
+ * @param replayed bytes of earlier parts that were run through a cipher again for this one
+ * @throws ServerLimitExceeded for too many streams
  */
 export async function stagePart(
   operation: OperationName,
-  { row }: Stream,
+  row: StreamRow | undefined,
   request: CryptographicRequest,
   context: KmipContext,
-): Promise<Uint8Array> {
+  replayed = 0,
+): Promise<StagedPart> {
   const { services, principal, now, objects } = context
   const { db, seal } = services
-  const bytes = (request.data?.length ?? 0) + (request.aad?.length ?? 0)
-  requireRoom(row, bytes)
   const part = encodeTtlv(membersOf(request))
+  const tip = randomBytes(correlationBytes).toString('hex')
+  const bytes = lengthOf(request)
   const expires_at = now + streamLifetime
   if (row !== undefined) {
-    objects.also(...growChanges(seal, row, part, bytes, expires_at))
-    return Buffer.from(row.id, 'hex')
+    objects.also(
+      ...growChanges(seal, row, part, { bytes, tip, replayed: row.replayed + replayed, expires_at }),
+    )
+    return { id: row.id, tip, correlation: Buffer.from(row.id, 'hex') }
   }
   if ((await openStreams(db, principal.name, now)) >= maximumStreams)
     throw kmipFailure(
@@ -105,39 +149,30 @@ export async function stagePart(
       `At most ${maximumStreams} operations may be under way in parts.`,
     )
   const correlation = randomBytes(correlationBytes)
+  const id = correlation.toString('hex')
+  const object_id = objectOf(operation, context)
   const opened = {
-    id: correlation.toString('hex'),
+    id,
     owner: principal.name,
-    object_id: objectOf(operation, context),
+    object_id,
     operation,
+    parts: 1,
     bytes,
+    tip,
+    replayed: 0,
     expires_at,
   }
   objects.also(...openChanges(seal, opened, part, now))
-  return correlation
-}
-
-/** @throws ServerLimitExceeded */
-export function requireRoom(row: StreamRow | undefined, bytes: number): void {
-  if ((row?.bytes ?? 0) + bytes > maximumStreamBytes)
-    throw kmipFailure('ServerLimitExceeded', `All parts together have at most ${maximumStreamBytes} bytes.`)
-  if ((row?.parts ?? 0) >= maximumParts)
-    throw kmipFailure('ServerLimitExceeded', `There are at most ${maximumParts} parts.`)
+  return { id, tip, correlation }
 }
 
 /** Stages the end of the stream: it is gone with the answer to its last part. */
-export function stageEnd({ row }: Stream, { objects }: KmipContext): void {
+export function stageEnd(row: StreamRow | undefined, { objects }: KmipContext): void {
   if (row !== undefined) objects.also(...closeChanges(row))
 }
 
-function membersOf({
-  parameters,
-  data,
-  iv,
-  aad,
-  signatureData,
-  macData,
-}: CryptographicRequest): StructureNode {
+function membersOf(request: CryptographicRequest): StructureNode {
+  const { parameters, data, iv, aad, signatureData, macData } = request
   const bytes = (tag: number, value: Uint8Array | undefined) =>
     value === undefined ? undefined : byteString(tag, value)
   return structure(Tag.RequestPayload, [
@@ -151,17 +186,16 @@ function membersOf({
 }
 
 /** All parts as one request. @throws InvalidField for digests: those are made of whole data */
-export function joined(parts: readonly CryptographicRequest[]): CryptographicRequest {
-  const [first] = parts
-  const last = parts.at(-1)
-  if (first === undefined || last === undefined) throw kmipFailure('MissingData', 'Data is missing.')
+export function joined(
+  parts: readonly [CryptographicRequest, ...CryptographicRequest[]],
+): CryptographicRequest {
   if (parts.some(({ digestedData }) => digestedData !== undefined))
     throw kmipFailure('InvalidField', 'DigestedData does not come in parts.')
   const given = parts.flatMap(({ data }) => (data === undefined ? [] : [data]))
   const latest = (name: 'tag' | 'macData' | 'signatureData') =>
     parts.reduce<Uint8Array | undefined>((found, part) => part[name] ?? found, undefined)
   return {
-    ...first,
+    ...parts[0],
     data: given.length === 0 ? undefined : Buffer.concat(given),
     tag: latest('tag'),
     macData: latest('macData'),

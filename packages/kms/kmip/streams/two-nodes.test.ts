@@ -87,6 +87,31 @@ for (const { name, skip, open } of engines) {
     const opened = await there.do('Decrypt', [uid(id), asked, data(sealed), nonce, tag])
     assert.deepEqual(bytesOf(opened, Tag.Data), text)
 
+    const zeros = Buffer.alloc(16)
+    const ctr = await here.do('Encrypt', [uid(id), parameters(mode('CTR')), data(zeros), init])
+    const stream = byteString(Tag.CorrelationValue, bytesOf(ctr, Tag.CorrelationValue))
+    const raced = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        (index % 2 === 0 ? here : there).do('Encrypt', [uid(id), data(zeros), stream]),
+      ),
+    )
+    const all = await here.do('Encrypt', [
+      uid(id),
+      parameters(mode('CTR')),
+      data(Buffer.alloc(9 * 16)),
+      iv(bytesOf(ctr, Tag.IVCounterNonce)),
+    ])
+    const blocks = Array.from({ length: 9 }, (_, index) =>
+      bytesOf(all, Tag.Data)
+        .subarray(index * 16, index * 16 + 16)
+        .toString('hex'),
+    )
+    assert.deepEqual(
+      [ctr, ...raced].map((part) => bytesOf(part, Tag.Data).toString('hex')).sort(),
+      blocks.sort(),
+      'no two parts were encrypted at the same place of the stream',
+    )
+
     const begun = await here.do('Hash', [parameters(hashing('SHA_256')), data(text), init])
     const same = byteString(Tag.CorrelationValue, bytesOf(begun, Tag.CorrelationValue))
     const parts = await Promise.all(
