@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { KmipFailure } from '../engine/failure.ts'
+import { derNull } from '../keys/der.ts'
+import { certificateFacts } from '../keys/index.ts'
+import { p256Request } from '../operations/fixtures/certificate-requests.ts'
+import { generalName } from './general-name.ts'
+import {
+  basicConstraints,
+  chainValidity,
+  type Extension,
+  extensionsOf,
+  issueCertificate,
+  keyUsage,
+  nameFromParts,
+  opensslExtensions,
+  readBasicConstraints,
+  readCertificationRequest,
+  readKeyUsage,
+} from './index.ts'
+
+const now = Date.UTC(2026, 5, 1)
+const year = 365 * 86_400_000
+const spkiOf = (key: KeyObject) => key.export({ format: 'der', type: 'spki' })
+
+interface Party {
+  readonly name: Buffer
+  readonly privateKey: KeyObject
+  readonly publicKey: KeyObject
+}
+
+function party(cn: string, type = 'ec', options: object = { namedCurve: 'P-256' }): Party {
+  const pair = generateKeyPairSync(type as 'ec', options as { namedCurve: string })
+  return { name: nameFromParts([['CN', cn]]), ...pair }
+}
+
+function issue(
+  subject: Party,
+  issuer: Party,
+  extensions: readonly Extension[],
+  [from, to]: readonly [number, number] = [now, now + year],
+): Promise<Buffer> {
+  return issueCertificate(
+    {
+      subject: subject.name,
+      spki: spkiOf(subject.publicKey),
+      notBefore: from,
+      notAfter: to,
+      extensions,
+    },
+    { name: issuer.name, key: issuer.privateKey, spki: spkiOf(issuer.publicKey), keyIdentifier: undefined },
+  )
+}
+
+const authority = [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])]
+const end = [basicConstraints(false), keyUsage(['digitalSignature'])]
+
+test('keys of every kind that signs issue certificates that hold', async () => {
+  for (const [type, options] of [
+    ['rsa', { modulusLength: 2048 }],
+    ['ec', { namedCurve: 'P-256' }],
+    ['ec', { namedCurve: 'P-384' }],
+    ['ec', { namedCurve: 'P-521' }],
+    ['ec', { namedCurve: 'brainpoolP256r1' }],
+    ['ed25519', {}],
+    ['ed448', {}],
+    ['ml-dsa-44', {}],
+    ['slh-dsa-sha2-128f', {}],
+  ] as const) {
+    const [root, leaf] = [party('root', type, options), party('leaf')]
+    const chain = [await issue(leaf, root, end), await issue(root, root, authority)]
+    assert.equal(chainValidity(chain, now), 'Valid', type)
+  }
+  const cannot = party('x25519', 'x25519', {})
+  await assert.rejects(issue(cannot, cannot, end), { reason: 'CryptographicFailure' })
+})
+
+test('a certificate says what it was made of', async () => {
+  const root = party('root')
+  const name = nameFromParts([
+    ['C', 'CH'],
+    ['O', 'Zürcher & Söhne'],
+    ['Email', 'a@b.ch'],
+    ['OU', ''],
+    ['CN', 'name'],
+  ])
+  const der = await issueCertificate(
+    {
+      subject: name,
+      spki: spkiOf(root.publicKey),
+      notBefore: now,
+      notAfter: Date.UTC(2060, 0, 1),
+      extensions: [
+        ...authority,
+        ...opensslExtensions('subjectAltName=DNS:a.ch,email:a@b.ch,URI:https://a.ch/x'),
+      ],
+    },
+    { name: root.name, key: root.privateKey, spki: spkiOf(root.publicKey), keyIdentifier: undefined },
+  )
+  const x509 = new X509Certificate(der)
+  assert.equal(x509.validToDate.getTime(), Date.UTC(2060, 0, 1))
+  assert.deepEqual(certificateFacts(der).subjectParts, [
+    ['C', 'CH'],
+    ['O', 'Zürcher & Söhne'],
+    ['Email', 'a@b.ch'],
+    ['CN', 'name'],
+  ])
+  assert.equal(x509.subjectAltName, 'DNS:a.ch, email:a@b.ch, URI:https://a.ch/x')
+  assert.match(x509.serialNumber, /^[4-7][0-9A-F]{31}$/)
+  const read = extensionsOf(der)
+  assert.deepEqual(readBasicConstraints(read), { authority: true, pathLength: undefined })
+  assert.deepEqual(readKeyUsage(read), ['keyCertSign', 'cRLSign'])
+})
+
+test('a chain holds in any order and with certificates twice, and in no other way', async () => {
+  const [root, middle, leaf, stranger] = ['root', 'middle', 'leaf', 'stranger'].map((cn) => party(cn)) as [
+    Party,
+    Party,
+    Party,
+    Party,
+  ]
+  const r = await issue(root, root, authority)
+  const m = await issue(middle, root, authority)
+  const l = await issue(leaf, middle, end)
+  assert.equal(chainValidity([l, m, r], now), 'Valid')
+  assert.equal(chainValidity([r, l, m, l], now), 'Valid')
+  assert.equal(chainValidity([l, m], now), 'Unknown')
+  assert.equal(chainValidity([l, r], now), 'Invalid')
+  assert.equal(chainValidity([l, m, r, await issue(stranger, root, end)], now), 'Invalid')
+  assert.equal(chainValidity([l, m, r], now + 2 * year), 'Invalid')
+  // Signed by another key under the same name.
+  const impostor = { ...party('x'), name: middle.name }
+  assert.equal(chainValidity([await issue(leaf, impostor, end), m, r], now), 'Invalid')
+  // An end that issues, an authority that may not sign certificates, a path that is too long.
+  assert.equal(chainValidity([l, await issue(middle, root, end), r], now), 'Invalid')
+  const noSign = await issue(middle, root, [basicConstraints(true), keyUsage(['cRLSign'])])
+  assert.equal(chainValidity([l, noSign, r], now), 'Invalid')
+  const short = await issue(root, root, [basicConstraints(true, 0), keyUsage(['keyCertSign'])])
+  assert.equal(chainValidity([l, m, short], now), 'Invalid')
+  assert.equal(chainValidity([await issue(leaf, root, end), short], now), 'Valid')
+  // RFC 5280 §4.2: critical, and nobody knows what it means.
+  const strange = { identifier: '1.2.3.4', critical: true, value: derNull }
+  assert.equal(chainValidity([await issue(leaf, middle, [...end, strange]), m, r], now), 'Invalid')
+  assert.equal(
+    chainValidity([await issue(leaf, middle, [...end, { ...strange, critical: false }]), m, r], now),
+    'Valid',
+  )
+})
+
+test('extensions in the words of OpenSSL are understood or refused, never left out', () => {
+  const text = `
+    # what an authority needs
+    [ v3_ca ]
+    basicConstraints = critical, CA:TRUE, pathlen:2
+    keyUsage = keyCertSign, cRLSign
+    subjectKeyIdentifier = hash
+    extendedKeyUsage = serverAuth, 1.3.6.1.5.5.7.3.17
+    crlDistributionPoints = URI:http://a.ch/crl`
+  const read = opensslExtensions(text)
+  assert.deepEqual(readBasicConstraints(read), { authority: true, pathLength: 2 })
+  assert.deepEqual(
+    read.map(({ identifier, critical }) => [identifier, critical]),
+    [
+      ['2.5.29.19', true],
+      ['2.5.29.15', false],
+      ['2.5.29.37', false],
+      ['2.5.29.31', false],
+    ],
+  )
+  for (const wrong of [
+    'basicConstraints=CA:perhaps',
+    'basicConstraints=CA:TRUE,pathlen:-1',
+    'keyUsage=everything',
+    'extendedKeyUsage=any',
+    'subjectAltName=dirName:x',
+    'subjectAltName=IP:300.1.1.1',
+    'subjectAltName=DNS:',
+    'crlDistributionPoints=file:///etc/passwd',
+    'nameConstraints=permitted;DNS:a',
+    '[ other ]\nkeyUsage=keyCertSign',
+    'no value',
+    `${'x'.repeat(20_000)}`,
+  ])
+    assert.throws(() => opensslExtensions(wrong), { reason: 'InvalidField' }, wrong.slice(0, 40))
+})
+
+test('addresses are written in their bytes', () => {
+  const hex = (text: string) => generalName(text).toString('hex')
+  assert.equal(hex('IP:192.0.2.1'), '8704c0000201')
+  assert.equal(hex('IP:2001:db8::1'), '871020010db8000000000000000000000001')
+  assert.equal(hex('IP:::1'), '871000000000000000000000000000000001')
+  assert.equal(hex('IP:fe80::'), '8710fe800000000000000000000000000000')
+  assert.equal(hex('DNS:a'), '820161')
+})
+
+test('property: changed and cut requests are refused, and never anything else', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(p256Request.length - 1),
+      fc.integer({ min: 1, max: 255 }),
+      fc.boolean(),
+      (at, flip, cut) => {
+        const changed = Buffer.from(cut ? p256Request.subarray(0, at) : p256Request)
+        if (!cut) changed[at] = (changed[at] ?? 0) ^ flip
+        assert.throws(
+          () => readCertificationRequest(changed),
+          (error: unknown) => error instanceof KmipFailure && error.reason === 'InvalidCSR',
+        )
+      },
+    ),
+    { numRuns: 300 },
+  )
+  assert.equal(readCertificationRequest(p256Request).extensions.length, 4)
+})
