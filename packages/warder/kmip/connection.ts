@@ -90,7 +90,8 @@ function socketConnection({ socket, ca, cert, key }: Endpoint): Connection {
   let open: Promise<TLSSocket> | undefined
   const connected = (): Promise<TLSSocket> => {
     open ??= new Promise((resolve, reject) => {
-      const tls = connect({ ...socket, ca, cert, key, servername: 'localhost' }, () => resolve(tls))
+      // No server name of our own: the certificate must be for the host that was asked for (RFC 9525).
+      const tls = connect({ ...socket, ca, cert, key }, () => resolve(tls))
       tls.once('error', reject)
     })
     return open

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { createServer, type Server } from 'node:tls'
+import { issueCertificate } from '@warder/foundation/tls'
+import { openConnection } from './connection.ts'
+import { queryEverything } from './query.ts'
+
+const day = 24 * 60 * 60 * 1000
+const plan = {
+  hostnames: [],
+  addresses: [],
+  notBefore: new Date(Date.now() - day),
+  notAfter: new Date(Date.now() + day),
+}
+
+let server: Server
+let ca: string
+let received = 0
+before(async () => {
+  const authority = await issueCertificate(
+    { ...plan, commonName: 'authority', purpose: 'authority' },
+    undefined,
+  )
+  ca = authority.certificatePem
+  const issued = await issueCertificate(
+    { ...plan, commonName: 'server', purpose: 'server', addresses: ['127.0.0.1'] },
+    { certificatePem: ca, privateKey: createPrivateKey(authority.keyPem) },
+  )
+  server = createServer({ cert: issued.certificatePem, key: issued.keyPem })
+  // Repeats what it gets: a whole message is an answer to whoever sent it.
+  server.on('secureConnection', (socket) => {
+    socket.on('error', () => undefined)
+    socket.on('data', (bytes) => {
+      received += bytes.length
+    })
+    socket.pipe(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+})
+after(() => new Promise((resolve) => server.close(resolve)))
+
+function connection(host: string) {
+  const { port } = server.address() as AddressInfo
+  return openConnection(
+    { socket: { host, port }, url: undefined, ca, cert: undefined, key: undefined },
+    'socket',
+  )
+}
+
+test('A server is believed when its certificate is for the host that was asked for', async () => {
+  const open = connection('127.0.0.1')
+  const query = queryEverything()
+  assert.deepEqual(await open.exchange(query), query)
+  open.close()
+})
+
+test('A certificate for another host is refused before anything is sent', async () => {
+  received = 0
+  const open = connection('localhost')
+  await assert.rejects(open.exchange(queryEverything()), /does not match/)
+  open.close()
+  assert.equal(received, 0)
+})
