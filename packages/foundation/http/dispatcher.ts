@@ -140,14 +140,23 @@ function conclude<Services>(exchange: Exchange<Services>, reply: PreparedReply, 
   else recordBeforeReply(exchange, reply).then(done, (thrown: unknown) => done(failed(exchange, thrown)))
 }
 
-/** How often a header stands in the head; node keeps one of them without a word. */
-function countOf(name: string, rawHeaders: readonly string[]): number {
-  let count = 0
+/** Headers of which node keeps the first without a word, and of which another reader may take the last. */
+const singleHeaders: ReadonlyMap<number, string> = new Map(
+  ['Host', 'Content-Type', 'Authorization'].map((name) => [name.length, name]),
+)
+
+/** @returns whether there is a Host header @throws failure('bad_request') when one of `singleHeaders` is there twice */
+function hasOneHost(rawHeaders: readonly string[]): boolean {
+  let seen = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const other = rawHeaders[index]
-    if (other !== undefined && other.length === name.length && other.toLowerCase() === name) count++
+    const name = rawHeaders[index] ?? ''
+    const single = singleHeaders.get(name.length)
+    if (single === undefined || (name !== single && name.toLowerCase() !== single.toLowerCase())) continue
+    const bit = 1 << name.length
+    if ((seen & bit) !== 0) throw failure('bad_request', `The header ${single} appears more than once.`)
+    seen |= bit
   }
-  return count
+  return (seen & (1 << 'Host'.length)) !== 0
 }
 
 /** Every request counts, also those that nothing answers. The key is the TCP peer, never a forwarded address. */
@@ -159,10 +168,9 @@ function limitRate<Services>({ options, connection }: Exchange<Services>): void 
 
 /** RFC 9112 §3.2: a request without one Host is refused; so is a target that is not a path. */
 function checkHead<Services>({ message, request }: Exchange<Services>): void {
-  const hosts = countOf('host', message.rawHeaders)
-  if (hosts > 1) throw failure('bad_request', 'The header Host appears more than once.')
+  const hasHost = hasOneHost(message.rawHeaders)
   if (message.httpVersion !== '1.1') checkOlderVersion(message)
-  else if (hosts === 0) throw failure('bad_request', 'The header Host is missing.')
+  else if (!hasHost) throw failure('bad_request', 'The header Host is missing.')
   if (!request.path.startsWith('/')) throw failure('bad_request', 'The request target must be a path.')
 }
 

@@ -107,7 +107,7 @@ test('a message that two parsers could cut in two ways is 400, the connection en
   }
 })
 
-test('Host is there exactly once, whatever the method and the path', async () => {
+test('Host is there exactly once, credentials and type at most once, whatever the method and the path', async () => {
   const { reached, options } = watched()
   await using server = await live(options)
   for (const line of [
@@ -121,6 +121,8 @@ test('Host is there exactly once, whatever the method and the path', async () =>
     for (const [why, hosts] of [
       ['more than once', 'Host: a\r\nHost: a\r\n'],
       ['more than once', 'Host: a\r\nhOST: b\r\n'],
+      ['more than once', 'Host: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n'],
+      ['more than once', 'Host: a\r\nContent-Type: text/plain\r\nContent-Type: application/json\r\n'],
       ['missing', ''],
       ['missing', 'X-Host: a\r\nHosts: a\r\n'],
     ] as const) {
@@ -130,7 +132,7 @@ test('Host is there exactly once, whatever the method and the path', async () =>
       const answer = await wire.reply(bodyless)
       assert.equal(answer.status, 400, `${line} ${hosts}`)
       assert.equal(answer.headers['x-frame-options'], 'DENY')
-      if (bodyless === undefined) assert.match(answer.body.toString(), new RegExp(`Host .*${why}`))
+      if (bodyless === undefined) assert.match(answer.body.toString(), new RegExp(`header .*${why}`))
     }
   }
   assert.deepEqual(reached, [])

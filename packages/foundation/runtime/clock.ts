@@ -2,13 +2,16 @@
 export interface Clock {
   /** Wall clock, milliseconds since 1970 (for dates that people and other machines read). */
   now(): number
-  /** Monotonic milliseconds (for durations, leases and limits: never jumps). */
+  /** Monotonic milliseconds (for durations, leases and limits: never jumps); the same in every thread. */
   monotonic(): number
 }
 
+/** `performance.now()` counts from the start of its thread; this is where the machine's own count stood then. */
+const threadStart = Number(process.hrtime.bigint()) / 1e6 - performance.now()
+
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: () => threadStart + performance.now(),
 }
 
 /** Whole Unix seconds. */

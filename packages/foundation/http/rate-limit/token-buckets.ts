@@ -19,7 +19,7 @@ export interface TokenBucketOptions {
   readonly burst: number
   /** Number of buckets. Peers that share one by chance share its tokens. */
   readonly slots: number
-  /** Must be the same time line in all threads that share `memory`: the wall clock is read, in milliseconds. */
+  /** Its `monotonic` must be the same time line in all threads that share `memory`. */
   readonly clock: Clock
   /** From `tokenBucketMemory`, to share the buckets between threads; undefined = buckets of one's own. */
   readonly memory?: SharedArrayBuffer
@@ -62,7 +62,7 @@ export function createTokenBuckets(options: TokenBucketOptions): TokenBuckets {
   return {
     take(address) {
       const slot = slotOf(address)
-      const now = Math.floor(clock.now() * 1000)
+      const now = Math.floor(clock.monotonic() * 1000)
       for (;;) {
         const before = Atomics.load(full, slot)
         const next = Math.max(Number(before), now) + interval
