@@ -4,9 +4,11 @@ import { type Roles, verdictOn } from '../../access/index.ts'
 import { type ManagedObject, type ObjectRow, toObject } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import type { AttributeState } from './attribute-view.ts'
+import type { Condition } from './locate-condition.ts'
 import type { Criteria, Term } from './locate-criteria.ts'
+import { storageCondition } from './locate-dates.ts'
 import { isStored, meetsAll } from './locate-match.ts'
-import { type Condition, conditionOf, storageCondition } from './locate-sql.ts'
+import { conditionOf } from './locate-sql.ts'
 import {
   countStatements,
   isTooMany,

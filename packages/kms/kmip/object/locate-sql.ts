@@ -1,5 +1,5 @@
 import type { SqlValue } from '@warder/foundation/sql'
-import { maskOf, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { maskOf, Tag, valueName } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import { objectTypes } from '../../objects/index.ts'
 import { attributeRule } from './attribute-rules.ts'
@@ -15,18 +15,10 @@ import {
   usualValue,
   vendorIndexName,
 } from './index-rows.ts'
-import type { StorageStatuses, Term } from './locate-criteria.ts'
+import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition.ts'
+import type { Term } from './locate-criteria.ts'
+import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates.ts'
 import { dateNotSet } from './locate-match.ts'
-
-/** A part of a WHERE clause about a row `o` of `managed_object`, true of every object that meets the term. */
-export interface Condition {
-  readonly text: string
-  readonly params: readonly SqlValue[]
-  /** true: and of no other; false: what is found has to be looked at. */
-  readonly exact: boolean
-  /** An index leads straight to the few rows that meet it. */
-  readonly selective: boolean
-}
 
 /** The term as a condition; undefined when the database cannot help. @param now Unix milliseconds */
 export function conditionOf(term: Term, now: number): Condition | undefined {
@@ -40,20 +32,6 @@ export function conditionOf(term: Term, now: number): Condition | undefined {
       if (term.node.type === 'DateTime' && term.node.value === dateNotSet) return dateAbsent(term.node.tag)
       return narrowed(term.node.tag, valueCondition(term.node, now))
   }
-}
-
-const always: Condition = { text: '1 = 1', params: [], exact: true, selective: false }
-
-function condition(text: string, params: readonly SqlValue[], more: Partial<Condition> = {}): Condition {
-  return { text, params, exact: true, selective: false, ...more }
-}
-
-/** Attributes that not every type has: the column may be there all the same. */
-function narrowed(tag: number, found: Condition | undefined): Condition | undefined {
-  const applies = attributeRule(tag)?.appliesTo
-  if (found === undefined || applies === undefined || applies.size >= objectTypes.length) return found
-  const types = objectTypes.filter((type) => applies.has(type)).map((type) => `'${type}'`)
-  return { ...found, text: `(${found.text} AND o.object_type IN (${types.join(', ')}))` }
 }
 
 function tagsCondition(tags: readonly string[]): Condition {
@@ -99,23 +77,8 @@ function storedCondition(node: TtlvNode): Condition | undefined {
   const usual = usualValue(node.tag)
   if (rule === undefined) return undefined
   if (usual !== undefined && sameValue(usual, node)) return withoutRow(rule.name)
-  return rule.indexed || usual !== undefined ? rowWith(rule.name, indexValue(node)) : undefined
-}
-
-function rowWith(name: string, value: string): Condition {
-  return condition(
-    'o.id IN (SELECT object_id FROM object_attribute WHERE name = ? AND value = ?)',
-    [name, value],
-    {
-      selective: true,
-    },
-  )
-}
-
-function withoutRow(name: string): Condition {
-  return condition('NOT EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = ?)', [
-    name,
-  ])
+  if (usual !== undefined) return { ...rowWith(rule.name, indexValue(node)), selective: false }
+  return rule.indexed ? rowWith(rule.name, indexValue(node)) : undefined
 }
 
 function shortCondition(bytes: Uint8Array): Condition {
@@ -229,97 +192,4 @@ function algorithmCondition(node: TtlvNode): Condition {
        OR o.id IN (SELECT object_id FROM object_attribute WHERE name = 'CryptographicAlgorithm' AND value = ?))`,
     [...params, indexValue(node)],
   )
-}
-
-/** The column, in a form that no index is chosen for: states have one, but most objects share a state. */
-const state = "(o.state || '')"
-
-/** The state as it is at `now`: dates act by themselves (`stateAt`), whatever the row still says. */
-function stateCondition(value: number, now: number): Condition {
-  const started = `(${state} = 'Active' OR (${state} = 'PreActive' AND o.activation_at <= ?))`
-  switch (valueName('State', value)) {
-    case 'PreActive':
-      return condition(`(${state} = 'PreActive' AND (o.activation_at IS NULL OR o.activation_at > ?))`, [now])
-    case 'Active':
-      return condition(`(${started} AND (o.deactivation_at IS NULL OR o.deactivation_at > ?))`, [now, now])
-    case 'Deactivated':
-      return condition(`(${state} = 'Deactivated' OR (${started} AND o.deactivation_at <= ?))`, [now, now])
-    case 'Compromised':
-      return condition(`${state} = 'Compromised'`, [])
-    case 'Destroyed':
-      return condition(`${state} = 'Destroyed'`, [])
-    case 'DestroyedCompromised':
-      return condition(`${state} = 'Destroyed_Compromised'`, [])
-    default:
-      return condition('1 = 0', [])
-  }
-}
-
-const dateColumns: Readonly<Record<number, string>> = {
-  [Tag.InitialDate]: 'o.created_at',
-  [Tag.LastChangeDate]: 'o.changed_at',
-  [Tag.ActivationDate]: 'o.activation_at',
-  [Tag.DeactivationDate]: 'o.deactivation_at',
-  [Tag.CompromiseDate]: 'o.compromised_at',
-  [Tag.DestroyDate]: 'o.destroyed_at',
-}
-
-/** Dates without a column that have rows. */
-function hasDateRows(tag: number): boolean {
-  return tag === Tag.ArchiveDate || attributeRule(tag)?.indexed === true
-}
-
-function rangeCondition(tag: number, from: number, to: number): Condition | undefined {
-  const inside = narrowed(tag, dateWithin(tag, from, to))
-  if (to !== dateNotSet || inside === undefined) return inside
-  const absent = dateAbsent(tag) ?? always
-  return condition(`(${inside.text} OR NOT (${present(tag)}))`, [...inside.params, ...absent.params], {
-    exact: false,
-  })
-}
-
-function present(tag: number): string {
-  const column = dateColumns[tag]
-  return column === undefined
-    ? 'EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = ?)'
-    : `${column} IS NOT NULL`
-}
-
-/** Columns count milliseconds, attributes seconds: a second is a range of the column. */
-function dateWithin(tag: number, from: number, to: number): Condition | undefined {
-  const column = dateColumns[tag]
-  if (column !== undefined)
-    return condition(`(${column} >= ? AND ${column} < ?)`, [from * 1000, (to + 1) * 1000])
-  if (!hasDateRows(tag)) return undefined
-  const value = (at: number): string => indexValue({ tag, type: 'DateTime', value: at })
-  return condition(
-    'o.id IN (SELECT object_id FROM object_attribute WHERE name = ? AND value >= ? AND value <= ?)',
-    [tagText(tag), value(from), value(to)],
-    { selective: from === to },
-  )
-}
-
-function dateAbsent(tag: number): Condition | undefined {
-  const column = dateColumns[tag]
-  if (column !== undefined) return condition(`${column} IS NULL`, [])
-  return hasDateRows(tag) ? withoutRow(tagText(tag)) : undefined
-}
-
-const archived =
-  "EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'ArchiveDate')"
-const destroyed = `${state} IN ('Destroyed', 'Destroyed_Compromised')`
-
-/** The places where the search looks. */
-export function storageCondition({
-  online,
-  archived: inArchive,
-  destroyed: gone,
-}: StorageStatuses): Condition {
-  if (online && inArchive) return gone ? always : condition(`NOT (${destroyed})`, [])
-  const places = [
-    ...(online ? [`(NOT (${destroyed}) AND NOT ${archived})`] : []),
-    ...(inArchive ? [`(NOT (${destroyed}) AND ${archived})`] : []),
-    ...(gone ? [destroyed] : []),
-  ]
-  return condition(places.length === 0 ? '1 = 0' : `(${places.join(' OR ')})`, [])
 }

@@ -1,7 +1,7 @@
 import { type Query, query, type SqlValue } from '@warder/foundation/sql'
 import { everybody } from '../../access/index.ts'
 import { type ObjectRow, objectColumns } from '../../objects/index.ts'
-import type { Condition } from './locate-sql.ts'
+import type { Condition } from './locate-condition.ts'
 
 type AnyQuery<R> = Query<readonly SqlValue[], R>
 

@@ -1,0 +1,51 @@
+import type { SqlValue } from '@warder/foundation/sql'
+import { objectTypes } from '../../objects/index.ts'
+import { attributeRule } from './attribute-rules.ts'
+
+/** A part of a WHERE clause about a row `o` of `managed_object`, true of every object that meets the term. */
+export interface Condition {
+  readonly text: string
+  readonly params: readonly SqlValue[]
+  /** true: and of no other; false: what is found has to be looked at. */
+  readonly exact: boolean
+  /** An index leads straight to the few rows that meet it. */
+  readonly selective: boolean
+}
+
+/** True of every object. */
+export const always: Condition = { text: '1 = 1', params: [], exact: true, selective: false }
+
+/** An exact condition that no index leads to, unless `more` says otherwise. */
+export function condition(
+  text: string,
+  params: readonly SqlValue[],
+  more: Partial<Condition> = {},
+): Condition {
+  return { text, params, exact: true, selective: false, ...more }
+}
+
+/** Attributes that not every type has: the column may be there all the same. */
+export function narrowed(tag: number, found: Condition | undefined): Condition | undefined {
+  const applies = attributeRule(tag)?.appliesTo
+  if (found === undefined || applies === undefined || applies.size >= objectTypes.length) return found
+  const types = objectTypes.filter((type) => applies.has(type)).map((type) => `'${type}'`)
+  return { ...found, text: `(${found.text} AND o.object_type IN (${types.join(', ')}))` }
+}
+
+/** Objects with this row in `object_attribute`. */
+export function rowWith(name: string, value: string): Condition {
+  return condition(
+    'o.id IN (SELECT object_id FROM object_attribute WHERE name = ? AND value = ?)',
+    [name, value],
+    {
+      selective: true,
+    },
+  )
+}
+
+/** Objects without any row of this name in `object_attribute`. */
+export function withoutRow(name: string): Condition {
+  return condition('NOT EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = ?)', [
+    name,
+  ])
+}
