@@ -372,7 +372,7 @@ test('an imported key is nowhere in clear: not in the database, the log or the a
   await make({ kty: 'EC', crv: 'P-256', d, x, y })
   const { json } = await alice.post('/v1/crypto/mac', { kid, alg: 'HS256', data })
   assert.equal(json.mac, createHmac('sha256', secret).update('attack at dawn').digest('base64url'))
-  const stored = kms.databaseBytes()
+  const stored = await kms.storedBytes()
   const told = JSON.stringify(kms.audit) + kms.log.join('\n')
   for (const bytes of [secret, Buffer.from(d, 'base64url')]) {
     assert.equal(stored.includes(bytes), false)

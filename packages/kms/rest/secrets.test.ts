@@ -161,7 +161,7 @@ test('key bytes are nowhere in clear: database, WAL, log, audit, metrics, errors
   await audit.close()
   const records = readdirSync(folder).map((name) => readFileSync(join(folder, name)))
   const places: Readonly<Record<string, Buffer>> = {
-    'database and WAL': kms.databaseBytes(),
+    'database and WAL': await kms.storedBytes(),
     'audit log': Buffer.concat(records),
     log: Buffer.from([...kms.log, ...home.log].join('\n')),
     metrics: Buffer.from(await metrics.exposition()),

@@ -11,13 +11,14 @@ import { publicJwk, signToken } from '@warder/foundation/jwt'
 import { createOutbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warder/foundation/runtime'
 import { openSeal, type Seal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate, openSqlite } from '@warder/foundation/sql'
+import { type Database, migrate } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { ensureLocalAuthority } from '@warder/foundation/tls'
 import type { KmsServices } from '../rest/index.ts'
 import { kmsService } from '../service.ts'
 import { type KmsConfig, kmsSettings } from '../settings.ts'
 import { type Caller, caller } from './client.ts'
+import { openTestDatabase, testEngine } from './test-database.ts'
 
 export interface StartOptions {
   readonly config?: Partial<KmsConfig>
@@ -60,7 +61,9 @@ export interface Started extends AsyncDisposable {
   with(headers: Readonly<Record<string, string>>): Caller
   /** A caller with the local authority's client certificate (CN `kmip-client`). */
   certified(): Caller
-  /** Every byte of the database files. */
+  /** Every byte of the database's files, or of its rows on PostgreSQL; nothing of a database that the test brought. */
+  storedBytes(): Promise<Buffer>
+  /** The same of SQLite alone. */
   databaseBytes(): Buffer
 }
 
@@ -81,9 +84,13 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const config = configOf({
     ...(options.tokens !== false && { auth_verifier_jwks: `file:${keySet}` }),
     ...(options.clientCertificates === true && { clients_ca_cert_file: join(tls, 'ca.crt') }),
+    // What a test changes counts at once, on both engines.
+    ...(testEngine === 'postgresql' && { cache_lease_ms: 0 }),
     ...options.config,
   })
-  const db = options.db ?? openSqlite({ path: join(home, 'kms.db') })
+  const own = options.db === undefined ? await openTestDatabase(home) : undefined
+  const db = options.db ?? own?.db
+  if (db === undefined) throw new Error('no database')
   await migrate(db, 'seal', sealMigrations)
   await migrate(db, 'kms', kmsService.migrations)
   const rootKeys = [
@@ -152,6 +159,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
       caller({ port, ca, headers: { authorization: `Bearer ${token({ sub: name })}` } }, agents),
     with: (headers) => caller({ port, ca, headers }, agents),
     certified: () => caller({ port, ca, cert: pem('client.crt'), key: pem('client.key') }, agents),
+    storedBytes: async () => own?.bytes() ?? Buffer.alloc(0),
     databaseBytes: () =>
       Buffer.concat(
         readdirSync(home)
@@ -162,7 +170,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
       for (const agent of agents) agent.destroy()
       await server.drain(200)
       await instance.close?.()
-      if (options.db === undefined) await db.close()
+      await own?.db.close()
       rmSync(home, { recursive: true, force: true })
     },
   }

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Database, openPostgres, openSqlite, query, type SqlValue } from '@warder/foundation/sql'
+import { startTestPostgres, type TestPostgres } from '@warder/foundation/sql/testing'
+
+/** A database for one test, and everything that is written in it. */
+export interface TestDatabase {
+  readonly db: Database
+  bytes(): Promise<Buffer>
+}
+
+/** `WARDER_TEST_DATABASE=postgresql` makes tests that bring no database of their own run on PostgreSQL. */
+export const testEngine = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 'postgresql' : 'sqlite'
+
+let postgres: Promise<TestPostgres> | undefined
+
+async function startPostgres(): Promise<TestPostgres> {
+  const started = await startTestPostgres()
+  // It is gone with the process.
+  if ('missing' in started) throw new Error(started.missing)
+  return started
+}
+
+export async function openTestDatabase(home: string): Promise<TestDatabase> {
+  if (testEngine === 'sqlite') {
+    const db = openSqlite({ path: join(home, 'kms.db') })
+    return { db, bytes: async () => Buffer.concat(filesOf(home)) }
+  }
+  postgres ??= startPostgres()
+  const db = await openPostgres({ url: await (await postgres).database() })
+  return { db, bytes: () => everyRow(db) }
+}
+
+/** Database, WAL and index of it. */
+function filesOf(home: string): readonly Buffer[] {
+  return readdirSync(home)
+    .filter((name) => name.startsWith('kms.db'))
+    .map((name) => readFileSync(join(home, name)))
+}
+
+const tables = query<[], { readonly name: string }>(
+  "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'",
+)
+
+async function everyRow(db: Database): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for (const { name } of await db.all(tables, [])) {
+    for (const row of await db.all(
+      query<[], Readonly<Record<string, SqlValue>>>(`SELECT * FROM ${name}`),
+      [],
+    )) {
+      for (const value of Object.values(row))
+        parts.push(value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(`${value}\n`))
+    }
+  }
+  return Buffer.concat(parts)
+}
