@@ -106,15 +106,13 @@ export function planSignature(
   const scheme = schemeOf(parameters, asked?.[0], family.schemes)
   requireOnly(parameters, scheme === 'pure' ? String(family.names[0]) : scheme.toUpperCase(), namesOf[scheme])
   requireFips(key, type, policy, use)
-  permit(policy, () => ({
-    signature_algorithms:
-      digitalSignatureAlgorithm ?? (scheme === 'pss' ? 'RSASSA_PSS' : String(family.names[0])),
-  }))
   if (scheme === 'pure') {
     if (digestBytes !== undefined) throw unsupported(`${family.names[0]} signs data, not digests.`)
+    permit(policy, () => ({ signature_algorithms: pureNames(String(family.names[0])) }))
     return { scheme }
   }
   const hash = chooseHash(parameters, asked?.[1], digestBytes, policy, use)
+  permit(policy, () => ({ signature_algorithms: policyNames(scheme, hash) }))
   if (scheme !== 'pss') {
     if (type === 'rsa') permit(policy, () => ({ padding_methods: ['PKCS1v15', 'PKCS1V1_5'] }))
     return { scheme, hash }
@@ -163,6 +161,26 @@ function chooseHash(
   if (digestBytes !== undefined && hash.bytes !== digestBytes)
     throw refuse('InvalidField', `DigestedData is not a digest of ${name}.`)
   return hash
+}
+
+/** What policies call it: KMIP's name and, where there is one, that of JOSE. */
+function policyNames(scheme: Scheme, { name, bytes }: HashAlgorithm): readonly string[] {
+  const bits = bytes * 8
+  const sha2 = name === `SHA_${bits}`
+  switch (scheme) {
+    case 'pss':
+      return ['RSASSA-PSS', ...(sha2 ? [`PS${bits}`] : [])]
+    case 'ecdsa':
+      return [`ECDSAWith${name}`, ...(sha2 ? [`ES${bits}`] : [])]
+    case 'dsa':
+      return [`DSAWith${name}`]
+    default:
+      return [`${name}WithRSAEncryption`, ...(sha2 ? [`RS${bits}`] : [])]
+  }
+}
+
+function pureNames(name: string): readonly string[] {
+  return name.startsWith('Ed') ? [name, 'EdDSA'] : [name]
 }
 
 function requireFips(key: KeyObject, type: string, policy: AlgorithmPolicy, use: 'sign' | 'verify'): void {

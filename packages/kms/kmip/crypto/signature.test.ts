@@ -266,3 +266,26 @@ test('a salt that does not fit is refused, not a crash', async () => {
     { reason: 'BadCryptographicParameters' },
   )
 })
+
+test('a policy names signature algorithms as KMIP or JOSE do', () => {
+  const only = (...names: readonly string[]) => ({
+    fips: false,
+    lists: { signature_algorithms: new Set(names) },
+  })
+  const { privateKey: ec } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { privateKey: ed } = generateKeyPairSync('ed25519')
+  for (const [key, names] of [
+    [ec, ['es256', 'ecdsawithsha256']],
+    [ed, ['eddsa', 'ed25519']],
+    [rsa.privateKey, ['rsassapss', 'ps256']],
+  ] as const) {
+    for (const name of names) assert.doesNotThrow(() => planSignature(key, {}, only(name), 'sign'))
+    assert.throws(() => planSignature(key, {}, only('rs256'), 'sign'), { kind: 'unsupported_algorithm' })
+  }
+  const pkcs1 = { paddingMethod: 'PKCS1V1_5' } as const
+  for (const name of ['rs256', 'sha256withrsaencryption'])
+    assert.doesNotThrow(() => planSignature(rsa.privateKey, pkcs1, only(name), 'sign'))
+  assert.throws(() =>
+    planSignature(rsa.privateKey, { ...pkcs1, hashingAlgorithm: 'SHA_1' }, only('rs256'), 'sign'),
+  )
+})
