@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '@warder/foundation/runtime'
 import { Enumeration, kmipVersions, Tag } from '@warder/kmip/tables'
 import {
@@ -239,6 +240,19 @@ for (const version of kmipVersions.filter((one) => one.startsWith('1.'))) {
       assert.ok(!tags.has(tag))
   })
 }
+
+test('attributes that only 1.x has are kept for 1.x clients, fixed as the standard has them', async () => {
+  const owner = kms.user('alice')
+  const old = kmipClient(owner, { version: '1.2' })
+  const policy = vendor('Operation Policy Name', 'default', 'KMIP1')
+  const { id } = await made(old, policy)
+  const asked = vendorReference('Operation Policy Name', 'KMIP1')
+  assert.deepEqual(attributesIn(await old.do('GetAttributes', [uid(id), asked])), [policy])
+  const listed = (await old.do('GetAttributeList', [uid(id)])).nodes
+  assert.ok(listed.some((node) => isDeepStrictEqual(node, asked)))
+  await old.fails('ModifyAttribute', [uid(id), fresh(policy)], 'PermissionDenied')
+  await old.fails('DeleteAttribute', [uid(id), asked], 'PermissionDenied')
+})
 
 /** The text of the attribute that a reply shows. */
 function shown(payload: Payload): unknown {

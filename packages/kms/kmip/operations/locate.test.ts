@@ -344,3 +344,34 @@ test('a 1.x client searches by the names of its version, loose and in a template
   })
   assert.ok(answer.text.includes(id), answer.text)
 })
+
+test('bare searches are answered at both paths', async () => {
+  await using kms = await startKms()
+  const owner = kms.user('alice')
+  const id = await make(kmipClient(owner), group('bare'))
+  const node = (tag: string, type: string, value: unknown) => ({ tag, type, value })
+  const located = node('UniqueIdentifier', 'TextString', id)
+  const wanted = { tag: 'Attributes', value: [node('ObjectGroup', 'TextString', 'bare')] }
+  const most = node('MaximumItems', 'Integer', 5)
+  const two = await owner.post('/kmip/2_1', { tag: 'Locate', value: [most, wanted] })
+  assert.deepEqual(two.json, {
+    tag: 'LocateResponse',
+    type: 'Structure',
+    value: [node('LocatedItems', 'Integer', 1), located],
+  })
+  const attribute = [
+    node('AttributeName', 'TextString', 'Object Group'),
+    node('AttributeValue', 'TextString', 'bare'),
+  ]
+  const one = await owner.post('/kmip/1_4', {
+    tag: 'Locate',
+    value: [{ tag: 'Attribute', value: attribute }],
+  })
+  assert.deepEqual(one.json.value, [located])
+  const none = await owner.post('/kmip/2_1', {
+    tag: 'Locate',
+    value: [{ tag: 'Attributes', value: [node('ObjectGroup', 'TextString', 'other')] }],
+  })
+  assert.equal(none.status, 200)
+  assert.deepEqual(none.json.value, [])
+})
