@@ -104,6 +104,12 @@ test('what makes no MAC is refused by name', () => {
     unsupported,
   )
   assert.throws(() => planMac(aes, { tagLength: 12 }, anything), unsupported)
+  const hmac = { algorithm: 'HMAC_SHA256', key: createSecretKey(Buffer.alloc(32)) } as const
+  for (const parameters of [
+    { cryptographicAlgorithm: 'HMAC_SHA1' },
+    { hashingAlgorithm: 'SHA_512' },
+  ] as const)
+    assert.throws(() => planMac(hmac, parameters, anything), { reason: 'BadCryptographicParameters' })
   assert.throws(() => planMac(aes, { cryptographicAlgorithm: 'HMAC_MD5' }, { fips: true }), unsupported)
   assert.throws(
     () => planMac({ algorithm: 'ChaCha20', key: createSecretKey(Buffer.alloc(32)) }, {}, anything),

@@ -33,7 +33,7 @@ const names: ReadonlySet<ParameterName> = new Set([
 ])
 
 /**
- * Chooses the MAC: CryptographicAlgorithm names an HMAC whatever the key is made for; else the key's own algorithm
+ * Chooses the MAC: CryptographicAlgorithm names an HMAC, for a key of a cipher too (CS-AC-M-4); else the key's own algorithm
  * does, with HashingAlgorithm if the key leaves it open; a block cipher's key without a hash makes CMACs.
  * @throws UnsupportedCryptographicParameters, BadCryptographicParameters for members that contradict each other
  */
@@ -46,6 +46,8 @@ export function planMac(
   requireOnly(parameters, 'a MAC', names)
   const { cryptographicAlgorithm, hashingAlgorithm, blockCipherMode } = parameters
   const asked = cryptographicAlgorithm ?? algorithm
+  if (algorithm !== asked && hmacHashes[algorithm] !== undefined)
+    throw refuse('BadCryptographicParameters', `The key is not a key of ${asked}.`)
   const own = hmacHashes[asked]
   if (own !== undefined && hashingAlgorithm !== undefined && own !== hashingAlgorithm)
     throw refuse('BadCryptographicParameters', `HashingAlgorithm contradicts ${asked}.`)

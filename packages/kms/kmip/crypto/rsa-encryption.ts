@@ -62,6 +62,12 @@ export function planRsa(bits: number, parameters: CryptographicParameters, polic
   return { padding: paddingMethod === 'OAEP' ? 'OAEP' : 'AES key wrap', hash, maskHash, label }
 }
 
+/** What JOSE calls it (RFC 7518 §4.3): one hash for all, no label. */
+export function joseEncryption(plan: RsaPlan): readonly string[] {
+  if (plan.padding !== 'OAEP' || plan.label.length > 0 || plan.hash.name !== plan.maskHash.name) return []
+  return plan.hash.name === 'SHA_1' ? ['RSA-OAEP'] : plan.hash.name === 'SHA_256' ? ['RSA-OAEP-256'] : []
+}
+
 /** Encrypts for an RSA key; of a private key its public half is used. @throws InvalidField for data that is too long */
 export function encryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Buffer {
   const open = key.type === 'private' ? publicOf(key) : key

@@ -179,6 +179,17 @@ function policyNames(scheme: Scheme, { name, bytes }: HashAlgorithm): readonly s
   }
 }
 
+/** What JOSE calls it (RFC 7518 §3.1, RFC 8037, RFC 9964). */
+export function joseSignature(key: KeyObject, plan: SignaturePlan): readonly string[] {
+  if (plan.scheme === 'pure') {
+    const type = key.asymmetricKeyType ?? ''
+    return type === 'ml-dsa-44' ? ['MLDSA44'] : type.startsWith('ed') ? ['EdDSA'] : []
+  }
+  if (plan.scheme === 'pss' && (plan.saltLength ?? plan.hash.bytes) !== plan.hash.bytes) return []
+  if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name) return []
+  return policyNames(plan.scheme, plan.hash)
+}
+
 function pureNames(name: string): readonly string[] {
   return name.startsWith('Ed') ? [name, 'EdDSA'] : [name]
 }

@@ -125,6 +125,35 @@ test('a key of REST encrypts over KMIP, and the other way round', async () => {
   assert.equal((await world.kms.user('alice').post('/v1/crypto/encrypt', body)).status, 200)
 })
 
+test('a key that is bound to an algorithm over REST does nothing else over KMIP', async () => {
+  const made = async (request: Readonly<Record<string, unknown>>) =>
+    (await world.kms.user('alice').post('/v1/crypto/keys', request)).json as {
+      kid: string
+      kid_public: string
+    }
+  const bound = 'BadCryptographicParameters'
+  const aes = await made({ kty: 'oct', alg: 'A256GCM' })
+  await world.alice.do('Encrypt', [uid(aes.kid), parameters(mode('GCM')), data(oasisData)])
+  await world.alice.fails('Encrypt', [uid(aes.kid), parameters(mode('ECB')), data(oasisData)], bound)
+  const rsa = await made({ kty: 'RSA', alg: 'PS256', bits: 2048 })
+  await world.alice.do('Sign', [uid(rsa.kid), data(oasisData)])
+  await world.alice.fails('Sign', [uid(rsa.kid), parameters(padding('PKCS1V1_5')), data(oasisData)], bound)
+  await world.alice.fails('Sign', [uid(rsa.kid), parameters(hashing('SHA_512')), data(oasisData)], bound)
+  const oaep = await made({ kty: 'RSA', alg: 'RSA-OAEP-256', bits: 2048 })
+  await world.alice.do('Encrypt', [uid(oaep.kid_public), data(oasisData)])
+  await world.alice.fails(
+    'Encrypt',
+    [uid(oaep.kid_public), parameters(hashing('SHA_512')), data(oasisData)],
+    bound,
+  )
+  const hmac = await made({ kty: 'oct', alg: 'HS256' })
+  await world.alice.do('MAC', [uid(hmac.kid), data(oasisData)])
+  await world.alice.fails('MAC', [uid(hmac.kid), parameters(hashing('SHA_512')), data(oasisData)], bound)
+  const ec = await made({ kty: 'EC', crv: 'P-256', alg: 'ES256' })
+  await world.alice.do('Sign', [uid(ec.kid), data(oasisData)])
+  await world.alice.fails('Sign', [uid(ec.kid), parameters(hashing('SHA_384')), data(oasisData)], bound)
+})
+
 test('CS-BC-M-14 and CS-AC-M-8: dates before and after which a key does nothing', async () => {
   const second = Math.floor(world.clock.now / 1000)
   const id = await world.registered(

@@ -4,7 +4,7 @@ import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import type { CipherPlan } from '../crypto/cipher-plan.ts'
 import { isKemKey, openEncapsulation, requireKem } from '../crypto/kem.ts'
-import { decryptRsa, modulusBits, planRsa } from '../crypto/rsa-encryption.ts'
+import { decryptRsa, joseEncryption, modulusBits, planRsa } from '../crypto/rsa-encryption.ts'
 import { decryptSymmetric } from '../crypto/symmetric.ts'
 import {
   type KmipContext,
@@ -21,7 +21,7 @@ import {
 } from './cryptographic-request.ts'
 import { decryptPart } from './decrypt-parts.ts'
 import { cipherOf, requireNone } from './encrypt.ts'
-import { algorithmInUse, keyObjectOf, parametersOf, requireUse, then } from './key-use.ts'
+import { algorithmInUse, keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
 
 /** Decrypt (KMIP 2.1 §6.1.15). Whatever does not fit together is CryptographicFailure, CRYPTO. */
 export const decrypt: KmipOperation = {
@@ -64,6 +64,7 @@ function opened(key: KeyObject, request: CryptographicRequest, context: KmipCont
   if (key.asymmetricKeyType !== 'rsa')
     throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type do not decrypt.')
   const plan = planRsa(modulusBits(key), parameters, policy)
+  requireBinding(object, joseEncryption(plan))
   context.audit({ algorithm: `RSA ${plan.padding}` })
   return decryptRsa(key, plan, data)
 }

@@ -5,7 +5,7 @@ import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import { isCipher } from '../crypto/cipher-families.ts'
 import { type CipherPlan, planCipher } from '../crypto/cipher-plan.ts'
 import { encapsulateFor, isKemKey, requireKem } from '../crypto/kem.ts'
-import { encryptRsa, modulusBits, planRsa } from '../crypto/rsa-encryption.ts'
+import { encryptRsa, joseEncryption, modulusBits, planRsa } from '../crypto/rsa-encryption.ts'
 import { type Encrypted, encryptSymmetric } from '../crypto/symmetric.ts'
 import {
   type KmipContext,
@@ -21,7 +21,15 @@ import {
   requireData,
 } from './cryptographic-request.ts'
 import { encryptPart } from './encrypt-parts.ts'
-import { algorithmInUse, keyObjectOf, parametersOf, requireUse, takeUse, then } from './key-use.ts'
+import {
+  algorithmInUse,
+  keyObjectOf,
+  parametersOf,
+  requireBinding,
+  requireUse,
+  takeUse,
+  then,
+} from './key-use.ts'
 
 /**
  * Encrypt (KMIP 2.1 §6.1.19): with a secret key, for an RSA key or a certificate, or a fresh secret for an ML-KEM key
@@ -62,6 +70,7 @@ export function encryptWhole(
   if (key.asymmetricKeyType !== 'rsa')
     throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type do not encrypt.')
   const plan = planRsa(modulusBits(key), parameters, policy)
+  requireBinding(object, joseEncryption(plan))
   const data = requireData(request)
   takeUse(context, object, data.length, true)
   context.audit({ algorithm: `RSA ${plan.padding}` })
@@ -98,6 +107,7 @@ export function cipherOf(context: KmipContext, key: KeyObject, request: Cryptogr
     throw kmipFailure('UnsupportedCryptographicParameters', `Encryption with ${algorithm} is not supported.`)
   const parameters = parametersOf(object, request.parameters)
   const plan = planCipher(algorithm, key.symmetricKeySize ?? 0, parameters, context.services.policy)
+  requireBinding(object, plan.mode === 'GCM' ? [`A${(key.symmetricKeySize ?? 0) * 8}GCM`] : [])
   context.audit({ algorithm: plan.cipher })
   return plan
 }

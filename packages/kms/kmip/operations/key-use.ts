@@ -113,6 +113,16 @@ export function parametersOf(
   return asked === undefined ? rulesOf(object).parameters : readParameters(asked)
 }
 
+/**
+ * A key that was made for one JOSE algorithm (over REST, or an HMAC key with its hash) does nothing else over KMIP.
+ * @param jose what the chosen algorithm is called there; empty = nothing
+ * @throws BadCryptographicParameters
+ */
+export function requireBinding({ boundAlg }: ManagedObject, jose: readonly string[]): void {
+  if (boundAlg !== undefined && !jose.includes(boundAlg))
+    throw kmipFailure('BadCryptographicParameters', `The key is bound to ${boundAlg}.`)
+}
+
 /** The algorithm of a key. @throws InvalidObjectType for what is no key */
 export function algorithmInUse(object: ManagedObject): AlgorithmName {
   const { algorithm } = rulesOf(object)

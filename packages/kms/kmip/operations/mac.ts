@@ -11,7 +11,15 @@ import {
 } from '../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
 import { type CryptographicRequest, requireData } from './cryptographic-request.ts'
-import { algorithmInUse, keyObjectOf, parametersOf, requireUse, takeUse, then } from './key-use.ts'
+import {
+  algorithmInUse,
+  keyObjectOf,
+  parametersOf,
+  requireBinding,
+  requireUse,
+  takeUse,
+  then,
+} from './key-use.ts'
 import { validity } from './signature-verify.ts'
 
 /** MAC (KMIP 2.1 §6.1.34): HMAC with every hash, CMAC with keys of block ciphers. */
@@ -57,6 +65,7 @@ function withMac(
     then(keyObjectOf(context), (key) => {
       const parameters = parametersOf(object, request.parameters)
       const plan = planMac({ algorithm: algorithmInUse(object), key }, parameters, context.services.policy)
+      requireBinding(object, plan.kind === 'hmac' ? [`HS${plan.hash.bytes * 8}`] : [])
       context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
       return [uniqueIdentifier(object.id), answer({ key, plan, data: requireData(request), request })]
     }),

@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
 import { signWith, type ToSign } from '../crypto/signature.ts'
-import { planSignature, type SignaturePlan } from '../crypto/signature-plan.ts'
+import { joseSignature, planSignature, type SignaturePlan } from '../crypto/signature-plan.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -11,7 +11,15 @@ import {
 } from '../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
-import { algorithmInUse, keyObjectOf, parametersOf, requireUse, takeUse, then } from './key-use.ts'
+import {
+  algorithmInUse,
+  keyObjectOf,
+  parametersOf,
+  requireBinding,
+  requireUse,
+  takeUse,
+  then,
+} from './key-use.ts'
 
 /** Sign (KMIP 2.1 §6.1.59): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
 export const sign: KmipOperation = {
@@ -28,6 +36,7 @@ export const sign: KmipOperation = {
         const parameters = parametersOf(object, request.parameters)
         const plan = planSignature(key, parameters, context.services.policy, 'sign', digestBytes)
         takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
+        requireBinding(object, joseSignature(key, plan))
         context.audit({ algorithm: nameOf(plan, context) })
         return then(signWith(key, plan, what), (signature) => [
           uniqueIdentifier(object.id),

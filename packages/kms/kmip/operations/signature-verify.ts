@@ -1,10 +1,10 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration } from '@warder/kmip/ttlv'
 import { verifyWith } from '../crypto/signature.ts'
-import { planSignature } from '../crypto/signature-plan.ts'
+import { joseSignature, planSignature } from '../crypto/signature-plan.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
-import { keyObjectOf, parametersOf, requireUse, then } from './key-use.ts'
+import { keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
 import { nameOf, whatIsSigned } from './sign.ts'
 
 /** SignatureVerify (KMIP 2.1 §6.1.60). A wrong signature is an answer (Invalid), not a failure. */
@@ -23,6 +23,7 @@ export const signatureVerify: KmipOperation = {
         const digestBytes = 'digest' in what ? what.digest.length : undefined
         const parameters = parametersOf(object, request.parameters)
         const plan = planSignature(key, parameters, context.services.policy, 'verify', digestBytes)
+        requireBinding(object, joseSignature(key, plan))
         context.audit({ algorithm: nameOf(plan, context) })
         const right = verifyWith(key, plan, what, request.signatureData)
         return [uniqueIdentifier(object.id), validity(right)]
