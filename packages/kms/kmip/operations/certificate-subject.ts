@@ -8,7 +8,7 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../objects/index.ts'
+import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import {
   type Extension,
   extensionIdentifiers,
@@ -71,6 +71,11 @@ function granted(extension: Extension): readonly Extension[] {
 
 /** The subject that an object is: a public key, a private key, a request, or a certificate to be renewed. */
 export async function subjectOf(context: KmipContext, object: ManagedObject): Promise<CertificateSubject> {
+  const state = stateAt(object, context.now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  if (object.type === 'PublicKey' && state !== 'Active' && state !== 'PreActive')
+    throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
   const material = await context.objects.material(object)
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The object has no value here.')
   switch (object.type) {

@@ -209,6 +209,27 @@ test('a request in DER or PEM is certified with its names; that it wants to be a
   }
 })
 
+test('a request that is kept as an object is certified by its identifier', async () => {
+  const alice = client()
+  const ca = await newAuthority(alice)
+  const kept = await alice.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.CertificateRequest),
+    attributes(mask()),
+    structure(Tag.CertificateRequest, [
+      enumeration(Tag.CertificateRequestType, Enumeration.CertificateRequestType.PKCS_10),
+      byteString(Tag.CertificateRequestValue, p256Request),
+    ]),
+  ])
+  const { id } = await alice.do('Certify', [
+    uid(kept.id),
+    attributes(link('CertificateLink', ca), subject('CN', 'renamed')),
+  ])
+  assert.equal((await certificateOf(alice, id)).subject, 'CN=renamed')
+  assert.equal(await validity(alice, uid(id)), Valid)
+  await alice.do('Destroy', [uid(kept.id)])
+  await alice.fails('Certify', [uid(kept.id), attributes(link('CertificateLink', ca))], 'ObjectDestroyed')
+})
+
 test('requests that are wrong, weak, or of another kind are refused by name', async () => {
   const alice = client()
   const ca = await newAuthority(alice)
