@@ -1,4 +1,4 @@
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { memberOf, membersOf, type StructureNode, structure, type TtlvNode, typed } from '@warder/kmip/ttlv'
 import type { ObjectType } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
@@ -7,9 +7,12 @@ import { sameValue } from './attribute-values.ts'
 
 /** What a user wants of every new object of theirs. */
 export interface CreationRules {
-  /** DefaultsInformation (KMIP 2.1 §7.10): attributes that new objects of a type get when nothing is said of them. */
+  /**
+   * DefaultsInformation (KMIP 2.1 §7.11, §7.22): attributes that new objects of a type or group get when nothing is said
+   * of them.
+   */
   readonly defaults: StructureNode | undefined
-  /** Constraints (KMIP 2.1 §7.8): what attributes new objects of a type or group must have. */
+  /** Constraints (KMIP 2.1 §7.6, §7.7): what attributes new objects of a type or group must have. */
   readonly constraints: StructureNode | undefined
 }
 
@@ -24,25 +27,48 @@ export function checkedDefaults(given: StructureNode): StructureNode {
   const rules = membersOf(given, Tag.ObjectDefaults).map((node) => typed(node, 'Structure'))
   requireFew(rules)
   for (const rule of rules) {
-    if (memberOf(rule, Tag.ObjectType)?.type !== 'Enumeration')
-      throw kmipFailure('MissingData', 'ObjectDefaults name an ObjectType.')
+    requireScope(rule)
+    if (typesOf(rule) === undefined)
+      throw kmipFailure('MissingData', 'ObjectDefaults name an ObjectType or ObjectTypes.')
     requireAttributes(rule)
   }
   return structure(Tag.DefaultsInformation, rules)
 }
 
-/** @throws kmipFailure InvalidField …, KmipDecodeError */
+/**
+ * A constraint without attributes, which the standard allows, would constrain nothing: it is refused, not kept in vain.
+ * @throws kmipFailure InvalidField …, KmipDecodeError
+ */
 export function checkedConstraints(given: StructureNode): StructureNode {
   const rules = membersOf(given, Tag.Constraint).map((node) => typed(node, 'Structure'))
   requireFew(rules)
   for (const rule of rules) {
+    requireScope(rule)
     requireAttributes(rule)
-    for (const tag of [Tag.ObjectTypes, Tag.ObjectGroups]) {
-      const list = memberOf(rule, tag)
-      if (list !== undefined) typed(list, 'Structure')
-    }
   }
   return structure(Tag.Constraints, rules)
+}
+
+/** Object types and groups that a rule is about have to be some. @throws kmipFailure InvalidField, KmipDecodeError */
+function requireScope(rule: StructureNode): void {
+  for (const node of typesOf(rule) ?? []) {
+    if (node.tag !== Tag.ObjectType || node.type !== 'Enumeration')
+      throw kmipFailure('InvalidField', 'ObjectTypes holds object types.')
+    if (valueName('ObjectType', node.value) === undefined)
+      throw kmipFailure('InvalidObjectType', 'A rule names an object type that is not known here.')
+  }
+  for (const list of membersOf(rule, Tag.ObjectGroups))
+    for (const node of typed(list, 'Structure').value)
+      if (node.tag !== Tag.ObjectGroup || node.type !== 'TextString')
+        throw kmipFailure('InvalidField', 'ObjectGroups holds object groups.')
+}
+
+/** The object types of a rule: one, or a list of them (KMIP 2.1 §7.22); undefined: it names none. */
+function typesOf(rule: StructureNode): readonly TtlvNode[] | undefined {
+  const list = memberOf(rule, Tag.ObjectTypes)
+  if (list !== undefined) return typed(list, 'Structure').value
+  const one = memberOf(rule, Tag.ObjectType)
+  return one === undefined ? undefined : [one]
 }
 
 function requireFew(rules: readonly StructureNode[]): void {
@@ -67,19 +93,20 @@ function attributesOfRule(rule: StructureNode): readonly TtlvNode[] {
   return typed(attributes, 'Structure').value
 }
 
-/** What a client says of a new object, and the defaults for what it does not say. */
+/** What a client says of a new object, and the defaults for what it does not say; of two defaults the first. */
 export function withDefaults(
   { defaults }: CreationRules,
   type: ObjectType,
   said: readonly TtlvNode[],
 ): readonly TtlvNode[] {
   if (defaults === undefined) return said
-  const tags = new Set(said.map(({ tag }) => tag))
-  const missing = rulesIn(defaults)
-    .filter((rule) => memberOf(rule, Tag.ObjectType)?.value === Enumeration.ObjectType[type])
-    .flatMap(attributesOfRule)
-    .filter(({ tag }) => !tags.has(tag))
-  return missing.length === 0 ? said : [...said, ...missing]
+  const all = [...said]
+  for (const rule of rulesIn(defaults)) {
+    if (!concerns(rule, type, said)) continue
+    const tags = new Set(all.map(({ tag }) => tag))
+    all.push(...attributesOfRule(rule).filter(({ tag }) => !tags.has(tag)))
+  }
+  return all
 }
 
 /**
@@ -106,12 +133,12 @@ export function requireWithin(
 }
 
 function concerns(rule: StructureNode, type: ObjectType, attributes: readonly TtlvNode[]): boolean {
-  const types = listed(rule, Tag.ObjectTypes)
+  const types = typesOf(rule)
   if (types !== undefined && !types.some(({ value }) => value === Enumeration.ObjectType[type])) return false
-  const groups = listed(rule, Tag.ObjectGroups)
-  if (groups === undefined) return true
+  const groups = memberOf(rule, Tag.ObjectGroups)
+  if (groups?.type !== 'Structure') return true
   return attributes.some(
-    (node) => node.tag === Tag.ObjectGroup && groups.some((group) => sameValue(group, node)),
+    (node) => node.tag === Tag.ObjectGroup && groups.value.some((group) => sameValue(group, node)),
   )
 }
 
@@ -119,11 +146,6 @@ function permits(allowed: TtlvNode, node: TtlvNode): boolean {
   if (allowed.tag === Tag.CryptographicUsageMask && allowed.type === 'Integer' && node.type === 'Integer')
     return (node.value & ~allowed.value) === 0
   return sameValue(allowed, node)
-}
-
-function listed(rule: StructureNode, tag: number): readonly TtlvNode[] | undefined {
-  const list = memberOf(rule, tag)
-  return list?.type === 'Structure' ? list.value : undefined
 }
 
 function rulesIn(list: StructureNode): readonly StructureNode[] {

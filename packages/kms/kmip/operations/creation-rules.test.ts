@@ -25,6 +25,8 @@ const length = (bits: number) => integer(Tag.CryptographicLength, bits)
 const mask = (bits: number) => integer(Tag.CryptographicUsageMask, bits)
 const key = (...nodes: readonly TtlvNode[]) => [objectType('SymmetricKey'), attributes(...nodes)]
 
+const tapesGroup = textString(Tag.ObjectGroup, 'tapes')
+
 const defaults = structure(Tag.DefaultsInformation, [
   structure(Tag.ObjectDefaults, [
     objectType('SymmetricKey'),
@@ -55,6 +57,31 @@ test('defaults fill what a client does not say, for the user who set them and fo
   assert.deepEqual([await told(alice), await told(bob)], [1, 0])
   await alice.do('SetDefaults', [structure(Tag.DefaultsInformation, [])])
   await alice.fails('Create', key(), 'MissingData')
+})
+
+test('defaults are for one type, for several, or for groups; of two the first counts; nothing lifts them all', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const tapes = textString(Tag.ObjectGroup, 'tapes')
+  await alice.do('SetDefaults', [
+    structure(Tag.DefaultsInformation, [
+      structure(Tag.ObjectDefaults, [
+        structure(Tag.ObjectTypes, [objectType('SymmetricKey'), objectType('SecretData')]),
+        attributes(aes, length(128)),
+        structure(Tag.ObjectGroups, [tapes]),
+      ]),
+      structure(Tag.ObjectDefaults, [objectType('SymmetricKey'), attributes(aes, length(256))]),
+    ]),
+  ])
+  const bits = async (...nodes: readonly TtlvNode[]) => {
+    const { id } = await alice.do('Create', key(mask(use.Encrypt), ...nodes))
+    return (await findObject(kms.environment.db, id as ObjectId))?.bits
+  }
+  assert.equal(await bits(), 256)
+  assert.equal(await bits(textString(Tag.ObjectGroup, 'disks')), 256)
+  assert.equal(await bits(tapes), 128)
+  assert.equal(await bits(tapes, length(192)), 192)
+  await alice.do('SetDefaults')
+  await alice.fails('Create', key(mask(use.Encrypt)), 'MissingData')
 })
 
 test('constraints bind new objects of their types and groups, and can be read and lifted', async () => {
@@ -97,7 +124,14 @@ test('rules that say nothing, too much or what no client may say are refused', a
     ],
     [structure(Tag.DefaultsInformation, Array(101).fill(defaults.value[0])), 'ServerLimitExceeded'],
   ]
-  for (const [rules, reason] of refused) await alice.fails('SetDefaults', [rules], reason)
+  const scoped = (...nodes: readonly TtlvNode[]) => one(...nodes, attributes(length(128)))
+  const wrong: readonly (readonly [TtlvNode, string])[] = [
+    [scoped(structure(Tag.ObjectTypes, [tapesGroup])), 'InvalidField'],
+    [scoped(textString(Tag.ObjectTypes, 'SymmetricKey')), 'InvalidField'],
+    [scoped(enumeration(Tag.ObjectType, 0x99)), 'InvalidObjectType'],
+    [scoped(objectType('SymmetricKey'), structure(Tag.ObjectGroups, [length(1)])), 'InvalidField'],
+  ]
+  for (const [rules, reason] of [...refused, ...wrong]) await alice.fails('SetDefaults', [rules], reason)
   await alice.fails('SetConstraints', [], 'MissingData')
   // Who may not create has no rules for it.
   await kmipClient(kms.user('mallory')).fails('SetConstraints', [constraints], 'PermissionDenied')

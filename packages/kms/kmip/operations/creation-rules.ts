@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { requiredStructure, structure } from '@warder/kmip/ttlv'
+import { optionalStructure, requiredStructure, structure } from '@warder/kmip/ttlv'
 import { creates, type KmipOperation, signedIn } from '../engine/index.ts'
 import { checkedConstraints, checkedDefaults } from '../object/creation-rules.ts'
 import { readRules, replaceRules } from '../object/creation-rules-store.ts'
@@ -12,7 +12,8 @@ export const setDefaults: KmipOperation = {
   name: 'SetDefaults',
   access: creates,
   act(payload, { objects, principal }) {
-    const defaults = checkedDefaults(requiredStructure(payload, Tag.DefaultsInformation))
+    const given = optionalStructure(payload, Tag.DefaultsInformation)
+    const defaults = checkedDefaults(given ?? structure(Tag.DefaultsInformation, []))
     objects.also(replaceRules(principal.name, 'defaults', defaults))
     return []
   },
@@ -29,7 +30,7 @@ export const setConstraints: KmipOperation = {
   },
 }
 
-/** GetConstraints (KMIP 2.1 §6.1.26): those that hold for new objects of the caller. */
+/** GetConstraints (KMIP 2.1 §6.1.22): those that hold for new objects of the caller. */
 export const getConstraints: KmipOperation = {
   name: 'GetConstraints',
   access: signedIn,

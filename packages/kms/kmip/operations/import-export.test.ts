@@ -6,9 +6,11 @@ import {
   boolean,
   dateTime,
   enumeration,
+  integer,
   type StructureNode,
   structure,
   type TtlvNode,
+  textString,
 } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
@@ -140,4 +142,22 @@ test('what is destroyed is not imported, and Export keeps the rules of Get', asy
   ])
   assert.equal(await alice.fails('Export', [uid(id)], 'Sensitive'), 'DENIED')
   await kmipClient(kms.user('bob')).fails('Export', [uid(id)], 'ObjectNotFound')
+})
+
+test('what only servers say is kept when it is imported, if a server can have said it', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const bring = (...nodes: readonly TtlvNode[]) => [
+    symmetric,
+    attributes(mask('Encrypt'), ...nodes),
+    aesKey(randomBytes(32)),
+  ]
+  const generation = integer(Tag.RotateGeneration, 3)
+  const { id } = await alice.do('Import', bring(boolean(Tag.AlwaysSensitive, true), generation))
+  const told = find((await alice.do('GetAttributes', [uid(id)])).nodes, Tag.Attributes)
+  assert.equal(told.value.find(({ tag }) => tag === Tag.RotateGeneration)?.value, 3)
+  await alice.fails('Import', bring(textString(Tag.RotateGeneration, '3')), 'InvalidAttributeValue')
+  await alice.fails('Import', bring(generation, generation), 'AttributeSingleValued')
+  await alice.fails('Import', bring(textString(Tag.AlwaysSensitive, 'x')), 'InvalidAttributeValue')
+  // What is true of the object here is not taken from elsewhere.
+  await alice.do('Import', bring(textString(Tag.LastChangeDate, 'never')))
 })

@@ -2,8 +2,9 @@ import { Tag, valueName } from '@warder/kmip/tables'
 import { dateTime, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import type { NewObject, State } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/index.ts'
-import { attributeRule } from '../object/attribute-rules.ts'
-import { attributeBag, storedAttributes } from '../object/index.ts'
+import { checkedValue } from '../object/attribute-checks.ts'
+import { requireRoomFor } from '../object/attribute-edit.ts'
+import { attributeBag, attributeRule, requireRule, storedAttributes } from '../object/index.ts'
 
 type Described = NewObject['object']
 
@@ -49,7 +50,8 @@ export interface SortedAttributes {
 
 /**
  * Sorts the attributes of an Import, where a client may say what otherwise only servers do.
- * @throws InvalidField for a state that an object with its material cannot have
+ * @throws InvalidField for a state that an object with its material cannot have; InvalidAttributeValue,
+ *   AttributeSingleValued for values that no server gives
  */
 export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes {
   const ordinary: TtlvNode[] = []
@@ -59,10 +61,19 @@ export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes 
     const own = lifeOf(node)
     if (own !== undefined) life = { ...life, ...own }
     else if (ofThisServer.has(node.tag) || isNamePart(node.tag)) continue
-    else if (attributeRule(node.tag)?.readOnly === true && !itself.has(node.tag)) kept.push(node)
+    else if (attributeRule(node.tag)?.readOnly === true && !itself.has(node.tag))
+      kept.push(checkedKept(node, kept))
     else ordinary.push(node)
   }
   return { ordinary, kept, life }
+}
+
+/** Nobody is believed about what kind of value an attribute has, or how often it is there. */
+function checkedKept(node: TtlvNode, before: readonly TtlvNode[]): TtlvNode {
+  const rule = requireRule(node.tag)
+  if (!rule.multiple && before.some(({ tag }) => tag === node.tag))
+    throw kmipFailure('AttributeSingleValued', 'DENIED')
+  return checkedValue(rule, node)
 }
 
 const itself: ReadonlySet<number> = new Set([Tag.UniqueIdentifier, Tag.ObjectType])
@@ -106,6 +117,7 @@ export function asImported(created: NewObject, { kept, life }: SortedAttributes,
   const before = storedAttributes(object)
   const given = new Set(before.map(({ tag }) => tag))
   const stored = [...before, ...kept.filter(({ tag }) => !given.has(tag))]
+  requireRoomFor(stored, created.tags)
   if (!stored.some(({ tag }) => tag === Tag.OriginalCreationDate) && life.createdAt !== undefined)
     stored.push(dateTime(Tag.OriginalCreationDate, Math.floor(life.createdAt / 1000)))
   return {

@@ -222,3 +222,12 @@ test('both halves of a pair are replaced together', async () => {
     'InvalidObjectType',
   )
 })
+
+test('an offset that leads beyond all dates is refused, and the key stays as it was', async () => {
+  const alice = client()
+  const end = dateTime(Tag.DeactivationDate, 8_640_000_000_000)
+  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, activeSince, end)])
+  await alice.fails('ReKey', [uid(id), interval(Tag.Offset, 1)], 'InvalidField')
+  assert.equal(linked(await attributesOf(alice, id), 'ReplacementObjectLink'), undefined)
+  await alice.do('ReKey', [uid(id)])
+})

@@ -140,17 +140,26 @@ function movedDates(object: ManagedObject, now: number, offset: number | undefin
   const shift =
     offset === undefined || begins === undefined || activationAt === undefined ? 0 : begins - activationAt
   const moved = (tag: number, at: number | undefined) =>
-    at === undefined ? [] : [dateTime(tag, Math.floor((at + shift) / 1000))]
+    at === undefined ? [] : [dateTime(tag, secondsOf(at + shift))]
   const stored = (tag: number) => {
     const node = storedAttributes(object).find((candidate) => candidate.tag === tag)
     return node?.type === 'DateTime' ? node.value * 1000 : undefined
   }
   return [
-    ...(begins === undefined ? [] : [dateTime(Tag.ActivationDate, Math.floor(begins / 1000))]),
+    ...(begins === undefined ? [] : [dateTime(Tag.ActivationDate, secondsOf(begins))]),
     ...moved(Tag.DeactivationDate, deactivationAt),
     ...moved(Tag.ProcessStartDate, stored(Tag.ProcessStartDate)),
     ...moved(Tag.ProtectStopDate, stored(Tag.ProtectStopDate)),
   ]
+}
+
+/** The last moment that a date can tell, in Unix milliseconds (ECMA-262 §21.4.1.1). */
+const latest = 8_640_000_000_000_000
+
+/** @throws InvalidField for a date that the offset moves beyond all dates */
+function secondsOf(at: number): number {
+  if (at > latest) throw kmipFailure('InvalidField', 'Offset moves a date too far.')
+  return Math.floor(at / 1000)
 }
 
 export function link(type: keyof typeof Enumeration.LinkType, id: string): TtlvNode {
