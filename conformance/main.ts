@@ -32,25 +32,18 @@ Without more, a server is started in this process with an empty database. To try
 
 Exit code 0: every case passed or was skipped; 1: some failed; 2: called wrongly.`
 
+const toTerminal = (line: string): void => void process.stdout.write(`${line}\n`)
+
 /** Runs the command. @returns the exit code */
-export async function main(args: readonly string[]): Promise<number> {
-  const print = (line: string): void => void process.stdout.write(`${line}\n`)
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      help: { type: 'boolean', default: false },
-      case: { type: 'string', default: '' },
-      over: { type: 'string', multiple: true, default: [...ways] },
-      failures: { type: 'string' },
-      write: { type: 'boolean', default: false },
-      socket: { type: 'string' },
-      url: { type: 'string' },
-      ca: { type: 'string' },
-      cert: { type: 'string' },
-      key: { type: 'string' },
-    },
-  })
+export async function main(args: readonly string[], print = toTerminal): Promise<number> {
+  let parsed: ReturnType<typeof parse>
+  try {
+    parsed = parse(args)
+  } catch (error) {
+    print(error instanceof Error ? error.message : String(error))
+    return 2
+  }
+  const { values, positionals } = parsed
   if (values.help) {
     print(help)
     return 0
@@ -81,4 +74,23 @@ export async function main(args: readonly string[]): Promise<number> {
     )
   }
   return all.every(({ results }) => countOf(results).failed === 0) ? 0 : 1
+}
+
+function parse(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', default: false },
+      case: { type: 'string', default: '' },
+      over: { type: 'string', multiple: true, default: [...ways] },
+      failures: { type: 'string' },
+      write: { type: 'boolean', default: false },
+      socket: { type: 'string' },
+      url: { type: 'string' },
+      ca: { type: 'string' },
+      cert: { type: 'string' },
+      key: { type: 'string' },
+    },
+  })
 }
