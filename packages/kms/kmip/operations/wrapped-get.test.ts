@@ -117,6 +117,7 @@ test('without parameters in the request the wrapping key says how it wraps', asy
     aesKey(randomBytes(16)),
   ])
   const { nodes } = await alice.do('Get', [uid(key.id), specification(id)])
+  assert.deepEqual(kms.audit.at(-1)?.details, { wrapping_key: id }, 'the audit log says so')
   const iv = inside(nodes[2], Tag.KeyBlock, Tag.KeyWrappingData, Tag.IVCounterNonce)?.value
   assert.ok(iv instanceof Uint8Array && iv.length === 12)
 })

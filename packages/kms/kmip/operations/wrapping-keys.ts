@@ -40,6 +40,7 @@ export async function wrappingKeys(
   const [right, use] = purpose.wrap ? (['encrypt', 'wrapKey'] as const) : (['decrypt', 'unwrapKey'] as const)
   const opened = encryption && (await openNamed(context, encryption, right, use))
   if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
+  if (opened !== undefined) context.audit({ details: { wrapping_key: opened.object.id } })
   return {
     encryption: opened && { key: opened.inUse, parameters: opened.parameters },
     mac: mac && (await authenticatorOf(context, mac, purpose)),
