@@ -402,3 +402,42 @@ test('the audit log names the key and the algorithm, and nothing secret', async 
   )
   assert.doesNotMatch(records, /very secret/)
 })
+
+test('POST /kmip/2_1: one bare operation in JSON, with its answer or its reason', async () => {
+  const id = await world.registered(Buffer.alloc(16), 'AES')
+  const node = (tag: string, type: string, value: unknown) => ({ tag, type, value })
+  const about = (tag: string, ...more: readonly unknown[]) => ({
+    tag,
+    value: [
+      node('UniqueIdentifier', 'TextString', id),
+      {
+        tag: 'CryptographicParameters',
+        value: [
+          node('BlockCipherMode', 'Enumeration', 'GCM'),
+          node('CryptographicAlgorithm', 'Enumeration', 'AES'),
+        ],
+      },
+      ...more,
+    ],
+  })
+  const caller = world.kms.user('alice')
+  const nonce = node('IvCounterNonce', 'ByteString', '000000000000000000000000')
+  const plain = node('Data', 'ByteString', '00000000000000000000000000000000')
+  const { status, json } = await caller.post('/kmip/2_1', about('Encrypt', plain, nonce))
+  assert.equal(status, 200)
+  assert.equal(json.tag, 'EncryptResponse')
+  const values = Object.fromEntries(
+    (json.value as readonly { tag: string; value: unknown }[]).map(({ tag, value }) => [tag, value]),
+  )
+  assert.deepEqual(values, {
+    UniqueIdentifier: id,
+    Data: '0388DACE60B6A392F328C2B971B2FE78',
+    AuthenticatedEncryptionTag: 'AB6E47D42CEC13BDF53A67B21257BDDF',
+  })
+  const sealed = node('Data', 'ByteString', '0388dace60b6a392f328c2b971b2fe78')
+  const wrong = node('AuthenticatedEncryptionTag', 'ByteString', '00'.repeat(16))
+  const refused = await caller.post('/kmip/2_1', about('Decrypt', sealed, nonce, wrong))
+  assert.equal(refused.status, 422)
+  assert.equal(refused.json.result_reason, 'CryptographicFailure')
+  assert.equal(refused.json.description, 'CRYPTO')
+})
