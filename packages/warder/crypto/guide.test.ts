@@ -1,50 +1,20 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { cleanEnvironment, startInstallation } from '../testing/index.ts'
-
-const guide = readFileSync(new URL('../../../docs/guides/files.md', import.meta.url), 'utf8')
-const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
-const hasShell = spawnSync('sh', ['-c', 'command -v cut && command -v sed']).status === 0
-
-function shell(
-  script: string,
-  cwd: string,
-  env: Readonly<Record<string, string>>,
-): Promise<{ readonly status: number | null; readonly text: string }> {
-  return new Promise((resolve) => {
-    const child = spawn('sh', ['-eu'], { cwd, env: cleanEnvironment(env) })
-    let text = ''
-    const collect = (chunk: Buffer): void => {
-      text += chunk.toString()
-    }
-    child.stdout.on('data', collect)
-    child.stderr.on('data', collect)
-    child.on('close', (status) => resolve({ status, text }))
-    child.stdin.end(script)
-  })
-}
+import { commandsOf, missingPrograms, runCommands, startInstallation } from '../testing/index.ts'
 
 test('the commands of the guide to files work, in their order', {
-  skip: hasShell ? false : 'no sh, cut or sed',
+  skip: missingPrograms('cut', 'sed'),
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-guide-'))
   const warder = await startInstallation()
   try {
-    const command = join(folder, 'warder')
-    writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${entry}" "$@"\n`)
-    chmodSync(command, 0o700)
-    const [first = '', ...rest] = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
+    const [first = '', ...rest] = commandsOf('docs/guides/files.md')
     assert.match(first, /^alias warder=/)
     assert.ok(rest.length >= 8)
-    const { status, text } = await shell(rest.join('\n'), folder, {
-      WARDER_HOME: warder.home,
-      PATH: `${folder}:${process.env.PATH}`,
-    })
+    const { status, text } = await runCommands(rest, folder, { WARDER_HOME: warder.home })
     assert.equal(status, 0, text)
     for (const expected of [
       /^tags +reports$/m,

@@ -1,3 +1,4 @@
+export { commandsOf, missingPrograms, runCommands } from './guide.ts'
 export {
   cleanEnvironment,
   type Installation,
