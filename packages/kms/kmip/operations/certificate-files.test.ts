@@ -83,6 +83,17 @@ test('a PKCS#12 file becomes a key and a certificate, and goes out as a file aga
   }
 })
 
+test('a file is imported under a chosen identifier too', async () => {
+  const alice = client()
+  const secret = await password(alice, 'secret')
+  const [type, given, key] = register(legacyFile, link('PKCS_12PasswordLink', secret))
+  await alice.do('Import', [uid('from a file'), type, given, key])
+  const nodes = await attributesOf(alice, 'from a file')
+  assert.equal(nodes.find(({ tag }) => tag === Tag.PKCS_12FriendlyName)?.value, 'old')
+  const written = fileIn((await alice.do('Get', [uid('from a file'), wanted('PKCS_12')])).nodes)
+  assert.equal((await readPkcs12(written, 'secret')).certificates.length, 1)
+})
+
 test('without the right password, or any, nothing is kept', async () => {
   const carol = kmipClient(kms.user('carol'))
   const to = (id: string) => link('PKCS_12PasswordLink', id)

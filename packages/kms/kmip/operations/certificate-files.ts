@@ -16,6 +16,7 @@ import {
   keyFormatNumber,
   keyInForm,
   type PlainKeyValue,
+  readKeyBlock,
   readManagedObject,
   type StoredObject,
   type StoredShape,
@@ -24,6 +25,7 @@ import { storedWithTag } from '../object/index.ts'
 import { readPkcs12, writePkcs12 } from '../pkcs12/index.ts'
 import { linkOf } from './certificate-issuer.ts'
 import type { WantedObject } from './object-in-form.ts'
+import { newBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
 
 /** Certificates that a file or a chain may have. */
@@ -33,7 +35,7 @@ export function isPkcs12(format: KeyFormat | undefined): boolean {
   return format === 'PKCS_12' || format === 'PKCS_12Legacy'
 }
 
-/** What a PKCS#12 file in a Register brings. */
+/** What a PKCS#12 file brings. */
 export interface BroughtFile {
   readonly key: StoredObject
   /** DER; that of the key first. */
@@ -100,29 +102,31 @@ async function linkedPassword(
   return undefined
 }
 
-/** The certificate objects of a file, to be linked one to the next from the key on. */
-export async function certificatesOf(
-  { certificates }: BroughtFile,
-  { services }: KmipContext,
-): Promise<readonly StoredObject[]> {
-  return Promise.all(
-    certificates.map((der) =>
-      readManagedObject(
-        'Certificate',
-        structure(Tag.Certificate, [
-          enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
-          byteString(Tag.CertificateValue, der),
-        ]),
-        {},
-        { fips: services.fips },
-      ),
-    ),
-  )
+/** The key block of a private key that comes as a PKCS#12 file. */
+export function fileIn(node: StructureNode): PlainKeyValue | undefined {
+  const { format, value } = readKeyBlock(node)
+  return isPkcs12(format) && value !== undefined && !(value instanceof Uint8Array) ? value : undefined
 }
 
-/** Links from one object of a file to the next. */
-export function chainLinks(next: string): readonly TtlvNode[] {
-  return [link('PKCS_12CertificateLink', next), link('CertificateLink', next)]
+/**
+ * Stages the certificates of a file as objects of their own, each linked to the next.
+ * @returns the links with which the key leads to the first one
+ */
+export async function stageCertificates(
+  context: KmipContext,
+  { certificates }: BroughtFile,
+): Promise<readonly TtlvNode[]> {
+  let links: readonly TtlvNode[] = []
+  for (const der of certificates.toReversed()) {
+    const node = structure(Tag.Certificate, [
+      enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
+      byteString(Tag.CertificateValue, der),
+    ])
+    const stored = await readManagedObject('Certificate', node, {}, { fips: context.services.fips })
+    const { id } = context.objects.create(newBrought(context, stored, links))
+    links = [link('PKCS_12CertificateLink', id), link('CertificateLink', id)]
+  }
+  return links
 }
 
 /**

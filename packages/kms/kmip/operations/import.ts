@@ -11,7 +11,8 @@ import {
   uniqueIdentifier,
 } from '../engine/index.ts'
 import { readKeyBlock, type StoredObject, unwrapObject } from '../keys/index.ts'
-import { asImported, sortImported } from './imported-attributes.ts'
+import { type BroughtFile, fileIn, readFile, stageCertificates } from './certificate-files.ts'
+import { asImported, type SortedAttributes, sortImported } from './imported-attributes.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
@@ -34,15 +35,22 @@ export const importObject: KmipOperation = {
       memberOf(node, Tag.KeyBlock)
     )
       node = await inClear(context, node)
-    const brought = await readBrought(type, node, attributes.ordinary, context)
-    try {
-      const stored = await place(context, brought, attributes, id, replace)
-      context.placeholder = stored
-      return [uniqueIdentifier(stored)]
-    } finally {
-      brought.material?.fill(0)
-    }
+    const wish: Placement = { attributes, id, replace }
+    const file = type === 'PrivateKey' ? fileIn(node) : undefined
+    const stored =
+      file === undefined
+        ? await place(context, await readBrought(type, node, attributes.ordinary, context), wish)
+        : await placeFile(context, await readFile(file, attributes.ordinary, context), wish)
+    context.placeholder = stored
+    return [uniqueIdentifier(stored)]
   },
+}
+
+/** Where an imported object goes, and with what. */
+interface Placement {
+  readonly attributes: SortedAttributes
+  readonly id: ObjectId | undefined
+  readonly replace: boolean
 }
 
 /** An empty identifier asks for a new one. @throws InvalidField */
@@ -59,25 +67,32 @@ async function inClear(context: KmipContext, node: ReturnType<typeof objectNode>
   return unwrapObject(node, await wrappingKeys(context, wrapping, toUnwrap), context.services.policy)
 }
 
-async function place(
-  context: KmipContext,
-  brought: StoredObject,
-  attributes: ReturnType<typeof sortImported>,
-  id: ObjectId | undefined,
-  replace: boolean,
-): Promise<ObjectId> {
+/** The key of a PKCS#12 file; its certificates become objects of their own. */
+async function placeFile(context: KmipContext, file: BroughtFile, wish: Placement): Promise<ObjectId> {
+  const links = await stageCertificates(context, file)
+  const ordinary = [...wish.attributes.ordinary, ...file.attributes, ...links]
+  return place(context, file.key, { ...wish, attributes: { ...wish.attributes, ordinary } })
+}
+
+/** Stages the object, new or in the place of the caller's own, and wipes what was brought. */
+async function place(context: KmipContext, brought: StoredObject, wish: Placement): Promise<ObjectId> {
+  const { attributes, id, replace } = wish
   const said = id === undefined ? [] : [textString(Tag.UniqueIdentifier, id)]
   const ordinary = [...attributes.ordinary.filter(({ tag }) => tag !== Tag.UniqueIdentifier), ...said]
-  const created = asImported(newBrought(context, brought, ordinary), attributes, context.now)
-  const before = id === undefined ? undefined : await context.objects.read(id)
-  if (before === undefined) return context.objects.create(created).id
-  // Somebody else's object is not replaced, and an object of the caller's own only if that is said.
-  if (!replace || before.owner !== context.principal.name)
-    throw kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.')
-  if (before.type !== created.object.type)
-    throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
-  const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
-  context.objects.update(before, columns, created.material ?? null)
-  context.objects.retag(before, created.tags)
-  return before.id
+  try {
+    const created = asImported(newBrought(context, brought, ordinary), attributes, context.now)
+    const before = id === undefined ? undefined : await context.objects.read(id)
+    if (before === undefined) return context.objects.create(created).id
+    // Somebody else's object is not replaced, and an object of the caller's own only if that is said.
+    if (!replace || before.owner !== context.principal.name)
+      throw kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.')
+    if (before.type !== created.object.type)
+      throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
+    const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
+    context.objects.update(before, columns, created.material ?? null)
+    context.objects.retag(before, created.tags)
+    return before.id
+  } finally {
+    brought.material?.fill(0)
+  }
 }

@@ -10,8 +10,8 @@ import {
   requiredName,
   uniqueIdentifier,
 } from '../engine/index.ts'
-import { type KmipObjectType, type PlainKeyValue, readKeyBlock } from '../keys/index.ts'
-import { certificatesOf, chainLinks, isPkcs12, readFile } from './certificate-files.ts'
+import type { KmipObjectType, PlainKeyValue } from '../keys/index.ts'
+import { fileIn, readFile, stageCertificates } from './certificate-files.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
@@ -49,12 +49,6 @@ async function registerOne(
   }
 }
 
-/** The key block of a private key that comes as a PKCS#12 file. */
-function fileIn(node: StructureNode): PlainKeyValue | undefined {
-  const { format, value } = readKeyBlock(node)
-  return isPkcs12(format) && value !== undefined && !(value instanceof Uint8Array) ? value : undefined
-}
-
 /** The key of a file, and its certificates as objects of their own, each linked to the next. */
 async function registerFile(
   context: KmipContext,
@@ -64,12 +58,10 @@ async function registerFile(
   requireSoftwareStorage(attributes)
   const file = await readFile(value, attributes, context)
   try {
-    let next: readonly TtlvNode[] = []
-    for (const certificate of (await certificatesOf(file, context)).toReversed()) {
-      const { id } = context.objects.create(newBrought(context, certificate, next))
-      next = chainLinks(id)
-    }
-    return context.objects.create(newBrought(context, file.key, [...attributes, ...file.attributes, ...next]))
+    const links = await stageCertificates(context, file)
+    return context.objects.create(
+      newBrought(context, file.key, [...attributes, ...file.attributes, ...links]),
+    )
   } finally {
     file.key.material?.fill(0)
   }
