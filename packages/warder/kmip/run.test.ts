@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
+import { createPrivateKey } from 'node:crypto'
+import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect } from 'node:tls'
+import { issueCertificate } from '@warder/foundation/tls'
 import { decodeNode, encodeNode } from '@warder/kmip/messages'
 import { frameLength } from '@warder/kmip/ttlv'
 import { UsageError } from '../command/command.ts'
@@ -202,4 +205,39 @@ test('A certificate of another authority is refused in the handshake of the star
   const connection = openConnection(stranger, 'socket')
   await assert.rejects(connection.exchange(decodeNode(queryBytes, 'ttlv')))
   connection.close()
+})
+
+test('SIGHUP gives new connections the new certificate, and the old ones go on', async () => {
+  const { socket, ca, cert, key } = client()
+  const serial = async (): Promise<string> => {
+    const tls = connect({ ...socket, ca, cert, key })
+    await once(tls, 'secureConnect')
+    const { serialNumber } = tls.getPeerCertificate()
+    tls.destroy()
+    return serialNumber
+  }
+  const open = openConnection(client(), 'socket')
+  await open.exchange(decodeNode(queryBytes, 'ttlv'))
+  const before = await serial()
+  const tls = (name: string): string => join(warder.home, 'tls', name)
+  const issued = await issueCertificate(
+    {
+      commonName: 'kms',
+      purpose: 'server',
+      hostnames: ['localhost'],
+      addresses: ['127.0.0.1'],
+      notBefore: new Date(Date.now() - 3_600_000),
+      notAfter: new Date(Date.now() + 60 * 24 * 3_600_000),
+    },
+    { certificatePem: ca, privateKey: createPrivateKey(readFileSync(tls('ca.key'))) },
+  )
+  writeFileSync(tls('kms.key'), issued.keyPem)
+  writeFileSync(tls('kms.crt'), issued.certificatePem)
+  warder.process.kill('SIGHUP')
+  let after = before
+  // Each worker takes the new one in its own time.
+  for (let tries = 0; tries < 500 && after === before; tries++) after = await serial()
+  assert.notEqual(after, before)
+  assert.equal((await open.exchange(decodeNode(queryBytes, 'ttlv'))).tag, 0x42007b)
+  open.close()
 })
