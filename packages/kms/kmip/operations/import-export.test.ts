@@ -127,6 +127,15 @@ test('a wrapped key is opened on the way in when the client asks for it', async 
   assert.equal(await alice.fails('Import', bad, 'CryptographicFailure'), 'CRYPTO')
 })
 
+test('what only servers say is kept on Import, if it is of the right type', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const ask = (node: TtlvNode) => [uid(''), symmetric, attributes(node), aesKey(randomBytes(16))]
+  const { id } = await alice.do('Import', ask(boolean(Tag.NeverExtractable, true)))
+  const { nodes } = await alice.do('GetAttributes', [uid(id)])
+  assert.equal(inside(find(nodes, Tag.Attributes), Tag.NeverExtractable)?.value, true)
+  await alice.fails('Import', ask(integer(Tag.NeverExtractable, 1)), 'InvalidAttributeValue')
+})
+
 test('what is destroyed is not imported, and Export keeps the rules of Get', async () => {
   const alice = kmipClient(kms.user('alice'))
   const state = enumeration(Tag.State, Enumeration.State.Destroyed)
