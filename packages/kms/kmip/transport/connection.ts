@@ -25,8 +25,6 @@ export interface ConnectionEnvironment {
 const readAheadBytes = 64 * 1024
 /** Messages answered in one go, before other connections have their turn. */
 const messagesInARow = 16
-/** How long the rest of a refused message is read and thrown away, so that the client gets to read the answer. */
-const lingerMs = 1000
 
 /**
  * One connection: messages are read, answered one after the other and in their order, until the client ends it, a
@@ -214,10 +212,13 @@ export class KmipConnection {
     this.#closing = true
     clearTimeout(this.#late)
     this.#reader.close()
+    // Only when everything is sent: a client may take its time to read (the idle limit ends those who do not).
+    this.#socket.once('finish', () => {
+      const timer = setTimeout(() => this.#socket.destroy(), this.#environment.limits.lingerMs)
+      this.#socket.once('close', () => clearTimeout(timer))
+    })
     if (last === undefined) this.#socket.end()
     else this.#socket.end(last)
     this.#socket.resume()
-    const timer = setTimeout(() => this.#socket.destroy(), lingerMs)
-    this.#socket.once('close', () => clearTimeout(timer))
   }
 }

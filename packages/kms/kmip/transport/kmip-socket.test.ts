@@ -259,6 +259,20 @@ test('A client that ends its side after its requests still gets every answer', a
   await client.closed
 })
 
+test('A large answer is sent whole to a client that has ended its side and reads slowly', async () => {
+  const large = (id: number): Buffer => request(id, 4_000_000)
+  await using served = await serve({ limits: { lingerMs: 5 }, answer: () => large(1) })
+  using client = new Client(served.port)
+  await client.ready
+  client.tls.pause()
+  client.tls.end(request(1))
+  while (served.callers.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  client.tls.resume()
+  assert.equal(idOf(await client.next()), '1')
+  await client.closed
+})
+
 test('Without a certificate, or with one of another authority, nobody gets in', async () => {
   await using served = await serve()
   const strangers: ConnectionOptions[] = [

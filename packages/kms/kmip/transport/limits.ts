@@ -9,6 +9,8 @@ export interface SocketLimits {
   readonly messageMs: number
   /** A connection on which nothing moves, also one whose client does not read its answers. */
   readonly idleMs: number
+  /** How long the rest of a refused message is read and thrown away, so that its client gets to read the answer. */
+  readonly lingerMs: number
   readonly connections: number
   readonly connectionsPerAddress: number
 }
@@ -19,6 +21,7 @@ export const defaultSocketLimits: SocketLimits = {
   handshakeMs: 10_000,
   messageMs: 30_000,
   idleMs: 600_000,
+  lingerMs: 1000,
   connections: 20_000,
   connectionsPerAddress: 2_000,
 }
