@@ -34,8 +34,8 @@ export interface Derivation {
 export const maximumDerived = 8192
 /** OWASP's recommendation for PBKDF2 with SHA-256, and what deployed servers take when nothing is said. */
 export const defaultIterations = 600_000
-/** A bound on the work that one request can ask for: some seconds of the thread pool. */
-export const maximumIterations = 10_000_000
+/** A bound on the work that one request can ask for: about a second of the thread pool. */
+export const maximumIterations = 2_000_000
 const smallestIterations = 1
 
 const hashNames: ReadonlySet<ParameterName> = new Set(['hashingAlgorithm', 'cryptographicAlgorithm'])

@@ -64,17 +64,29 @@ export function splitInPrimeField(
   })
 }
 
-/** The value at `x` of the polynomial through these parts. */
-function valueAt(points: readonly KeyPart[], x: bigint, prime: bigint): bigint {
+/** A part with what of its Lagrange coefficient is the same everywhere: 1 / Π (xᵢ - xⱼ). */
+interface Point {
+  readonly identifier: number
+  readonly value: bigint
+  readonly weight: bigint
+}
+
+function weighed({ identifier, bytes }: KeyPart, all: readonly KeyPart[], prime: bigint): Point {
+  let below = 1n
+  for (const other of all)
+    if (other.identifier !== identifier) below = (below * BigInt(identifier - other.identifier)) % prime
+  return { identifier, value: bigintOf(bytes), weight: inverse(below, prime) }
+}
+
+/** The value at `x` of the polynomial through these points (Lagrange). */
+function valueAt(points: readonly Point[], x: bigint, prime: bigint): bigint {
   let sum = 0n
-  for (const { identifier, bytes } of points) {
-    let [above, below] = [1n, 1n]
-    for (const other of points) {
-      if (other.identifier === identifier) continue
-      above = (above * (x - BigInt(other.identifier))) % prime
-      below = (below * BigInt(identifier - other.identifier)) % prime
-    }
-    sum += bigintOf(bytes) * above * inverse(below, prime)
+  for (const { identifier, value, weight } of points) {
+    let coefficient = weight
+    for (const other of points)
+      if (other.identifier !== identifier)
+        coefficient = (coefficient * (x - BigInt(other.identifier))) % prime
+    sum += value * coefficient
   }
   return ((sum % prime) + prime) % prime
 }
@@ -94,7 +106,8 @@ export function joinInPrimeField(
   if (prime < 3n || byteLength(prime) > largestPrimeBytes) throw cryptographicFailure()
   if (parts.some(({ bytes }) => bytes.length > byteLength(prime) || bigintOf(bytes) >= prime))
     throw cryptographicFailure()
-  const points = parts.slice(0, threshold)
+  const used = parts.slice(0, threshold)
+  const points = used.map((part) => weighed(part, used, prime))
   for (const { identifier, bytes } of parts.slice(threshold))
     if (valueAt(points, BigInt(identifier), prime) !== bigintOf(bytes)) throw cryptographicFailure()
   const secret = valueAt(points, 0n, prime)

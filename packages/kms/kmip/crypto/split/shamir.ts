@@ -38,26 +38,33 @@ export function splitInBinaryField(
  * @throws CryptographicFailure for parts that do not belong together
  */
 export function joinInBinaryField(field: BinaryField, parts: readonly KeyPart[], threshold: number): Buffer {
-  const points = parts.slice(0, threshold)
+  const points = parts.slice(0, threshold).map((part) => weighed(field, part, parts.slice(0, threshold)))
   for (const { identifier, bytes } of parts.slice(threshold))
     if (!valueAt(field, points, identifier).equals(bytes)) throw cryptographicFailure()
   return valueAt(field, points, 0)
 }
 
-/** The values at `x` of the polynomials through these parts (Lagrange). The identifiers are no secret. */
-function valueAt(field: BinaryField, points: readonly KeyPart[], x: number): Buffer {
+/** A part with what of its Lagrange coefficient is the same everywhere: 1 / Π (xᵢ - xⱼ). */
+interface Point extends KeyPart {
+  readonly weight: number
+}
+
+function weighed(field: BinaryField, part: KeyPart, all: readonly KeyPart[]): Point {
+  let below = 1
+  for (const { identifier } of all)
+    if (identifier !== part.identifier) below = field.multiply(below, part.identifier ^ identifier)
+  return { ...part, weight: inverse(field, below) }
+}
+
+/** The values at `x` of the polynomials through these points (Lagrange). The identifiers are no secret. */
+function valueAt(field: BinaryField, points: readonly Point[], x: number): Buffer {
   const values = Buffer.alloc(points[0]?.bytes.length ?? 0)
-  for (const { identifier, bytes } of points) {
-    let weight = 1
-    for (const other of points) {
-      if (other.identifier === identifier) continue
-      weight = field.multiply(
-        weight,
-        field.multiply(x ^ other.identifier, inverse(field, identifier ^ other.identifier)),
-      )
-    }
+  for (const { identifier, bytes, weight } of points) {
+    let coefficient = weight
+    for (const other of points)
+      if (other.identifier !== identifier) coefficient = field.multiply(coefficient, x ^ other.identifier)
     for (let at = 0; at < values.length; at += field.bytes) {
-      const share = field.multiply(elementAt(field, bytes, at), weight)
+      const share = field.multiply(elementAt(field, bytes, at), coefficient)
       setElement(field, values, at, elementAt(field, values, at) ^ share)
     }
   }

@@ -140,6 +140,24 @@ test('a secret keeps its leading zeros in a prime field', () => {
   assert.deepEqual(join('PolynomialSharingPrimeField', 2, parts.slice(1), primeFieldSize), secret.subarray(5))
 })
 
+test('the work of one request is bounded', () => {
+  assert.throws(
+    () => split(randomBytes(8192), 'PolynomialSharingGF28', 255, 255),
+    refused('ServerLimitExceeded'),
+  )
+  assert.throws(
+    () => split(randomBytes(2400), 'PolynomialSharingPrimeField', 255, 255),
+    refused('ServerLimitExceeded'),
+  )
+  const parts = Array.from({ length: 255 }, (_, index) => ({
+    identifier: index + 1,
+    bytes: Buffer.alloc(2400),
+  }))
+  assert.throws(() => join('PolynomialSharingGF28', 128, parts), refused('ServerLimitExceeded'))
+  assert.equal(split(randomBytes(2400), 'PolynomialSharingGF28', 40, 20).parts.length, 40)
+  assert.equal(split(randomBytes(64), 'PolynomialSharingGF28', 255, 255).parts.length, 255)
+})
+
 test('numbers that do not go together are refused', () => {
   const secret = randomBytes(16)
   for (const [parts, threshold] of [
