@@ -3,6 +3,7 @@ import { fork } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -445,4 +446,18 @@ test('an export is the records of a time, as JSON or as CEF', async () => {
   )
   assert.ok((only ?? '').includes('cs1=a|b\\=c\\\\d\\ne'))
   assert.match(cef({ service: 'a|b', operation: 'x\ny' }), /\|a\\\|b\|1\|x y\|/)
+})
+
+test('a log that cannot be opened stops the start with one line that says which', async () => {
+  const path = folder()
+  const first = await openAuditLog(options(path))
+  await first.close()
+  for (const name of readdirSync(path)) {
+    rmSync(join(path, name))
+    mkdirSync(join(path, name))
+  }
+  await assert.rejects(openAuditLog(options(path)), {
+    name: 'StartupError',
+    message: /^audit: the log in .* cannot be used: /,
+  })
 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, truncateSync } from 'node:fs'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { StartupError } from '../errors/index.ts'
 import { openLogFile } from './files.ts'
 import { lockFolder, logFileName, logFiles, setAside, syncFolder } from './folder.ts'
 import { type FromWriter, type ToWriter, unpackRecords } from './messages.ts'
@@ -40,7 +41,11 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
     return auditLog(options, writer, unlock)
   } catch (error) {
     unlock()
-    throw error
+    throw error instanceof Error && 'code' in error
+      ? new StartupError(
+          `audit: the log in ${options.folder} cannot be used: ${error.message}. Its files must be readable and writable for this user.`,
+        )
+      : error
   }
 }
 

@@ -76,6 +76,7 @@ test('sections, lists, switches and variables with a name of their own are read'
   )
   assert.deepEqual(values['roles.crypto_officer_users'], ['a', 'b'])
   assert.deepEqual(values.origins, ['x', 'y'])
+  assert.deepEqual(load('origins = [2048, "3072"]\n').values.origins, ['2048', '3072'])
   assert.equal(values.enabled, false)
   assert.equal(values.name, 'n')
   assert.deepEqual(

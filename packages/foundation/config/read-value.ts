@@ -14,12 +14,17 @@ export function readTyped(setting: Setting<unknown>, value: unknown): Read {
     case 'boolean':
       return typeof value === 'boolean' ? checked(setting, value) : { problem: expected(setting) }
     case 'list':
-      if (!Array.isArray(value) || value.some((item) => typeof item !== 'string'))
-        return { problem: expected(setting) }
-      return checked(setting, value)
+      return Array.isArray(value) && value.every(isItem)
+        ? checked(setting, value.map(String))
+        : { problem: expected(setting) }
     default:
       return typeof value === 'string' ? checked(setting, value) : { problem: expected(setting) }
   }
+}
+
+/** `[2048]` is as good as `["2048"]`. */
+function isItem(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value)
 }
 
 /** Reads a value of an environment variable or a flag: strict, nothing is guessed. */

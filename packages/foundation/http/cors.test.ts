@@ -22,9 +22,17 @@ const open = define({
   cors: 'any-origin',
   act: () => ({ ok: true }),
 })
+const leave = define({
+  name: 'test.leave',
+  route: post('/leave'),
+  summary: 'Ends what a cookie began, for whoever brings it',
+  tag: 'test',
+  access: { name: 'public', public: true },
+  act: () => ({ ok: true }),
+})
 const base = {
   services: undefined,
-  operations: [act, open, ...documentationOperations<undefined>({ document: { a: 'yes' } })],
+  operations: [act, open, leave, ...documentationOperations<undefined>({ document: { a: 'yes' } })],
   authenticate: () => ({ name: 'alice', method: 'session' }),
   corsAllowedOrigins: ['https://console.example'],
 }
@@ -46,6 +54,13 @@ test('configured and own origins may read replies with credentials, others may n
     assert.equal(answer.status, 403)
     assert.equal(answer.headers['access-control-allow-origin'], undefined)
   }
+})
+
+test('nobody is logged in or out by a foreign page: what is public is refused to it too', async () => {
+  await using server = await live(base)
+  assert.equal((await server.call('POST', '/leave', from('https://evil.example'))).status, 403)
+  assert.equal((await server.call('POST', '/leave', from('https://console.example'))).status, 200)
+  assert.equal((await server.call('POST', '/leave')).status, 200)
 })
 
 test('an operation for any origin answers with a star and no credentials', async () => {

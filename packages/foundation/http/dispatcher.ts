@@ -89,8 +89,8 @@ function answer<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
-  if (compiled.operation.access.public === true) return checked(exchange, compiled)
   refuseForeignPages(dispatcher, exchange)
+  if (compiled.operation.access.public === true) return checked(exchange, compiled)
   const principal = exchange.options.authenticate(exchange.request)
   return principal instanceof Promise
     ? principal.then((late) => identified(exchange, compiled, late))
@@ -192,8 +192,8 @@ function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperati
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /**
- * A page of a foreign origin must not act with the cookies or the certificate of its visitor: browsers send `Origin`
- * with every such request, other clients do not.
+ * A page of a foreign origin must not act with the cookies or the certificate of its visitor, nor log it in or out:
+ * browsers send `Origin` with every such request, other clients do not.
  */
 function refuseForeignPages<Services>({ cors }: Dispatcher<Services>, exchange: Exchange<Services>): void {
   const { request, operation } = exchange

@@ -59,7 +59,8 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
 
   const load = (key: string): Promise<V | undefined> => {
     const pending = loading.get(key)
-    if (pending !== undefined) return pending
+    // What is being loaded may have been read before a commit that this caller already knows of: look again.
+    if (pending !== undefined) return strict ? pending.then(() => get(key)) : pending
     const began = clock.monotonic()
     const seen = db.dataVersion?.()
     const fresh = options
@@ -95,17 +96,19 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     return touch(key, entry)
   }
 
+  function get(key: string): MaybePromise<V | undefined> {
+    const entry = entries.get(key)
+    if (entry === undefined) return load(key)
+    if (!strict && clock.monotonic() - entry.checkedAt < options.leaseMs) return touch(key, entry)
+    const seen = db.dataVersion?.()
+    if (seen !== undefined && seen === entry.seen) return touch(key, entry)
+    const row = db.get(options.version, [key])
+    if (row instanceof Promise) return row.then((now) => checked(key, entry, now, seen))
+    return checked(key, entry, row, seen)
+  }
+
   return {
-    get(key) {
-      const entry = entries.get(key)
-      if (entry === undefined) return load(key)
-      if (!strict && clock.monotonic() - entry.checkedAt < options.leaseMs) return touch(key, entry)
-      const seen = db.dataVersion?.()
-      if (seen !== undefined && seen === entry.seen) return touch(key, entry)
-      const row = db.get(options.version, [key])
-      if (row instanceof Promise) return row.then((now) => checked(key, entry, now, seen))
-      return checked(key, entry, row, seen)
-    },
+    get,
     forget,
     get size() {
       return entries.size

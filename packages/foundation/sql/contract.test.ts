@@ -238,6 +238,33 @@ for (const engine of [sqlite, postgres]) {
     assert.equal(cache.size, 2)
   })
 
+  check('who asks for a row after a commit does not get what was being loaded before it', async () => {
+    const [one, two] = await things(engine)
+    await one.commit([change(insert, ['a', null, 1, 1], 1)])
+    const reading = Promise.withResolvers<void>()
+    const opened = Promise.withResolvers<void>()
+    const cache = createRowCache<number>({
+      db: two,
+      topic: 'thing',
+      version,
+      async load(id) {
+        const row = await two.get(byId, [id])
+        reading.resolve()
+        await opened.promise
+        return row === undefined ? undefined : { version: row.version, value: row.amount }
+      },
+      capacity: 2,
+      leaseMs: 0,
+      clock,
+    })
+    const early = cache.get('a')
+    await reading.promise
+    await one.commit([change(add, [4, 'a', 1], 1), one.changed('thing', 'a')])
+    const late = cache.get('a')
+    opened.resolve()
+    assert.deepEqual([await early, await late], [1, 5])
+  })
+
   check('a lease has one holder until it runs out', async () => {
     const [one, two] = await things(engine)
     await migrate(one, 'lease', leaseMigrations)
