@@ -1,4 +1,4 @@
-import { createHash, hash as digestOf, type Hash } from 'node:crypto'
+import { hash as digestOf } from 'node:crypto'
 import type { ValueName } from '@warder/kmip/tables'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
 import { type CryptographicParameters, requireOnly } from './parameters.ts'
@@ -12,32 +12,30 @@ export interface HashAlgorithm {
   /** OpenSSL's name. */
   readonly node: string
   readonly bytes: number
-  /** Bytes of the blocks that HMAC pads its key to. */
-  readonly block: number
   /** false: not in FIPS mode. */
   readonly fips: boolean
   /** false: too weak for new signatures in FIPS mode (SP 800-131A). */
   readonly signs: boolean
 }
 
-const row = (name: HashName, node: string, bytes: number, block: number, signs = true, fips = true) =>
-  [name, { name, node, bytes, block, signs, fips }] as const
+const row = (name: HashName, node: string, bytes: number, signs = true, fips = true) =>
+  [name, { name, node, bytes, signs, fips }] as const
 
 /** KMIP 2.1 §11.22, those that are done here. MD2, MD4, Tiger and Whirlpool are not. */
 const hashes: ReadonlyMap<string, HashAlgorithm> = new Map([
-  row('MD5', 'md5', 16, 64, false, false),
-  row('RIPEMD_160', 'ripemd160', 20, 64, false, false),
-  row('SHA_1', 'sha1', 20, 64, false),
-  row('SHA_224', 'sha224', 28, 64),
-  row('SHA_256', 'sha256', 32, 64),
-  row('SHA_384', 'sha384', 48, 128),
-  row('SHA_512', 'sha512', 64, 128),
-  row('SHA_512_224', 'sha512-224', 28, 128),
-  row('SHA_512_256', 'sha512-256', 32, 128),
-  row('SHA3_224', 'sha3-224', 28, 144),
-  row('SHA3_256', 'sha3-256', 32, 136),
-  row('SHA3_384', 'sha3-384', 48, 104),
-  row('SHA3_512', 'sha3-512', 64, 72),
+  row('MD5', 'md5', 16, false, false),
+  row('RIPEMD_160', 'ripemd160', 20, false, false),
+  row('SHA_1', 'sha1', 20, false),
+  row('SHA_224', 'sha224', 28),
+  row('SHA_256', 'sha256', 32),
+  row('SHA_384', 'sha384', 48),
+  row('SHA_512', 'sha512', 64),
+  row('SHA_512_224', 'sha512-224', 28),
+  row('SHA_512_256', 'sha512-256', 32),
+  row('SHA3_224', 'sha3-224', 28),
+  row('SHA3_256', 'sha3-256', 32),
+  row('SHA3_384', 'sha3-384', 48),
+  row('SHA3_512', 'sha3-512', 64),
 ])
 
 /** @throws UnsupportedCryptographicParameters for a hash that is not done here, or not in FIPS mode */
@@ -90,9 +88,4 @@ export function chosenHash(parameters: CryptographicParameters, policy: Algorith
 /** The digest of `data`. */
 export function digest(hash: HashAlgorithm, data: Uint8Array): Buffer {
   return digestOf(hash.node, data, 'buffer')
-}
-
-/** A hash to be fed part by part. */
-export function openDigest(hash: HashAlgorithm): Hash {
-  return createHash(hash.node)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { chosenHash, digest, hashAlgorithm, openDigest } from './hashes.ts'
+import { chosenHash, digest, hashAlgorithm } from './hashes.ts'
 import { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem.ts'
 import type { AlgorithmName } from './key-in-use.ts'
 import { macIsRight, macOf, planMac } from './mac.ts'
@@ -122,7 +122,7 @@ test('what makes no MAC is refused by name', () => {
   )
 })
 
-test('CS-AC-M-7 and the empty message of FIPS 180-4, FIPS 202, RFC 1321: every hash, in one piece and in parts', () => {
+test('CS-AC-M-7 and the empty message of FIPS 180-4, FIPS 202, RFC 1321: every hash', () => {
   const answers = [
     ['SHA_256', oasisData, 'ad41233d22cf9322e3a7ff49a13da434797abed3bab80950a1a0d4e582b7ea72'],
     [
@@ -157,10 +157,6 @@ test('CS-AC-M-7 and the empty message of FIPS 180-4, FIPS 202, RFC 1321: every h
   for (const [name, data, expected] of answers) {
     const hash = chosenHash({ hashingAlgorithm: name }, anything)
     assert.equal(digest(hash, data).toString('hex'), expected)
-    assert.equal(
-      openDigest(hash).update(data.subarray(0, 5)).update(data.subarray(5)).digest('hex'),
-      expected,
-    )
     assert.equal(hash.bytes * 2, expected.length)
   }
   for (const name of ['MD2', 'MD4', 'Tiger', 'Whirlpool'] as const)
