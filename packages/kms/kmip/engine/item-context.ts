@@ -165,7 +165,12 @@ function passed<Found>(
   if (object === undefined || found === undefined || verdict === 'nothing')
     throw kmipFailure('ObjectNotFound', 'DENIED')
   if (verdict !== 'allowed') throw kmipFailure('PermissionDenied', 'DENIED')
-  if (object.attributes.archivedAt !== undefined && needsMaterial.has(right))
+  // What is destroyed cannot be recovered: the operation says that it is gone.
+  if (
+    object.attributes.archivedAt !== undefined &&
+    object.destroyedAt === undefined &&
+    needsMaterial.has(right)
+  )
     throw kmipFailure('ObjectArchived', 'The object is archived: recover it first.')
   return found
 }
