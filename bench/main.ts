@@ -79,6 +79,7 @@ export async function main(args: readonly string[]): Promise<number> {
           ? 'client and servers shared the cores'
           : 'the client ran on one core, the servers on another',
         'key creation and login have their own number of connections, so that they can share an fsync or a core',
+        ...batchNotes(rows),
         ...second.map(
           (ratio) =>
             `a second worker: ${ratio.toFixed(2)} times the processor time for a request (${hot?.name ?? ''}), in turn with one worker`,
@@ -92,4 +93,19 @@ export async function main(args: readonly string[]): Promise<number> {
   } finally {
     await subjects.stop()
   }
+}
+
+/** Encrypted values a second in batches of a hundred, to single requests. */
+function batchNotes(rows: readonly Measured[]): readonly string[] {
+  const rate = (name: string): number => {
+    const row = rows.find((one) => one.name === name)
+    return row === undefined ? Number.NaN : row.requests / row.seconds
+  }
+  const one = (100 * rate('batch of 100 encrypts, one caller')) / rate('encrypt, one caller')
+  const many = (100 * rate('batch of 100 encrypts')) / rate('encrypt A256GCM 64 B')
+  return Number.isNaN(one) || Number.isNaN(many)
+    ? []
+    : [
+        `batches of 100 encrypt ${one.toFixed(1)} times the values a second of single requests for one caller, ${many.toFixed(1)} times where many callers keep the server busy`,
+      ]
 }

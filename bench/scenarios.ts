@@ -94,6 +94,8 @@ export async function prepareScenarios(
     }),
     // Requests: each holds a hundred.
     post('batch of 100 encrypts', '/v1/crypto/batch', batch, '"ciphertext"'),
+    post('encrypt, one caller', '/v1/crypto/encrypt', encrypt, '"ciphertext"', { connections: 1 }),
+    post('batch of 100 encrypts, one caller', '/v1/crypto/batch', batch, '"ciphertext"', { connections: 1 }),
     post('create a key, one at a time', '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' }, '"kid"', {
       connections: 1,
     }),

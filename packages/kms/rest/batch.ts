@@ -8,7 +8,8 @@ import {
   type OperationInput,
   post,
 } from '@warder/foundation/operations'
-import Type from 'typebox'
+import type { MaybePromise } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
 import { principalOf } from '../access/index.ts'
 import { define, type KmsServices, signedIn } from './services.ts'
 
@@ -39,6 +40,13 @@ const BatchReply = Type.Object({
     ]),
   ),
 })
+
+interface AnsweredItem {
+  readonly reply: Static<typeof BatchReply>['results'][number]
+  readonly event: AuditEvent
+}
+
+const noParameters: Readonly<Record<string, never>> = Object.freeze({})
 
 /** The context of one item: the request's, with an audit record of its own. */
 function itemContext(context: OperationContext<KmsServices>): {
@@ -77,20 +85,24 @@ export function batchOperation(
     }),
   )
 
-  async function run(
-    item: { readonly op: string },
-    context: OperationContext<KmsServices>,
-  ): Promise<unknown> {
+  /** Without a promise where the operation has none to wait for. */
+  function run(item: { readonly op: string }, context: OperationContext<KmsServices>): MaybePromise<unknown> {
     const verb = table.get(item.op)
     if (verb === undefined)
       throw failure('bad_request', 'Invalid operation: op is not one that a batch can hold.')
     verb.check(item)
-    const input: OperationInput = { path: {}, query: {}, body: item }
-    await verb.operation.access.check?.(input, context)
-    return verb.operation.act(input, context)
+    const input: OperationInput = { path: noParameters, query: noParameters, body: item }
+    const { operation } = verb
+    const allowed = operation.access.check?.(input, context)
+    return allowed instanceof Promise
+      ? allowed.then(() => operation.act(input, context))
+      : operation.act(input, context)
   }
 
-  async function answer(item: { readonly op: string }, whole: OperationContext<KmsServices>) {
+  function answer(
+    item: { readonly op: string },
+    whole: OperationContext<KmsServices>,
+  ): MaybePromise<AnsweredItem> {
     const { clock } = whole.services
     const startedAt = clock.monotonic()
     const { context, fields } = itemContext(whole)
@@ -112,14 +124,21 @@ export function batchOperation(
         ...fields(),
       }
     }
-    try {
-      const result = await run(item, context)
-      return { reply: { op, status: 200, result }, event: event(200, undefined) }
-    } catch (thrown) {
+    const succeeded = (result: unknown): AnsweredItem => ({
+      reply: { op, status: 200, result },
+      event: event(200, undefined),
+    })
+    const failed = (thrown: unknown): AnsweredItem => {
       const problem = toFailure(thrown)
       if (problem.status >= 500) whole.log.error({ detail: problem.detail, op }, 'an item of a batch failed')
       const { status, kind: error, message: description } = problem
       return { reply: { op, status, error, description }, event: event(status, error) }
+    }
+    try {
+      const result = run(item, context)
+      return result instanceof Promise ? result.then(succeeded, failed) : succeeded(result)
+    } catch (thrown) {
+      return failed(thrown)
     }
   }
 
@@ -132,7 +151,10 @@ export function batchOperation(
     request: BatchRequest,
     reply: BatchReply,
     async act({ body }, context) {
-      const answers = await Promise.all(body.operations.map((item) => answer(item, context)))
+      const pending = body.operations.map((item) => answer(item, context))
+      const answers = pending.every((one) => !(one instanceof Promise))
+        ? (pending as readonly AnsweredItem[])
+        : await Promise.all(pending)
       const { audit } = context.services
       context.audit({ details: { items: answers.length } })
       if (audit.mode === 'reject') {
