@@ -13,7 +13,8 @@ import { start } from './command/start.ts'
 import { tryOut } from './command/try.ts'
 import { version } from './version.ts'
 
-const commands: readonly Command[] = [
+/** In the order of the overview. */
+export const commands: readonly Command[] = [
   start,
   tryOut,
   keys,

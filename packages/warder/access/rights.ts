@@ -15,12 +15,14 @@ export const rightsHelp: Readonly<Record<string, string>> = {
   authorize: 'grant and revoke rights on the owner’s behalf, never more than one has oneself',
 }
 
+/** Those of them that give the key itself away. */
+const readingRights = ['get', 'export'] as const
+
 /** Rights that no command of this program uses; KMIP clients do. */
 export const otherRights = [
+  ...readingRights,
   'hash',
   'derivekey',
-  'get',
-  'export',
   'import',
   'locate',
   'certify',
@@ -49,8 +51,8 @@ const lines = (rows: Readonly<Record<string, string>>): string =>
 export const rightsLines = `Rights; none of them implies another:
 ${lines(rightsHelp)}
 and for KMIP clients:
-  ${otherRights.slice(0, 7).join(', ')},
-  ${otherRights.slice(7).join(', ')}
+  ${readingRights.join(', ').padEnd(16)} have the key itself, in clear
+  ${otherRights.slice(readingRights.length).join(', ')}
 Groups, for several at once:
 ${lines(groupsHelp)}`
 

@@ -47,7 +47,7 @@ export function readPlace(words: Words, env: Terminal['env']): () => Place {
   const place = socket === undefined ? undefined : placeOf(socket)
   return () => {
     const inHome = (name: string): string | undefined => existing(join(home, 'tls', name))
-    const token = tokenFile === undefined ? undefined : readSecretFile(tokenFile).trim()
+    const token = tokenFile === undefined ? undefined : readSecretFile(tokenFile, 'the token').trim()
     const isElsewhere = place !== undefined || url !== undefined
     return {
       way: url === undefined ? 'socket' : `https-${encoding}`,

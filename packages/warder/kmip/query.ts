@@ -1,5 +1,5 @@
 import { encodeJson } from '@warder/kmip/json'
-import { Enumeration, Tag, tagName, tagText } from '@warder/kmip/tables'
+import { Enumeration, maskOf, maskValueNames, Tag, tagName, tagText } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 
 /** A Query for everything that a server tells about itself, and a DiscoverVersions, in one message of KMIP 2.1. */
@@ -30,7 +30,9 @@ export function queryLines(answer: TtlvNode): readonly string[] {
   const members = payloadsOf(answer)
   const lines: string[] = []
   for (const [tag, nodes] of Map.groupBy(members, (node) => node.tag)) {
-    const values = nodes.map(valueText)
+    const values = nodes.map(valueText).filter((value) => value !== '')
+    // DefaultsInformation of who has no defaults is an empty structure.
+    if (values.length === 0) continue
     const name = labels[tag] ?? tagText(tag)
     if (nodes[0]?.type === 'Structure' && tag !== Tag.ProtocolVersion) {
       lines.push(`${name}:`, ...values.map((value) => `  ${value}`))
@@ -62,6 +64,9 @@ function childrenOf(node: TtlvNode): readonly TtlvNode[] {
 }
 
 function valueText(node: TtlvNode): string {
+  const mask = maskOf(node.tag)
+  const names = node.type === 'Integer' && mask !== undefined ? maskValueNames(mask, node.value) : undefined
+  if (names !== undefined) return names.join(' | ')
   if (node.type !== 'Structure') return String((JSON.parse(encodeJson(node)) as { value: unknown }).value)
   const parts = node.value.map(
     (member) => `${tagName(member.tag) ?? tagText(member.tag)} ${valueText(member)}`,

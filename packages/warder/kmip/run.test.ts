@@ -65,6 +65,8 @@ test('query lists versions and operations of the started service', async () => {
   assert.equal(code, 0, out)
   assert.match(out, /^Versions: 2\.1, 2\.0, 1\.4/m)
   assert.match(out, /^Operations: .*Create.*/m)
+  assert.match(out, /^ {2}ProtectionStorageMask Software \| OnSystem$/m)
+  assert.doesNotMatch(out, /^ *$/m)
   const { out: json } = await run('query', '--home', warder.home, '--as', 'json')
   assert.equal(JSON.parse(json).tag, 'ResponseMessage')
 })

@@ -3,7 +3,7 @@ import type { Terminal } from '../command/command.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { configure } from './configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from './endpoints.ts'
-import { firstLines } from './first-lines.ts'
+import { firstLines, tryCommand } from './first-lines.ts'
 import { writeFirstConfiguration } from './first-run.ts'
 
 const lookForParentEveryMs = 250
@@ -151,7 +151,7 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     `Home: ${home}`,
     ...notices,
     '',
-    'Try it: `npx warder try`, or paste these three lines (log in, make a key, encrypt):',
+    `Try it: \`${tryCommand(home)}\`, or paste these three lines (log in, make a key, encrypt):`,
     '',
     ...firstLines(home, endpoints),
     '',
