@@ -163,27 +163,18 @@ test('a digest made by the client is signed as its data would be', async () => {
   }
 })
 
-test('ECDSA over a digest and over its data verify each other, on every curve, with hashes shorter and longer than it', async () => {
+test('a digest is signed and verified with RSA only: other keys are refused by name, never used on something else', () => {
+  const digest = createHash('sha256').update(data).digest()
+  const unsupported = { reason: 'UnsupportedCryptographicParameters' }
   for (const namedCurve of ['P-256', 'P-384', 'P-521', 'secp256k1']) {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
-    for (const hash of ['sha1', 'sha256', 'sha512']) {
-      const digest = createHash(hash).update(data).digest()
-      const plan = verifyPlan(publicKey, {}, digest.length)
-      for (let times = 0; times < 4; times += 1) {
-        const mine = await signWith(privateKey, signPlan(privateKey, {}, digest.length), { digest })
-        assert.equal(verify(hash, data, publicKey, mine), true)
-        const theirs = sign(hash, data, privateKey)
-        assert.equal(verifyWith(publicKey, plan, { digest }, theirs), true)
-        const other = Buffer.from(digest)
-        other[0] = (other[0] ?? 0) ^ 0x80
-        assert.equal(verifyWith(publicKey, plan, { digest: other }, theirs), false)
-      }
-    }
-    const zero = Buffer.from('3006020100020100', 'hex')
-    assert.equal(
-      verifyWith(publicKey, verifyPlan(publicKey, {}, 32), { digest: Buffer.alloc(32) }, zero),
-      false,
+    assert.throws(
+      () => signWith(privateKey, signPlan(privateKey, {}, digest.length), { digest }),
+      unsupported,
     )
+    const theirs = sign('sha256', data, privateKey)
+    const plan = verifyPlan(publicKey, {}, digest.length)
+    assert.throws(() => verifyWith(publicKey, plan, { digest }, theirs), unsupported)
   }
 })
 

@@ -1,6 +1,5 @@
 import { constants, type KeyObject, publicEncrypt, sign, timingSafeEqual, verify } from 'node:crypto'
 import { rsaPrivate } from '../../crypto/index.ts'
-import { ecdsaSignDigest, ecdsaVerifyDigest } from './ecdsa-digest.ts'
 import { digest } from './hashes.ts'
 import { pkcs1Encode } from './pkcs1-encoding.ts'
 import { pssEncode, pssVerify } from './pss-encoding.ts'
@@ -85,6 +84,10 @@ function pssOptions(saltLength: number) {
   return { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }
 }
 
+/**
+ * A digest that somebody else made. Node hashes by itself for everything but RSA, whose padding is public and ours to
+ * make; arithmetic with an ECDSA key is not, so there the client sends its data.
+ */
 function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): Buffer | Promise<Buffer> {
   const bits = modulusBits(key)
   switch (plan.scheme) {
@@ -92,8 +95,6 @@ function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): 
       return rsaPrivate(key, pkcs1Encode(plan.hash, digested, Math.ceil(bits / 8)))
     case 'pss':
       return rsaPrivate(key, pssEncode(plan, digested, bits))
-    case 'ecdsa':
-      return ecdsaSignDigest(key, digested)
     default:
       throw unsupported('DigestedData is not supported for this algorithm.')
   }
@@ -111,8 +112,6 @@ function verifyDigest(
       return timingSafeEqual(open(key, signature), pkcs1Encode(plan.hash, digested, Math.ceil(bits / 8)))
     case 'pss':
       return pssVerify(plan, digested, open(key, signature), bits)
-    case 'ecdsa':
-      return ecdsaVerifyDigest(key, digested, signature)
     default:
       throw unsupported('DigestedData is not supported for this algorithm.')
   }
