@@ -327,20 +327,23 @@ test('pairs sign and verify, over data and digests; a wrong signature is Invalid
     await world.alice.fails('SignatureVerify', [uid(made.pub), asked, data(oasisData)], 'MissingData')
     await world.alice.fails('Sign', [uid(made.priv), asked], 'MissingData')
   }
-  const { priv, pub } = await world.pair('ECDSA', curve)
+  const { priv, pub } = await world.pair('RSA', length(2048))
   const digest = byteString(
     Tag.DigestedData,
     bytesOf(await world.alice.do('Hash', [parameters(hashing('SHA_256')), data(oasisData)]), Tag.Data),
   )
-  const signed = await world.alice.do('Sign', [uid(priv), digest])
+  const asked = parameters(padding('PKCS1V1_5'), hashing('SHA_256'))
+  const signed = await world.alice.do('Sign', [uid(priv), asked, digest])
   const signature = byteString(Tag.SignatureData, bytesOf(signed, Tag.SignatureData))
   assert.equal(
-    (await world.alice.do('SignatureVerify', [uid(pub), data(oasisData), signature])).get(
+    (await world.alice.do('SignatureVerify', [uid(pub), asked, data(oasisData), signature])).get(
       Tag.ValidityIndicator,
     ),
     Enumeration.ValidityIndicator.Valid,
   )
-  await world.alice.fails('Sign', [uid(priv), digest, data(oasisData)], 'InvalidField')
+  await world.alice.fails('Sign', [uid(priv), asked, digest, data(oasisData)], 'InvalidField')
+  const elliptic = await world.pair('ECDSA', curve)
+  await world.alice.fails('Sign', [uid(elliptic.priv), digest], 'UnsupportedCryptographicParameters')
 })
 
 test('RSA encrypts for its other half, ML-KEM makes a secret that its other half opens', async () => {
