@@ -1,5 +1,6 @@
 import { GuardFailed, type MaybePromise } from '@warder/foundation/sql'
 import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
+import { Tag } from '@warder/kmip/tables'
 import { UnitOfWork } from '../object/unit-of-work.ts'
 import { kmipFailure } from './failure.ts'
 import { type AnsweredItem, ItemRun } from './item.ts'
@@ -114,13 +115,28 @@ async function commitWhole(
   return answers.map((answered) => ({ ...answered, recorded: reject }))
 }
 
-/** Items before the failed one are taken back: nothing of them was committed. Their answers stay (BL-M-2). */
+/** What the answer to an item that is taken back still says (BL-M-2). */
+const stillSaid: ReadonlySet<number> = new Set([
+  Tag.UniqueIdentifier,
+  Tag.PrivateKeyUniqueIdentifier,
+  Tag.PublicKeyUniqueIdentifier,
+])
+
+/**
+ * Items before the failed one are taken back: nothing of them was committed. Neither does the client keep what they
+ * found: a ciphertext or a key that is told would be a use that no usage limit has counted.
+ */
 function undone(runs: readonly ItemRun[], answers: readonly AnsweredItem[]): readonly AnsweredItem[] {
   return answers.map((answered, index): AnsweredItem => {
     const run = runs[index]
     if (answered.failure !== undefined || run === undefined) return answered
+    const { payload = [], ...response } = answered.response
     return {
-      response: { ...answered.response, status: 'OperationUndone' },
+      response: {
+        ...response,
+        status: 'OperationUndone',
+        payload: payload.filter(({ tag }) => stillSaid.has(tag)),
+      },
       event: run.event(409, 'OperationUndone'),
       recorded: false,
       outputs: [],
