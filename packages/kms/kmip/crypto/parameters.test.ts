@@ -60,6 +60,23 @@ test('every member of CryptographicParameters is read by its name', () => {
   assert.deepEqual(read(), {})
 })
 
+test('an IVLength that no IV has in bits is one in bytes, as some clients count', () => {
+  const ivLength = (length: number) => read(integer(Tag.IVLength, length)).ivLength
+  for (const [given, bits] of [
+    [12, 96],
+    [16, 128],
+    [8, 64],
+    [7, 56],
+    [32, 256],
+    [64, 64],
+    [96, 96],
+    [128, 128],
+    [6, 6],
+    [33, 33],
+  ] as const)
+    assert.equal(ivLength(given), bits)
+})
+
 test('what is unknown, there twice, of another type or negative is refused', () => {
   const mode = enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.GCM)
   for (const [reason, ...members] of [

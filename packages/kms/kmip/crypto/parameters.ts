@@ -73,9 +73,21 @@ export function readParameters(node: StructureNode): CryptographicParameters {
     const known = members.get(member.tag)
     if (known === undefined || read[known.name] !== undefined)
       throw refuse('InvalidField', 'CryptographicParameters has a member that is unknown or there twice.')
-    read[known.name] = memberValue(member, known)
+    const value = memberValue(member, known)
+    read[known.name] = known.name === 'ivLength' ? bitsOfIv(Number(value)) : value
   }
   return read as CryptographicParameters
+}
+
+/** The shortest IV of any cipher (CCM) and one that is longer than any cipher's block, in bytes. */
+const ivBytes = { least: 7, most: 32 }
+
+/**
+ * IVLength counts bits (KMIP 2.1 §4.16), and kmip-go is one of the clients that send bytes: 12 for GCM, 16 for CBC. No
+ * IV has so few bits, so a number this small is bytes.
+ */
+function bitsOfIv(length: number): number {
+  return length >= ivBytes.least && length <= ivBytes.most ? length * 8 : length
 }
 
 function memberValue(node: TtlvNode, { name, kind }: Member): unknown {
