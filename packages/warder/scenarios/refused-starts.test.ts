@@ -48,6 +48,19 @@ test('a wrong root key is named, and nothing is written', async () => {
   )
 })
 
+test('a second start in the same home is refused at once, and the first one is still found', async () => {
+  const other = temporaryHome()
+  const first = await startInstallation({ home: other })
+  try {
+    await refused(['start', '--home', other], {}, /^warder start: .* is in use by process \d+: /)
+    const { code, out } = await runWarder(['kmip', 'query', '--home', other])
+    assert.equal(code, 0, out)
+  } finally {
+    await first.stop()
+  }
+  rmSync(other, { recursive: true })
+})
+
 test('a port in use is named', async () => {
   const holder = createServer()
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve))

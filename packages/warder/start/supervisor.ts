@@ -1,4 +1,5 @@
-import { baseUrlOf, claimPort, openHome } from '@warder/foundation/runtime'
+import { join } from 'node:path'
+import { baseUrlOf, claimPort, openHome, takeLock } from '@warder/foundation/runtime'
 import type { Terminal } from '../command/command.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { configure } from './configuration.ts'
@@ -37,9 +38,15 @@ interface Supervised {
 /**
  * Runs both services as processes of their own, auth first (the kms asks it for its public keys), and starts one
  * again that ends by itself. Resolves with the exit code when both have stopped.
+ * @throws StartupError when another one runs in this home
  */
 export async function startBoth(path: string, terminal: Terminal): Promise<number> {
   const home = openHome(path)
+  // Before anything is touched: what is running here goes on, and is found by those who look for it.
+  const release = takeLock(
+    join(home, 'start.lock'),
+    (pid) => `${home} is in use by process ${pid}: are the services running already?`,
+  )
   removeEndpoints(home)
   let stopping = false
   const running: Supervised[] = []
@@ -47,6 +54,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
     if (stopping) {
       for (const { child } of running) child.signal('SIGKILL')
       removeEndpoints(home)
+      release()
       process.exit(1)
     }
     stopping = true
@@ -85,6 +93,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   } finally {
     unwatch()
     removeEndpoints(home)
+    release()
     process.off('SIGTERM', stop)
     process.off('SIGINT', stop)
     process.off('SIGHUP', reload)
