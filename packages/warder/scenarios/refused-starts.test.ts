@@ -70,6 +70,10 @@ test('a port in use is named', async () => {
     { AUTH_PORT: String(port) },
     new RegExp(`127\\.0\\.0\\.1:${port}: the port is in use`),
   )
+  for (const name of ['AUTH_PORT', 'KMS_PORT', 'KMS_SOCKET_SERVER_PORT']) {
+    const line = new RegExp(`^warder start: \\w+ \\(${name}\\): cannot listen on 127\\.0\\.0\\.1:${port}: `)
+    await refused(['start', '--home', home], { [name]: String(port) }, line)
+  }
   holder.close()
 })
 

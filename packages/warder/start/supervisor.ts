@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { baseUrlOf, claimPort, openHome, takeLock } from '@warder/foundation/runtime'
 import type { Terminal } from '../command/command.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
-import { configure } from './configuration.ts'
+import { configure, type ServiceConfiguration } from './configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from './endpoints.ts'
 import { firstLines, tryCommand } from './first-lines.ts'
 import { writeFirstConfiguration } from './first-run.ts'
@@ -101,7 +101,8 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
 }
 
 /**
- * Both at once. Ports that are to be any free ones are chosen here, so that the kms knows where auth will be.
+ * Both at once. Ports are claimed here: any free ones, so that the kms knows where auth will be, and given ones, to be told
+ * in one line when they are taken.
  * A service that is started again is found where it was.
  */
 async function beginBoth(
@@ -111,11 +112,12 @@ async function beginBoth(
 ): Promise<readonly [ServiceReady, ServiceReady]> {
   writeFirstConfiguration(home)
   const [auth, kms] = [configure('auth', home, [], terminal.env), configure('kms', home, [], terminal.env)]
-  const portOf = async ({ launch: { config } }: typeof auth, name: string): Promise<number> =>
-    config.port === 0 ? claimPort(config.host, 0, name) : config.port
-  const [authPort, kmsPort] = await Promise.all([portOf(auth, 'auth'), portOf(kms, 'kms')])
-  const { config } = kms.launch
-  const socketPort = config.socket_server_port === 0 ? await claimPort(config.host, 0, 'kmip') : undefined
+  // Ports that are taken are told before anything is started, with what to set.
+  const [authPort, kmsPort] = await Promise.all([
+    claimPort(auth.launch.config.host, auth.launch.config.port, 'auth (AUTH_PORT)'),
+    claimPort(kms.launch.config.host, kms.launch.config.port, 'kms (KMS_PORT)'),
+  ])
+  const socketPort = await claimSocketPort(kms.launch.config)
   const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort)]
   const { host, plaintext_http: plain } = auth.launch.config
   const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort)
@@ -129,6 +131,17 @@ async function beginBoth(
     begin('auth', authPort, []),
     begin('kms', kmsPort, ['--beside-auth', authUrl, ...socketArgs]),
   ])
+}
+
+/** undefined: there will be no KMIP socket, or none of which it is known here. */
+async function claimSocketPort(
+  config: ServiceConfiguration['launch']['config'],
+): Promise<number | undefined> {
+  const { host, plaintext_http: plain, clients_ca_cert_file: authorities } = config
+  const { socket_server_start: wanted, socket_server_port: port, socket_server_hostname: hostname } = config
+  if (wanted !== true || plain || authorities === undefined || typeof port !== 'number') return undefined
+  const address = typeof hostname === 'string' ? hostname : host
+  return await claimPort(address, port, 'kmip (KMS_SOCKET_SERVER_PORT)')
 }
 
 async function supervise(
