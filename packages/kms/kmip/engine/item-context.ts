@@ -4,7 +4,7 @@ import type { MaybePromise } from '@warder/foundation/sql'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { mayCreate, type Right, type Verdict, verdictOn } from '../../access/index.ts'
-import type { Key, ManagedObject, ObjectId } from '../../objects/index.ts'
+import { asObjectId, type Key, type ManagedObject, type ObjectId } from '../../objects/index.ts'
 import type { KmsServices } from '../../rest/services.ts'
 import { type CreationRules, noRules } from '../object/creation-rules.ts'
 import { readRules } from '../object/creation-rules-store.ts'
@@ -12,6 +12,9 @@ import type { UnitOfWork } from '../object/unit-of-work.ts'
 import { kmipFailure } from './failure.ts'
 import type { Message } from './message.ts'
 import type { KmipAccess, KmipContext } from './types.ts'
+
+/** Stands for what cannot be an identifier, which no database has to be asked for: PostgreSQL takes no NUL in text. */
+const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
 
 /** What one item is done with; see `KmipContext`. */
 export class ItemContext implements KmipContext {
@@ -112,7 +115,7 @@ export class ItemContext implements KmipContext {
     right: Right,
   ): MaybePromise<Found> {
     const { db, roles } = this.services
-    const about = object ?? { id: id as ObjectId, owner: '' }
+    const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
     const verdict = verdictOn(db, roles, about, this.principal.name, right)
     if (verdict instanceof Promise) return verdict.then((late) => passed(late, object, found, right))
     return passed(verdict, object, found, right)

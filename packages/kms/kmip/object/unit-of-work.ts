@@ -118,6 +118,14 @@ export class UnitOfWork {
     return after
   }
 
+  /** Gives a new object of this unit to another owner than the caller. */
+  entrust({ id }: { readonly id: string }, owner: string): void {
+    const staged = this.#staged.get(id)
+    if (staged?.before !== undefined || staged?.after === undefined)
+      throw new TypeError('only what is new can be given to another owner')
+    staged.after = { ...staged.after, owner }
+  }
+
   /** The tags of an object, with what is staged. */
   tags({ id }: Pick<ManagedObject, 'id'>): MaybePromise<readonly string[]> {
     return this.#staged.get(id)?.tags ?? tagsOf(this.#services.db, id)

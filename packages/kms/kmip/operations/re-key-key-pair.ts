@@ -41,6 +41,7 @@ export const reKeyKeyPair: KmipOperation = {
     const { privateId, publicId } = await stagePair(context, plan, secretAttributes, openAttributes)
     await replace(context, object, privateId)
     if (open !== undefined) await replace(context, open, publicId)
+    else context.objects.entrust({ id: publicId }, object.owner)
     context.audit({ object: object.id, algorithm, details: { replacement: privateId, linked: publicId } })
     context.placeholder = privateId
     return [
@@ -63,12 +64,15 @@ function membersOfTag(nodes: readonly TtlvNode[], tag: number): readonly TtlvNod
     .map((node) => ({ ...node, tag: Tag.ProtectionStorageMasks }) as TtlvNode)
 }
 
-/** The public key of the pair, if it is here: by the pair itself, or by a link. */
+/**
+ * The public key of the pair, if it is here: by the pair itself, or by a link. Anybody sets links to anything: only to
+ * what belongs to the same owner do they mean something, and what else they lead to is not told.
+ */
 async function otherHalf(context: KmipContext, object: ManagedObject): Promise<ManagedObject | undefined> {
   const linked = object.linkedId ?? linkedPublicKey(object)
   if (linked === undefined) return undefined
   const there = await context.objects.read(linked)
-  if (there?.type !== 'PublicKey') return undefined
+  if (there?.type !== 'PublicKey' || there.owner !== object.owner) return undefined
   return context.permitted(linked, 'rekey')
 }
 

@@ -169,9 +169,13 @@ export function link(type: keyof typeof Enumeration.LinkType, id: string): TtlvN
   ])
 }
 
-/** Links both, takes the names from the replaced one, and says which of them is the latest. */
+/**
+ * Links both, takes the names from the replaced one, and says which of them is the latest. The replacement belongs to
+ * whoever owned the replaced one: who was granted `rekey` renews a key, but does not take it away.
+ */
 export function linkReplacement(context: KmipContext, replaced: ManagedObject, by: ManagedObject): void {
   const { objects, now } = context
+  objects.entrust(by, replaced.owner)
   const before = storedAttributes(replaced)
   const generation = before.find(({ tag }) => tag === Tag.RotateGeneration)
   const count = generation?.type === 'Integer' ? generation.value : 0

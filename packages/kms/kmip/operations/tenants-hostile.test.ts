@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
@@ -13,7 +13,15 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { type Ask, aesAttributes, attributes, objectType, type Payload, uid } from '../testing/index.ts'
-import { activeSince, aesKey, mask, nameNode, wrappingSpecification } from '../testing/keys.ts'
+import {
+  activeSince,
+  aesKey,
+  keyBlock,
+  keyOf,
+  mask,
+  nameNode,
+  wrappingSpecification,
+} from '../testing/keys.ts'
 import { bytesOf, type CryptoWorld, data, startCryptoWorld } from './fixtures/crypto-world.ts'
 
 // Somebody with an account of their own who wants what is others'.
@@ -269,4 +277,55 @@ test('a Sensitive key is not given in clear, however often somebody without the 
   ])
   assert.match(JSON.stringify(told.nodes), /"value":false/)
   assert.equal(bytesOf(await world.bob.do('Encrypt', [uid(id), text]), Tag.Data).length, 16)
+})
+
+test('who may renew a key does not take it away: the new one belongs to whom the old one belonged', async () => {
+  const id = await createdBy(world.alice, nameNode('renewed'))
+  const pair = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
+  await grant(id, 'rekey')
+  await grant(pair.priv, 'rekey')
+  await grant(pair.pub, 'rekey')
+  const renewed = [
+    (await world.bob.do('ReKey', [uid(id)])).id,
+    ...(
+      await world.bob.do('ReKeyKeyPair', [textString(Tag.PrivateKeyUniqueIdentifier, pair.priv)])
+    ).nodes.map(({ value }) => String(value)),
+  ]
+  assert.equal(renewed.length, 3)
+  for (const made of renewed) {
+    await world.bob.fails('GetAttributes', [uid(made)], 'ObjectNotFound')
+    await world.alice.do('Get', [uid(made)])
+  }
+  assert.deepEqual(
+    idsIn(await world.alice.do('Locate', [attributes(nameNode('renewed'))])),
+    renewed.slice(0, 1),
+  )
+})
+
+test('a link to a public key of others’ does nothing, and does not tell whether it is there', async () => {
+  const { pub } = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
+  const reasons: unknown[] = []
+  for (const target of [pub, 'nothing']) {
+    const linkTo = structure(Tag.Link, [
+      enumeration(Tag.LinkType, Enumeration.LinkType.PublicKeyLink),
+      textString(Tag.LinkedObjectIdentifier, target),
+    ])
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const { id } = await world.bob.do('Register', [
+      objectType('PrivateKey'),
+      attributes(mask('Sign'), linkTo),
+      structure(Tag.PrivateKey, [
+        keyBlock('PKCS_8', privateKey.export({ format: 'der', type: 'pkcs8' }), ...keyOf('ECDSA', 256)),
+      ]),
+    ])
+    const item = await world.bob.ask('ReKeyKeyPair', [textString(Tag.PrivateKeyUniqueIdentifier, id)])
+    reasons.push([item.status, item.reason, item.message])
+  }
+  assert.deepEqual(reasons[0], reasons[1])
+  assert.deepEqual(reasons[0], ['Success', undefined, undefined])
+  const told = await world.alice.do('GetAttributes', [uid(pub)])
+  assert.doesNotMatch(
+    JSON.stringify(told.nodes),
+    new RegExp(String(Enumeration.LinkType.ReplacementObjectLink)),
+  )
 })
