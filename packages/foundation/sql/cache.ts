@@ -57,10 +57,18 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     return entry.value
   }
 
+  /** What is being loaded may have been read before a commit that this caller already knows of. */
   const load = (key: string): Promise<V | undefined> => {
     const pending = loading.get(key)
-    // What is being loaded may have been read before a commit that this caller already knows of: look again.
-    if (pending !== undefined) return strict ? pending.then(() => get(key)) : pending
+    if (pending === undefined) return begin(key)
+    return strict ? pending.then(() => loadedSince(key)) : pending
+  }
+
+  /** For callers that waited for an earlier load: one that began after they asked, which they share. */
+  const loadedSince = (key: string): MaybePromise<V | undefined> =>
+    entries.has(key) ? get(key) : (loading.get(key) ?? begin(key))
+
+  const begin = (key: string): Promise<V | undefined> => {
     const began = clock.monotonic()
     const seen = db.dataVersion?.()
     const fresh = options

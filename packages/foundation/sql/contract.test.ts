@@ -265,6 +265,27 @@ for (const engine of [sqlite, postgres]) {
     assert.deepEqual([await early, await late], [1, 5])
   })
 
+  check('many who ask for a row that is not there share one more look, not one each', async () => {
+    const [, two] = await things(engine)
+    let loads = 0
+    const cache = createRowCache<number>({
+      db: two,
+      topic: 'thing',
+      version,
+      async load(id) {
+        loads += 1
+        await two.get(byId, [id])
+        return undefined
+      },
+      capacity: 2,
+      leaseMs: 0,
+      clock,
+    })
+    const answers = await Promise.all(Array.from({ length: 200 }, () => cache.get('none')))
+    assert.ok(answers.every((answer) => answer === undefined))
+    assert.equal(loads, 2)
+  })
+
   check('a lease has one holder until it runs out', async () => {
     const [one, two] = await things(engine)
     await migrate(one, 'lease', leaseMigrations)
