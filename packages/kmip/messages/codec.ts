@@ -89,7 +89,7 @@ export function decodeNode(bytes: Uint8Array, encoding: Encoding, limits: Messag
 }
 
 /**
- * The answer to a request that could not be read: one failed item without operation (KMIP 2.1 §8.2), in the client's
+ * The answer to a request that could not be read: one failed item without operation (KMIP 2.1 §8.6), in the client's
  * version where it is spoken, else in 1.0, which every client can read.
  * @param now seconds since 1970
  */

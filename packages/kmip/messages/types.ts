@@ -6,7 +6,7 @@ import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 /** The forms in which a message travels. */
 export type Encoding = 'ttlv' | 'json' | 'xml'
 
-/** What to do with the rest of a batch after one item failed (KMIP 2.1 §8.3). Stop when absent. */
+/** What to do with the rest of a batch after one item failed (KMIP 2.1 §9.6). Stop when absent. */
 export type BatchErrorContinuation = 'Continue' | 'Stop' | 'Undo'
 
 /** What a client asks, in one form whatever its version and encoding. */

@@ -16,7 +16,7 @@ export const addedTags: Readonly<Record<string, number>> = {
   Issuer: 0x42003b,
   OperationPolicyName: 0x42005d,
   SerialNumber: 0x420087,
-  // Members of Destroy and Revoke that clients of other servers send; extensions (KMIP 2.1 §9.1.1), numbers are ours.
+  // Members of Destroy and Revoke that clients of other servers send; extensions (KMIP 2.1 §10.1.1), numbers are ours.
   Remove: 0x540001,
   Cascade: 0x540002,
   ExpectedObjectType: 0x540003,

@@ -98,7 +98,7 @@ const rows: readonly Row[] = [
   ['Attribute', undefined, 'Structure', '*md', '2.0'],
 ]
 
-/** The parts of a certificate's names are attributes of their own since 2.0 (KMIP 2.1 §4.8). */
+/** The parts of a certificate's names are attributes of their own since 2.0 (KMIP 2.1 §4.6). */
 const certificateNameParts: readonly Row[] = (
   Object.keys(Tag).filter((name) =>
     /^Certificate(Subject|Issuer)(CN|O|OU|Email|C|ST|L|UID|SerialNumber|Title|DC|DNQualifier)$/.test(name),

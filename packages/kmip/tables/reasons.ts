@@ -2,7 +2,7 @@ import { Enumeration } from './enumerations.gen.ts'
 import type { ValueName } from './enumerations.ts'
 import { atLeast, type KmipVersion } from './versions.ts'
 
-/** Why an operation failed, in the names of KMIP 2.1 §11.48. */
+/** Why an operation failed, in the names of KMIP 2.1 §11.46. */
 export type ResultReason = ValueName<'ResultReason'>
 
 /** The last reason number of the 1.x versions; 0x100 GeneralFailure exists in all. */

@@ -33,7 +33,7 @@ export function tagByName(name: string): number | undefined {
   return numberByPlainName.get(normaliseName(name))
 }
 
-/** Is this a tag that TTLV may carry: of the standard (0x42....) or an extension (0x54....)? (KMIP 2.1 §9.1.1) */
+/** Is this a tag that TTLV may carry: of the standard (0x42....) or an extension (0x54....)? (KMIP 2.1 §10.1.1) */
 export function isTag(tag: number): boolean {
   const space = tag >>> 16
   return space === 0x42 || space === 0x54

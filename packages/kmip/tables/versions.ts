@@ -1,4 +1,4 @@
-/** The versions that are spoken, newest first: the order in which DiscoverVersions names them (KMIP 2.1 §6.1.19). */
+/** The versions that are spoken, newest first: the order in which DiscoverVersions names them (KMIP 2.1 §6.1.16). */
 export const kmipVersions = ['2.1', '2.0', '1.4', '1.3', '1.2', '1.1', '1.0'] as const
 
 export type KmipVersion = (typeof kmipVersions)[number]

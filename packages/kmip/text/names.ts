@@ -13,7 +13,7 @@ import { KmipDecodeError } from '../ttlv/error.ts'
 import type { TtlvNode } from '../ttlv/node.ts'
 import { parsePrefixed32, prefixedHex } from './hex.ts'
 
-/** Tags whose enumeration values are tags themselves (KMIP 2.1 §4.3, §9.1.1). */
+/** Tags whose enumeration values are tags themselves (KMIP 2.1 §5.5, §10.1.1). */
 function holdsTags(tag: number): boolean {
   return tag === Tag.AttributeReference || tag === Tag.Tag
 }

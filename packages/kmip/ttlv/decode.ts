@@ -6,7 +6,7 @@ import { type DecodeLimits, maximumDateTime, maximumDepth, maximumItems, type Tt
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Reads one binary TTLV item that fills `bytes` exactly (KMIP 2.1 §9.1). Nothing is allocated by a length that the
+ * Reads one binary TTLV item that fills `bytes` exactly (KMIP 2.1 §10.1). Nothing is allocated by a length that the
  * message claims: a length that goes past the end is refused before it is used. ByteStrings and BigIntegers are views
  * of `bytes`, so `bytes` must not be written to afterwards.
  * @throws KmipDecodeError for everything that is not exactly one well-formed item

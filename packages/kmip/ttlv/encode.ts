@@ -4,7 +4,7 @@ import { KmipEncodeError } from './error.ts'
 import { fits, maximumDepth, type TtlvNode } from './node.ts'
 
 /**
- * Writes a tree as binary TTLV (KMIP 2.1 §9.1) into one buffer of exactly its size.
+ * Writes a tree as binary TTLV (KMIP 2.1 §10.1) into one buffer of exactly its size.
  * @throws KmipEncodeError for values that their type cannot hold, or a tree deeper than 64
  */
 export function encodeTtlv(node: TtlvNode): Buffer {

@@ -1,5 +1,5 @@
 /**
- * TTLV: the one tree that every KMIP message is, and its binary form (KMIP 2.1 §9.1). A node is `{tag, type, value}`;
+ * TTLV: the one tree that every KMIP message is, and its binary form (KMIP 2.1 §10.1). A node is `{tag, type, value}`;
  * make nodes with `structure(tag, members)`, `integer(tag, value)` …, read members with `required` and `optional`.
  * Decoding is bounded: 64 levels, 65,536 items, no allocation by claimed lengths; it throws only KmipDecodeError.
  */

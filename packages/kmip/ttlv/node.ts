@@ -1,6 +1,6 @@
 import { isTag } from '../tables/tags.ts'
 
-/** The item types of TTLV (KMIP 2.1 §9.1.2). */
+/** The item types of TTLV (KMIP 2.1 §10.1.2). */
 export type ItemType =
   | 'Structure'
   | 'Integer'

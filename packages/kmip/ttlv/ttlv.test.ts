@@ -33,7 +33,7 @@ import {
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
 
-/** The examples of KMIP 2.1 §9.1.3. */
+/** The examples of KMIP 2.1 §10.1. */
 const examples: readonly (readonly [string, TtlvNode])[] = [
   ['420020 02 00000004 00000008 00000000', integer(0x420020, 8)],
   ['420020 03 00000008 01B69B4BA5749200', longInteger(0x420020, 123456789000000000n)],

@@ -1,7 +1,7 @@
 import type { ObjectId } from './object-id.ts'
 import type { LifeCycle } from './state-machine.ts'
 
-/** KMIP 2.1 §11.39, those that Warder keeps. */
+/** KMIP 2.1 §11.34, those that Warder keeps. */
 export const objectTypes = [
   'SymmetricKey',
   'PrivateKey',

@@ -1,4 +1,4 @@
-/** Bits of the cryptographic usage mask (KMIP 2.1 §11.20). */
+/** Bits of the cryptographic usage mask (KMIP 2.1 §12.1). */
 export const usage = {
   sign: 0x1,
   verify: 0x2,

@@ -15,7 +15,7 @@ const mostOfUser = 100
 /** How long an answer waits to be fetched, and a request to be done, in milliseconds. */
 const lifetime = 600_000
 
-/** What is answered at once even where everything else is put off (KMIP 2.1 §6.1.9, §6.1.41). */
+/** What is answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38). */
 const immediate: ReadonlySet<OperationName> = new Set<OperationName>([
   'Poll',
   'Cancel',
@@ -29,7 +29,7 @@ export function canBePutOff(items: readonly RequestItem[]): boolean {
 }
 
 /**
- * Asynchronous processing (KMIP 2.1 §8.1.2): each item is answered OperationPending with a value to poll for, and the
+ * Asynchronous processing (KMIP 2.1 §9.2): each item is answered OperationPending with a value to poll for, and the
  * batch is done afterwards, in its order. An item's changes and its answer are one commit, so that what is cancelled
  * has not happened, and what is answered has. Requests that a stopping worker had not begun expire unanswered.
  */

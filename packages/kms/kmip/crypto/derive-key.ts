@@ -46,7 +46,7 @@ const kdfNames: ReadonlySet<ParameterName> = new Set([
 ] as const)
 
 /**
- * Derives key material (KMIP 2.1 §6.1.18, §11.14).
+ * Derives key material (KMIP 2.1 §6.1.14, §11.14).
  *
  * - PBKDF2 (RFC 8018): Salt, IterationCount; hash SHA-256 when none is named.
  * - HASH: of the derivation key, or of the derivation data where there is no key but data.

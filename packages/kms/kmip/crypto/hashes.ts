@@ -21,7 +21,7 @@ export interface HashAlgorithm {
 const row = (name: HashName, node: string, bytes: number, signs = true, fips = true) =>
   [name, { name, node, bytes, signs, fips }] as const
 
-/** KMIP 2.1 §11.22, those that are done here. MD2, MD4, Tiger and Whirlpool are not. */
+/** KMIP 2.1 §11.21, those that are done here. MD2, MD4, Tiger and Whirlpool are not. */
 const hashes: ReadonlyMap<string, HashAlgorithm> = new Map([
   row('MD5', 'md5', 16, false, false),
   row('RIPEMD_160', 'ripemd160', 20, false, false),

@@ -5,7 +5,7 @@ import { kmipFailure } from './failure.ts'
 /** Tags of what cryptographic operations put out. */
 const outputs: ReadonlySet<number> = new Set([Tag.Data, Tag.SignatureData, Tag.MACData])
 
-/** Which output a Data enumeration means (KMIP 2.1 §11.15): of which operation, under which tag. */
+/** Which output a Data enumeration means (KMIP 2.1 §11.13): of which operation, under which tag. */
 const sources: ReadonlyMap<number, readonly [operation: OperationName, tag: number]> = new Map([
   [Enumeration.Data.Decrypt, ['Decrypt', Tag.Data]],
   [Enumeration.Data.Encrypt, ['Encrypt', Tag.Data]],

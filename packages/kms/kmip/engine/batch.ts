@@ -16,7 +16,7 @@ const attempts = 10
 const longestBatch = 120_000
 
 /**
- * Does the items of a batch, always in their order (KMIP 2.1 §8.3). Continue: each for itself. Stop, and when nothing is
+ * Does the items of a batch, always in their order (KMIP 2.1 §9.6, §9.8). Continue: each for itself. Stop, and when nothing is
  * said: what follows a failed item is not done and not answered. Undo: nothing is committed unless all of it succeeds.
  * @param newMessage makes the state of the batch anew, for each attempt
  */

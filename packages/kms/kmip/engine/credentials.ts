@@ -16,7 +16,7 @@ import type { KmsServices } from '../../rest/services.ts'
 const mostCredentials = 8
 
 /**
- * Who the Authentication structure of a header says is asking (KMIP 2.1 §8.1.1): a user name and a password, checked at
+ * Who the Authentication structure of a header says is asking (KMIP 2.1 §9.4): a user name and a password, checked at
  * the authentication service as a login over HTTP is. Credentials of another kind, or passwords where no such service
  * is configured, are refused: what is presented must be checked, or it would seem to have been.
  * @throws failure('unauthorized' | 'overloaded'), KmipDecodeError

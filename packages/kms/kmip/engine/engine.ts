@@ -54,7 +54,7 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
   }
 }
 
-/** KMIP 2.1 §8.3: answers are matched to items by these ids. */
+/** KMIP 2.1 §9.21: answers are matched to items by these ids. */
 function refuseTwins({ items, version }: RequestMessage): void {
   if (items.length < 2) return
   const seen = new Set<string>()

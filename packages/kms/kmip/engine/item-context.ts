@@ -145,7 +145,7 @@ export class ItemContext implements KmipContext {
   }
 }
 
-/** Rights whose use needs the material, which an archived object does not give (KMIP 2.1 §6.1.3). */
+/** Rights whose use needs the material, which an archived object does not give (KMIP 2.1 §6.1.4). */
 const needsMaterial: ReadonlySet<Right> = new Set<Right>([
   'get',
   'export',

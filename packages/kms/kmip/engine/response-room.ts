@@ -9,7 +9,7 @@ interface Form {
 }
 
 /**
- * How much of a MaximumResponseSize (KMIP 2.1 §8.1.3) is left, in bytes of TTLV: JSON and XML of the same message are
+ * How much of a MaximumResponseSize (KMIP 2.1 §9.12) is left, in bytes of TTLV: JSON and XML of the same message are
  * longer, and clients of those profiles say the same numbers (KMIP Profiles 2.1, MSGENC-JSON-M-1). Asked before an item's changes are committed, so
  * that what cannot be told has not happened.
  */

@@ -69,7 +69,7 @@ export interface KmipContext {
   readonly key: Key
   /** What the caller wants of new objects; read with the right to create, empty without it. */
   readonly rules: CreationRules
-  /** The ID placeholder of the batch (KMIP 2.1 §5.5): read by the engine, set by operations that make or find objects. */
+  /** The ID placeholder of the batch (KMIP 2.1 §6.1): read by the engine, set by operations that make or find objects. */
   placeholder: string | undefined
   /**
    * Another object that the request names (a wrapping key, a part of a split key), if the caller has `right` on it.

@@ -205,7 +205,7 @@ export function isEcAlgorithm(algorithm: CryptographicAlgorithm | undefined): bo
   return algorithm === 'EC' || algorithm === 'ECDSA' || algorithm === 'ECDH' || algorithm === 'ECMQV'
 }
 
-/** The format in which such a key is given when none is asked for (KMIP 2.1 §4.28). */
+/** The format in which such a key is given when none is asked for (KMIP 2.1 §4.26). */
 export function defaultFormat(type: HalfType, shape: Pick<StoredShape, 'algorithm' | 'curve'>): KeyFormat {
   const isPrivate = type === 'PrivateKey'
   if (shape.algorithm === 'RSA') return 'PKCS_1'

@@ -138,7 +138,7 @@ export function publicKeyFacts(spki: Uint8Array): CertificateFacts['key'] {
   }
 }
 
-/** The attributes that the server gives a certificate (KMIP 2.1 §4.7, 4.8, 4.69 to 4.71), in the order of the standard. */
+/** The attributes that the server gives a certificate (KMIP 2.1 §4.7, §4.8, §4.61 to §4.63), in the order of the standard. */
 export function certificateAttributes(facts: CertificateFacts): readonly TtlvNode[] {
   const { signatureAlgorithm } = facts
   return [

@@ -14,7 +14,7 @@ const encodings: Partial<Record<KeyFormat, KeyFormat>> = {
 }
 
 /**
- * The Digest attribute (KMIP 2.1 §4.22): SHA-256 over the key material in the format it names; over the value itself
+ * The Digest attribute (KMIP 2.1 §4.21): SHA-256 over the key material in the format it names; over the value itself
  * of certificates and opaque objects, over the TTLV encoding of what is kept as a block.
  */
 export function digestAttribute(shape: StoredShape, material: Uint8Array): StructureNode {

@@ -1,7 +1,7 @@
 import { kmipFailure } from '../engine/failure.ts'
 import { derContent, derElements, derIdentifier, derMembers, derTag } from './der.ts'
 
-/** The parts of a name that KMIP has attributes for, as in CertificateSubjectCN (KMIP 2.1 §4.8). */
+/** The parts of a name that KMIP has attributes for, as in CertificateSubjectCN (KMIP 2.1 §4.6). */
 export type NamePart =
   | 'CN'
   | 'O'

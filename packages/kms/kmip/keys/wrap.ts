@@ -20,7 +20,7 @@ import type { WrappingData, WrappingSpecification } from './key-wrapping.ts'
 /** A key that wraps others, opened. */
 export interface WrappingKey {
   readonly key: KeyInUse
-  /** Of the request or the block; else those that the key itself has (KMIP 2.1 §7.15). */
+  /** Of the request or the block; else those that the key itself has (KMIP 2.1 §7.18). */
   readonly parameters: StructureNode | undefined
 }
 
@@ -210,7 +210,7 @@ function parametersOf({ parameters }: WrappingKey): CryptographicParameters {
   return parameters === undefined ? noParameters : readParameters(parameters)
 }
 
-/** Without a word it is RFC 3394 for AES (KMIP 2.1 §7.15). */
+/** Without a word it is RFC 3394 for AES (KMIP 2.1 §7.18). */
 function symmetricPlan(
   { key: { key, algorithm } }: WrappingKey,
   parameters: CryptographicParameters,

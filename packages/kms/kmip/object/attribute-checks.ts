@@ -63,7 +63,7 @@ function checkedStructure(node: StructureNode): TtlvNode {
   }
 }
 
-/** KMIP 2.1 §4.62: a client gives total and unit; what is left to use is counted here, from the total down. */
+/** KMIP 2.1 §4.59: a client gives total and unit; what is left to use is counted here, from the total down. */
 function checkedLimits(node: StructureNode): StructureNode {
   const total = memberLong(node, Tag.UsageLimitsTotal)
   const count = memberLong(node, Tag.UsageLimitsCount)

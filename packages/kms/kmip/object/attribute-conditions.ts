@@ -49,7 +49,7 @@ export function requireAllowedNow(
   }
 }
 
-/** @throws kmipFailure PermissionDenied: limits that were drawn on stay until they are used up (KMIP 2.1 §4.62) */
+/** @throws kmipFailure PermissionDenied: limits that were drawn on stay until they are used up (KMIP 2.1 §4.59) */
 export function requireUnused(limits: TtlvNode | undefined): void {
   if (limits?.type !== 'Structure') return
   if (memberLong(limits, Tag.UsageLimitsCount) !== memberLong(limits, Tag.UsageLimitsTotal))
@@ -70,7 +70,7 @@ function requireNotReached(before: TtlvNode | undefined, now: number): void {
     throw kmipFailure('WrongKeyLifecycleState', `${tagText(before.tag)} cannot be changed: it has passed.`)
 }
 
-/** Which date must not come before which (KMIP 2.1 §4.19, §4.43, §4.44); no more is asked of them. */
+/** Which date must not come before which (KMIP 2.1 §4.18, §4.40, §4.41); no more is asked of them. */
 const dateOrder: readonly (readonly [earlier: number, later: number])[] = [
   [Tag.ActivationDate, Tag.ProcessStartDate],
   [Tag.ActivationDate, Tag.DeactivationDate],
@@ -124,7 +124,7 @@ function nameValue(node: TtlvNode): string | undefined {
 
 /**
  * What else a new value changes: AlwaysSensitive and NeverExtractable fall for good with the first value that breaks
- * them (KMIP 2.1 §4.3, §4.37); an interval of rotation above zero switches rotation on.
+ * them (KMIP 2.1 §4.3, §4.33); an interval of rotation above zero switches rotation on.
  */
 export function consequences(after: TtlvNode): readonly TtlvNode[] {
   if (after.tag === Tag.Sensitive && after.value === false) return [boolean(Tag.AlwaysSensitive, false)]

@@ -37,7 +37,7 @@ export function addAttribute(state: AttributeState, node: TtlvNode, now: number)
 }
 
 /**
- * SetAttribute (KMIP 2.1 §6.1.54): replaces the only instance, or adds the first one.
+ * SetAttribute (KMIP 2.1 §6.1.51): replaces the only instance, or adds the first one.
  * @throws kmipFailure MultiValuedAttribute when there are several; else as `addAttribute`
  */
 export function setAttribute(state: AttributeState, node: TtlvNode, now: number): Edited {
@@ -56,7 +56,7 @@ export interface Which {
 }
 
 /**
- * ModifyAttribute (KMIP 2.1 §6.1.36): replaces an instance that is there.
+ * ModifyAttribute (KMIP 2.1 §6.1.34): replaces an instance that is there.
  * @throws kmipFailure AttributeNotFound, AttributeInstanceNotFound, MultiValuedAttribute; else as `addAttribute`
  */
 export function modifyAttribute(state: AttributeState, node: TtlvNode, which: Which, now: number): Edited {
@@ -69,7 +69,7 @@ export function modifyAttribute(state: AttributeState, node: TtlvNode, which: Wh
 }
 
 /**
- * DeleteAttribute (KMIP 2.1 §6.1.14): the instance with this value or at this place, or every instance of the name.
+ * DeleteAttribute (KMIP 2.1 §6.1.13): the instance with this value or at this place, or every instance of the name.
  * @returns the first one that was deleted
  * @throws kmipFailure AttributeReadOnly, AttributeNotFound, AttributeInstanceNotFound, PermissionDenied
  */

@@ -169,7 +169,7 @@ function ruleOf([name, set, setBy, flags, occasion]: Row): AttributeRule {
   }
 }
 
-/** The parts of a certificate's names, from the end of the table (KMIP 2.1 §4.8). */
+/** The parts of a certificate's names, from the end of the table (KMIP 2.1 §4.6). */
 const certificateNameParts = attributes
   .filter(
     ({ name }) => /^Certificate(Subject|Issuer)./.test(name) && attributeOf(Tag[name])?.until === undefined,

@@ -5,7 +5,7 @@ import { maxTags } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import { memberText } from './attribute-values.ts'
 
-/** Who named an attribute that is not the standard's, and how (KMIP 2.1 §4.63). */
+/** Who named an attribute that is not the standard's, and how (KMIP 2.1 §4.60). */
 export interface VendorName {
   readonly vendor: string
   readonly name: string

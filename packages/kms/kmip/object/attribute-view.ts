@@ -27,7 +27,7 @@ export interface AttributeState {
   readonly tags: readonly string[]
 }
 
-/** How long a client may go on using what it has got without asking again, in seconds (KMIP 2.1 §4.29). */
+/** How long a client may go on using what it has got without asking again, in seconds (KMIP 2.1 §4.30). */
 export const defaultLease = 3600
 
 /**

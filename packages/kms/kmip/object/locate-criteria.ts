@@ -20,7 +20,7 @@ export type Term =
   /** All of these tags. */
   | { readonly kind: 'tags'; readonly tags: readonly string[] }
 
-/** What a Locate request asks for (KMIP 2.1 §6.1.32). */
+/** What a Locate request asks for (KMIP 2.1 §6.1.28). */
 export interface Criteria {
   /** All of them must hold. */
   readonly terms: readonly Term[]

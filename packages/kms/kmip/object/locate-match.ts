@@ -6,7 +6,7 @@ import { sameVendorName, vendorNameOf } from './attribute-vendor.ts'
 import { type AttributeState, archivedAt, attributeInstances } from './attribute-view.ts'
 import type { StorageStatuses, Term } from './locate-criteria.ts'
 
-/** The last DateTime that there is: in a search it stands for "not set" (KMIP 2.1 §6.1.32). */
+/** The last DateTime that there is: in a search it stands for "not set" (KMIP 2.1 §6.1.28). */
 export const dateNotSet = 8_640_000_000_000
 
 /** Does the object meet every term at `now` (Unix milliseconds)? */
@@ -14,7 +14,7 @@ export function meetsAll(terms: readonly Term[], state: AttributeState, now: num
   return terms.every((term) => meets(term, state, now))
 }
 
-/** Does the object meet a term at `now`? KMIP 2.1 §6.1.32 says what that means for each kind of attribute. */
+/** Does the object meet a term at `now`? KMIP 2.1 §6.1.28 says what that means for each kind of attribute. */
 export function meets(term: Term, state: AttributeState, now: number): boolean {
   switch (term.kind) {
     case 'tags':

@@ -218,7 +218,7 @@ function origin({ generated }: NewObjectRequest, now: number): readonly TtlvNode
   ]
 }
 
-/** How this server makes random numbers, as an attribute or as an answer to Query (KMIP 2.1 §7.27). */
+/** How this server makes random numbers, as an attribute or as an answer to Query (KMIP 2.1 §7.36). */
 export function randomNumberGenerator(tag: number): TtlvNode {
   return structure(tag, [
     enumeration(Tag.RNGAlgorithm, Enumeration.RNGAlgorithm.DRBG),

@@ -2,7 +2,7 @@ import type { KmipContext, KmipOperation } from '../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../engine/index.ts'
 
 /**
- * Archive (KMIP 2.1 §6.1.6): the object is put away. Its attributes can still be read, its material is given to nobody
+ * Archive (KMIP 2.1 §6.1.4): the object is put away. Its attributes can still be read, its material is given to nobody
  * and used for nothing until Recover.
  */
 export const archive: KmipOperation = {
@@ -18,7 +18,7 @@ export const archive: KmipOperation = {
   },
 }
 
-/** Recover (KMIP 2.1 §6.1.43): an archived object is back at once. One that is not archived stays as it is. */
+/** Recover (KMIP 2.1 §6.1.42): an archived object is back at once. One that is not archived stays as it is. */
 export const recover: KmipOperation = {
   name: 'Recover',
   access: objectRight('modifyattribute'),

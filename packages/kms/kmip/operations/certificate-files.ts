@@ -69,7 +69,7 @@ export async function readFile(
     const read = await readManagedObject('PrivateKey', node, {}, { fips: context.services.fips })
     const named = attributes.some(({ tag }) => tag === Tag.PKCS_12FriendlyName)
     return {
-      // It goes out in the usual format of its algorithm unless a file is asked for (KMIP 2.1 §4.28).
+      // It goes out in the usual format of its algorithm unless a file is asked for (KMIP 2.1 §4.26).
       key: { ...read, shape: { ...read.shape, keyFormat: undefined } },
       certificates: file.certificates.slice(0, longestChain),
       attributes:

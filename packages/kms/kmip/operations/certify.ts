@@ -24,7 +24,7 @@ const day = 86_400_000
 export const usualDays = 365
 
 /**
- * Certify (KMIP 2.1 §6.1.7): a certificate for a public key that is here, for a request that is sent or kept here, or
+ * Certify (KMIP 2.1 §6.1.6): a certificate for a public key that is here, for a request that is sent or kept here, or
  * for a new pair. Links in the attributes name the issuer; without them the key signs for itself.
  */
 export const certify: KmipOperation = {

@@ -2,12 +2,12 @@ import { Tag } from '@warder/kmip/tables'
 import { optional } from '@warder/kmip/ttlv'
 import { type KmipOperation, kmipFailure, requiredName, signedIn } from '../engine/index.ts'
 
-/** Ping (KMIP 2.1 §6.1.40): the server is there, and knows who asks. */
+/** Ping (KMIP 2.1 §6.1.36): the server is there, and knows who asks. */
 export const ping: KmipOperation = { name: 'Ping', access: signedIn, act: () => [] }
 
 const longestText = 4096
 
-/** Log (KMIP 2.1 §6.1.34): the client's words go into the audit record of this item. */
+/** Log (KMIP 2.1 §6.1.29): the client's words go into the audit record of this item. */
 export const log: KmipOperation = {
   name: 'Log',
   access: signedIn,
@@ -22,7 +22,7 @@ export const log: KmipOperation = {
 }
 
 /**
- * Interop (KMIP 2.1 §6.1.31): test programs say where a case begins and ends. Nothing is done here, also not for Reset:
+ * Interop (KMIP 2.1 §6.1.26): test programs say where a case begins and ends. Nothing is done here, also not for Reset:
  * no client may take away what others have.
  */
 export const interop: KmipOperation = {

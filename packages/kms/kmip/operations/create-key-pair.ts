@@ -11,7 +11,7 @@ import { lengthOf, requiredAlgorithm } from './create.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
 
-/** CreateKeyPair (KMIP 2.1 §6.1.13): two objects that know each other, stored together. */
+/** CreateKeyPair (KMIP 2.1 §6.1.9): two objects that know each other, stored together. */
 export const createKeyPair: KmipOperation = {
   name: 'CreateKeyPair',
   access: creates,
@@ -97,7 +97,7 @@ function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
   ]
 }
 
-/** What is said of one half takes the place of what is said of both (KMIP 2.1 §6.1.13). */
+/** What is said of one half takes the place of what is said of both (KMIP 2.1 §6.1.9). */
 export function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
   const tags = new Set(own.map(({ tag }) => tag))
   return [...common.filter(({ tag }) => attributeOf(tag)?.multiple === true || !tags.has(tag)), ...own]
@@ -108,7 +108,7 @@ function wishOf(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
   return { algorithm: requiredAlgorithm(all), bits: lengthOf(all), curve: curveOf(all) }
 }
 
-/** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.13). */
+/** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.9). */
 function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): void {
   const [one, other] = [secret, open].map((half) => ({
     algorithm: half.find(({ tag }) => tag === Tag.CryptographicAlgorithm)?.value,

@@ -20,7 +20,7 @@ import { link } from './replacement.ts'
 import { partNode, primeAsked } from './split-key-parts.ts'
 
 /**
- * CreateSplitKey (KMIP 2.1 §6.1.14): splits a key that is there, which takes the right to get it, or a new symmetric key,
+ * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,
  * which is kept in its parts alone.
  */
 export const createSplitKey: KmipOperation = {

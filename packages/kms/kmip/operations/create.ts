@@ -17,7 +17,7 @@ import { type AlgorithmName, algorithmNode, storedKeyKind } from '../object/stor
 import { requireQuantumSafe } from './quantum-safe.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
 
-/** Create (KMIP 2.1 §6.1.12): a new symmetric key, or random secret data. */
+/** Create (KMIP 2.1 §6.1.8): a new symmetric key, or random secret data. */
 export const create: KmipOperation = {
   name: 'Create',
   access: creates,

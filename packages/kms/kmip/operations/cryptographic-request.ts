@@ -2,7 +2,7 @@ import { Tag } from '@warder/kmip/tables'
 import { type StructureNode, typed } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../engine/index.ts'
 
-/** The members that cryptographic operations share (KMIP 2.1 §6.1.16 and others), as they were given. */
+/** The members that cryptographic operations share (KMIP 2.1 §6.1.17 and others), as they were given. */
 export interface CryptographicRequest {
   /** The CryptographicParameters structure. */
   readonly parameters: StructureNode | undefined

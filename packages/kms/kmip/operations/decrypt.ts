@@ -23,7 +23,7 @@ import { decryptPart } from './decrypt-parts.ts'
 import { cipherOf, requireNone } from './encrypt.ts'
 import { algorithmInUse, keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
 
-/** Decrypt (KMIP 2.1 §6.1.15). Whatever does not fit together is CryptographicFailure, CRYPTO. */
+/** Decrypt (KMIP 2.1 §6.1.11). Whatever does not fit together is CryptographicFailure, CRYPTO. */
 export const decrypt: KmipOperation = {
   name: 'Decrypt',
   access: keyUse('decrypt'),

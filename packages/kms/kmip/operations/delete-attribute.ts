@@ -19,7 +19,7 @@ import {
 import { attributeIndex, attributeState, currentAttribute, stageEdit } from './attribute-request.ts'
 
 /**
- * KMIP 2.1 §6.1.14, KMIP 1.4 §4.16: the instance that CurrentAttribute shows, or every instance of the attributes that
+ * KMIP 2.1 §6.1.13, KMIP 1.4 §4.16: the instance that CurrentAttribute shows, or every instance of the attributes that
  * are named; from 1.x clients the instance of this index, 0 where they do not say.
  */
 export const deleteAttribute: KmipOperation = {

@@ -21,7 +21,7 @@ import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
 
 /**
- * DeriveKey (KMIP 2.1 §6.1.18): a symmetric key or secret data from a key, from secret data, or from two keys that agree.
+ * DeriveKey (KMIP 2.1 §6.1.14): a symmetric key or secret data from a key, from secret data, or from two keys that agree.
  * A second identifier is that of secret data to derive from, or of the other key.
  */
 export const deriveKey: KmipOperation = {
@@ -108,7 +108,7 @@ async function derived(
   }
 }
 
-/** Keys for agreement may be made for that alone (KMIP 2.1 §11.20: Key Agreement). */
+/** Keys for agreement may be made for that alone (KMIP 2.1 §12.1: Key Agreement). */
 const keyAgreement = 0x800
 
 function requireDerivable(context: KmipContext, base: ManagedObject, method: DerivationMethod): void {
@@ -176,7 +176,7 @@ function readDerivation(asked: StructureNode): Asked {
 /** Links that one object has at most: a key from which thousands are derived does not grow without end. */
 const mostLinks = 1000
 
-/** Both sides say where the key comes from (KMIP 2.1 §4.34); the derived one always. */
+/** Both sides say where the key comes from (KMIP 2.1 §4.31); the derived one always. */
 function linkDerived({ objects }: KmipContext, bases: readonly ManagedObject[], made: ManagedObject): void {
   const own = bases.map(({ id }): TtlvNode => link('DerivationBaseObjectLink', id))
   objects.update(made, { attributes: attributeBag(made.attributes, [...storedAttributes(made), ...own]) })

@@ -3,7 +3,7 @@ import { integer, membersOf, required, structure, typed } from '@warder/kmip/ttl
 import type { KmipOperation } from '../engine/index.ts'
 import { signedIn } from '../engine/index.ts'
 
-/** DiscoverVersions (KMIP 2.1 §6.1.19): those that are spoken here, of the client's list in the client's order. */
+/** DiscoverVersions (KMIP 2.1 §6.1.16): those that are spoken here, of the client's list in the client's order. */
 export const discoverVersions: KmipOperation = {
   name: 'DiscoverVersions',
   access: signedIn,

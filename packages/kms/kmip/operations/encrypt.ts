@@ -32,7 +32,7 @@ import {
 } from './key-use.ts'
 
 /**
- * Encrypt (KMIP 2.1 §6.1.19): with a secret key, for an RSA key or a certificate, or a fresh secret for an ML-KEM key
+ * Encrypt (KMIP 2.1 §6.1.17): with a secret key, for an RSA key or a certificate, or a fresh secret for an ML-KEM key
  * (Data is the secret then, IVCounterNonce its encapsulation). Synchronous for a cached secret key.
  */
 export const encrypt: KmipOperation = {

@@ -5,7 +5,7 @@ import { attributesOf } from '../object/index.ts'
 import { noLongerFresh } from './get.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
-/** Export (KMIP 2.1 §6.1.20): as Get, with every attribute, so that another server can import it. */
+/** Export (KMIP 2.1 §6.1.18): as Get, with every attribute, so that another server can import it. */
 export const exportObject: KmipOperation = {
   name: 'Export',
   access: objectRight('export'),

@@ -4,7 +4,7 @@ import { type KmipOperation, objectRight, uniqueIdentifier } from '../engine/ind
 import { attributesOf, type VendorName, vendorNameOf } from '../object/index.ts'
 import { attributeState } from './attribute-request.ts'
 
-/** KMIP 2.1 §6.1.22: the names of every attribute that the object has, each once. */
+/** KMIP 2.1 §6.1.21: the names of every attribute that the object has, each once. */
 export const getAttributeList: KmipOperation = {
   name: 'GetAttributeList',
   access: objectRight('getattributes'),

@@ -20,7 +20,7 @@ import { attributeState } from './attribute-request.ts'
 
 const mostReferences = 1000
 
-/** KMIP 2.1 §6.1.21: the attributes that are named, as far as the object has them; all of them when none is. */
+/** KMIP 2.1 §6.1.20: the attributes that are named, as far as the object has them; all of them when none is. */
 export const getAttributes: KmipOperation = {
   name: 'GetAttributes',
   access: objectRight('getattributes'),

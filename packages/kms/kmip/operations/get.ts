@@ -4,7 +4,7 @@ import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } f
 import { attributeBag, storedAttributes } from '../object/index.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
-/** Get (KMIP 2.1 §6.1.21): the object itself, in the format asked for, wrapped if asked for. */
+/** Get (KMIP 2.1 §6.1.19): the object itself, in the format asked for, wrapped if asked for. */
 export const get: KmipOperation = {
   name: 'Get',
   access: objectRight('get'),

@@ -6,7 +6,7 @@ import { type KmipOperation, signedIn } from '../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
 import { requireData } from './cryptographic-request.ts'
 
-/** Hash (KMIP 2.1 §6.1.29): no key is involved, so everybody who is signed in may. */
+/** Hash (KMIP 2.1 §6.1.24): no key is involved, so everybody who is signed in may. */
 export const hash: KmipOperation = {
   name: 'Hash',
   access: signedIn,

@@ -17,7 +17,7 @@ import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
 /**
- * Import (KMIP 2.1 §6.1.28): an object with its identifier and everything that another server knew of it. It may take
+ * Import (KMIP 2.1 §6.1.25): an object with its identifier and everything that another server knew of it. It may take
  * the place of an object of the caller's own, never of somebody else's.
  */
 export const importObject: KmipOperation = {

@@ -43,7 +43,7 @@ const ofThisServer: ReadonlySet<number> = new Set([
 export interface SortedAttributes {
   /** What any client may say of a new object. */
   readonly ordinary: readonly TtlvNode[]
-  /** What only servers say: kept as it is (KMIP 2.1 §6.1.28). */
+  /** What only servers say: kept as it is (KMIP 2.1 §6.1.25). */
   readonly kept: readonly TtlvNode[]
   readonly life: Life
 }

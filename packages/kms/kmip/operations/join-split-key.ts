@@ -18,7 +18,7 @@ import { newBrought, readBrought } from './registered-object.ts'
 import { type PartDescription, readPart } from './split-key-parts.ts'
 import { symmetricKinds } from './symmetric-kinds.ts'
 
-/** JoinSplitKey (KMIP 2.1 §6.1.32): a new object out of parts, each of which the caller must have the right to get. */
+/** JoinSplitKey (KMIP 2.1 §6.1.27): a new object out of parts, each of which the caller must have the right to get. */
 export const joinSplitKey: KmipOperation = {
   name: 'JoinSplitKey',
   access: creates,

@@ -21,7 +21,7 @@ import { usageLeft, usageLimits, withUsageLeft } from './usage-limits.ts'
 /** What an object says about its use, beside its columns. Times in Unix milliseconds. */
 interface UseRules {
   readonly algorithm: AlgorithmName | undefined
-  /** The first CryptographicParameters attribute: what holds when a request has none (KMIP 2.1 §6.1.16). */
+  /** The first CryptographicParameters attribute: what holds when a request has none (KMIP 2.1 §6.1.17). */
   readonly parameters: CryptographicParameters
   readonly processStart: number | undefined
   readonly protectStop: number | undefined
@@ -63,7 +63,7 @@ const protecting: ReadonlySet<Usage> = new Set<Usage>([
   'deriveKey',
 ])
 
-/** KMIP 2.1 §11.20: everything is allowed. Not in FIPS mode. */
+/** KMIP 2.1 §12.1: everything is allowed. Not in FIPS mode. */
 const unrestricted = 0x200000
 
 /**

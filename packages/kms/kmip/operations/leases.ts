@@ -12,7 +12,7 @@ function leaseOf(object: ManagedObject): number {
   return node?.type === 'Interval' ? node.value : defaultLease
 }
 
-/** ObtainLease (KMIP 2.1 §6.1.38). Nobody gets a lease of what must not be used any more. */
+/** ObtainLease (KMIP 2.1 §6.1.35). Nobody gets a lease of what must not be used any more. */
 export const obtainLease: KmipOperation = {
   name: 'ObtainLease',
   access: objectRight('get'),
@@ -30,7 +30,7 @@ export const obtainLease: KmipOperation = {
 }
 
 /**
- * GetUsageAllocation (KMIP 2.1 §6.1.28): a client that uses the key by itself takes part of what may be used, and it is
+ * GetUsageAllocation (KMIP 2.1 §6.1.23): a client that uses the key by itself takes part of what may be used, and it is
  * taken from the count.
  */
 export const getUsageAllocation: KmipOperation = {
@@ -50,7 +50,7 @@ export const getUsageAllocation: KmipOperation = {
 }
 
 /**
- * Check (KMIP 2.1 §6.1.10): would these uses be allowed? Nothing is used up by asking. What is allowed is not repeated
+ * Check (KMIP 2.1 §6.1.7): would these uses be allowed? Nothing is used up by asking. What is allowed is not repeated
  * in the answer.
  */
 export const check: KmipOperation = {

@@ -5,7 +5,7 @@ import { type Criteria, type Located, readCriteria, search } from '../object/ind
 import { withIdentifier } from './attribute-request.ts'
 
 /**
- * KMIP 2.1 §6.1.32: the identifiers of objects by their attributes, the newest first. Who may find an object: its
+ * KMIP 2.1 §6.1.28: the identifiers of objects by their attributes, the newest first. Who may find an object: its
  * owner, who was granted `locate` on it, and crypto officers. Finding exactly one fills the ID placeholder, anything
  * else empties it, so that what follows in the batch cannot hit the wrong object.
  */

@@ -22,7 +22,7 @@ import {
 } from './key-use.ts'
 import { validity } from './signature-verify.ts'
 
-/** MAC (KMIP 2.1 §6.1.34): HMAC with every hash, CMAC with keys of block ciphers. */
+/** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
 export const mac: KmipOperation = {
   name: 'MAC',
   access: keyUse('mac'),
@@ -34,7 +34,7 @@ export const mac: KmipOperation = {
   },
 }
 
-/** MACVerify (KMIP 2.1 §6.1.35), in constant time. */
+/** MACVerify (KMIP 2.1 §6.1.33), in constant time. */
 export const macVerify: KmipOperation = {
   name: 'MACVerify',
   access: keyUse('mac'),

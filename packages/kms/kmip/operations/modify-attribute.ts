@@ -11,7 +11,7 @@ import {
 } from './attribute-request.ts'
 
 /**
- * KMIP 2.1 §6.1.36, KMIP 1.4 §4.15: an instance that is there gets another value. 2.x says which one by its value, 1.x
+ * KMIP 2.1 §6.1.34, KMIP 1.4 §4.15: an instance that is there gets another value. 2.x says which one by its value, 1.x
  * by its index, 0 where it does not say.
  */
 export const modifyAttribute: KmipOperation = {

@@ -30,7 +30,7 @@ import { storedWithTag } from '../object/index.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
-/** How Get and Export are asked for an object (KMIP 2.1 §6.1.21, §6.1.20). */
+/** How Get and Export are asked for an object (KMIP 2.1 §6.1.19, §6.1.18). */
 export interface WantedObject extends WantedForm {
   readonly wrapType: 'NotWrapped' | 'AsRegistered' | undefined
   readonly specification: WrappingSpecification | undefined
@@ -51,7 +51,7 @@ export function readWanted(payload: StructureNode): WantedObject {
  * The object in the form that is wanted, wrapped if that is wanted.
  *
  * What the client may not have in clear it does not get in clear: a Sensitive object only wrapped, by the server or as
- * it was registered; one that is not Extractable not at all (KMIP 2.1 §4.52, §4.23).
+ * it was registered; one that is not Extractable not at all (KMIP 2.1 §4.55, §4.23).
  * @throws ObjectDestroyed, Sensitive, NotExtractable, KeyValueNotPresent, KeyFormatTypeNotSupported …
  */
 export async function objectInForm(context: KmipContext, wanted: WantedObject): Promise<StructureNode> {

@@ -11,7 +11,7 @@ const functionNotSupported = 0x54
 const notInitialized = 0x190
 
 /**
- * PKCS_11 (KMIP 2.1 §6.1.39), as far as a server without a token goes: a client can begin, ask what the library is and
+ * PKCS_11 (KMIP 2.1 §6.1.37), as far as a server without a token goes: a client can begin, ask what the library is and
  * end. Every other function is answered CKR_FUNCTION_NOT_SUPPORTED. Nothing is kept: the correlation value only says
  * that a client has begun.
  */

@@ -5,7 +5,7 @@ import { correlationValue, idOfCorrelation, openedResult } from '../asynchronous
 import { type KmipContext, type KmipOperation, kmipFailure, signedIn, WholeAnswer } from '../engine/index.ts'
 
 /**
- * Poll (KMIP 2.1 §6.1.41): the answer to a request that was put off, as if it had been waited for; OperationPending while
+ * Poll (KMIP 2.1 §6.1.38): the answer to a request that was put off, as if it had been waited for; OperationPending while
  * there is none. It can be fetched again until it expires.
  */
 export const poll: KmipOperation = {
@@ -22,7 +22,7 @@ export const poll: KmipOperation = {
   },
 }
 
-/** Cancel (KMIP 2.1 §6.1.7): what is not done yet will not be. */
+/** Cancel (KMIP 2.1 §6.1.5): what is not done yet will not be. */
 export const cancel: KmipOperation = {
   name: 'Cancel',
   access: signedIn,

@@ -8,7 +8,7 @@ const symmetric = /^(AES|HMAC|ChaCha20|Camellia|ARIA|SecretData)/
 const postQuantum = /^(ML[-_]KEM|ML[-_]DSA|SLH[-_]DSA)/
 
 /**
- * Refuses a key that was asked to be safe from quantum computers (attribute QuantumSafe, KMIP 2.1 §4.48) and is not.
+ * Refuses a key that was asked to be safe from quantum computers (attribute QuantumSafe, KMIP 2.1 §4.45) and is not.
  * @throws kmipFailure GeneralFailure, as the profile's test case QS-M-2 wants it
  */
 export function requireQuantumSafe(attributes: readonly TtlvNode[], algorithm: string, bits: number): void {

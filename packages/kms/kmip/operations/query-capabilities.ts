@@ -21,7 +21,7 @@ const profiles2: readonly Profile[] = [
   'XMLServer',
 ]
 
-/** QueryProfiles: those of the client's version (KMIP 2.1 §7.26). Profiles of 2.x name their version beside. */
+/** QueryProfiles: those of the client's version (KMIP 2.1 §7.31). Profiles of 2.x name their version beside. */
 export function profiles(version: KmipVersion): readonly TtlvNode[] {
   if (!atLeast(version, '1.3')) return []
   if (!atLeast(version, '2.0')) return legacyProfiles(version)
@@ -63,7 +63,7 @@ function legacyProfiles(version: KmipVersion): readonly TtlvNode[] {
   })
 }
 
-/** QueryCapabilities (KMIP 2.1 §7.6): what the envelope and the store do. */
+/** QueryCapabilities (KMIP 2.1 §7.5): what the envelope and the store do. */
 export function capabilities(version: KmipVersion): readonly TtlvNode[] {
   if (!atLeast(version, '1.3')) return []
   const { UnwrapMode, DestroyAction, ShreddingAlgorithm, RNGMode } = Enumeration

@@ -28,7 +28,7 @@ import { capabilities, profiles } from './query-capabilities.ts'
 export const vendorIdentification = 'Warder'
 
 /**
- * Query (KMIP 2.1 §6.1.42): what this server can do, as far as it is so, in the words of the client's version.
+ * Query (KMIP 2.1 §6.1.40): what this server can do, as far as it is so, in the words of the client's version.
  * @param names of the operation table that it is a row of
  */
 export function queryOperation(names: () => Iterable<OperationName>): KmipOperation {
@@ -56,7 +56,7 @@ type Answer = (
 ) => readonly TtlvNode[]
 
 /**
- * In the order of the members of the answer (KMIP 2.1 §6.1.42, table 257). What a server of this kind has none of is
+ * In the order of the members of the answer (KMIP 2.1 §6.1.40, table 257). What a server of this kind has none of is
  * answered with nothing, which says just that: no extensions, no attestation, no validation certificates, no
  * registration of clients.
  */

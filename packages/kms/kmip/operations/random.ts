@@ -7,7 +7,7 @@ import { type KmipOperation, kmipFailure, signedIn } from '../engine/index.ts'
 const mostRandom = 65_536
 const longestSeed = 65_536
 
-/** RNGRetrieve (KMIP 2.1 §6.1.45): bytes of OpenSSL's generator. */
+/** RNGRetrieve (KMIP 2.1 §6.1.49): bytes of OpenSSL's generator. */
 export const rngRetrieve: KmipOperation = {
   name: 'RNGRetrieve',
   access: signedIn,
@@ -20,7 +20,7 @@ export const rngRetrieve: KmipOperation = {
 }
 
 /**
- * RNGSeed (KMIP 2.1 §6.1.46): OpenSSL seeds itself from the system and takes nothing from outside, so that nobody can
+ * RNGSeed (KMIP 2.1 §6.1.50): OpenSSL seeds itself from the system and takes nothing from outside, so that nobody can
  * steer it: the amount of seed that was used is 0, as the standard allows.
  */
 export const rngSeed: KmipOperation = {

@@ -18,7 +18,7 @@ import { requireSoftwareStorage } from './storage-masks.ts'
 const day = 86_400_000
 
 /**
- * ReCertify (KMIP 2.1 §6.1.43): the same subject gets a new certificate from the same issuer, valid for as long as the
+ * ReCertify (KMIP 2.1 §6.1.45): the same subject gets a new certificate from the same issuer, valid for as long as the
  * old one was, from now on or from the offset on.
  */
 export const reCertify: KmipOperation = {

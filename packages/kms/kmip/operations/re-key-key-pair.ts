@@ -15,7 +15,7 @@ import { pairPlan } from './pair-kinds.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
-/** ReKeyKeyPair (KMIP 2.1 §6.1.46): a new pair takes the place of one that is there, half by half. */
+/** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair takes the place of one that is there, half by half. */
 export const reKeyKeyPair: KmipOperation = {
   name: 'ReKeyKeyPair',
   access: objectRight('rekey', { member: Tag.PrivateKeyUniqueIdentifier, creates: true }),

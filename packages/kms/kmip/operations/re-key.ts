@@ -28,7 +28,7 @@ import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './repl
 import { requireSoftwareStorage } from './storage-masks.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
-/** ReKey (KMIP 2.1 §6.1.45): a new symmetric key takes the place of one that is there, with its name and dates. */
+/** ReKey (KMIP 2.1 §6.1.46): a new symmetric key takes the place of one that is there, with its name and dates. */
 export const reKey: KmipOperation = {
   name: 'ReKey',
   access: objectRight('rekey', { creates: true }),

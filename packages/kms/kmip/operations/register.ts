@@ -15,7 +15,7 @@ import { fileIn, readFile, stageCertificates } from './certificate-files.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
-/** Register (KMIP 2.1 §6.1.44): an object that the client has already is kept here, as it came. */
+/** Register (KMIP 2.1 §6.1.43): an object that the client has already is kept here, as it came. */
 export const register: KmipOperation = {
   name: 'Register',
   access: creates,

@@ -16,7 +16,7 @@ import { tagsNode } from '../object/attribute-vendor.ts'
 import { attributeBag, attributeInstances, storedAttributes } from '../object/index.ts'
 
 /**
- * What replaces an object takes over its attributes (KMIP 2.1 §6.1.45, tables of ReKey), but for these: they are the
+ * What replaces an object takes over its attributes (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the
  * replaced one's own life, or are made anew.
  */
 const notTakenOver: ReadonlySet<number> = new Set([
@@ -121,7 +121,7 @@ function isReplacedBy({ tag }: TtlvNode, requested: readonly TtlvNode[]): boolea
   return tag !== Tag.Attribute && requested.some((node) => node.tag === tag)
 }
 
-/** The total is taken over, the count starts anew (KMIP 2.1 §6.1.45). */
+/** The total is taken over, the count starts anew (KMIP 2.1 §6.1.46). */
 function limitsAnew(object: ManagedObject): readonly TtlvNode[] {
   return storedAttributes(object).flatMap((node) => {
     if (node.tag !== Tag.UsageLimits || node.type !== 'Structure') return []
@@ -131,7 +131,7 @@ function limitsAnew(object: ManagedObject): readonly TtlvNode[] {
 }
 
 /**
- * KMIP 2.1 §6.1.45, "Computing New Dates from Offset": with an offset the new activation is now + offset and the other
+ * KMIP 2.1 §6.1.46, "Computing New Dates from Offset": with an offset the new activation is now + offset and the other
  * dates keep their distance from it; without one they are taken over.
  */
 function movedDates(object: ManagedObject, now: number, offset: number | undefined): readonly TtlvNode[] {

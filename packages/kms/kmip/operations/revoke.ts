@@ -8,7 +8,7 @@ import { attributeBag, storedAttributes } from '../object/index.ts'
 const longestMessage = 1024
 
 /**
- * Revoke (KMIP 2.1 §6.1.47): a compromise makes the object Compromised whatever it was, any other reason ends the use of
+ * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised whatever it was, any other reason ends the use of
  * an Active one. Both are remembered with reason, message and date.
  */
 export const revoke: KmipOperation = {

@@ -3,7 +3,7 @@ import { type KmipOperation, objectRight, uniqueIdentifier } from '../engine/ind
 import { setAttribute as set } from '../object/index.ts'
 import { attributeState, newAttribute, stageEdit } from './attribute-request.ts'
 
-/** KMIP 2.1 §6.1.54: an attribute has this value, whether or not it had one. */
+/** KMIP 2.1 §6.1.51: an attribute has this value, whether or not it had one. */
 export const setAttribute: KmipOperation = {
   name: 'SetAttribute',
   access: objectRight('setattribute'),

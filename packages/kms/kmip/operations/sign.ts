@@ -21,7 +21,7 @@ import {
   then,
 } from './key-use.ts'
 
-/** Sign (KMIP 2.1 §6.1.59): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
+/** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
 export const sign: KmipOperation = {
   name: 'Sign',
   access: keyUse('sign'),

@@ -7,7 +7,7 @@ import { collectParts } from './collected-parts.ts'
 import { keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
 import { nameOf, whatIsSigned } from './sign.ts'
 
-/** SignatureVerify (KMIP 2.1 §6.1.60). A wrong signature is an answer (Invalid), not a failure. */
+/** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
 export const signatureVerify: KmipOperation = {
   name: 'SignatureVerify',
   access: keyUse('signatureverify'),

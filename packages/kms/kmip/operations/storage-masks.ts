@@ -7,7 +7,7 @@ const { Software, OnSystem } = Enumeration.ProtectionStorageMask
 const available = Software | OnSystem
 
 /**
- * ProtectionStorageMasks (KMIP 2.1 §4.45), wherever they stand: one of the alternatives must be what this server is.
+ * ProtectionStorageMasks (KMIP 2.1 §7.33), wherever they stand: one of the alternatives must be what this server is.
  * @throws ProtectionStorageUnavailable
  */
 export function requireSoftwareStorage(nodes: readonly TtlvNode[]): void {

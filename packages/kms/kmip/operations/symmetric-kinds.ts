@@ -23,7 +23,7 @@ export const leastFipsHmac = 112
 export const symmetricKinds: Readonly<Partial<Record<AlgorithmName, SymmetricKind>>> = {
   // 512 is two AES-256 keys for XTS.
   AES: { lengths: [128, 192, 256, 512], usual: 256, fips: true },
-  // KMIP 2.1 §11.14: the length counts key bits without parity; clients also say it with parity.
+  // KMIP 2.1 §4.15: the length counts key bits without parity; clients also say it with parity.
   DES3: { lengths: [112, 128, 168, 192], usual: 168, bytes: (bits) => (bits <= 128 ? 16 : 24), fips: false },
   Camellia: block,
   ARIA: block,

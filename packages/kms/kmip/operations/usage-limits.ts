@@ -3,7 +3,7 @@ import { longInteger, type StructureNode, structure, type TtlvNode } from '@ward
 import type { ManagedObject } from '../../objects/index.ts'
 import { attributeBag, storedAttributes } from '../object/index.ts'
 
-/** The UsageLimits of an object (KMIP 2.1 §4.62); undefined: it may be used without end. */
+/** The UsageLimits of an object (KMIP 2.1 §4.59); undefined: it may be used without end. */
 export function usageLimits(object: ManagedObject): StructureNode | undefined {
   for (const node of storedAttributes(object))
     if (node.tag === Tag.UsageLimits && node.type === 'Structure') return node

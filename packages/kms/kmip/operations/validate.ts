@@ -14,7 +14,7 @@ import { certificateFacts } from '../keys/index.ts'
 import { linkOf } from './certificate-issuer.ts'
 
 /**
- * Validate (KMIP 2.1 §6.1.53): is this chain of certificates good at a moment? Certificates that are kept here bring the
+ * Validate (KMIP 2.1 §6.1.57): is this chain of certificates good at a moment? Certificates that are kept here bring the
  * ones above them along, by their links. What is no chain, out of date, wrongly signed or revoked is Invalid; what ends
  * before a root is Unknown.
  */

@@ -10,7 +10,7 @@ const integer = 0x02
 
 /**
  * The version of a message that cannot be read as a whole: `RequestMessage{RequestHeader{ProtocolVersion{Major, Minor`
- * must stand at its beginning, as the standard orders them (KMIP 2.1 §7.2). Undefined where it does not.
+ * must stand at its beginning, as the standard orders them (KMIP 2.1 §8.2). Undefined where it does not.
  */
 export function sniffVersion(bytes: Buffer): SeenVersion | undefined {
   if (bytes.length < sniffedBytes) return undefined
