@@ -5,6 +5,17 @@ import { scene } from '../testing/scene.ts'
 import { cookieOf, startAuth, testAuthority } from '../testing/start.ts'
 
 describe('login with a client certificate', () => {
+  it('ends with the certificate, also over a connection that was made before', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm } = scene(auth)
+    await realm('any', { auth_params: { client_certificate_params: {} } })
+    const ann = auth.clientWith(await auth.authority.issue('ann', 'client', 1))
+    assert.equal((await ann.call('POST', '/login?realm=any')).status, 200)
+    auth.clock.advance(86_401)
+    assert.equal((await ann.call('POST', '/login?realm=any')).status, 401)
+    assert.ok(auth.events.some(({ reason }) => reason === 'certificate_not_verified'))
+  })
+
   it('is open where the realm or an Admin says so, and to no other name or authority (A15)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, admin, as } = scene(auth)

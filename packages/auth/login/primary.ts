@@ -44,6 +44,9 @@ export async function provePrimary(
     case undefined: {
       const certificate = verifiedCertificate(request)
       if (certificate === undefined) throw new LoginRefused('no_credentials')
+      // The connection was made while it was valid, and may be kept for longer.
+      if (certificate.validToDate.getTime() < services.now() * 1000)
+        throw new LoginRefused('certificate_not_verified')
       if (realm === undefined) throw new LoginRefused('unknown_realm')
       return {
         realm,

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { openAuditLog, verifyAudit } from '@warder/foundation/audit'
 import { systemClock } from '@warder/foundation/runtime'
 import { openSqlite, query } from '@warder/foundation/sql'
@@ -24,6 +25,16 @@ interface Record {
   readonly object?: string
   readonly status: number
   readonly details?: { readonly count?: number }
+}
+
+/** Why a service cannot run as somebody else here, for whom file modes count. */
+function cannotBecomeAnother(): string | false {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can become another user'
+  const tried = spawnSync(process.execPath, ['--check', fileURLToPath(import.meta.url)], {
+    uid: nobody,
+    gid: nobody,
+  })
+  return tried.status === 0 ? false : 'another user cannot read this checkout'
 }
 
 const auditFolder = (site: Site): string => join(site.folder, 'home', 'audit', 'kms')
@@ -189,8 +200,7 @@ test('continue on a full disk: nothing waits, and the first record that can be w
 const nobody = 65_534
 
 test('a read-only audit file stops the start, which names it, in both modes, and stays as it was (K17)', {
-  skip:
-    process.platform === 'linux' && process.getuid?.() === 0 ? false : 'only root can become another user',
+  skip: cannotBecomeAnother(),
   timeout: 60_000,
 }, async () => {
   using site = createSite()
