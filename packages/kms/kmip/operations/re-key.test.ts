@@ -231,3 +231,27 @@ test('an offset that leads beyond all dates is refused, and the key stays as it 
   assert.equal(linked(await attributesOf(alice, id), 'ReplacementObjectLink'), undefined)
   await alice.do('ReKey', [uid(id)])
 })
+
+test('a name that is asked for comes beside the one that is taken over, replacement after replacement', async () => {
+  const alice = client()
+  const { id } = await alice.do('Create', [
+    objectType('SymmetricKey'),
+    aesAttributes(256, activeSince, nameNode('first')),
+  ])
+  const again = (name: string) => ({
+    operation: 'ReKey' as const,
+    payload: [name === 'second' ? uid(id) : undefined, attributes(nameNode(name))],
+  })
+  const { items } = await alice.send([again('second'), again('third'), again('third')])
+  assert.deepEqual(
+    items.map(({ status }) => status),
+    ['Success', 'Success', 'Success'],
+  )
+  const latest = items[2]?.payload?.find(({ tag }) => tag === Tag.UniqueIdentifier)?.value
+  const names = (await attributesOf(alice, String(latest))).filter(({ tag }) => tag === Tag.Name)
+  assert.deepEqual(
+    names.map((node) => inside(node, Tag.NameValue)?.value),
+    ['first', 'second', 'third'],
+  )
+  assert.ok((await attributesOf(alice, id)).every(({ tag }) => tag !== Tag.Name))
+})

@@ -12,6 +12,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
+import { sameValue } from '../object/attribute-values.ts'
 import { tagsNode } from '../object/attribute-vendor.ts'
 import { attributeBag, attributeInstances, storedAttributes } from '../object/index.ts'
 
@@ -117,8 +118,11 @@ function distinct(nodes: readonly TtlvNode[]): readonly TtlvNode[] {
   })
 }
 
-function isReplacedBy({ tag }: TtlvNode, requested: readonly TtlvNode[]): boolean {
-  return tag !== Tag.Attribute && requested.some((node) => node.tag === tag)
+/** A new name comes beside those that are taken over (TC-REKEY-1); of other attributes the client's count alone. */
+function isReplacedBy(own: TtlvNode, requested: readonly TtlvNode[]): boolean {
+  if (own.tag === Tag.Attribute) return false
+  if (own.tag === Tag.Name) return requested.some((node) => sameValue(node, own))
+  return requested.some(({ tag }) => tag === own.tag)
 }
 
 /** The total is taken over, the count starts anew (KMIP 2.1 §6.1.46). */
