@@ -10,6 +10,15 @@ test('new ids are UUIDv7 and sort by time', () => {
   assert.equal(new Set(ids).size, ids.length)
 })
 
+test('ids of one moment sort in the order in which they were made, also when the clock stands or jumps', () => {
+  const later = 1_800_000_000_000
+  const ids = Array.from({ length: 10_000 }, (_, index) => newObjectId(later + (index % 3)))
+  assert.deepEqual(ids, ids.toSorted())
+  assert.equal(new Set(ids).size, ids.length)
+  // A clock that is put right is followed.
+  assert.ok(newObjectId(later - 60_000) < (ids[0] ?? ''))
+})
+
 test('what cannot be an id is not one', () => {
   for (const text of ['', 'a\u0000b', 'a\nb', '\u009b', 'x'.repeat(257), '\ud800']) {
     assert.equal(asObjectId(text), undefined, JSON.stringify(text))

@@ -31,7 +31,17 @@ export function asObjectId(text: string): ObjectId | undefined {
 const pool = Buffer.alloc(10 * 256)
 let used = pool.length
 
-/** A UUIDv7 (RFC 9562 §5.7): it sorts by time, so that new rows stand together in the index. Not a secret. */
+/** A clock that was set back by more than this, in milliseconds, is followed. */
+const longestLead = 1000
+const lastOfMillisecond = 0xfff
+let latest = 0
+let sequence = 0
+
+/**
+ * A UUIDv7 (RFC 9562 §5.7): it sorts by time, so that new rows stand together in the index. Those of one process sort in
+ * the order in which they were made, also within a millisecond (§6.2, method 1). Not a secret.
+ * @param now Unix milliseconds
+ */
 export function newObjectId(now: number): ObjectId {
   if (used === pool.length) {
     randomBytes(pool.length).copy(pool)
@@ -39,7 +49,16 @@ export function newObjectId(now: number): ObjectId {
   }
   const random = pool.toString('hex', used, used + 10)
   used += 10
-  const time = now.toString(16).padStart(12, '0')
+  const fresh = Number.parseInt(random.slice(0, 3), 16) >> 1
+  if (now > latest || now < latest - longestLead) {
+    latest = now
+    sequence = fresh
+  } else if (sequence === lastOfMillisecond) {
+    latest++
+    sequence = fresh
+  } else sequence++
+  const time = latest.toString(16).padStart(12, '0')
+  const place = sequence.toString(16).padStart(3, '0')
   const variant = '89ab'[Number.parseInt(random[3] ?? '0', 16) & 3]
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}` as ObjectId
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${place}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}` as ObjectId
 }

@@ -221,7 +221,6 @@ test('10: Locate minds offsets, dates, masks and storage, and tells how many the
   const group = textString(Tag.ObjectGroup, 'of test 10')
   const ids: string[] = []
   for (let index = 0; index < 5; index++) {
-    world.clock.now++
     const day = dateTime(Tag.ProcessStartDate, 1_000_000 + index)
     ids.unshift((await world.alice.do('Create', created(group, day))).id)
   }
