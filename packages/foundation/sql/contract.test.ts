@@ -334,6 +334,36 @@ test('PostgreSQL: within the lease a cached row is used unless its change is ann
   assert.equal(await cache.get('a'), 3)
 })
 
+test('PostgreSQL: a database that is closed while its change feed waits to connect again stays closed', {
+  skip: 'missing' in server && server.missing,
+}, async () => {
+  const [one] = await things(postgres)
+  assert.ok('database' in server)
+  const url = await server.database()
+  const watcher = await openPostgres({ url })
+  opened.push(watcher)
+  const feeds = query<[], { readonly pid: number }>(
+    `SELECT pid FROM pg_stat_activity
+       WHERE datname = current_database() AND query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`,
+  )
+  const cut = query<[pid: number], unknown>('SELECT pg_terminate_backend(?)')
+  const closing = await openPostgres({ url })
+  const until = async (wanted: number): Promise<readonly number[]> => {
+    for (;;) {
+      const found = await watcher.all(feeds, [])
+      if (found.length === wanted) return found.map(({ pid }) => pid)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+  for (const pid of await until(2)) await watcher.all(cut, [pid])
+  await until(0)
+  await closing.close()
+  await until(1)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  assert.equal((await watcher.all(feeds, [])).length, 1)
+  assert.ok((await one.ping()) >= 0)
+})
+
 test('SQLite: the files can be read by their owner only, and ATTACH is refused', async () => {
   const [db] = await things(sqlite)
   const path = join(folder, `${count}.db`)

@@ -111,13 +111,16 @@ async function startReader(config: pg.ClientConfig): Promise<Reader> {
   let client: Promise<pg.Client>
   const open = async (): Promise<pg.Client> => {
     const fresh = new pg.Client(config)
+    let connected = false
     fresh.on('error', () => undefined)
     fresh.once('end', () => {
-      if (ending) return
+      // One that could not be made is made again by the next statement, not over and over.
+      if (ending || !connected) return
       client = open()
       client.catch(() => undefined)
     })
     await fresh.connect()
+    connected = true
     return fresh
   }
   client = open()
@@ -130,13 +133,15 @@ async function startReader(config: pg.ClientConfig): Promise<Reader> {
   }
   return {
     async query(statement) {
-      let current: pg.Client
-      try {
-        current = await client
-      } catch {
-        client = open()
-        current = await client
-      }
+      const known = client
+      const current = await known.catch(() => {
+        // Of all that wait for it, one makes it anew.
+        if (client === known) {
+          client = open()
+          client.catch(() => undefined)
+        }
+        return client
+      })
       return current.query(statement)
     },
     async end() {
@@ -229,6 +234,8 @@ function listenForChanges(
     for (const known of listeners.values()) for (const listener of known) listener(undefined)
   }
   const start = async (): Promise<void> => {
+    // The time to try again may come after the end.
+    if (closed) return
     const client = new pg.Client(config)
     current = client
     client.on('error', () => undefined)
@@ -244,6 +251,10 @@ function listenForChanges(
       for (const listener of listeners.get(payload.slice(0, split)) ?? []) listener(payload.slice(split + 1))
     })
     await client.connect()
+    if (closed) {
+      await client.end()
+      return
+    }
     await client.query(`LISTEN ${channel}`)
     failures = 0
     tellAll()
