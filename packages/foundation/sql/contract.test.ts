@@ -355,8 +355,11 @@ test('PostgreSQL: a database that is closed while its change feed waits to conne
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }
-  for (const pid of await until(2)) await watcher.all(cut, [pid])
-  await until(0)
+  const pids = await until(2)
+  await new Promise((resolve) => setTimeout(resolve, 50)) // both have said that they listen
+  const lost = new Promise((resolve) => closing.watch('thing', resolve))
+  for (const pid of pids) await watcher.all(cut, [pid])
+  await lost
   await closing.close()
   await until(1)
   await new Promise((resolve) => setTimeout(resolve, 300))
