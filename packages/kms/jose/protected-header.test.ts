@@ -113,3 +113,18 @@ test('no bytes make reading throw anything but bad_request', () => {
     }),
   )
 })
+
+test('a header that is read again is the same, also after more different ones than are remembered', () => {
+  const first = jweHeader('dir', 'A256GCM', 'first')
+  assert.deepEqual(readJweHeader(first), { alg: 'dir', enc: 'A256GCM', kid: 'first' })
+  for (let index = 0; index < 5000; index += 1) {
+    const kid = `key ${index}`
+    assert.equal(readJweHeader(jweHeader('dir', 'A128GCM', kid)).kid, kid)
+  }
+  assert.deepEqual(readJweHeader(first), { alg: 'dir', enc: 'A256GCM', kid: 'first' })
+  const long = jweHeader('dir', 'A256GCM', 'k'.repeat(1000))
+  for (let round = 0; round < 2; round += 1) assert.equal(readJweHeader(long).kid.length, 1000)
+  // What is refused is refused each time.
+  for (let round = 0; round < 2; round += 1)
+    assert.throws(() => readJweHeader(encodeBase64Url(Buffer.from('{"alg":"dir"}'))), { kind: 'bad_request' })
+})

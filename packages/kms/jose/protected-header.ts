@@ -22,8 +22,26 @@ export interface JwsHeader {
  * @throws failure('bad_request')
  */
 export function readJweHeader(text: string): JweHeader {
+  const known = jweHeaders.get(text)
+  if (known !== undefined) return known
   const header = readHeader(text)
-  return { alg: member(header, 'alg'), enc: member(header, 'enc'), kid: member(header, 'kid') }
+  const read = { alg: member(header, 'alg'), enc: member(header, 'enc'), kid: member(header, 'kid') }
+  return remember(jweHeaders, text, read)
+}
+
+/**
+ * Headers that were read: those of one key are all the same text. They hold nothing secret, only sound ones are kept,
+ * and neither their number nor their length grows beyond a bound.
+ */
+const jweHeaders = new Map<string, JweHeader>()
+const mostRemembered = 4096
+const longestRemembered = 512
+
+function remember(headers: Map<string, JweHeader>, text: string, header: JweHeader): JweHeader {
+  if (text.length > longestRemembered) return header
+  if (headers.size >= mostRemembered) headers.clear()
+  headers.set(text, header)
+  return header
 }
 
 /** Reads a JWS protected header with `alg` and `kid`. @throws failure('bad_request') */
