@@ -2,7 +2,7 @@ import { createPrivateKey, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { issueCertificate } from '@warder/foundation/tls'
-import { decodeNode, encodeNode, readResponse, writeRequest } from '@warder/kmip/messages'
+import { decodeNode, emptyHeader, encodeNode, readResponse, writeRequest } from '@warder/kmip/messages'
 import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
 import {
   boolean,
@@ -130,16 +130,7 @@ function messageBytes(operation: OperationName, payload: readonly TtlvNode[]): B
   const message = writeRequest({
     version: '2.1',
     bare: false,
-    header: {
-      maximumResponseSize: undefined,
-      clientCorrelationValue: undefined,
-      serverCorrelationValue: undefined,
-      asynchronous: undefined,
-      batchErrorContinuation: undefined,
-      batchOrder: undefined,
-      timeStamp: undefined,
-      authentication: undefined,
-    },
+    header: emptyHeader,
     items: [
       {
         operation,

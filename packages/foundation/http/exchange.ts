@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
+import { mergedAuditFields } from '../operations/audit-fields.ts'
 import type { AuditFields, Operation, OperationContext, Principal } from '../operations/types.ts'
 import type { Change, ChangeResult } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
@@ -82,16 +83,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   }
 
   readonly audit = (fields: AuditFields): void => {
-    const before = this.#fields
-    if (before === undefined) {
-      this.#fields = fields
-      return
-    }
-    const details =
-      before.details === undefined && fields.details === undefined
-        ? {}
-        : { details: { ...before.details, ...fields.details } }
-    this.#fields = { ...before, ...fields, ...details }
+    this.#fields = mergedAuditFields(this.#fields, fields)
   }
 
   readonly recorded = (): void => {

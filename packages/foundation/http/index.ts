@@ -11,7 +11,6 @@ export { healthOperation } from './health.ts'
 export { parseJsonBody } from './json-body.ts'
 export {
   defaultLimits,
-  type ListenOptions,
   type ServerLimits,
   type ServiceServer,
   type ServiceServerOptions,

@@ -4,6 +4,7 @@ import type { SecureContextOptions, TlsOptions } from 'node:tls'
 import type { AuditTrail } from '../audit/types.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { ListenOptions } from '../runtime/listen.ts'
 import type { Commit } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { TokenBuckets } from './rate-limit/token-buckets.ts'
@@ -61,13 +62,6 @@ export interface ServiceServerOptions<Services> {
   readonly limits?: Partial<ServerLimits>
   /** Only for the same-origin rule: the public address when it differs from the Host header. */
   readonly baseUrl?: string
-}
-
-export interface ListenOptions {
-  readonly host: string
-  /** 0 = any free port. */
-  readonly port: number
-  readonly reusePort?: boolean
 }
 
 export interface ServiceServer {

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer, type Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { failure, StartupError, toFailure } from '../errors/index.ts'
+import { failure, toFailure } from '../errors/index.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
+import { listenOn } from '../runtime/listen.ts'
 import { announcesBody, BodyBudget } from './body.ts'
 import { addressSet, clientAddress } from './client-address.ts'
 import { refuseClientError, tellRefusal } from './client-error.ts'
@@ -148,20 +149,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
 
   return {
     server,
-    listen({ host, port, reusePort }) {
-      return new Promise((resolve, reject) => {
-        const refuse = (error: Error): void =>
-          reject(
-            new StartupError(`${options.serviceName}: cannot listen on ${host}:${port}: ${error.message}`),
-          )
-        server.once('error', refuse)
-        server.listen({ host, port, reusePort: reusePort === true, backlog: 1024 }, () => {
-          server.off('error', refuse)
-          const address = server.address()
-          resolve({ port: typeof address === 'object' && address !== null ? address.port : port })
-        })
-      })
-    },
+    listen: (place) => listenOn(server, place, `${options.serviceName}:`),
     drain(timeoutMs) {
       draining = true
       return new Promise((resolve) => {

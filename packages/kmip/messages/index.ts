@@ -25,7 +25,7 @@ export {
 } from './codec.ts'
 export { legacyVendor } from './legacy-attributes.ts'
 export { reasonOf } from './reasons.ts'
-export { readRequest } from './request.ts'
+export { emptyHeader, readRequest } from './request.ts'
 export { writeResponse } from './response.ts'
 export type {
   BatchErrorContinuation,

@@ -69,7 +69,8 @@ export function bareRequest(
   return { version, bare: true, header: emptyHeader, items: [itemOf(version, operation, payload, {})] }
 }
 
-const emptyHeader: RequestHeader = {
+/** A header that says nothing but its version. */
+export const emptyHeader: RequestHeader = {
   maximumResponseSize: undefined,
   clientCorrelationValue: undefined,
   serverCorrelationValue: undefined,

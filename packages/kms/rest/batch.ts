@@ -3,6 +3,7 @@ import { failure, toFailure } from '@warder/foundation/errors'
 import { compileCheck } from '@warder/foundation/http'
 import {
   type AuditFields,
+  mergedAuditFields,
   type Operation,
   type OperationContext,
   type OperationInput,
@@ -64,7 +65,7 @@ function itemContext(context: OperationContext<KmsServices>): {
       commit,
       log,
       audit(more) {
-        fields = { ...fields, ...more }
+        fields = mergedAuditFields(fields, more)
       },
     },
     fields: () => fields,

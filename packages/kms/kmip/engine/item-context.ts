@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import type { AuditFields, Principal } from '@warder/foundation/operations'
+import { type AuditFields, mergedAuditFields, type Principal } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/sql'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
@@ -132,16 +132,7 @@ export class ItemContext implements KmipContext {
   }
 
   audit(fields: AuditFields): void {
-    const before = this.#fields
-    if (before === undefined) {
-      this.#fields = fields
-      return
-    }
-    const details =
-      before.details === undefined && fields.details === undefined
-        ? {}
-        : { details: { ...before.details, ...fields.details } }
-    this.#fields = { ...before, ...fields, ...details }
+    this.#fields = mergedAuditFields(this.#fields, fields)
   }
 }
 

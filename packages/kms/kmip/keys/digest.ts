@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { byteString, encodeTtlv, enumeration, type StructureNode, structure } from '@warder/kmip/ttlv'
+import {
+  byteString,
+  encodeTtlv,
+  enumeration,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
 import { defaultFormat } from './asymmetric.ts'
 import { type KeyFormat, keyFormatNumber } from './key-format.ts'
 import type { StoredShape } from './stored-shape.ts'
@@ -19,11 +26,20 @@ const encodings: Partial<Record<KeyFormat, KeyFormat>> = {
  */
 export function digestAttribute(shape: StoredShape, material: Uint8Array): StructureNode {
   const { bytes, format } = hashed(shape, material)
+  return digestNode(bytes, format)
+}
+
+/** The Digest attribute of bytes that are in this format already. */
+export function digestNode(bytes: Uint8Array, format: KeyFormat): StructureNode {
   return structure(Tag.Digest, [
     enumeration(Tag.HashingAlgorithm, Enumeration.HashingAlgorithm.SHA_256),
     byteString(Tag.DigestValue, createHash('sha256').update(bytes).digest()),
-    enumeration(Tag.KeyFormatType, keyFormatNumber(format)),
+    keyFormatNode(format),
   ])
+}
+
+export function keyFormatNode(format: KeyFormat): TtlvNode {
+  return enumeration(Tag.KeyFormatType, keyFormatNumber(format))
 }
 
 function hashed(shape: StoredShape, material: Uint8Array): { bytes: Uint8Array; format: KeyFormat } {

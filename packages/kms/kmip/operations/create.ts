@@ -10,8 +10,8 @@ import {
   requiredName,
   uniqueIdentifier,
 } from '../engine/index.ts'
+import { digestNode, keyFormatNode } from '../keys/digest.ts'
 import { withDefaults } from '../object/creation-rules.ts'
-import { digestNode, keyFormatNode } from '../object/digest.ts'
 import { type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
 import { type AlgorithmName, algorithmNode, storedKeyKind } from '../object/stored-algorithm.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'

@@ -2,20 +2,13 @@ import { Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import { openDecryption } from '../crypto/symmetric.ts'
 import { type KmipContext, uniqueIdentifier } from '../engine/index.ts'
-import {
-  firstOf,
-  keep,
-  requireSameParameters,
-  resumed,
-  stageEnd,
-  stagePart,
-  streamOf,
-} from '../streams/index.ts'
+import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../streams/index.ts'
 import { collect } from './collected-parts.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
 import { decryptWhole } from './decrypt.ts'
 import { cipherOf } from './encrypt.ts'
 import { keyObjectOf } from './key-use.ts'
+import { middlePart } from './middle-part.ts'
 
 const nothing = new Uint8Array(0)
 
@@ -41,18 +34,8 @@ export async function decryptPart(
       ? { first: request, cipher: open(request), replayed: 0 }
       : await resumed(row, context, open)
   const { id } = context.key.object
-  const data = request.data ?? nothing
-  if (!request.final) {
-    const out = running.cipher.update(data)
-    const staged = await stagePart('Decrypt', row, request, context, running.replayed)
-    keep(staged, running, context)
-    return [
-      uniqueIdentifier(id),
-      byteString(Tag.Data, out),
-      byteString(Tag.CorrelationValue, staged.correlation),
-    ]
-  }
-  const out = running.cipher.final(data).data
+  if (!request.final) return middlePart('Decrypt', row, request, context, running)
+  const out = running.cipher.final(request.data ?? nothing).data
   stageEnd(row, context)
   return [uniqueIdentifier(id), byteString(Tag.Data, out)]
 }

@@ -18,6 +18,7 @@ import { collect } from './collected-parts.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
 import { budget, cipherOf, encryptWhole } from './encrypt.ts'
 import { keyObjectOf, takeUse } from './key-use.ts'
+import { middlePart } from './middle-part.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 const nothing = new Uint8Array(0)
@@ -68,18 +69,8 @@ async function continued(
   const { id } = context.key.object
   const { randomIV: _asked, ...parameters } = plan.parameters
   const running = await resumed(row, context, (first) => openEncryption(key, { ...plan, parameters }, first))
-  const data = request.data ?? nothing
-  if (!request.final) {
-    const out = running.cipher.update(data)
-    const staged = await stagePart('Encrypt', row, request, context, running.replayed)
-    keep(staged, running, context)
-    return [
-      uniqueIdentifier(id),
-      byteString(Tag.Data, out),
-      byteString(Tag.CorrelationValue, staged.correlation),
-    ]
-  }
-  const { data: out, tag } = running.cipher.final(data)
+  if (!request.final) return middlePart('Encrypt', row, request, context, running)
+  const { data: out, tag } = running.cipher.final(request.data ?? nothing)
   stageEnd(row, context)
   const apart = tag === undefined || atLeast(context.version, '1.4')
   return [

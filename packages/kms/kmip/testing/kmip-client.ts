@@ -3,6 +3,7 @@ import {
   contentTypeOf,
   decodeNode,
   type Encoding,
+  emptyHeader,
   encodeNode,
   type RequestHeader,
   type RequestItem,
@@ -59,17 +60,6 @@ export class Payload {
     assert.ok(typeof id === 'string', 'the answer has a UniqueIdentifier')
     return id
   }
-}
-
-const emptyHeader: RequestHeader = {
-  maximumResponseSize: undefined,
-  clientCorrelationValue: undefined,
-  serverCorrelationValue: undefined,
-  asynchronous: undefined,
-  batchErrorContinuation: undefined,
-  batchOrder: undefined,
-  timeStamp: undefined,
-  authentication: undefined,
 }
 
 export function kmipClient(caller: Caller, options: KmipClientOptions = {}): KmipClient {

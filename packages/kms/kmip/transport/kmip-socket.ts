@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls'
-import { StartupError, toFailure } from '@warder/foundation/errors'
+import { toFailure } from '@warder/foundation/errors'
 import type { TokenBuckets } from '@warder/foundation/http'
 import type { Authenticate } from '@warder/foundation/operations'
-import type { Clock } from '@warder/foundation/runtime'
+import { type Clock, type ListenOptions, listenOn } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import type { KmipEngine } from '../engine/types.ts'
 import { ownerOf } from './caller.ts'
@@ -28,12 +28,7 @@ export interface KmipSocketOptions {
 
 /** The KMIP socket of one worker. */
 export interface KmipSocket {
-  listen(place: {
-    readonly host: string
-    /** 0 = any free port. */
-    readonly port: number
-    readonly reusePort?: boolean
-  }): Promise<{ readonly port: number }>
+  listen(place: ListenOptions): Promise<{ readonly port: number }>
   /** Stops accepting, finishes the messages being answered, and after `timeoutMs` cuts what is left. */
   drain(timeoutMs: number): Promise<void>
   /** New certificates and trust for new connections. */
@@ -115,18 +110,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
   }
 
   return {
-    listen({ host, port, reusePort }) {
-      return new Promise((resolve, reject) => {
-        const refuse = (error: Error): void =>
-          reject(new StartupError(`the KMIP socket cannot listen on ${host}:${port}: ${error.message}`))
-        server.once('error', refuse)
-        server.listen({ host, port, reusePort: reusePort === true, backlog: 1024 }, () => {
-          server.off('error', refuse)
-          const address = server.address()
-          resolve({ port: typeof address === 'object' && address !== null ? address.port : port })
-        })
-      })
-    },
+    listen: (place) => listenOn(server, place, 'the KMIP socket'),
     drain(timeoutMs) {
       draining = true
       return new Promise((resolve) => {

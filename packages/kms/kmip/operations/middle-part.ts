@@ -1,0 +1,25 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import { type KmipContext, uniqueIdentifier } from '../engine/index.ts'
+import { keep, type RunningCipher, type StreamRow, stagePart } from '../streams/index.ts'
+import type { CryptographicRequest } from './cryptographic-request.ts'
+
+const nothing = new Uint8Array(0)
+
+/** Runs a part that is not the last one through its cipher, and keeps both for the next. */
+export async function middlePart(
+  operation: 'Encrypt' | 'Decrypt',
+  row: StreamRow | undefined,
+  request: CryptographicRequest,
+  context: KmipContext,
+  running: RunningCipher,
+): Promise<readonly TtlvNode[]> {
+  const out = running.cipher.update(request.data ?? nothing)
+  const staged = await stagePart(operation, row, request, context, running.replayed)
+  keep(staged, running, context)
+  return [
+    uniqueIdentifier(context.key.object.id),
+    byteString(Tag.Data, out),
+    byteString(Tag.CorrelationValue, staged.correlation),
+  ]
+}
