@@ -178,7 +178,8 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     ...firstLines(home, endpoints),
     '',
   ]
-  for (const line of lines) terminal.out(line)
+  // In one write: who reads it from a pipe gets it whole.
+  terminal.out(lines.join('\n'))
 }
 
 function kmipPlace({ kmip }: Endpoints): string {

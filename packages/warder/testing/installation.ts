@@ -90,7 +90,9 @@ export async function startInstallation(
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
   const path = join(home, 'endpoints.json')
   const until = performance.now() + startWithinMs
-  while (!existsSync(path)) {
+  // The welcome is printed after the file is written, and comes through a pipe: tests read its lines.
+  const started = (): boolean => existsSync(path) && output.includes('Warder is running.')
+  while (!started()) {
     if (child.exitCode !== null || child.signalCode !== null || performance.now() > until) {
       child.kill('SIGKILL')
       throw new Error(`Warder did not start:\n${output}`)
