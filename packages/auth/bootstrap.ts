@@ -10,6 +10,7 @@ import {
   credentialInsertion,
   longestPassword,
   normalPassword,
+  type PasswordHasher,
 } from './credentials/index.ts'
 import { findRealm, realmInsertion, superRealm } from './realms/index.ts'
 import type { AuthConfig } from './settings.ts'
@@ -24,12 +25,14 @@ const oneYear = 365 * 86_400
  * What a fresh database needs: the signing keys, and, in one commit, the realm `_` with its first super admin. Runs at
  * every start and does nothing where they are. The password is that of `WARDER_ADMIN_PASSWORD`, or a random one that
  * is written to `initial-admin-password` in the home folder (0600) before anything is committed.
+ * @param hash makes the stored form of the password
  * @returns lines to show once
  * @throws StartupError
  */
 export async function bootstrap(
   environment: ServiceEnvironment<AuthConfig>,
   givenPassword: string | undefined = process.env.WARDER_ADMIN_PASSWORD,
+  hash: PasswordHasher['hash'] = createPasswordHasher(1).hash,
 ): Promise<readonly string[]> {
   const { db, seal, clock, home } = environment
   const now = unixSeconds(clock)
@@ -42,7 +45,7 @@ export async function bootstrap(
     throw new StartupError(`WARDER_ADMIN_PASSWORD: must have at most ${longestPassword} characters`)
   }
   const password = given ?? randomBytes(18).toString('base64url')
-  const passwordHash = await createPasswordHasher(1).hash(normalPassword(password))
+  const passwordHash = await hash(normalPassword(password))
   const file = join(home, 'initial-admin-password')
   if (given === undefined) writePassword(file, password)
   try {

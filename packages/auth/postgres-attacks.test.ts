@@ -2,7 +2,7 @@ import { it } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { usePostgres } from './testing/start.ts'
 
-/** Attacks, races and conditions again, on PostgreSQL, whose transactions run side by side. */
+/** Attacks, races, conditions and the guide again, on PostgreSQL, whose transactions run side by side. */
 const server = await startTestPostgres()
 if ('missing' in server) {
   it('PostgreSQL', { skip: server.missing }, () => {})
@@ -13,12 +13,20 @@ if ('missing' in server) {
   await import('./conditions.test.ts')
   await import('./counting/metrics.test.ts')
   await import('./credentials/deletion.test.ts')
+  await import('./guide.test.ts')
+  await import('./large-bodies.test.ts')
   await import('./login/bearer.test.ts')
   await import('./login/client-certificate.test.ts')
+  await import('./login/enumeration.test.ts')
+  await import('./login/forged-tokens.test.ts')
   await import('./login/guessing.test.ts')
+  await import('./login/key-sets.test.ts')
   await import('./machines/aliases.test.ts')
   await import('./machines/sweeps.test.ts')
+  await import('./operations.test.ts')
   await import('./plain-text.test.ts')
+  await import('./query-plans.test.ts')
   await import('./sessions/cookies.test.ts')
   await import('./throttle/failures.test.ts')
+  await import('./totp/algorithms.test.ts')
 }

@@ -84,8 +84,23 @@ function singleRows(): readonly Change[] {
   ]
 }
 
+/** Without these, PostgreSQL would read the few rows of a test from end to end; with them it does so where it must. */
+const indexesFirst = { enable_seqscan: 'off', enable_bitmapscan: 'off', enable_sort: 'off' }
+
+/** How the engine would carry out a statement, and whether that is by an index alone. */
+async function planOf(db: Database, text: string, params: readonly SqlValue[]) {
+  if (db.dialect === 'postgresql') {
+    const rows = await db.all(query<SqlValue[], Record<string, string>>(`EXPLAIN ${text}`), [...params])
+    const plan = rows.map((row) => row['QUERY PLAN'] ?? '').join('\n')
+    return { plan, byIndex: /Index Cond/.test(plan), whole: /Seq Scan|Sort/.test(plan) }
+  }
+  const rows = await db.all(query<SqlValue[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`), [...params])
+  const plan = rows.map(({ detail }) => detail).join('; ')
+  return { plan, byIndex: plan.includes('SEARCH'), whole: /SCAN|TEMP B-TREE/.test(plan) }
+}
+
 it('no lookup, list or sweep reads a large table from end to end, or sorts it', async () => {
-  await using auth = await startAuth({ adminPassword: 'correct horse' })
+  await using auth = await startAuth({ adminPassword: 'correct horse', postgresSettings: indexesFirst })
   const { asked, db } = stenographer()
   const { commit } = db
   const client = { realm: 'r', username: 'u', scheme: 'up' } as const
@@ -132,11 +147,8 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   ])
   assert.ok(asked.length >= 30)
   for (const [text, params] of asked) {
-    const rows = await auth.db.all(query<SqlValue[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`), [
-      ...params,
-    ])
-    const plan = rows.map(({ detail }) => detail).join('; ')
-    assert.doesNotMatch(plan, /SCAN|TEMP B-TREE/, text)
-    assert.ok(plan.includes('SEARCH') || text.startsWith('INSERT'), `${text}: ${plan}`)
+    const { plan, byIndex, whole } = await planOf(auth.db, text, params)
+    assert.equal(whole, false, `${text}: ${plan}`)
+    assert.ok(byIndex || text.startsWith('INSERT'), `${text}: ${plan}`)
   }
 })

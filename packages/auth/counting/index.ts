@@ -30,12 +30,19 @@ function refusalOf(error: unknown): LoginRefusal {
   return error.status < 500 ? 'refused' : 'failed'
 }
 
-/** Sessions begun, logged out and swept: `auth_sessions_total{event}`. */
-export function countSessions(metrics: Metrics, event: 'begun' | 'logged_out' | 'swept', by = 1): void {
+/**
+ * Sessions begun, logged out, revoked (they ended with their password, credential or realm) and swept:
+ * `auth_sessions_total{event}`.
+ */
+export function countSessions(
+  metrics: Metrics,
+  event: 'begun' | 'logged_out' | 'revoked' | 'swept',
+  by = 1,
+): void {
   if (by > 0) metrics.count('auth_sessions_total', { event }, by)
 }
 
-/** Machine tokens issued, renewed, revoked by their holders and swept: `auth_tokens_total{event}`. */
+/** Machine tokens issued, renewed, revoked (by their holders, or with their role or realm) and swept: `auth_tokens_total{event}`. */
 export function countTokens(
   metrics: Metrics,
   event: 'issued' | 'renewed' | 'revoked' | 'swept',

@@ -64,6 +64,46 @@ describe('metrics', () => {
     }
   })
 
+  it('count what ends with its password, credential, role or realm, once', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, asSuper, logIn } = scene(auth)
+    const ended = (kind: 'sessions' | 'tokens') =>
+      auth.counted.get(`auth_${kind}_total{event="revoked"}`) ?? 0
+    const twice = async (name: string, username: string): Promise<void> => {
+      for (let count = 0; count < 2; count++) await logIn(name, username)
+    }
+    const machines = async (name: string, at: string): Promise<void> => {
+      await asSuper('POST', `/auth/approle/role/${name}?realm=${at}`, { bind_secret_id: false })
+      const { role_id } = (await asSuper('GET', `/auth/approle/role/${name}/role-id`)).json.data
+      for (let count = 0; count < 3; count++) {
+        assert.equal((await auth.call('POST', '/auth/approle/login', { json: { role_id } })).status, 200)
+      }
+    }
+    await realm('r')
+    await realm('s')
+    for (const name of ['ann', 'bob', 'eve']) await user('r', name)
+    await user('s', 'ann')
+    for (const name of ['ann', 'bob', 'eve']) await twice('r', name)
+    await twice('s', 'ann')
+    const basic = 'ann:correct horse'
+    await auth.call('POST', '/password?realm=r', { basic, json: { new_password: 'another horse' } })
+    assert.equal(ended('sessions'), 2, 'a password of one’s own')
+    await asSuper('PUT', '/realms/r/userpass/bob', { password_input: { plaintext: 'another horse' } })
+    assert.equal(ended('sessions'), 4, 'a password of somebody else')
+    await asSuper('PUT', '/realms/r/userpass/eve', { roles: ['x'] })
+    assert.equal(ended('sessions'), 4, 'no new password')
+    for (let count = 0; count < 2; count++) await asSuper('DELETE', '/realms/r/userpass/eve')
+    assert.equal(ended('sessions'), 6)
+    await machines('one', 'r')
+    await machines('two', 's')
+    for (let count = 0; count < 2; count++) await asSuper('DELETE', '/auth/approle/role/one')
+    assert.deepEqual([ended('sessions'), ended('tokens')], [6, 3])
+    for (let count = 0; count < 2; count++) await asSuper('DELETE', '/admins/realms/s')
+    assert.deepEqual([ended('sessions'), ended('tokens')], [8, 6])
+    await asSuper('DELETE', '/admins/realms/r')
+    assert.deepEqual([ended('sessions'), ended('tokens')], [8, 6], 'nothing was left in it')
+  })
+
   it('are such that Prometheus takes them: one set of labels for each name', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper, logIn } = scene(auth)

@@ -109,7 +109,7 @@ describe('what is deleted while somebody logs in', () => {
   })
 
   it('a realm: no session, user, role, token or administrator of it is left', async () => {
-    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true })
     const { asSuper, realm, user } = scene(auth)
     await auth.superCookie()
     await asSuper('POST', '/admins', { id: 'wanderer', realms: [] })
@@ -136,7 +136,7 @@ describe('what is deleted while somebody logs in', () => {
   })
 
   it('a credential: no session of it is left', async () => {
-    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true })
     const { asSuper, realm, user } = scene(auth)
     await realm('r')
     for (let round = 0; round < rounds; round++) {

@@ -3,6 +3,7 @@ import { defineOperation, del, get, type Operation, post, put } from '@warder/fo
 import { GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { realmAdmin, superAdmin } from '../callers.ts'
+import { countSessions } from '../counting/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import { RealmPath, realmExists, realmOrThrow } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
@@ -137,7 +138,8 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
         }
         context.audit({ realm, object: username, details })
         const ended = passwordHash === undefined ? [] : [passwordSessionsRemoval(realm, username)]
-        await context.commit([credentialUpdate(after), ...ended])
+        const [, revoked] = await context.commit([credentialUpdate(after), ...ended])
+        countSessions(services.metrics, 'revoked', revoked?.changes ?? 0)
         return showCredential(after)
       })
     },
@@ -156,11 +158,13 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       const details = { before: before === undefined ? null : showCredential(before) }
       context.audit({ realm, object: username, details })
       if (before === undefined) return
-      await context.commit([
+      // The credential first: a login that runs beside this finds it gone, or its session is seen by what follows.
+      const [, , revoked] = await context.commit([
         credentialRemoval(realm, username),
         totpRemoval(realm, username),
         passwordSessionsRemoval(realm, username),
       ])
+      countSessions(context.services.metrics, 'revoked', revoked?.changes ?? 0)
     },
   }),
   define({

@@ -68,7 +68,7 @@ describe('who asks whether a user exists', () => {
 
 describe('five hundred logins at once (A32)', () => {
   it('are answered 200, 429 or 503 with Retry-After, hashing no more than the queue holds, and sessions go on', async () => {
-    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true })
     const { realm, user, logIn } = scene(auth)
     await realm('r')
     await user('r', 'ann')
@@ -97,9 +97,10 @@ describe('five hundred logins at once (A32)', () => {
       open = false
     })
     let answered = 0
-    while (open && answered < 2000) {
+    while (open) {
       assert.equal((await auth.call('GET', '/whoami', { cookie })).status, 200)
       answered++
+      await new Promise((resolve) => setTimeout(resolve, 50))
     }
     const answers = await flood
     for (const { status, headers } of answers) {

@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
+import { countSessions } from '../counting/index.ts'
 import { checkChosenPassword, credentialUpdate, normalPassword } from '../credentials/index.ts'
 import { findRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
@@ -50,7 +51,8 @@ export async function changePassword(
     )
     context.audit({ principal: username, auth_method: 'up', realm, object: username })
     try {
-      await context.commit(changes)
+      const results = await context.commit(changes)
+      countSessions(context.services.metrics, 'revoked', results.at(-1)?.changes ?? 0)
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       throw new LoginRefused('credential_changed')

@@ -4,6 +4,7 @@ import { defineOperation, del, get, methods, type OperationContext } from '@ward
 import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, everybody, powersOfCaller } from '../callers.ts'
+import { countTokens } from '../counting/index.ts'
 import { PlainText } from '../plain-text.ts'
 import { realmExists } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
@@ -219,11 +220,12 @@ export const appRoleOperations = withAliases([
       if (role === undefined) return
       await requireRole(context, role)
       // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
-      await context.commit([
+      const [, , revoked] = await context.commit([
         appRoleRemoval(role),
         roleSecretIdsDestruction(role.name),
         roleTokensRevocation('approle', role.name),
       ])
+      countTokens(context.services.metrics, 'revoked', revoked?.changes ?? 0)
     },
   }),
   define({

@@ -3,6 +3,7 @@ import { defineOperation, del, get, methods, type OperationContext } from '@ward
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, everybody, powersOfCaller } from '../callers.ts'
+import { countTokens } from '../counting/index.ts'
 import { PlainText } from '../plain-text.ts'
 import { realmExists, requireHttps } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
@@ -138,7 +139,11 @@ export const orchestratorOperations = withAliases([
       if (role === undefined) return
       await requireRole(context, role)
       // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
-      await context.commit([orchestratorRoleRemoval(role), roleTokensRevocation('orchestrator', role.name)])
+      const [, revoked] = await context.commit([
+        orchestratorRoleRemoval(role),
+        roleTokensRevocation('orchestrator', role.name),
+      ])
+      countTokens(context.services.metrics, 'revoked', revoked?.changes ?? 0)
     },
   }),
   define({

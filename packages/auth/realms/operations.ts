@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
+import { countSessions, countTokens } from '../counting/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import type { AuthServices } from '../services.ts'
 import { type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
@@ -100,7 +101,9 @@ export const realmOperations: readonly Operation<AuthServices>[] = [
       }
       const before = await findRealm(context.services.db, path.realm_id)
       context.audit({ object: path.realm_id, details: { before: before ?? null } })
-      await removeRealm(context.commit, path.realm_id)
+      const { sessions, tokens } = await removeRealm(context.commit, path.realm_id)
+      countSessions(context.services.metrics, 'revoked', sessions)
+      countTokens(context.services.metrics, 'revoked', tokens)
     },
   }),
 ]

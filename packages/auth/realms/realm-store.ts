@@ -132,9 +132,22 @@ export async function replaceRealm(commit: Commit, realm: Realm): Promise<void> 
   }
 }
 
-/** The realm and everything that belongs to it, in one commit. Nothing happens when there is no such realm. */
-export async function removeRealm(commit: Commit, id: string): Promise<void> {
-  await commit(removals.map((statement) => change(statement, [id])))
+/**
+ * The realm and everything that belongs to it, in one commit. Nothing happens when there is no such realm.
+ * @returns how many sessions and machine tokens ended with it
+ */
+export async function removeRealm(
+  commit: Commit,
+  id: string,
+): Promise<{ readonly sessions: number; readonly tokens: number }> {
+  const results = await commit(removals.map((statement) => change(statement, [id])))
+  const removedFrom = (table: string): number =>
+    results.reduce(
+      (sum, { changes }, index) =>
+        removals[index]?.text.startsWith(`DELETE FROM ${table} `) === true ? sum + changes : sum,
+      0,
+    )
+  return { sessions: removedFrom('session'), tokens: removedFrom('app_token') }
 }
 
 /** A guard for commits that add something to a realm: they fail when the realm is gone, and hold it until done. */

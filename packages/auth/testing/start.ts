@@ -11,7 +11,7 @@ import { type Database, migrate, openPostgres, openSqlite, StorageUnavailable } 
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { issueCertificate } from '@warder/foundation/tls'
 import { bootstrap } from '../bootstrap.ts'
-import type { Credential } from '../credentials/index.ts'
+import type { Credential, PasswordHasher } from '../credentials/index.ts'
 import { type AuthConfig, type AuthServices, authService } from '../index.ts'
 import { type Answer, type Call, type Client, type ClientIdentity, client } from './client.ts'
 
@@ -103,6 +103,10 @@ export interface TestOptions {
   /** Trust this authority for outbound requests, also to private addresses. */
   readonly outboundCa?: string
   readonly auditMode?: AuditTrail['mode']
+  /** Compute every hash, also one that this process has computed before: for tests of time and load. */
+  readonly everyHash?: boolean
+  /** Settings of its connections, where the engine is PostgreSQL. */
+  readonly postgresSettings?: Readonly<Record<string, string>>
 }
 
 const config: AuthConfig = {
@@ -121,9 +125,12 @@ export function usePostgres(database: () => Promise<string>): void {
   newPostgresDatabase = database
 }
 
-async function openDatabase(home: string): Promise<Database> {
+async function openDatabase(home: string, settings: TestOptions['postgresSettings']): Promise<Database> {
   if (newPostgresDatabase === undefined) return openSqlite({ path: join(home, 'auth.db') })
-  return openPostgres({ url: await newPostgresDatabase() })
+  const url = new URL(await newPostgresDatabase())
+  const given = Object.entries(settings ?? {}).map(([name, value]) => `-c ${name}=${value}`)
+  if (given.length > 0) url.searchParams.set('options', given.join(' '))
+  return openPostgres({ url: url.href })
 }
 
 /** The whole service on a free port, over TLS, on an empty database. */
@@ -133,7 +140,7 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
   const authority = await testAuthority()
   const server = await authority.issue('localhost', 'server')
   const faults: Faults = { database: false, audit: false }
-  const opened = await openDatabase(home)
+  const opened = await openDatabase(home, options.postgresSettings)
   const db = breakable(opened, faults)
   await migrate(db, 'seal', sealMigrations)
   await migrate(db, 'auth', authService.migrations)
@@ -159,8 +166,14 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
     clock,
     node: 'test',
   }
-  const notices = await bootstrap(environment, options.adminPassword)
+  const known = options.adminPassword === knownPassword
+  const notices = await bootstrap(
+    environment,
+    options.adminPassword,
+    ...(known ? [async (): Promise<string> => knownHash] : []),
+  )
   const instance = await authService.build(environment)
+  if (options.everyHash !== true) rememberVerifications(instance.services.hasher)
   const health = healthOperation<AuthServices>({
     databaseName: db.dialect,
     ping: () => db.ping(),
@@ -296,6 +309,24 @@ function memoryMetrics() {
     exposition: async () => '',
   }
   return { metrics, counted, gauges }
+}
+
+/** Verifying a password always ends the same way, so what a process has verified once it need not compute again. */
+const verifications = new Map<string, Promise<boolean>>()
+
+function rememberVerifications(hasher: PasswordHasher): void {
+  const { verify } = hasher
+  Object.assign(hasher, {
+    verify(stored: string | undefined, password: string): Promise<boolean> {
+      const question = JSON.stringify([stored, password])
+      const known = verifications.get(question)
+      if (known !== undefined) return known
+      const answer = verify(stored, password)
+      verifications.set(question, answer)
+      answer.catch(() => verifications.delete(question))
+      return answer
+    },
+  })
 }
 
 /** The hash of `correct horse`, so that a test makes users without computing hashes. */
