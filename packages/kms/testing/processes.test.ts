@@ -79,7 +79,8 @@ async function refusedFrom(
 }
 
 const listeners = query<[], { readonly done: boolean }>(
-  "SELECT pg_terminate_backend(pid) AS done FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()",
+  `SELECT pg_terminate_backend(pid) AS done FROM pg_stat_activity
+     WHERE datname = current_database() AND query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`,
 )
 
 for (const { name, skip, strict, url, open } of engines) {

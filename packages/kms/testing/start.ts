@@ -67,11 +67,16 @@ export interface Started extends AsyncDisposable {
   databaseBytes(): Buffer
 }
 
+const components = { seal: sealMigrations, kms: kmsService.migrations }
+
 export const issuer = 'https://auth.test'
 
 /** Starts the service as the runtime does. */
 export async function startKms(options: StartOptions = {}): Promise<Started> {
+  // What is open by then is closed again when the start fails.
+  await using opened = new AsyncDisposableStack()
   const home = mkdtempSync(join(tmpdir(), 'warder-kms-'))
+  opened.defer(() => rmSync(home, { recursive: true, force: true }))
   const clock = options.clock ?? systemClock
   const tls = join(home, 'tls')
   await ensureLocalAuthority({ folder: tls, clock: systemClock })
@@ -88,11 +93,11 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     ...(testEngine === 'postgresql' && { cache_lease_ms: 0 }),
     ...options.config,
   })
-  const own = options.db === undefined ? await openTestDatabase(home) : undefined
+  const own = options.db === undefined ? await openTestDatabase(home, components) : undefined
   const db = options.db ?? own?.db
   if (db === undefined) throw new Error('no database')
-  await migrate(db, 'seal', sealMigrations)
-  await migrate(db, 'kms', kmsService.migrations)
+  opened.defer(() => own?.close())
+  for (const [component, migrations] of Object.entries(components)) await migrate(db, component, migrations)
   const rootKeys = [
     { kind: 'key', from: 'test', key: new Secret(Buffer.from(options.rootKey ?? randomBytes(32))) } as const,
   ]
@@ -139,6 +144,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   })
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 })
   const agents: Agent[] = []
+  const running = opened.move()
   const ca = pem('ca.crt')
   const token: Started['token'] = (claims) => {
     const now = Math.floor(clock.now() / 1000)
@@ -170,8 +176,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
       for (const agent of agents) agent.destroy()
       await server.drain(200)
       await instance.close?.()
-      await own?.db.close()
-      rmSync(home, { recursive: true, force: true })
+      await running.disposeAsync()
     },
   }
 }

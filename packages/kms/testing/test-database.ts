@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Database, openPostgres, openSqlite, query, type SqlValue } from '@warder/foundation/sql'
-import { startTestPostgres, type TestPostgres } from '@warder/foundation/sql/testing'
+import { type Components, startTestPostgres, type TestPostgres } from '@warder/foundation/sql/testing'
 
 /** A database for one test, and everything that is written in it. */
 export interface TestDatabase {
   readonly db: Database
   bytes(): Promise<Buffer>
+  /** Closes it and takes it away. */
+  close(): Promise<void>
 }
 
 /** `WARDER_TEST_DATABASE=postgresql` makes tests that bring no database of their own run on PostgreSQL. */
@@ -21,14 +23,24 @@ async function startPostgres(): Promise<TestPostgres> {
   return started
 }
 
-export async function openTestDatabase(home: string): Promise<TestDatabase> {
+/** @param components what the service will migrate: on PostgreSQL that is done once for many tests */
+export async function openTestDatabase(home: string, components: Components): Promise<TestDatabase> {
   if (testEngine === 'sqlite') {
     const db = openSqlite({ path: join(home, 'kms.db') })
-    return { db, bytes: async () => Buffer.concat(filesOf(home)) }
+    return { db, bytes: async () => Buffer.concat(filesOf(home)), close: async () => db.close() }
   }
   postgres ??= startPostgres()
-  const db = await openPostgres({ url: await (await postgres).database() })
-  return { db, bytes: () => everyRow(db) }
+  const server = await postgres
+  const url = await server.migrated(components)
+  const db = await openPostgres({ url })
+  return {
+    db,
+    bytes: () => everyRow(db),
+    async close() {
+      await db.close()
+      await server.drop(url)
+    },
+  }
 }
 
 /** Database, WAL and index of it. */

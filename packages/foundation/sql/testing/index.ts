@@ -1,1 +1,2 @@
-export { startTestPostgres, type TestPostgres } from './postgres.ts'
+export type { Components } from './databases.ts'
+export { startTestPostgres, type TestPostgres, type TestPostgresOptions } from './postgres.ts'

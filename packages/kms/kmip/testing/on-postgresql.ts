@@ -18,7 +18,8 @@ export function onPostgresql(name: string, files: readonly string[]): void {
   test(`${name}, on PostgreSQL`, { skip, timeout: 170_000 }, async () => {
     const paths = files.map((file) => fileURLToPath(new URL(`../${file}.test.ts`, import.meta.url)))
     const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('NODE_TEST'))
-    const env = { ...Object.fromEntries(inherited), WARDER_TEST_DATABASE: 'postgresql' }
+    assert.ok('environment' in found)
+    const env = { ...Object.fromEntries(inherited), ...found.environment, WARDER_TEST_DATABASE: 'postgresql' }
     const args = ['--test', '--test-concurrency=1', ...paths]
     const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
