@@ -19,6 +19,8 @@ export interface Where {
   readonly printedInput: boolean
   /** The request names the attributes that it wants. */
   readonly selective: boolean
+  /** A message only has to be there: its words are the server's own. */
+  readonly ownWords: boolean
   readonly version: string
 }
 
@@ -56,8 +58,8 @@ export function choosesValue(tag: number, where: Where): boolean {
     case Tag.ServerCorrelationValue:
     case Tag.PKCS_11OutputParameters: // names the library and its maker
       return true
-    case Tag.ResultMessage: // present where it is printed, in the server's own words
-      return true
+    case Tag.ResultMessage:
+      return where.ownWords
     case Tag.VendorIdentification:
       return where.operation === 'Query'
     case Tag.HashingAlgorithm:

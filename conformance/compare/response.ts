@@ -30,6 +30,8 @@ export interface Exchange {
   readonly bindings: Bindings
   readonly known: Known
   readonly now: number
+  /** Result messages only have to be there. */
+  readonly ownWords: boolean
 }
 
 /** Compares a whole response, item by item. */
@@ -90,7 +92,7 @@ const identifiers: ReadonlySet<number> = new Set([
 ])
 
 function whereOf(
-  { known, version, bindings }: Exchange,
+  { known, version, bindings, ownWords }: Exchange,
   item: XmlElement | undefined,
   operation: string,
   actual: TtlvNode | undefined,
@@ -101,6 +103,7 @@ function whereOf(
   return {
     operation,
     version,
+    ownWords,
     generated: known.generated.has(object),
     random: isRandom(operation, known.algorithms.get(object), payload, actual),
     printedInput: !bindings.knows(childOf(payload, 'Data')?.attributes.get('value') ?? ''),

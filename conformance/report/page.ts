@@ -10,8 +10,8 @@ export function conformancePage(ways: readonly WayResults[]): string {
   )
   return `# KMIP conformance
 
-The public OASIS profile test cases, each run against a live server and compared strictly: status, reason, presence of
-a message, every value. Only what KMIP Profiles §4.1 ("Permitted Test Case Variations") lets a server choose may
+The public OASIS profile test cases, each run against a live server and compared strictly: status, reason, message
+(word by word), every value. Only what KMIP Profiles §4.1 ("Permitted Test Case Variations") lets a server choose may
 differ. Written by \`npm run conformance -- --write\`; \`npm run conformance -- FOLDER\` runs any other folder of cases.
 
 | version | encoding | cases | passed | failed | skipped |

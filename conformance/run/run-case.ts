@@ -30,11 +30,18 @@ export function newKnown(): Known {
   return { generated: new Set(), algorithms: new Map() }
 }
 
+/** How strictly answers are compared. */
+export interface Strictness {
+  /** Result messages only have to be there, in whatever words. Absent: they are as printed. */
+  readonly ownWords?: boolean
+}
+
 /** Runs the steps in order. A step that differs does not end the case: what follows is told too, where it can be. */
 export async function runCase(
   testCase: TestCase,
   exchange: Exchanger,
   known: Known = newKnown(),
+  { ownWords = false }: Strictness = {},
   now = Date.now,
 ): Promise<CaseResult> {
   if (testCase.unreadable !== undefined)
@@ -56,6 +63,7 @@ export async function runCase(
         bindings,
         known,
         now: now(),
+        ownWords,
       }
       const differences = compareResponse(exchanged)
       if (differences.length > 0) failures.push({ step, differences, sent, received: actual })

@@ -1,7 +1,7 @@
 import { openConnection, type Way } from 'warder/kmip'
 import type { TestCase } from '../cases/test-case.ts'
 import type { TestServer } from '../server/own-server.ts'
-import { type CaseResult, newKnown, runCase } from './run-case.ts'
+import { type CaseResult, type Exchanger, newKnown, runCase, type Strictness } from './run-case.ts'
 
 /**
  * Runs cases over one way. Each family is a user of its own, so that no case sees another's objects, and its cases run
@@ -11,6 +11,7 @@ export async function runCases(
   cases: readonly TestCase[],
   server: TestServer,
   way: Way,
+  strictness: Strictness = {},
 ): Promise<readonly CaseResult[]> {
   const families = Map.groupBy(cases, ({ family, version }) => `${family}-${version}`)
   const results = new Map<TestCase, CaseResult>()
@@ -22,7 +23,8 @@ export async function runCases(
       try {
         const known = newKnown()
         for (const testCase of members) {
-          results.set(testCase, await runCase(testCase, (message) => connection.exchange(message), known))
+          const exchange: Exchanger = (message) => connection.exchange(message)
+          results.set(testCase, await runCase(testCase, exchange, known, strictness))
         }
       } finally {
         connection.close()

@@ -1,6 +1,6 @@
 import { Enumeration } from '../tables/enumerations.gen.ts'
 import { valueByName } from '../tables/enumerations.ts'
-import { reasonIn } from '../tables/reasons.ts'
+import { messageIn, reasonIn } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { atLeast, type KmipVersion, versionNumbers } from '../tables/versions.ts'
 import { byteString, dateTime, enumeration, integer, structure, textString } from '../ttlv/build.ts'
@@ -50,7 +50,7 @@ function itemNode(version: KmipVersion, item: ResponseItem): StructureNode {
     reason === undefined
       ? undefined
       : enumeration(Tag.ResultReason, Enumeration.ResultReason[reasonIn(version, reason)]),
-    message === undefined ? undefined : textString(Tag.ResultMessage, message),
+    message === undefined ? undefined : textString(Tag.ResultMessage, messageIn(version, message)),
     asynchronousCorrelationValue === undefined
       ? undefined
       : byteString(Tag.AsynchronousCorrelationValue, asynchronousCorrelationValue),

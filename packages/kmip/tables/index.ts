@@ -22,7 +22,7 @@ export {
 } from './enumerations.ts'
 export { normaliseName } from './names.ts'
 export { type OperationName, objectTypeIn, operationByName, operationIn } from './operations.ts'
-export { type ResultReason, reasonIn } from './reasons.ts'
+export { messageIn, type ResultReason, reasonIn } from './reasons.ts'
 export { Tag } from './tags.gen.ts'
 export { isTag, type TagName, tagByName, tagIntroduced, tagName, tagText } from './tags.ts'
 export { atLeast, isLegacy, type KmipVersion, kmipVersion, kmipVersions, versionNumbers } from './versions.ts'

@@ -1,6 +1,6 @@
 import { Enumeration } from './enumerations.gen.ts'
 import type { ValueName } from './enumerations.ts'
-import { atLeast, type KmipVersion } from './versions.ts'
+import { atLeast, isLegacy, type KmipVersion } from './versions.ts'
 
 /** Why an operation failed, in the names of KMIP 2.1 §11.46. */
 export type ResultReason = ValueName<'ResultReason'>
@@ -61,6 +61,14 @@ const legacyReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
   WrappingObjectDestroyed: 'ItemNotFound',
   WrappingObjectNotFound: 'ItemNotFound',
   WrongKeyLifecycleState: 'PermissionDenied',
+}
+
+/** What 2.1 says precisely and 1.4 does not, in the words of the public test cases (AKLC-M-3, SKLC-M-3). */
+const legacyMessage: ReadonlyMap<string, string> = new Map([['ACTIVATION_DATE:!PRE_ACTIVE', 'DENIED']])
+
+/** The message of a failure as a client of this version is told it. */
+export function messageIn(version: KmipVersion, message: string): string {
+  return isLegacy(version) ? (legacyMessage.get(message) ?? message) : message
 }
 
 /**
