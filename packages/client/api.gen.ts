@@ -172,6 +172,8 @@ export interface Operations {
       /** RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has. */
       readonly bits?: number
       readonly tags?: readonly string[]
+      /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
+      readonly ext?: boolean
       /** base64url */
       readonly k?: string
       /** base64url */
@@ -206,6 +208,8 @@ export interface Operations {
       readonly alg?: string
       readonly crv?: string
       readonly key_ops: readonly string[]
+      /** As asked for; absent when the request did not say. */
+      readonly ext?: boolean
     }
   }
   /** Revoke and remove a key, with the other half of a pair */
@@ -228,6 +232,8 @@ export interface Operations {
       readonly crv?: string
       readonly bits?: number
       readonly key_ops: readonly string[]
+      /** Of a secret or private key. false: nobody gets its bytes in clear, over KMIP either. */
+      readonly ext?: boolean
       readonly state: string
       readonly owner: string
       /** The other half of a pair. */
@@ -245,6 +251,8 @@ export interface Operations {
       readonly protected: string
       /** The wrapped key, base64url. */
       readonly encrypted_key: string
+      /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
+      readonly ext?: boolean
     }
     readonly reply: {
       readonly kid: string
@@ -253,6 +261,8 @@ export interface Operations {
       readonly alg?: string
       readonly crv?: string
       readonly key_ops: readonly string[]
+      /** As asked for; absent when the request did not say. */
+      readonly ext?: boolean
     }
   }
   /** Compute or verify a MAC */

@@ -1,7 +1,7 @@
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import { type KeyMaterial, type MaterialKind, serializeMaterial } from '../crypto/index.ts'
-import type { NewObject, ObjectType } from './managed-object.ts'
+import type { ManagedObject, NewObject, ObjectType } from './managed-object.ts'
 import { newObjectId, type ObjectId } from './object-id.ts'
 import { creationChanges } from './object-store.ts'
 
@@ -16,6 +16,8 @@ export interface NewHalf {
   readonly material: KeyMaterial
   readonly usageMask: number
   readonly tags: readonly string[]
+  /** What has no column; the rows that find an object by it are the caller's to write. Default: nothing. */
+  readonly attributes?: ManagedObject['attributes']
 }
 
 const types: Readonly<Record<MaterialKind, ObjectType>> = {
@@ -36,7 +38,7 @@ export function newKeyChanges(
 ): { readonly ids: readonly ObjectId[]; readonly changes: Change[] } {
   const ids = halves.map(() => newObjectId(key.now))
   const created = halves.map(
-    ({ material, usageMask, tags }, index): NewObject => ({
+    ({ material, usageMask, tags, attributes = {} }, index): NewObject => ({
       object: {
         id: ids[index] as ObjectId,
         type: types[material.kind],
@@ -55,7 +57,7 @@ export function newKeyChanges(
         destroyedAt: undefined,
         revocationReason: undefined,
         revocationMessage: undefined,
-        attributes: {},
+        attributes,
       },
       material: serializeMaterial(material),
       tags,

@@ -15,7 +15,8 @@ import {
   requirePermitted,
 } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
-import { type NewHalf, newKeyChanges } from '../objects/index.ts'
+import { type NewHalf, type NewObject, newKeyChanges } from '../objects/index.ts'
+import { Ext, extAttributes, extIndexChanges } from './extractable.ts'
 import { jwksTag } from './jwks.ts'
 import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
@@ -37,6 +38,7 @@ const KeyRequest = Type.Object({
     }),
   ),
   tags: Type.Optional(Tags),
+  ext: Ext,
   k: Member,
   d: Member,
   x: Member,
@@ -77,11 +79,13 @@ function halvesOf(
   alg: string | undefined,
   tags: readonly string[],
   publicTags: readonly string[],
+  secretAttributes: NewObject['object']['attributes'],
 ): readonly [NewHalf] | readonly [NewHalf, NewHalf] {
   const half = (material: KeyMaterial, more: readonly string[]): NewHalf => ({
     material,
     usageMask: usageOf(material, alg),
     tags: [...new Set([...tags, ...more])],
+    attributes: material.kind === 'public' ? {} : secretAttributes,
   })
   if ('kind' in made) return [half(made, [])]
   if ('secret' in made) return [half(made.secret, [])]
@@ -120,7 +124,8 @@ export const createKey = define({
     const spec = keySpecOf(body, policyOf(services))
     const tags = userTags(body.tags ?? [])
     const made = await makeMaterial(spec, body)
-    const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services))
+    const attributes = extAttributes(body.ext)
+    const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), attributes)
     const [{ material }] = halves
     requireBits(body, material)
     requirePermitted(policyOf(services), keyFacts(material))
@@ -135,10 +140,11 @@ export const createKey = define({
       algorithm: spec.alg ?? material.algorithm,
       details: {
         origin: 'kind' in made ? 'imported' : 'generated',
+        ...(body.ext === false && { ext: false }),
         ...(kidPublic !== undefined && { linked: kidPublic }),
       },
     })
-    await context.commit(changes)
+    await context.commit([...changes, ...extIndexChanges(kid, material, spec.alg, attributes)])
     const crv = crvOf(material)
     return {
       kid,
@@ -147,6 +153,7 @@ export const createKey = define({
       ...(body.alg !== undefined && { alg: body.alg }),
       ...(crv !== undefined && { crv }),
       key_ops: keyOpsOf(spec.alg),
+      ...(body.ext !== undefined && { ext: body.ext }),
     }
   },
 })

@@ -4,6 +4,7 @@ import Type from 'typebox'
 import { keyRight } from '../access/index.ts'
 import { keyOpsOf } from '../crypto/index.ts'
 import type { Key } from '../objects/index.ts'
+import { extOf } from './extractable.ts'
 import { crvOf, ktyOf } from './key-shape.ts'
 import { shownTags } from './key-tags.ts'
 import { publicJwkOf } from './public-jwk.ts'
@@ -22,6 +23,11 @@ const KeyDescription = Type.Object({
   crv: Type.Optional(Type.String()),
   bits: Type.Optional(Type.Integer()),
   key_ops: Type.Array(Type.String()),
+  ext: Type.Optional(
+    Type.Boolean({
+      description: 'Of a secret or private key. false: nobody gets its bytes in clear, over KMIP either.',
+    }),
+  ),
   state: Type.String(),
   owner: Type.String(),
   linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
@@ -44,6 +50,7 @@ export const getKey = define({
     const { key } = access.resolved(context)
     const { object } = key
     const crv = crvOf(object)
+    const ext = extOf(object)
     const jwk = shownJwk(key)
     return {
       kid: object.id,
@@ -53,6 +60,7 @@ export const getKey = define({
       ...(crv !== undefined && { crv }),
       ...(object.bits !== undefined && { bits: object.bits }),
       key_ops: [...keyOpsOf(object.boundAlg)],
+      ...(ext !== undefined && { ext }),
       state: key.state,
       owner: object.owner,
       ...(object.linkedId !== undefined && { linked_kid: object.linkedId }),

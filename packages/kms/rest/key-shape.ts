@@ -55,4 +55,5 @@ export const KeyReply = Type.Object({
   alg: Type.Optional(Type.String()),
   crv: Type.Optional(Type.String()),
   key_ops: Type.Array(Type.String()),
+  ext: Type.Optional(Type.Boolean({ description: 'As asked for; absent when the request did not say.' })),
 })

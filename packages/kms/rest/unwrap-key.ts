@@ -6,6 +6,7 @@ import { keyRight, principalOf, requireCreate } from '../access/index.ts'
 import { algorithmFor, type KeyMaterial, keyOpsOf, oaepUnwrap } from '../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../jose/index.ts'
 import { newKeyChanges } from '../objects/index.ts'
+import { Ext, extAttributes, extIndexChanges } from './extractable.ts'
 import { KeyReply, usageOf } from './key-shape.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
@@ -13,6 +14,7 @@ import { define, type KmsServices } from './services.ts'
 const UnwrapRequest = Type.Object({
   protected: Type.String({ description: 'JWE header with kid, alg and enc; base64url.' }),
   encrypted_key: Type.String({ description: 'The wrapped key, base64url.' }),
+  ext: Ext,
 })
 
 const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
@@ -49,22 +51,29 @@ export const unwrapKey = define({
     404: 'No such key.',
     422: 'It cannot be unwrapped.',
   },
-  async act(_input, context) {
+  async act({ body: { ext } }, context) {
     const { services } = context
     const { key, request } = access.resolved(context)
     await requireCreate(context)
     key.requireProcessing('decrypt').requireBoundTo(request.alg)
     const cek = await oaepUnwrap(request.management.oaepHash, rsaKey(key.material), request.encryptedKey)
     const material = importCek(cek, request.encryption.bits)
+    const attributes = extAttributes(ext)
     const { ids, changes } = newKeyChanges(
       services,
       { owner: principalOf(context).name, boundAlg: request.enc, now: services.clock.now() },
-      [{ material, usageMask: usageOf(material, request.enc), tags: [] }],
+      [{ material, usageMask: usageOf(material, request.enc), tags: [], attributes }],
     )
     const [kid] = ids
-    context.audit({ details: { created: kid } })
-    await context.commit(changes)
-    return { kid, kty: 'oct', alg: request.enc, key_ops: keyOpsOf(request.enc) }
+    context.audit({ details: { created: kid, ...(ext === false && { ext }) } })
+    await context.commit([...changes, ...extIndexChanges(kid, material, request.enc, attributes)])
+    return {
+      kid,
+      kty: 'oct',
+      alg: request.enc,
+      key_ops: keyOpsOf(request.enc),
+      ...(ext !== undefined && { ext }),
+    }
   },
 })
 
