@@ -1,4 +1,4 @@
-import { it } from 'node:test'
+import { after, it } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { usePostgres } from './testing/start.ts'
 
@@ -7,7 +7,8 @@ const server = await startTestPostgres()
 if ('missing' in server) {
   it('PostgreSQL', { skip: server.missing }, () => {})
 } else {
-  usePostgres(() => server.database())
+  usePostgres(server)
+  after(() => server.stop())
   await import('./audit.test.ts')
   await import('./certify/certify.test.ts')
   await import('./conditions.test.ts')

@@ -3,12 +3,12 @@ import { it } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { startAuth, usePostgres } from './testing/start.ts'
 
-/** The scenarios again, on PostgreSQL: what holds for one engine holds for the other. */
-const server = await startTestPostgres()
+/** The scenarios again, on PostgreSQL, which the last test ends: what holds for one engine holds for the other. */
+const server = await startTestPostgres({ own: true })
 if ('missing' in server) {
   it('PostgreSQL', { skip: server.missing }, () => {})
 } else {
-  usePostgres(() => server.database())
+  usePostgres(server)
   await import('./login/first-run.test.ts')
   await import('./realms/realms.test.ts')
   await import('./credentials/credentials.test.ts')

@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
 import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { createServiceServer, healthOperation } from '@warder/foundation/http'
 import { createOutbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
 import { openSeal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate, openPostgres, openSqlite, StorageUnavailable } from '@warder/foundation/sql'
+import type { TestPostgres } from '@warder/foundation/sql/testing'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { issueCertificate } from '@warder/foundation/tls'
 import { bootstrap } from '../bootstrap.ts'
@@ -118,19 +120,42 @@ const config: AuthConfig = {
   password_hash_concurrency: 0,
 }
 
-let newPostgresDatabase: (() => Promise<string>) | undefined
+let postgres: TestPostgres | undefined
 
-/** From now on services of this process start on databases of PostgreSQL; `database` gives the URL of an empty one. */
-export function usePostgres(database: () => Promise<string>): void {
-  newPostgresDatabase = database
+/** From now on services of this process start on PostgreSQL, each on a migrated database of its own. */
+export function usePostgres(server: TestPostgres): void {
+  postgres = server
 }
 
-async function openDatabase(home: string, settings: TestOptions['postgresSettings']): Promise<Database> {
-  if (newPostgresDatabase === undefined) return openSqlite({ path: join(home, 'auth.db') })
-  const url = new URL(await newPostgresDatabase())
+const components = { seal: sealMigrations, auth: authService.migrations }
+
+interface OpenedDatabase {
+  readonly db: Database
+  /** Closes it and takes it away. */
+  close(): Promise<void>
+}
+
+async function openDatabase(
+  home: string,
+  settings: TestOptions['postgresSettings'],
+): Promise<OpenedDatabase> {
+  if (postgres === undefined) {
+    const db = openSqlite({ path: join(home, 'auth.db') })
+    return { db, close: async () => db.close() }
+  }
+  const server = postgres
+  const url = new URL(await server.migrated(components))
   const given = Object.entries(settings ?? {}).map(([name, value]) => `-c ${name}=${value}`)
   if (given.length > 0) url.searchParams.set('options', given.join(' '))
-  return openPostgres({ url: url.href })
+  const db = await openPostgres({ url: url.href })
+  return {
+    db,
+    async close() {
+      await db.close()
+      // A test may have ended the whole server.
+      await server.drop(url.href).catch(() => undefined)
+    },
+  }
 }
 
 /** The whole service on a free port, over TLS, on an empty database. */
@@ -141,9 +166,8 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
   const server = await authority.issue('localhost', 'server')
   const faults: Faults = { database: false, audit: false }
   const opened = await openDatabase(home, options.postgresSettings)
-  const db = breakable(opened, faults)
-  await migrate(db, 'seal', sealMigrations)
-  await migrate(db, 'auth', authService.migrations)
+  const db = breakable(opened.db, faults)
+  for (const [component, migrations] of Object.entries(components)) await migrate(db, component, migrations)
   const rootKeys = [{ kind: 'key' as const, from: 'test', key: new Secret(randomBytes(32)) }]
   const seal = await openSeal({ db, rootKeys, service: 'auth', clock })
   const events: AuditEvent[] = []
@@ -235,7 +259,7 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
       faults.audit = false
       await service.drain(200)
       await instance.close?.()
-      await db.close()
+      await opened.close()
       rmSync(home, { recursive: true, force: true })
     },
   }
@@ -311,7 +335,11 @@ function memoryMetrics() {
   return { metrics, counted, gauges }
 }
 
-/** Verifying a password always ends the same way, so what a process has verified once it need not compute again. */
+/**
+ * Verifying a password always ends the same way, so what a process has verified once it need not compute again. A
+ * remembered answer takes a moment too, so that what runs beside a login gets in between.
+ */
+const rememberedAfterMs = 5
 const verifications = new Map<string, Promise<boolean>>()
 
 function rememberVerifications(hasher: PasswordHasher): void {
@@ -320,7 +348,7 @@ function rememberVerifications(hasher: PasswordHasher): void {
     verify(stored: string | undefined, password: string): Promise<boolean> {
       const question = JSON.stringify([stored, password])
       const known = verifications.get(question)
-      if (known !== undefined) return known
+      if (known !== undefined) return after(rememberedAfterMs).then(() => known)
       const answer = verify(stored, password)
       verifications.set(question, answer)
       answer.catch(() => verifications.delete(question))

@@ -19,8 +19,6 @@ export interface TestDatabases {
   migrated(components: Components): Promise<string>
   /** Takes a database away that nobody needs any more; connections to it are cut. */
   drop(url: string): Promise<void>
-  /** Takes those away that nobody is connected to: for suites whose services close with their test. */
-  dropUnused(): Promise<void>
   /** Takes all of them away. */
   dropAll(): Promise<void>
 }
@@ -89,16 +87,6 @@ export function testDatabases(address: string): TestDatabases {
       return create(await name)
     },
     drop: (url) => asAdmin((client) => remove(client, nameOf(url))),
-    async dropUnused() {
-      if (names.size === 0) return
-      await asAdmin(async (client) => {
-        const { rows } = await client.query<{ datname: string }>(
-          'SELECT DISTINCT datname FROM pg_stat_activity WHERE datname IS NOT NULL',
-        )
-        const used = new Set(rows.map(({ datname }) => datname))
-        for (const name of [...names].filter((one) => !used.has(one))) await remove(client, name)
-      })
-    },
     async dropAll() {
       if (names.size === 0) return
       await asAdmin(async (client) => {
