@@ -1,8 +1,9 @@
 // Runs every test: `npm test`, or `npm test -- PATTERN …` for the files whose path contains one of the patterns.
-import { spawn } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -14,38 +15,51 @@ const files = ['packages', 'bench', 'conformance', 'scripts']
   .map((entry) => relative(root, join(entry.parentPath, entry.name)))
   .filter((file) => !file.includes('node_modules'))
   .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
-  .sort()
+  .map((file) => ({ file, source: readFileSync(join(root, file), 'utf8') }))
 
 if (files.length === 0) {
   process.stderr.write(`no test file matches ${patterns.join(' ')}\n`)
   process.exit(1)
 }
 
-const counts = { pass: 0, fail: 0, skipped: 0 }
-const child = spawn(
-  process.execPath,
-  [
-    '--test',
-    `--test-concurrency=${Math.max(2, availableParallelism())}`,
-    '--test-timeout=180000',
-    '--test-reporter=spec',
-    '--test-reporter-destination=stdout',
-    ...files,
-  ],
-  {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_COMPILE_CACHE: join(root, 'node_modules', '.compile-cache') },
-  },
-)
-child.stdout.setEncoding('utf8')
-child.stdout.on('data', (text) => {
-  process.stdout.write(text)
-  for (const [, name, number] of text.matchAll(/^ℹ (pass|fail|skipped) (\d+)$/gm))
-    counts[name] = Number(number)
+const usesPostgres = ({ source }) => /sql\/testing|on-postgresql/.test(source)
+const startsProcesses = ({ source }) =>
+  /child_process|testing\/(?:index|installation|process)\.ts/.test(source)
+/** The longest first, so that none of them is left over when all others are done: they run on PostgreSQL or start processes. */
+const rank = (file) => (usesPostgres(file) ? 0 : startsProcesses(file) ? 1 : 2)
+files.sort((a, b) => rank(a) - rank(b) || (a.file < b.file ? -1 : 1))
+
+process.chdir(root)
+process.env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.compile-cache')
+// So that a run that is interrupted ends what it started.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
+
+// One PostgreSQL for all who do not end theirs; where there is none, each of them says so itself.
+const postgres = files.some(usesPostgres) ? await startPostgres() : undefined
+if (postgres !== undefined) Object.assign(process.env, postgres.environment)
+
+const counts = { passed: 0, failed: 0, skipped: 0 }
+const tests = run({
+  files: files.map(({ file }) => join(root, file)),
+  concurrency: Math.max(2, availableParallelism()),
+  timeout: 180_000,
 })
-child.on('close', (code) => {
-  const failed = Math.max(counts.fail, code === 0 ? 0 : 1)
-  process.stdout.write(`\n${counts.pass} passed, ${failed} failed, ${counts.skipped} skipped\n`)
-  process.exit(failed === 0 ? 0 : 1)
+tests.on('test:summary', ({ file, counts: all }) => {
+  if (file !== undefined) return
+  counts.passed = all.passed
+  counts.skipped = all.skipped
+  counts.failed = all.tests - all.passed - all.skipped - all.todo
 })
+const output = tests.compose(spec())
+output.pipe(process.stdout, { end: false })
+await new Promise((resolve) => output.once('end', resolve))
+await postgres?.stop()
+
+process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+process.exit(counts.failed === 0 && counts.passed > 0 ? 0 : 1)
+
+async function startPostgres() {
+  const { startTestPostgres } = await import('../packages/foundation/sql/testing/index.ts')
+  const started = await startTestPostgres()
+  return 'missing' in started ? undefined : started
+}
