@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -8,7 +9,7 @@ import { publicJwk, signToken } from '@warder/foundation/jwt'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
 import { type Started, startKms } from '../testing/index.ts'
-import { appToken, authenticateBy, principalNamed } from './index.ts'
+import { appToken, principalNamed } from './index.ts'
 
 const who = async (kms: Started, headers: Readonly<Record<string, string>>): Promise<string> => {
   const answer = await kms.with(headers).get('/me')
@@ -162,42 +163,99 @@ test('force_default_username makes everybody the default user, after authenticat
   assert.equal(await who(kms, {}), '401')
 })
 
-test('the API token is the bytes of a key, compared exactly, and dies with it', async () => {
-  await using kms = await startKms({ config: { api_token_id: 'unused' } })
-  const bytes = randomBytes(32)
-  const admin = kms.user('admin')
-  const { kid } = (
-    await admin.post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256', k: bytes.toString('base64url') })
-  ).json
-  const { apiToken } = await import('./api-token.ts')
-  const { createHash } = await import('node:crypto')
-  const extract = authenticateBy({
-    extractors: [
-      apiToken({
-        username: 'admin',
-        digest: async () => {
-          const key = await kms.services.keys.get(kid)
-          return key === undefined
-            ? undefined
-            : createHash('sha256').update(key.material.key.export()).digest()
-        },
-      }),
-    ],
-    defaultUsername: 'admin',
-    forceDefaultUsername: false,
+/** An authentication service that answers look-ups of app tokens as the test wants. */
+async function startLookups(home: string) {
+  const tls = (name: string) => readFileSync(join(home, 'tls', name))
+  const answers = new Map<string, (response: ServerResponse) => void>()
+  const server = createServer({ cert: tls('auth.crt'), key: tls('auth.key') }, (request, response) => {
+    const token = String(request.headers['x-secret-token'])
+    if (request.url !== '/auth/token/lookup-self') response.writeHead(404).end()
+    else (answers.get(token) ?? ((refusal) => refusal.writeHead(403).end('{}')))(response)
   })
-  const token = bytes.toString('base64')
-  const tried = async (text: string) => extract(requestWith(bearer(text)))
-  assert.equal((await tried(token))?.name, 'admin')
-  const swapped = token.replace(/[a-zA-Z]/, (letter) =>
-    letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
-  )
-  for (const wrong of [swapped, token.slice(0, -2), '%%%', randomBytes(32).toString('base64')]) {
-    await assert.rejects(tried(wrong), { kind: 'unauthorized' })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  return {
+    url: `https://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`,
+    answers,
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
   }
-  await admin.del(`/v1/crypto/keys/${kid}`)
-  await assert.rejects(tried(token), { kind: 'unauthorized' })
-  assert.equal(await who(kms, bearer(token)), '401')
+}
+
+test('tokens of machines on the live service: the API token is the bytes of a key, an app token what the peer says of it, and neither is anybody else', async () => {
+  await using first = await startKms()
+  const lookups = await startLookups(first.home)
+  const bytes = randomBytes(32)
+  const admin = first.user('admin')
+  const k = bytes.toString('base64url')
+  const { kid } = (await admin.post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256', k })).json
+  try {
+    const { db, seal } = first.environment
+    await using kms = await startKms({
+      db,
+      seal,
+      tokens: false,
+      config: {
+        api_token_id: kid,
+        vault_auth_verifier_url: lookups.url,
+        auth_verifier_ca_cert: join(first.home, 'tls/ca.crt'),
+        cache_lease_ms: 0,
+      },
+    })
+    const method = () => kms.audit.at(-1)?.auth_method
+    const token = bytes.toString('base64')
+    assert.deepEqual([await who(kms, bearer(token)), method()], ['admin', 'api_token'])
+    const swapped = token.replace(/[a-zA-Z]/, (letter) =>
+      letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+    )
+    const others = [
+      swapped,
+      token.slice(0, -2),
+      `${token}=`,
+      k,
+      '%%%',
+      randomBytes(32).toString('base64'),
+      kid,
+    ]
+    for (const wrong of others) assert.equal(await who(kms, bearer(wrong)), '401', wrong)
+    assert.deepEqual([kms.audit.at(-1)?.principal, kms.audit.at(-1)?.outcome], ['unauthenticated', 'failure'])
+
+    const app = (text: string) => who(kms, { 'x-secret-token': text })
+    const says = (entity: unknown) => (response: ServerResponse) =>
+      response.writeHead(200).end(JSON.stringify({ data: { entity_id: entity } }))
+    lookups.answers.set('wt.good', says('billing'))
+    assert.deepEqual([await app('wt.good'), method()], ['app:billing', 'app_token'])
+    // The peer's word makes nobody an administrator, another kind of machine, or everybody (F-004).
+    lookups.answers.set('wt.admin', says('admin'))
+    assert.equal(await app('wt.admin'), 'app:admin')
+    const lies: Readonly<Record<string, readonly [(response: ServerResponse) => void, string]>> = {
+      'wt.blank': [says('billing '), '401'],
+      'wt.hidden': [says('bil\u200bling'), '401'],
+      'wt.list': [says(['billing']), '401'],
+      'wt.nothing': [(response) => response.writeHead(200).end('{}'), '401'],
+      'wt.text': [(response) => response.writeHead(200).end('billing'), '503'],
+      'wt.created': [(response) => response.writeHead(201).end('{"data":{"entity_id":"billing"}}'), '503'],
+      'wt.moved': [(response) => response.writeHead(302, { location: lookups.url }).end(), '503'],
+      'wt.broken': [(response) => response.destroy(), '503'],
+      'wt.huge': [(response) => response.writeHead(200).end(Buffer.alloc(2 ** 21, ' ')), '503'],
+    }
+    for (const [text, [lie, status]] of Object.entries(lies)) {
+      lookups.answers.set(text, lie)
+      assert.equal(await app(text), status, text)
+    }
+    for (const unknown of ['wt.unknown', 'x'.repeat(1025), '']) assert.equal(await app(unknown), '401')
+    assert.equal(await who(kms, { 'x-secret-token': 'wt.unknown', ...bearer(token) }), '401')
+    assert.ok(!/wt\.(good|huge|unknown)/.test(`${kms.log.join()}${JSON.stringify(kms.audit)}`))
+
+    // The token dies with its key, in whatever way the key ends.
+    await admin.del(`/v1/crypto/keys/${kid}`)
+    assert.equal(await who(kms, bearer(token)), '401')
+    assert.equal(await app('wt.good'), 'app:billing')
+  } finally {
+    lookups.close()
+  }
 })
 
 test('an app token is looked up once in its time, and what cannot be looked up is not let in', async () => {

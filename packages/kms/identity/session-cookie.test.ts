@@ -4,6 +4,7 @@ import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startKms } from '../testing/index.ts'
+import { sessionCookie } from './index.ts'
 
 test('a login at the authentication service becomes a sealed cookie; nothing else is one', async () => {
   await using first = await startKms()
@@ -14,9 +15,10 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
       key: readFileSync(join(first.home, 'tls/auth.key')),
     },
     (request, response) => {
-      const right = `Basic ${Buffer.from('alice:correct horse').toString('base64')}`
+      const right = ['alice', 'jos\u00e9'].map((name) => `${name}:correct horse`)
+      const given = String(request.headers.authorization).replace('Basic ', '')
       asked = request.url ?? ''
-      response.writeHead(request.headers.authorization === right ? 200 : 401, {
+      response.writeHead(right.includes(Buffer.from(given, 'base64').toString()) ? 200 : 401, {
         'content-type': 'application/json',
       })
       response.end('{"next_step":"Authenticated"}')
@@ -46,6 +48,28 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
     const me = (value: string) => kms.with({ cookie: value }).get('/me')
     assert.deepEqual((await me(cookie)).json, { user: 'alice' })
     assert.equal(cookie.includes(Buffer.from('alice').toString('base64url')), false)
+
+    // Where the login ends there is a page that says who one is; for anybody else there is none.
+    const page = await kms.with({ cookie }).get('/ui')
+    assert.equal(page.status, 200)
+    assert.match(page.headers['content-type'] ?? '', /^text\/html/)
+    assert.match(page.headers['content-security-policy'] ?? '', /default-src 'none'.*frame-ancestors 'none'/)
+    assert.match(page.text, /You are <strong>alice<\/strong>/)
+    assert.equal((await kms.with({}).get('/ui')).status, 401)
+    const { seal } = kms.services
+    const marked = sessionCookie(seal, kms.environment.clock, { name: `<b>"&'`, realm: 'people' }).split(
+      ';',
+    )[0]
+    const escaped = await kms.with({ cookie: marked ?? '' }).get('/ui')
+    assert.match(escaped.text, /<strong>&lt;b&gt;&quot;&amp;&#39;<\/strong>/)
+
+    // One user however the name is composed: it is the one that the authentication service knows (K14).
+    for (const name of ['jos\u00e9', 'jose\u0301']) {
+      const composed = await login(name, 'correct horse')
+      assert.equal(composed.status, 200)
+      const session = composed.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+      assert.deepEqual((await me(session)).json, { user: 'jos\u00e9' })
+    }
 
     assert.equal((await login('alice', 'wrong')).status, 401)
     assert.equal((await login('alice:x', 'correct horse')).status, 401)

@@ -4,6 +4,7 @@ import { get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { endedLoginCookie, endedSessionCookie, loginCookieName, sessionCookie } from '../identity/index.ts'
 import { anybody, define, type KmsServices } from './services.ts'
+import { pagePath, uiPage } from './ui-page.ts'
 
 const LoginRequest = Type.Object({
   username: Type.String({ maxLength: 256 }),
@@ -28,10 +29,12 @@ const login = define({
   async act({ body }, context) {
     const { passwordLogin, seal, clock } = context.services
     if (passwordLogin === undefined) throw failure('not_found', 'Logins with a password are not configured.')
-    const step = await passwordLogin.check(body.username, body.password, body.totp_code)
-    context.audit({ principal: body.username, auth_method: 'session', details: { next_step: step } })
+    // The authentication service knows names in this form only: another spelling must not become another user here.
+    const username = body.username.normalize('NFC')
+    const step = await passwordLogin.check(username, body.password, body.totp_code)
+    context.audit({ principal: username, auth_method: 'session', details: { next_step: step } })
     if (step !== 'Authenticated') return { next_step: step }
-    const cookie = sessionCookie(seal, clock, { name: body.username, realm: passwordLogin.realm })
+    const cookie = sessionCookie(seal, clock, { name: username, realm: passwordLogin.realm })
     return rawReply({ json: { next_step: step }, headers: { 'Set-Cookie': cookie } })
   },
 })
@@ -45,9 +48,6 @@ const logout = define({
   status: 204,
   act: () => rawReply({ status: 204, headers: { 'Set-Cookie': endedSessionCookie } }),
 })
-
-/** Where the browser goes after a login. */
-const page = '/ui/'
 
 function oidcOf({ oidcLogin }: KmsServices) {
   if (oidcLogin === undefined) throw failure('not_found', 'Logins at an OpenID provider are not configured.')
@@ -90,9 +90,9 @@ const callback = define({
     const cookie = sessionCookie(services.seal, services.clock, { name, realm: oidc.issuer })
     return rawReply({
       status: 302,
-      headers: { Location: page, 'Set-Cookie': [cookie, endedLoginCookie] },
+      headers: { Location: pagePath, 'Set-Cookie': [cookie, endedLoginCookie] },
     })
   },
 })
 
-export const uiOperations: readonly Operation<KmsServices>[] = [login, loginFlow, callback, logout]
+export const uiOperations: readonly Operation<KmsServices>[] = [uiPage, login, loginFlow, callback, logout]
