@@ -17,7 +17,7 @@ import {
   textString,
   typed,
 } from '@warder/kmip/ttlv'
-import { aesAttributes, attributes, kmipClient, objectType, type Payload, uid } from '../testing/index.ts'
+import { aesAttributes, attributes, kmipClient, type Payload, uid } from '../testing/index.ts'
 import {
   activeSince,
   hex,
@@ -42,6 +42,7 @@ import {
   startCryptoWorld,
   use,
 } from './fixtures/crypto-world.ts'
+import { attributesOf, created, idsIn, symmetric } from './fixtures/peer-requests.ts'
 
 // What other servers of this kind were found to do wrong, one test each, on the live server.
 
@@ -50,21 +51,6 @@ before(async () => {
   world = await startCryptoWorld()
 })
 after(() => world.kms[Symbol.asyncDispose]())
-
-const symmetric = objectType('SymmetricKey')
-const created = (...more: readonly TtlvNode[]) => [symmetric, aesAttributes(256, activeSince, ...more)]
-const idsIn = (payload: Payload) =>
-  payload.nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value)
-const _revocation = (code: keyof typeof Enumeration.RevocationReasonCode, message?: string) =>
-  structure(Tag.RevocationReason, [
-    enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode[code]),
-    message === undefined ? undefined : textString(Tag.RevocationMessage, message),
-  ])
-
-async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await world.alice.do('GetAttributes', [uid(id)])
-  return typed(nodes.find(({ tag }) => tag === Tag.Attributes) ?? uid(''), 'Structure').value
-}
 
 test('13: Query answers every function, and names ReCertify', async () => {
   const functions = Object.values(Enumeration.QueryFunction).map((value) =>
@@ -113,7 +99,7 @@ test('14: DeriveKey has the members of the standard and each of its methods', as
       structure(Tag.DerivationParameters, members),
       aesAttributes(256),
     ])
-    assert.equal(linked(await attributesOf(id), 'DerivationBaseObjectLink'), base, name)
+    assert.equal(linked(await attributesOf(world.alice, id), 'DerivationBaseObjectLink'), base, name)
   }
 })
 
@@ -125,7 +111,7 @@ test('15: a certificate that is not valid is told so, which is no failure', asyn
 
 test('16: a rotation happens as a whole or not at all', async () => {
   const { id } = await world.alice.do('Create', created(nameNode('rotated')))
-  const before = await attributesOf(id)
+  const before = await attributesOf(world.alice, id)
   const undone = await world.alice.send(
     [
       { operation: 'ReKey', payload: [uid(id)] },
@@ -134,7 +120,7 @@ test('16: a rotation happens as a whole or not at all', async () => {
     { batchErrorContinuation: 'Undo' },
   )
   assert.equal(undone.items[0]?.status, 'OperationUndone')
-  assert.deepEqual(await attributesOf(id), before)
+  assert.deepEqual(await attributesOf(world.alice, id), before)
   const raced = await Promise.all([1, 2, 3, 4].map(() => world.alice.ask('ReKey', [uid(id)])))
   assert.equal(raced.filter(({ status }) => status === 'Success').length, 1)
   const [latest, ...others] = idsIn(await world.alice.do('Locate', [attributes(nameNode('rotated'))]))
@@ -167,7 +153,7 @@ test('19: the list of attributes names what the object has', async () => {
   const named = new Set(
     list.nodes.filter(({ tag }) => tag === Tag.AttributeReference).map(({ value }) => value),
   )
-  assert.deepEqual(named, new Set((await attributesOf(id)).map(({ tag }) => tag)))
+  assert.deepEqual(named, new Set((await attributesOf(world.alice, id)).map(({ tag }) => tag)))
   assert.ok(named.has(Tag.Description))
 })
 
@@ -184,7 +170,7 @@ test('20: curves have the numbers of the standard in 1.x, and even an unreadable
       integer(Tag.CryptographicUsageMask, use.Sign | use.Verify),
     ]),
   ])
-  const shown = await attributesOf(made.get(Tag.PrivateKeyUniqueIdentifier) as string)
+  const shown = await attributesOf(world.alice, made.get(Tag.PrivateKeyUniqueIdentifier) as string)
   const domain = shown.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
   assert.equal(inside(domain, Tag.RecommendedCurve)?.value, 0x19)
   for (const [bytes, version] of [
@@ -272,7 +258,7 @@ test('22: what other servers leave out is done', async () => {
     ]),
     enumeration(Tag.AdjustmentType, Enumeration.AdjustmentType.Increment),
   ])
-  const adjusted = (await attributesOf(id)).find(({ tag }) => tag === Tag.Attribute)
+  const adjusted = (await attributesOf(world.alice, id)).find(({ tag }) => tag === Tag.Attribute)
   assert.equal(inside(adjusted, Tag.AttributeValue)?.value, 42)
   await world.alice.do('Ping')
   const later = await world.alice.send([{ operation: 'Get', payload: [uid(id)] }], {

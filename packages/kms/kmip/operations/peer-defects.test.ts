@@ -12,19 +12,10 @@ import {
   structure,
   type TtlvNode,
   textString,
-  typed,
 } from '@warder/kmip/ttlv'
 import { startKms } from '../../testing/index.ts'
-import {
-  type Ask,
-  aesAttributes,
-  attributes,
-  kmipClient,
-  objectType,
-  type Payload,
-  uid,
-} from '../testing/index.ts'
-import { activeSince, aesKey, inside, mask, nameNode, wrappingSpecification } from '../testing/keys.ts'
+import { type Ask, aesAttributes, attributes, kmipClient, uid } from '../testing/index.ts'
+import { aesKey, inside, mask, nameNode, wrappingSpecification } from '../testing/keys.ts'
 import {
   bytesOf,
   type CryptoWorld,
@@ -34,6 +25,7 @@ import {
   startCryptoWorld,
   use,
 } from './fixtures/crypto-world.ts'
+import { attributesOf, created, idsIn, revocation, symmetric } from './fixtures/peer-requests.ts'
 
 // What other servers of this kind were found to do wrong, one test each, on the live server.
 
@@ -42,21 +34,6 @@ before(async () => {
   world = await startCryptoWorld()
 })
 after(() => world.kms[Symbol.asyncDispose]())
-
-const symmetric = objectType('SymmetricKey')
-const created = (...more: readonly TtlvNode[]) => [symmetric, aesAttributes(256, activeSince, ...more)]
-const idsIn = (payload: Payload) =>
-  payload.nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value)
-const revocation = (code: keyof typeof Enumeration.RevocationReasonCode, message?: string) =>
-  structure(Tag.RevocationReason, [
-    enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode[code]),
-    message === undefined ? undefined : textString(Tag.RevocationMessage, message),
-  ])
-
-async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
-  const { nodes } = await world.alice.do('GetAttributes', [uid(id)])
-  return typed(nodes.find(({ tag }) => tag === Tag.Attributes) ?? uid(''), 'Structure').value
-}
 
 test('1: a key with an identifier of the client’s choice asks no more of the database than any other', async (t) => {
   const { db } = world.kms.environment
@@ -105,7 +82,7 @@ test('3: a bare operation that fails is answered in JSON, and a right that is mi
 
 test('4: Stop stops, Undo takes back what was made, changed and destroyed, and correlation values come back', async () => {
   const { id } = await world.alice.do('Create', [symmetric, aesAttributes(256, nameNode('as before'))])
-  const before = await attributesOf(id)
+  const before = await attributesOf(world.alice, id)
   const fails: Ask = { operation: 'Get', payload: [uid('nothing')] }
   const items: readonly Ask[] = [
     {
@@ -126,7 +103,7 @@ test('4: Stop stops, Undo takes back what was made, changed and destroyed, and c
     ['OperationUndone', 'OperationUndone', 'OperationUndone', 'OperationFailed'],
   )
   assert.equal(undone.clientCorrelationValue, 'step=4')
-  assert.deepEqual(await attributesOf(id), before)
+  assert.deepEqual(await attributesOf(world.alice, id), before)
   await world.alice.fails('GetAttributes', [uid('never made')], 'ObjectNotFound')
   const stopped = await world.alice.send([fails, { operation: 'Ping' }], { batchErrorContinuation: 'Stop' })
   assert.equal(stopped.items.length, 1)
@@ -172,7 +149,7 @@ test('7 and 18: a revoked key can still be got, says why it was revoked, and a r
   const { id } = await world.alice.do('Create', created())
   await world.alice.do('Revoke', [uid(id), revocation('Superseded', 'by a better one')])
   await world.alice.do('Get', [uid(id)])
-  const reason = (await attributesOf(id)).find(({ tag }) => tag === Tag.RevocationReason)
+  const reason = (await attributesOf(world.alice, id)).find(({ tag }) => tag === Tag.RevocationReason)
   assert.equal(inside(reason, Tag.RevocationReasonCode)?.value, Enumeration.RevocationReasonCode.Superseded)
   assert.equal(inside(reason, Tag.RevocationMessage)?.value, 'by a better one')
   await world.alice.fails('Revoke', [uid(id), revocation('Superseded')], 'WrongKeyLifecycleState')
@@ -186,7 +163,7 @@ test('8: uses are taken from the count, the total stays', async () => {
   const { id } = await world.alice.do('Create', created(limits))
   const encrypt = [uid(id), data(Buffer.from('x'))]
   await world.alice.do('Encrypt', encrypt)
-  const left = (await attributesOf(id)).find(({ tag }) => tag === Tag.UsageLimits)
+  const left = (await attributesOf(world.alice, id)).find(({ tag }) => tag === Tag.UsageLimits)
   assert.deepEqual(
     [inside(left, Tag.UsageLimitsTotal)?.value, inside(left, Tag.UsageLimitsCount)?.value],
     [2n, 1n],
