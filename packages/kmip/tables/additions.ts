@@ -53,6 +53,13 @@ export const addedValues: Readonly<Record<string, Readonly<Record<string, number
     X448MLKEM1024: 0x88800007,
   },
   KeyFormatType: {
+    // Forms of EC keys by their use, up to KMIP 1.4 (KMIP 1.2 §9.1.3.2.3); 2.0 has TransparentEC… alone.
+    TransparentECDSAPrivateKey: 0x0e,
+    TransparentECDSAPublicKey: 0x0f,
+    TransparentECDHPrivateKey: 0x10,
+    TransparentECDHPublicKey: 0x11,
+    TransparentECMQVPrivateKey: 0x12,
+    TransparentECMQVPublicKey: 0x13,
     PKCS_12Legacy: 0x88800001,
     PKCS_7: 0x88800002,
     ConfigurableKEMSecretKey: 0x88800003,

@@ -10,6 +10,7 @@ export {
   attributeOf,
   attributes,
 } from './attributes.ts'
+export { algorithmIn, keyFormatIn } from './elliptic.ts'
 export { Enumeration } from './enumerations.gen.ts'
 export {
   type EnumerationName,

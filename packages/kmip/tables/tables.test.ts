@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  algorithmIn,
   atLeast,
   attributeByLegacyName,
   attributeIn,
@@ -9,10 +10,13 @@ import {
   Enumeration,
   type EnumerationName,
   enumerationOf,
+  isLegacy,
+  keyFormatIn,
   kmipVersion,
   kmipVersions,
   maskOf,
   maskValueNames,
+  messageIn,
   normaliseName,
   objectTypeIn,
   operationByName,
@@ -143,6 +147,42 @@ test('Operations, object types and tags belong to versions', () => {
   assert.equal(tagIntroduced(Tag.Attributes), '2.0')
   assert.equal(tagIntroduced(Tag.RotateLatest), '2.1')
   assert.equal(tagIntroduced(0x540001), '1.0')
+})
+
+test('EC keys are called as the version calls them', () => {
+  const { KeyFormatType: format, CryptographicAlgorithm: algorithm } = Enumeration
+  for (const [name, number] of [
+    ['TransparentECDSAPrivateKey', 0x0e],
+    ['TransparentECDSAPublicKey', 0x0f],
+    ['TransparentECDHPrivateKey', 0x10],
+    ['TransparentECDHPublicKey', 0x11],
+    ['TransparentECMQVPrivateKey', 0x12],
+    ['TransparentECMQVPublicKey', 0x13],
+  ] as const) {
+    assert.equal(valueByName('KeyFormatType', name), number)
+    assert.equal(valueName('KeyFormatType', number), name)
+    const both = name.endsWith('PrivateKey') ? format.TransparentECPrivateKey : format.TransparentECPublicKey
+    const use = valueByName('CryptographicAlgorithm', name.slice(11, name.indexOf('P', 11)))
+    for (const version of kmipVersions) {
+      assert.equal(keyFormatIn(version, number, use), isLegacy(version) ? number : both, `${name} ${version}`)
+      assert.equal(keyFormatIn(version, both, use), atLeast(version, '1.3') ? both : number, version)
+      assert.equal(keyFormatIn(version, format.PKCS_8, use), format.PKCS_8)
+    }
+  }
+  assert.equal(keyFormatIn('1.2', format.TransparentECPublicKey, undefined), format.TransparentECDSAPublicKey)
+  for (const version of kmipVersions) {
+    const told = atLeast(version, '1.3') ? algorithm.EC : algorithm.ECDSA
+    assert.equal(algorithmIn(version, algorithm.EC), told)
+    assert.equal(algorithmIn(version, algorithm.ECDH), algorithm.ECDH)
+  }
+})
+
+test('What 2.1 tells precisely is DENIED in 1.x', () => {
+  for (const version of kmipVersions) {
+    const precise = 'ACTIVATION_DATE:!PRE_ACTIVE'
+    assert.equal(messageIn(version, precise), isLegacy(version) ? 'DENIED' : precise)
+    assert.equal(messageIn(version, 'missing-iv'), 'missing-iv')
+  }
 })
 
 test('An old client is told a reason that its version has', () => {

@@ -115,6 +115,86 @@ test('requests that one user puts off are bounded, and what must be answered at 
   await polled(dave, hundred.items[99])
 })
 
+/** Twelve slow requests, more than are done at one time, and one that stands behind them. */
+const slowly: Ask = {
+  operation: 'Create',
+  payload: [objectType('SymmetricKey'), aesAttributes()],
+}
+const listed = async (client: KmipClient, ...payload: readonly TtlvNode[]) =>
+  (await client.do('QueryAsynchronousRequests', payload)).nodes.map((node) => {
+    const members = new Payload(node.type === 'Structure' ? node.value : [])
+    const id = members.get(Tag.AsynchronousCorrelationValue)
+    assert.ok(id instanceof Uint8Array)
+    return {
+      id: Buffer.from(id).toString(),
+      operation: members.get(Tag.Operation),
+      date: members.get(Tag.SubmissionDate),
+      stage: members.get(Tag.ProcessingStage),
+    }
+  })
+const { ProcessingStage } = Enumeration
+
+test('Process does a request at once, before those that came first, and the next Poll has its result', async () => {
+  const gina = kmipClient(kms.user('gina'))
+  const sent = []
+  for (let count = 0; count < 12; count++) sent.push(...(await gina.send([slowly], later)).items)
+  const last = sent.at(-1)
+  const payload = (await gina.do('Process', [value(last)])).nodes
+  assert.deepEqual(payload, [])
+  const { items } = await gina.send([{ operation: 'Poll', payload: [value(last)] }])
+  assert.deepEqual([items[0]?.operation, items[0]?.status], ['Create', 'Success'])
+  // What is done stays done.
+  await gina.do('Process', [value(last)])
+  await kmipClient(kms.user('mallory')).fails(
+    'Process',
+    [value(sent[0])],
+    'InvalidAsynchronousCorrelationValue',
+  )
+  await gina.fails('Process', [value(undefined)], 'InvalidAsynchronousCorrelationValue')
+  await kmipClient(kms.user('gina'), { version: '2.0' }).fails(
+    'Process',
+    [value(last)],
+    'OperationNotSupported',
+  )
+  for (const item of sent) assert.equal((await polled(gina, item)).status, 'Success')
+})
+
+test('QueryAsynchronousRequests names what its caller put off, with operation, date and stage', async () => {
+  const hugo = kmipClient(kms.user('hugo'))
+  assert.deepEqual(await listed(hugo), [])
+  const { items } = await hugo.send([slowly, { operation: 'Get' }], later)
+  const names = items.map((item) => Buffer.from(item.asynchronousCorrelationValue ?? noBytes).toString())
+  const { Create, Get, Destroy } = Enumeration.Operation
+  const before = await listed(hugo)
+  assert.deepEqual(
+    before.map(({ id, operation }) => [id, operation]),
+    [
+      [names[0], Create],
+      [names[1], Get],
+    ],
+  )
+  for (const { date } of before) assert.equal(date, Math.floor(now / 1000))
+  for (const item of items) await polled(hugo, item)
+  const after = await listed(hugo)
+  assert.deepEqual(
+    after.map(({ stage }) => stage),
+    [ProcessingStage.Completed, ProcessingStage.Completed],
+  )
+  const only = (...codes: readonly number[]) =>
+    structure(
+      Tag.Operations,
+      codes.map((code) => enumeration(Tag.Operation, code)),
+    )
+  const values = structure(Tag.AsynchronousCorrelationValues, [value(items[0])])
+  assert.deepEqual(await listed(hugo, only(Get)), [after[1]])
+  assert.deepEqual(await listed(hugo, only(Destroy)), [])
+  assert.deepEqual(await listed(hugo, values), [after[0]])
+  assert.deepEqual(await listed(hugo, values, only(Get)), [])
+  assert.deepEqual(await listed(kmipClient(kms.user('mallory')), values), [])
+  now += 600_001
+  assert.deepEqual(await listed(hugo), [])
+})
+
 test('answers that wait are sealed', async () => {
   const frank = kmipClient(kms.user('frank'))
   const { id } = await frank.do('Create', make.payload)

@@ -1,35 +1,78 @@
+/** How far a job is. */
+export type JobStage = 'waiting' | 'running'
+
 /** Work that goes on after its request was answered. */
 export interface Jobs {
-  /** Runs `job` when its turn comes. false: too many wait. What it throws is told to `onError`. */
-  add(job: () => Promise<void>): boolean
+  /**
+   * Runs `job` when its turn comes. false: too many wait. What it throws is told to `onError`.
+   * @param names under which `hurry` and `stageOf` find it
+   */
+  add(job: () => Promise<void>, names: readonly string[]): boolean
+  /**
+   * Runs the job of this name now if it still waits; done when it is. undefined: no such job waits or runs here;
+   * `already`: somebody else was in a hurry for this name, and it is not done yet.
+   */
+  hurry(name: string): Promise<void> | 'already' | undefined
+  /** undefined: no such job waits or runs here. */
+  stageOf(name: string): JobStage | undefined
   readonly waiting: number
+}
+
+interface Entry {
+  readonly run: () => Promise<void>
+  readonly names: readonly string[]
+  readonly hurried: Set<string>
+  /** Set when it is begun; never fails. */
+  running: Promise<void> | undefined
 }
 
 /**
  * A bounded queue of one worker.
- * @param running jobs at one time
+ * @param running jobs at one time, beside those that somebody is in a hurry for and waits for
  * @param most jobs that may wait
  */
 export function createJobs(running: number, most: number, onError: (error: unknown) => void): Jobs {
-  const queue: (() => Promise<void>)[] = []
+  const queue: Entry[] = []
+  const byName = new Map<string, Entry>()
   let active = 0
-  const next = (): void => {
-    const job = active < running ? queue.shift() : undefined
-    if (job === undefined) return
+  const start = (entry: Entry): Promise<void> => {
     active++
-    job()
+    entry.running = entry
+      .run()
       .catch(onError)
       .finally(() => {
+        for (const name of entry.names) byName.delete(name)
         active--
         next()
       })
+    return entry.running
+  }
+  const next = (): void => {
+    const entry = active < running ? queue.shift() : undefined
+    if (entry !== undefined) void start(entry)
   }
   return {
-    add(job) {
+    add(run, names) {
       if (queue.length >= most) return false
-      queue.push(job)
+      const entry: Entry = { run, names, hurried: new Set(), running: undefined }
+      queue.push(entry)
+      for (const name of names) byName.set(name, entry)
       setImmediate(next)
       return true
+    },
+    hurry(name) {
+      const entry = byName.get(name)
+      if (entry === undefined) return undefined
+      if (entry.hurried.has(name)) return 'already'
+      entry.hurried.add(name)
+      if (entry.running !== undefined) return entry.running
+      queue.splice(queue.indexOf(entry), 1)
+      return start(entry)
+    },
+    stageOf(name) {
+      const entry = byName.get(name)
+      if (entry === undefined) return undefined
+      return entry.running === undefined ? 'waiting' : 'running'
     },
     get waiting() {
       return queue.length

@@ -18,6 +18,14 @@ export interface PendingRow {
   readonly result: Uint8Array | null
 }
 
+/** A request of a user without its answer. */
+export interface PendingSummary {
+  readonly id: string
+  readonly operation: string
+  /** 1: its answer waits to be fetched. */
+  readonly done: number
+}
+
 const insert = insertInto<[id: string, owner: string, operation: string, expiresAt: number]>('kmip_pending', [
   'id',
   'owner',
@@ -26,6 +34,10 @@ const insert = insertInto<[id: string, owner: string, operation: string, expires
 ])
 const byId = query<[id: string, owner: string, now: number], PendingRow>(
   'SELECT id, owner, operation, expires_at, result FROM kmip_pending WHERE id = ? AND owner = ? AND expires_at > ?',
+)
+const ofOwner = query<[owner: string, now: number, most: number], PendingSummary>(
+  `SELECT id, operation, CASE WHEN result IS NULL THEN 0 ELSE 1 END AS done
+   FROM kmip_pending WHERE owner = ? AND expires_at > ? ORDER BY id LIMIT ?`,
 )
 const countOfOwner = query<[owner: string, now: number], { readonly n: number }>(
   'SELECT COUNT(*) AS n FROM kmip_pending WHERE owner = ? AND expires_at > ?',
@@ -48,6 +60,16 @@ export function findPending(
   now: number,
 ): MaybePromise<PendingRow | undefined> {
   return db.get(byId, [id, owner, now])
+}
+
+/** The requests of a user that are pending or wait to be fetched, oldest first, at most `most`. */
+export async function listPending(
+  db: Database,
+  owner: string,
+  now: number,
+  most: number,
+): Promise<readonly PendingSummary[]> {
+  return db.all(ofOwner, [owner, now, most])
 }
 
 /** How many requests of a user are pending or wait to be fetched. */

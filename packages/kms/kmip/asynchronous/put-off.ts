@@ -1,24 +1,25 @@
-import { randomUUID } from 'node:crypto'
 import { GuardFailed } from '@warder/foundation/sql'
 import type { BatchErrorContinuation, RequestItem, ResponseItem } from '@warder/kmip/messages'
 import type { OperationName } from '@warder/kmip/tables'
+import { newObjectId } from '../../objects/index.ts'
 import { took } from '../engine/batch.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
 import type { Message } from '../engine/message.ts'
-import type { Jobs } from './jobs.ts'
 import { countPending, findPending, insertPending, settlePending, sweepPending } from './pending-store.ts'
 import { correlationValue, sealedResult } from './result.ts'
 
 /** Requests of one user that are pending or whose answers wait. */
-const mostOfUser = 100
+export const mostOfUser = 100
 /** How long an answer waits to be fetched, and a request to be done, in milliseconds. */
 const lifetime = 600_000
 
-/** What is answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38). */
+/** What is answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38, §6.1.39). */
 const immediate: ReadonlySet<OperationName> = new Set<OperationName>([
   'Poll',
   'Cancel',
+  'Process',
+  'QueryAsynchronousRequests',
   'Ping',
   'Query',
   'DiscoverVersions',
@@ -37,13 +38,12 @@ export async function putOff(
   message: Message,
   items: readonly RequestItem[],
   continuation: BatchErrorContinuation | undefined,
-  jobs: Jobs,
 ): Promise<readonly AnsweredItem[]> {
   const { services } = message.options
   const { name: owner } = message.principal
   const now = services.clock.now()
   const runs = items.map((item) => new ItemRun(message, item, undefined))
-  const ids = items.map(() => randomUUID())
+  const ids = items.map((): string => newObjectId(now))
   try {
     if (continuation === 'Undo')
       throw kmipFailure('FeatureNotSupported', 'A batch that is put off cannot be undone.')
@@ -53,7 +53,7 @@ export async function putOff(
       insertPending({ id: ids[index] ?? '', owner, operation, expires_at: now + lifetime }),
     )
     await services.db.commit([sweepPending(now), ...rows])
-    if (!jobs.add(() => done(message, items, ids, continuation ?? 'Stop')))
+    if (!message.jobs.add(() => done(message, items, ids, continuation ?? 'Stop'), ids))
       throw kmipFailure('ServerLimitExceeded', 'Too many requests wait already.')
   } catch (thrown) {
     return runs.map((run) => run.failed(thrown))

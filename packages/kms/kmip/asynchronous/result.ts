@@ -64,6 +64,11 @@ export function correlationValue(id: string): Uint8Array {
   return Buffer.from(id, 'utf8')
 }
 
+/** When the request came, in seconds since 1970: its id begins with the time (RFC 9562 §5.7). */
+export function submittedAt(id: string): number {
+  return Math.floor(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) / 1000)
+}
+
 const longestId = 64
 
 /** undefined for what cannot be one of ours. */

@@ -99,7 +99,7 @@ function answerAs(
   }
   const { header, version } = request
   const message = (): Message =>
-    newMessage(options, caller, principal, {
+    newMessage(options, options.jobs, caller, principal, {
       version,
       maximumResponseSize: header.maximumResponseSize,
       clientCorrelationValue: header.clientCorrelationValue,
@@ -107,7 +107,7 @@ function answerAs(
   const { batchErrorContinuation } = header
   const later = header.asynchronous === 'Mandatory' && canBePutOff(request.items)
   const answers = later
-    ? putOff(message(), request.items, batchErrorContinuation, options.jobs)
+    ? putOff(message(), request.items, batchErrorContinuation)
     : runBatch(message, request.items, batchErrorContinuation)
   return answers instanceof Promise
     ? answers.then((late) => conclude(options, request, encoding, caller, late))

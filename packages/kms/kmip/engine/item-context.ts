@@ -6,6 +6,7 @@ import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { mayCreate, type Right, type Verdict, verdictOn } from '../../access/index.ts'
 import { asObjectId, type Key, type ManagedObject, type ObjectId } from '../../objects/index.ts'
 import type { KmsServices } from '../../rest/services.ts'
+import type { Jobs } from '../asynchronous/jobs.ts'
 import { type CreationRules, noRules } from '../object/creation-rules.ts'
 import { readRules } from '../object/creation-rules-store.ts'
 import type { UnitOfWork } from '../object/unit-of-work.ts'
@@ -52,6 +53,10 @@ export class ItemContext implements KmipContext {
   get key(): Key {
     if (this.#key === undefined) throw failure('internal_error', 'this row has no key')
     return this.#key
+  }
+
+  get jobs(): Jobs {
+    return this.#message.jobs
   }
 
   get placeholder(): string | undefined {

@@ -2,6 +2,7 @@ import type { Principal } from '@warder/foundation/operations'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { KmsServices } from '../../rest/services.ts'
+import type { Jobs } from '../asynchronous/jobs.ts'
 import { BatchData } from './batch-data.ts'
 import { BatchIdentifiers } from './identifiers.ts'
 import { ResponseRoom } from './response-room.ts'
@@ -23,12 +24,15 @@ export interface Message {
   readonly version: KmipVersion
   readonly identifiers: BatchIdentifiers
   readonly data: BatchData
+  /** Requests that this worker does later. */
+  readonly jobs: Jobs
   /** undefined: the client set no MaximumResponseSize. */
   readonly room: ResponseRoom | undefined
 }
 
 export function newMessage(
   options: KmipEngineOptions,
+  jobs: Jobs,
   caller: KmipCaller,
   principal: Principal,
   asked: {
@@ -40,6 +44,7 @@ export function newMessage(
   const { maximumResponseSize } = asked
   return {
     options,
+    jobs,
     caller,
     principal,
     version: asked.version,

@@ -6,6 +6,7 @@ import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../access/index.ts'
 import type { Key, ManagedObject } from '../../objects/index.ts'
 import type { KmsServices } from '../../rest/services.ts'
+import type { Jobs } from '../asynchronous/jobs.ts'
 import type { CreationRules } from '../object/creation-rules.ts'
 import type { UnitOfWork } from '../object/unit-of-work.ts'
 
@@ -67,6 +68,8 @@ export interface KmipContext {
   readonly object: ManagedObject
   /** The opened key of a `keyUse` row. */
   readonly key: Key
+  /** Requests that this worker does later. */
+  readonly jobs: Jobs
   /** What the caller wants of new objects; read with the right to create, empty without it. */
   readonly rules: CreationRules
   /** The ID placeholder of the batch (KMIP 2.1 §6.1): read by the engine, set by operations that make or find objects. */

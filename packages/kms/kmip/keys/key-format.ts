@@ -2,30 +2,15 @@ import { Enumeration, Tag, tagText, type ValueName, valueName } from '@warder/km
 import { KmipDecodeError, optional, type StructureNode } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../engine/failure.ts'
 
-/** Forms that KMIP 1.0 to 1.2 had beside those of 2.1 (KMIP 1.2 §9.1.3.2.3): each use of an EC key its own name. */
-const legacyFormats = {
-  TransparentECDSAPrivateKey: 0x0e,
-  TransparentECDSAPublicKey: 0x0f,
-  TransparentECDHPrivateKey: 0x10,
-  TransparentECDHPublicKey: 0x11,
-  TransparentECMQVPrivateKey: 0x12,
-  TransparentECMQVPublicKey: 0x13,
-} as const
-
-export type KeyFormat = ValueName<'KeyFormatType'> | keyof typeof legacyFormats
-
-const legacyNames = new Map<number, KeyFormat>(
-  Object.entries(legacyFormats).map(([name, value]) => [value, name as KeyFormat]),
-)
+/** 1.x has EC forms by use (TransparentECDSAPrivateKey …) beside those of 2.x; all of them are read and written. */
+export type KeyFormat = ValueName<'KeyFormatType'>
 
 export function keyFormatNumber(format: KeyFormat): number {
-  return format in legacyFormats
-    ? legacyFormats[format as keyof typeof legacyFormats]
-    : Enumeration.KeyFormatType[format as ValueName<'KeyFormatType'>]
+  return Enumeration.KeyFormatType[format]
 }
 
 export function keyFormatName(value: number): KeyFormat | undefined {
-  return valueName('KeyFormatType', value) ?? legacyNames.get(value)
+  return valueName('KeyFormatType', value)
 }
 
 /**

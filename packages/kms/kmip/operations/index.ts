@@ -29,6 +29,7 @@ import { mac, macVerify } from './mac.ts'
 import { modifyAttribute } from './modify-attribute.ts'
 import { pkcs11 } from './pkcs11.ts'
 import { cancel, poll } from './poll.ts'
+import { process, queryAsynchronousRequests } from './process.ts'
 import { queryOperation } from './query.ts'
 import { rngRetrieve, rngSeed } from './random.ts'
 import { reCertify } from './re-certify.ts'
@@ -76,6 +77,8 @@ const rows: readonly KmipOperation[] = [
   rngSeed,
   poll,
   cancel,
+  process,
+  queryAsynchronousRequests,
   ping,
   log,
   interop,

@@ -41,7 +41,7 @@ export const cancel: KmipOperation = {
 }
 
 /** The caller's own request of this value. @throws kmipFailure InvalidAsynchronousCorrelationValue */
-async function pendingOf(payload: StructureNode, context: KmipContext): Promise<PendingRow> {
+export async function pendingOf(payload: StructureNode, context: KmipContext): Promise<PendingRow> {
   const id = idOfCorrelation(required(payload, Tag.AsynchronousCorrelationValue, 'ByteString'))
   const { services, principal, now } = context
   const row = id === undefined ? undefined : await findPending(services.db, id, principal.name, now)

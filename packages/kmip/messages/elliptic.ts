@@ -1,0 +1,36 @@
+import { algorithmIn, keyFormatIn, renamesEllipticKeys } from '../tables/elliptic.ts'
+import type { OperationName } from '../tables/operations.ts'
+import { Tag } from '../tables/tags.gen.ts'
+import type { KmipVersion } from '../tables/versions.ts'
+import { enumeration, structure } from '../ttlv/build.ts'
+import { memberOf } from '../ttlv/members.ts'
+import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
+
+/** Operations whose answers name formats and algorithms of keys. */
+const namesKeys: ReadonlySet<OperationName> = new Set(['Get', 'Export', 'GetAttributes'])
+
+/** An answer, in the form of 2.x, with the names that a client of this version has for EC keys. */
+export function withEllipticNames(
+  version: KmipVersion,
+  operation: OperationName,
+  payload: StructureNode,
+): StructureNode {
+  return namesKeys.has(operation) && renamesEllipticKeys(version) ? renamed(version, payload) : payload
+}
+
+function renamed(version: KmipVersion, node: StructureNode): StructureNode {
+  const algorithm = memberOf(node, Tag.CryptographicAlgorithm)
+  const use = algorithm?.type === 'Enumeration' ? algorithm.value : undefined
+  return structure(
+    node.tag,
+    node.value.map((member): TtlvNode => {
+      if (member.type === 'Structure') return renamed(version, member)
+      if (member.type !== 'Enumeration') return member
+      if (member.tag === Tag.KeyFormatType)
+        return enumeration(member.tag, keyFormatIn(version, member.value, use))
+      if (member.tag === Tag.CryptographicAlgorithm)
+        return enumeration(member.tag, algorithmIn(version, member.value))
+      return member
+    }),
+  )
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createJobs } from './jobs.ts'
+
+/** Jobs that end when they are told to, and the order in which they were begun. */
+function controlled(most = 10) {
+  const begun: string[] = []
+  const errors: unknown[] = []
+  const ends = new Map<string, PromiseWithResolvers<void>>()
+  const jobs = createJobs(1, most, (error) => errors.push(error))
+  const add = (name: string) => {
+    const end = Promise.withResolvers<void>()
+    ends.set(name, end)
+    const run = () => {
+      begun.push(name)
+      return end.promise
+    }
+    return jobs.add(run, [name])
+  }
+  return { jobs, begun, errors, add, end: (name: string) => ends.get(name)?.resolve(), ends }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('jobs are done in their order, so many at a time; who is in a hurry waits for nobody', async () => {
+  const { jobs, begun, add, end } = controlled()
+  for (const name of ['one', 'two', 'three']) assert.equal(add(name), true)
+  assert.deepEqual(['one', 'none'].map(jobs.stageOf), ['waiting', undefined])
+  await turn()
+  assert.deepEqual(begun, ['one'])
+  assert.deepEqual(['one', 'two'].map(jobs.stageOf), ['running', 'waiting'])
+  const hurried = jobs.hurry('three')
+  assert.deepEqual(begun, ['one', 'three'])
+  assert.equal(jobs.hurry('three'), 'already')
+  assert.equal(jobs.hurry('none'), undefined)
+  end('three')
+  await hurried
+  assert.equal(jobs.stageOf('three'), undefined)
+  const first = jobs.hurry('one')
+  assert.ok(first instanceof Promise)
+  assert.deepEqual(begun, ['one', 'three'])
+  end('one')
+  await first
+  await turn()
+  assert.deepEqual(begun, ['one', 'three', 'two'])
+})
+
+test('what waits is bounded; what a job throws is told, and ends its wait', async () => {
+  const { jobs, begun, errors, add, ends, end } = controlled(1)
+  assert.equal(add('one'), true)
+  assert.equal(add('two'), false)
+  const hurried = jobs.hurry('one')
+  ends.get('one')?.reject(new Error('broken'))
+  await hurried
+  assert.deepEqual(errors, [new Error('broken')])
+  assert.equal(add('two'), true)
+  await turn()
+  assert.deepEqual([begun, jobs.waiting], [['one', 'two'], 0])
+  end('two')
+})
