@@ -285,9 +285,10 @@ function writeTransparent(
     const algorithm = format.startsWith('TransparentDSA') ? 'DSA' : 'DH'
     return shape.algorithm === algorithm ? finiteFieldToTransparent(type, canonical) : undefined
   }
-  const { curve: name } = shape
+  const family = byteKeysOf(shape.algorithm, shape.curve)
+  // Ed25519 and Ed448 name their curve by the algorithm alone.
+  const name = shape.curve ?? family?.curve
   if (name === undefined) return undefined
-  const family = byteKeysOf(undefined, name)
   if (family !== undefined) {
     const raw = rawOf(type, canonical, family)
     return isPrivate ? transparentEcPrivate(name, raw) : transparentEcPublic(name, raw)
