@@ -22,7 +22,7 @@ if (files.length === 0) {
   process.exit(1)
 }
 
-const usesPostgres = ({ source }) => /sql\/testing|on-postgresql/.test(source)
+const usesPostgres = ({ source }) => /sql\/testing|on-postgresql|bothEngines/.test(source)
 const startsProcesses = ({ source }) =>
   /child_process|testing\/(?:index|installation|process)\.ts/.test(source)
 /** The longest first, so that none of them is left over when all others are done: they run on PostgreSQL or start processes. */

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { Failure } from '@warder/foundation/errors'
-import { type Database, openPostgres, openSqlite, retryOnGuard } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { type Database, retryOnGuard } from '@warder/foundation/sql'
 import {
   findObject,
   type LifeCycle,
@@ -18,36 +13,7 @@ import {
   type State,
   transition,
 } from '../objects/index.ts'
-import { startKms } from './start.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'warder-life-'))
-const server = await startTestPostgres()
-const opened: Database[] = []
-after(async () => {
-  for (const db of opened) await db.close()
-  if ('stop' in server) await server.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const engines = [
-  {
-    name: 'SQLite',
-    skip: false,
-    async open() {
-      const path = join(folder, 'kms.db')
-      return [openSqlite({ path }), openSqlite({ path })] as const
-    },
-  },
-  {
-    name: 'PostgreSQL',
-    skip: 'missing' in server ? server.missing : false,
-    async open() {
-      assert.ok('database' in server)
-      const url = await server.database()
-      return [await openPostgres({ url }), await openPostgres({ url })] as const
-    },
-  },
-] as const
+import { bothEngines, startTwoNodes } from './engines.ts'
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const events: readonly LifeCycleEvent[] = ['activate', 'deactivate', 'compromise', 'destroy']
@@ -75,23 +41,15 @@ const allowed: Readonly<Record<string, State>> = {
   'Compromised destroy': 'Destroyed_Compromised',
 }
 
-for (const { name, skip, open } of engines) {
-  test(`${changesAtOnce} life-cycle changes at once on one key, from two nodes on ${name}, are one history of the model (K05)`, {
-    skip,
+for (const engine of await bothEngines()) {
+  test(`${changesAtOnce} life-cycle changes at once on one key, from two nodes on ${engine.name}, are one history of the model (K05)`, {
+    skip: engine.skip,
     timeout: 60_000,
   }, async () => {
-    const [one, other] = await open()
-    opened.push(one, other)
-    const rootKey = randomBytes(32)
-    const config = { cache_lease_ms: 0 }
-    await using near = await startKms({ db: one, rootKey, config })
-    await using far = await startKms({
-      db: other,
-      rootKey,
-      config: { ...config, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },
-    })
+    await using nodes = await startTwoNodes(engine)
+    const { one, other, near } = nodes
     const alice = near.user('alice')
-    const aliceFar = far.with({ authorization: `Bearer ${near.token({ sub: 'alice' })}` })
+    const aliceFar = nodes.onFar('alice')
     for (let round = 0; round < 2; round++) {
       const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
       const first = await findObject(one, kid)

@@ -1,53 +1,16 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { type Database, openPostgres, openSqlite, query } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { test } from 'node:test'
+import { query } from '@warder/foundation/sql'
 import { findObject, lifeCycleChanges, maxInvocations, type ObjectId, type State } from '../objects/index.ts'
 import type { Caller } from './client.ts'
+import { bothEngines } from './engines.ts'
 import { createSite, type ServiceProcess } from './process.ts'
 
 // Services in processes of their own, as operators start them, on one database.
 
 const data = Buffer.from('attack at dawn').toString('base64url')
-const postgres = await startTestPostgres()
-const opened: Database[] = []
-after(async () => {
-  for (const db of opened) await db.close()
-  if ('stop' in postgres) await postgres.stop()
-})
-const missing = 'missing' in postgres ? postgres.missing : undefined
 /** The default of `cache_lease_ms`: how long a destroyed key may still work on another node. */
 const leaseMs = 1000
-
-interface Engine {
-  readonly name: string
-  readonly skip: string | false
-  /** true: the next request. false: within the lease. */
-  readonly strict: boolean
-  url(folder: string): Promise<string>
-  open(url: string): Promise<Database>
-}
-
-const engines: readonly Engine[] = [
-  {
-    name: 'one SQLite file',
-    skip: false,
-    strict: true,
-    url: async (folder) => `sqlite:${join(folder, 'shared.db')}`,
-    open: async (url) => openSqlite({ path: url.slice('sqlite:'.length) }),
-  },
-  {
-    name: 'PostgreSQL',
-    skip: missing ?? false,
-    strict: false,
-    async url() {
-      assert.ok('database' in postgres)
-      return postgres.database()
-    },
-    open: (url) => openPostgres({ url }),
-  },
-]
 
 const encryptWith = (kid: string) => ({ kid, alg: 'dir', enc: 'A256GCM', data })
 
@@ -83,17 +46,19 @@ const listeners = query<[], { readonly done: boolean }>(
      WHERE datname = current_database() AND query LIKE 'LISTEN%' AND pid <> pg_backend_pid()`,
 )
 
-for (const { name, skip, strict, url, open } of engines) {
+for (const { name: engine, skip, url, open } of await bothEngines()) {
+  const name = engine === 'SQLite' ? 'one SQLite file' : engine
+  /** A change counts from the next request on; else within the lease. */
+  const strict = engine === 'SQLite'
   test(`two processes on ${name}: what one takes away the other refuses, on SQLite at once, else within the lease (K03)`, {
     skip,
     timeout: 60_000,
   }, async () => {
     using site = createSite()
-    const databaseUrl = await url(site.folder)
+    const databaseUrl = await url()
     const near = await site.start({ name: 'near', databaseUrl })
     const far = await site.start({ name: 'far', databaseUrl })
     const db = await open(databaseUrl)
-    opened.push(db)
     const alice = near.user('alice')
     const [aliceFar, bobFar] = [far.user('alice'), far.user('bob')]
     const warm = async (kid: string, who = aliceFar): Promise<void> => {
@@ -141,7 +106,7 @@ for (const { name, skip, strict, url, open } of engines) {
     timeout: 60_000,
   }, async () => {
     using site = createSite()
-    const databaseUrl = await url(site.folder)
+    const databaseUrl = await url()
     let nodes = await Promise.all([
       site.start({ name: 'one', databaseUrl }),
       site.start({ name: 'two', databaseUrl }),
@@ -151,7 +116,6 @@ for (const { name, skip, strict, url, open } of engines) {
     const { kid } = await make(first.user('alice'))
     const left = 2500
     const db = await open(databaseUrl)
-    opened.push(db)
     const spend = query<[number, string], unknown>('UPDATE gcm_budget SET reserved = ? WHERE object_id = ?')
     await db.commit([{ query: spend as never, params: [maxInvocations - left, kid], expect: 1 }])
     const ivs = new Set<string>()

@@ -1,62 +1,15 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { type Database, openPostgres, openSqlite } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { startKms } from './start.ts'
+import { test } from 'node:test'
+import { bothEngines, startTwoNodes } from './engines.ts'
 
-interface Engine {
-  readonly name: string
-  readonly missing: string | undefined
-  /** Two connections to one new database, as two nodes have them. */
-  open(): Promise<readonly [Database, Database]>
-}
-
-const folder = mkdtempSync(join(tmpdir(), 'warder-nodes-'))
-const server = await startTestPostgres()
-after(async () => {
-  if ('stop' in server) await server.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-const engines: readonly Engine[] = [
-  {
-    name: 'SQLite',
-    missing: undefined,
-    async open() {
-      const path = join(folder, 'kms.db')
-      return [openSqlite({ path }), openSqlite({ path })]
-    },
-  },
-  {
-    name: 'PostgreSQL',
-    missing: 'missing' in server ? server.missing : undefined,
-    async open() {
-      assert.ok('database' in server)
-      const url = await server.database()
-      return [await openPostgres({ url }), await openPostgres({ url })]
-    },
-  },
-]
 const data = Buffer.from('attack at dawn').toString('base64url')
 
-for (const { name, missing, open } of engines) {
-  const skip = missing ?? false
-  test(`two nodes on ${name}: what one revokes or destroys the other refuses on the next request`, {
-    skip,
+for (const engine of await bothEngines()) {
+  test(`two nodes on ${engine.name}: what one revokes or destroys the other refuses on the next request`, {
+    skip: engine.skip,
   }, async () => {
-    const [one, other] = await open()
-    const rootKey = randomBytes(32)
-    const config = { cache_lease_ms: 0 }
-    await using near = await startKms({ db: one, rootKey, config })
-    await using far = await startKms({
-      db: other,
-      rootKey,
-      config: { ...config, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },
-    })
-    const as = (user: string) => far.with({ authorization: `Bearer ${near.token({ sub: user })}` })
+    await using nodes = await startTwoNodes(engine)
+    const { near, far, onFar: as } = nodes
     const alice = near.user('alice')
     const bob = as('bob')
     const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags: ['t'] })).json
@@ -96,7 +49,5 @@ for (const { name, missing, open } of engines) {
     }
     assert.equal((await alice.del(`/v1/crypto/keys/${pair.kid}`)).status, 204)
     assert.deepEqual((await far.with({}).get('/.well-known/jwks.json')).json.keys, [])
-    await one.close()
-    await other.close()
   })
 }

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { type Database, openPostgres, openSqlite } from '@warder/foundation/sql'
-import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, byteString, enumeration, longInteger, structure } from '@warder/kmip/ttlv'
-import { startKms } from '../../testing/index.ts'
+import { bothEngines, startTwoNodes } from '../../testing/index.ts'
 import {
   bytesOf,
   CryptoWorld,
@@ -20,58 +15,17 @@ import {
 } from '../operations/fixtures/crypto-world.ts'
 import { kmipClient, uid } from '../testing/index.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'warder-streams-'))
-const server = await startTestPostgres()
-after(async () => {
-  if ('stop' in server) await server.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
-interface Engine {
-  readonly name: string
-  readonly skip: string | false
-  /** Two connections to one new database, as two nodes have them. */
-  open(): Promise<readonly [Database, Database]>
-}
-const engines: readonly Engine[] = [
-  {
-    name: 'SQLite',
-    skip: false,
-    async open() {
-      const path = join(folder, 'kms.db')
-      return [openSqlite({ path }), openSqlite({ path })]
-    },
-  },
-  {
-    name: 'PostgreSQL',
-    skip: 'missing' in server ? server.missing : false,
-    async open() {
-      assert.ok('database' in server)
-      const url = await server.database()
-      return [await openPostgres({ url }), await openPostgres({ url })]
-    },
-  },
-]
 const init = boolean(Tag.InitIndicator, true)
 const final = boolean(Tag.FinalIndicator, true)
 
-for (const { name, skip, open } of engines) {
-  test(`two nodes on ${name}: each takes the next part, and limits hold for both together`, {
-    skip,
+for (const engine of await bothEngines()) {
+  test(`two nodes on ${engine.name}: each takes the next part, and limits hold for both together`, {
+    skip: engine.skip,
   }, async () => {
-    const [one, other] = await open()
-    await using connections = new AsyncDisposableStack()
-    for (const db of [one, other]) connections.defer(() => db.close())
-    const rootKey = randomBytes(32)
-    const config = { cache_lease_ms: 0 }
-    await using near = await startKms({ db: one, rootKey, config })
-    await using far = await startKms({
-      db: other,
-      rootKey,
-      config: { ...config, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },
-    })
-    const world = new CryptoWorld(near, { now: Date.now() })
+    await using nodes = await startTwoNodes(engine)
+    const world = new CryptoWorld(nodes.near, { now: Date.now() })
     const here = world.alice
-    const there = kmipClient(far.with({ authorization: `Bearer ${near.token({ sub: 'alice' })}` }))
+    const there = kmipClient(nodes.onFar('alice'))
     const id = await world.registered(randomBytes(32), 'AES')
 
     const text = randomBytes(100)
