@@ -52,6 +52,7 @@ export async function build(
       signer: sessionSigner,
       clock,
       log,
+      metrics,
       issuer: config.issuer ?? baseUrl,
     }),
     sessionSigner,

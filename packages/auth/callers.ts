@@ -32,7 +32,7 @@ export function authenticateWith(services: AuthServices): Authenticate {
     }
     const secret = presentedToken(request)
     if (secret === undefined) return undefined
-    const token = await findToken(services.db, secret, services.now())
+    const token = await findToken(services, secret)
     if (token === undefined) return undefined
     const caller: MachineCaller = { kind: 'machine', name: token.entity, method: 'machine_token', token }
     return caller

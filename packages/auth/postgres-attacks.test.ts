@@ -9,6 +9,7 @@ if ('missing' in server) {
 } else {
   usePostgres(server)
   after(() => server.stop())
+  await import('./at-once.test.ts')
   await import('./audit.test.ts')
   await import('./certify/certify.test.ts')
   await import('./conditions.test.ts')
@@ -16,6 +17,7 @@ if ('missing' in server) {
   await import('./credentials/deletion.test.ts')
   await import('./guide.test.ts')
   await import('./large-bodies.test.ts')
+  await import('./login/authorization.test.ts')
   await import('./login/bearer.test.ts')
   await import('./login/client-certificate.test.ts')
   await import('./login/enumeration.test.ts')

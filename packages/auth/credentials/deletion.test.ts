@@ -75,7 +75,7 @@ describe('a credential that is deleted (A22)', () => {
 })
 
 describe('what is deleted while somebody logs in', () => {
-  const rounds = 4
+  const rounds = 6
   const crowd = <R>(run: () => Promise<R>): Promise<R[]> =>
     Promise.all(Array.from({ length: 6 }, () => run()))
 
@@ -109,7 +109,7 @@ describe('what is deleted while somebody logs in', () => {
   })
 
   it('a realm: no session, user, role, token or administrator of it is left', async () => {
-    await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true })
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user } = scene(auth)
     await auth.superCookie()
     await asSuper('POST', '/admins', { id: 'wanderer', realms: [] })
@@ -125,7 +125,7 @@ describe('what is deleted while somebody logs in', () => {
         asSuper('POST', '/realms/gone/userpass', { username: 'late', password_input: hashed }),
         asSuper('PUT', '/admins/wanderer/realms/gone'),
         asSuper('POST', '/auth/approle/role/other?realm=gone', {}),
-        new Promise((resolve) => setTimeout(resolve, 10 * round)).then(() =>
+        new Promise((resolve) => setTimeout(resolve, 4 * round)).then(() =>
           asSuper('DELETE', '/admins/realms/gone'),
         ),
       ])
@@ -136,7 +136,7 @@ describe('what is deleted while somebody logs in', () => {
   })
 
   it('a credential: no session of it is left', async () => {
-    await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true })
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user } = scene(auth)
     await realm('r')
     for (let round = 0; round < rounds; round++) {
@@ -144,7 +144,7 @@ describe('what is deleted while somebody logs in', () => {
       await user('r', name)
       const [logins] = await Promise.all([
         crowd(() => auth.call('POST', '/login?realm=r', { basic: `${name}:correct horse` })),
-        new Promise((resolve) => setTimeout(resolve, 40 * round)).then(() =>
+        new Promise((resolve) => setTimeout(resolve, 6 * round)).then(() =>
           asSuper('DELETE', `/realms/r/userpass/${name}`),
         ),
       ])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -23,13 +23,19 @@ interface Setting {
   logIn(realm: string, bearer: string): ReturnType<TestService['call']>
 }
 
-async function withIssuer(test: (setting: Setting) => Promise<void>, reachable = true): Promise<void> {
+async function withIssuer(
+  test: (setting: Setting) => Promise<void>,
+  reached: 'by its authority' | 'another authority' | 'not at all' = 'by its authority',
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
   try {
     await using issuer = await startIssuer(await testAuthority(), folder)
+    if (reached === 'another authority') {
+      writeFileSync(issuer.caFile, (await testAuthority()).certificatePem)
+    }
     await using auth = await startAuth({
       adminPassword: 'correct horse',
-      ...(reachable ? { outboundCa: issuer.caFile } : {}),
+      ...(reached === 'not at all' ? {} : { outboundCa: issuer.caFile }),
     })
     await test({
       auth,
@@ -127,7 +133,24 @@ describe('the key set of an identity provider', () => {
         })
         assert.equal(answer.status, 400, place)
       }
-    }, false)
+    }, 'not at all')
+  })
+
+  it('whose certificate is of another authority is not believed, and of two keys of one name each is tried (A13, A33)', async () => {
+    await withIssuer(async ({ issuer, provided, token, logIn }) => {
+      issuer.serve('/keys', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
+      await provided('r', `${issuer.url}/keys`)
+      assert.equal((await logIn('r', token())).status, 401)
+      assert.deepEqual(issuer.requests, [], 'nothing was asked over such a connection')
+    }, 'another authority')
+    await withIssuer(async ({ issuer, provided, token, logIn }) => {
+      const keys = [two, one].map(({ publicKey }) => ({ key: publicKey, kid: 'k' }))
+      issuer.serve('/keys', { body: keySetOf(...keys) })
+      await provided('r', `${issuer.url}/keys`)
+      assert.equal((await logIn('r', token())).status, 200, 'each of the two is tried')
+      const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+      assert.equal((await logIn('r', token(stranger))).status, 401)
+    })
   })
 
   it('is fetched once for all who come together, and again at most once in the interval', async () => {
@@ -176,6 +199,17 @@ describe('two identity providers of one realm', () => {
       ] as const) {
         assert.equal((await of(key, iss)).status, 401, JSON.stringify(iss))
       }
+      // Within a realm the subject is the name, whoever vouches for it; the audit log says who it was.
+      const ids = []
+      for (const [key, iss] of [
+        [one.privateKey, 'https://one'],
+        [two.privateKey, 'https://two'],
+      ] as const) {
+        const cookie = cookieOf(await of(key, iss))
+        ids.push((await auth.call('GET', '/whoami', { cookie })).json.sub)
+        assert.equal(auth.events.findLast(({ operation }) => operation === 'login')?.details?.issuer, iss)
+      }
+      assert.deepEqual(ids, ['ann', 'ann'])
       // One of them is down: the other is not concerned.
       issuer.serve('/two', { status: 500, body: '' })
       auth.clock.advance(4000)
@@ -184,9 +218,16 @@ describe('two identity providers of one realm', () => {
   })
 })
 
+/** A token of the first key whose header and claims are these very texts. */
+function signedText(header: string, claims: string): string {
+  const input = [header, claims].map((text) => Buffer.from(text).toString('base64url')).join('.')
+  const signature = sign('sha256', Buffer.from(input), { key: one.privateKey, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
+}
+
 describe('tokens', () => {
   it('that bring their key or say where it is are not listened to (A11)', async () => {
-    await withIssuer(async ({ issuer, provided, token, logIn }) => {
+    await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
       issuer.serve('/keys', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
       issuer.serve('/evil', { body: keySetOf({ key: two.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`)
@@ -207,6 +248,21 @@ describe('tokens', () => {
         )
       }
       assert.ok(!issuer.requests.includes('/evil'))
+      // Of members that are there twice one reader takes the first, another the last: nobody takes either.
+      const claims = `"iss":"https://idp","exp":${auth.services.now() + 300}`
+      assert.equal(
+        (await logIn('r', signedText('{"alg":"ES256","kid":"k"}', `{${claims},"sub":"ann"}`))).status,
+        200,
+      )
+      for (const [header, body] of [
+        ['{"alg":"ES256","kid":"x","kid":"k"}', `{${claims},"sub":"ann"}`],
+        ['{"alg":"none","alg":"ES256","kid":"k"}', `{${claims},"sub":"ann"}`],
+        ['{"alg":"ES256","kid":"k"}', `{${claims},"sub":"admin","sub":"ann"}`],
+        ['{"alg":"ES256","kid":"k"}', `{"iss":"https://other",${claims},"sub":"ann"}`],
+        ['{"alg":"ES256","kid":["k"]}', `{${claims},"sub":"ann"}`],
+      ] as const) {
+        assert.equal((await logIn('r', signedText(header, body))).status, 401, `${header} ${body}`)
+      }
       const long = token(one.privateKey, { padding: 'x'.repeat(20_000) })
       assert.ok([401, 431].includes((await logIn('r', long)).status), 'longer than any header')
       for (const members of [{ nbf: -1 }, { exp: -1 }, { exp: null }, { iat: 'now' }, { sub: ['ann'] }]) {

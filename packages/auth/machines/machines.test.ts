@@ -85,13 +85,27 @@ describe('machines', () => {
     const [brief, lasting] = [await tokenOf(worker.role_id), await tokenOf(forever.role_id)]
     auth.clock.advance(100)
     assert.equal((await auth.call('POST', '/auth/token/renew-self', { token: brief })).status, 403)
-    auth.clock.advance(-100)
-    assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: brief })).status, 200)
+    const uses = [
+      ['GET', '/auth/token/lookup-self'],
+      ['POST', '/auth/token/renew-self'],
+      ['POST', '/auth/token/revoke-self'],
+      ['GET', '/sessions/00000000-0000-4000-8000-000000000000'],
+    ] as const
+    // Seen to have expired, it stays so, also when the clock is set back.
+    for (const jump of [-100, -86_400, 86_400]) {
+      auth.clock.advance(jump)
+      for (const [method, path] of uses.slice(0, 3)) {
+        assert.equal((await auth.call(method, path, { token: brief })).status, 403, `${jump} ${path}`)
+      }
+      assert.equal((await auth.call('GET', uses[3][1], { token: brief })).status, 401)
+    }
+    const unseen = await tokenOf(worker.role_id)
     auth.clock.advance(90 * 86_400)
     assert.equal(await removeExpiredTokens(auth.db.commit, auth.services.now()), 1)
     auth.clock.advance(-90 * 86_400)
-    assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: brief })).status, 403)
+    assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: unseen })).status, 403)
     assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: lasting })).status, 200)
+    assert.equal(auth.counted.get('auth_tokens_total{event="swept"}'), 1)
   })
 
   it('use a single-use secret id once, of a hundred at the same time (A20)', async () => {

@@ -45,9 +45,8 @@ const machineToken: Access<AuthServices> = {
   name: 'machine token',
   public: true,
   async check(_input, context) {
-    const { db, now } = context.services
     const secret = presentedToken(context.request)
-    const token = secret === undefined ? undefined : await findToken(db, secret, now())
+    const token = secret === undefined ? undefined : await findToken(context.services, secret)
     if (secret === undefined || token === undefined) throw refused()
     const { entity, realm, roleName } = token
     context.audit({ principal: entity, auth_method: 'machine_token', realm, details: { role: roleName } })

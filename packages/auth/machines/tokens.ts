@@ -1,6 +1,8 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/foundation/operations'
-import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { type Change, type Commit, change, insertInto, query } from '@warder/foundation/sql'
+import { countTokens } from '../counting/index.ts'
+import type { AuthServices } from '../services.ts'
 
 export type RoleKind = 'approle' | 'orchestrator'
 
@@ -64,6 +66,10 @@ const removeExpired = query<[now: number, most: number], unknown>(
      (SELECT token_hash FROM app_token WHERE expires_at > 0 AND expires_at <= ? LIMIT ?)`,
 )
 
+const removeIfExpired = query<[hash: Uint8Array, now: number], unknown>(
+  'DELETE FROM app_token WHERE token_hash = ? AND expires_at > 0 AND expires_at <= ?',
+)
+
 const prefix = 'wt.'
 /** `wt.` and 32 bytes; anything longer is not even hashed. */
 const longest = 256
@@ -79,14 +85,23 @@ export function presentedToken(request: IncomingRequest): string | undefined {
   return value === undefined || value === '' || value.length > longest ? undefined : value
 }
 
-/** The live token with this secret. Found by its hash, so the time of the search says nothing about the secret. */
+/**
+ * The live token with this secret. Found by its hash, so the time of the search says nothing about the secret. One that
+ * has expired goes at once: it must not come back when the clock is set back.
+ */
 export async function findToken(
-  db: Database,
+  services: Pick<AuthServices, 'db' | 'metrics' | 'now'>,
   secret: string,
-  now: number,
 ): Promise<MachineToken | undefined> {
+  const { db, metrics } = services
+  const now = services.now()
   const row = await db.get(byHash, [secretHash(secret)])
-  if (row === undefined || (row.expires_at !== 0 && row.expires_at <= now)) return undefined
+  if (row === undefined) return undefined
+  if (row.expires_at !== 0 && row.expires_at <= now) {
+    const [removed] = await db.commit([expiredTokenRemoval(row.token_hash, now)])
+    countTokens(metrics, 'swept', removed?.changes ?? 0)
+    return undefined
+  }
   return {
     hash: row.token_hash,
     entity: row.entity,
@@ -137,6 +152,10 @@ export function tokenRenewal(token: MachineToken, now: number): Change {
 
 export function tokenRevocation(token: MachineToken): Change {
   return change(revoke, [token.hash])
+}
+
+export function expiredTokenRemoval(tokenHash: Uint8Array, now: number): Change {
+  return change(removeIfExpired, [tokenHash, now])
 }
 
 export function roleTokensRevocation(kind: RoleKind, name: string): Change {

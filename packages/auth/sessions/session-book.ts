@@ -2,12 +2,19 @@ import { hash, randomUUID } from 'node:crypto'
 import { type Clock, unixSeconds } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
-import type { Logger } from '@warder/foundation/telemetry'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import { countSessions } from '../counting/index.ts'
 import type { Realm } from '../realms/index.ts'
 import type { Signer } from '../signing/index.ts'
 import { type AuthClaims, claimsOf, type Subject } from './claims.ts'
 import { endAfterUse, isLive, type Session, worthwhileEnd } from './session.ts'
-import { findSealedCookie, findSession, sessionInsertion, sessionSlide } from './session-store.ts'
+import {
+  endedSessionRemoval,
+  findSealedCookie,
+  findSession,
+  sessionInsertion,
+  sessionSlide,
+} from './session-store.ts'
 
 /** A session that a request presented, and what its token says. */
 export interface PresentedSession {
@@ -37,9 +44,10 @@ export function createSessionBook(parts: {
   readonly signer: Signer
   readonly clock: Clock
   readonly log: Logger
+  readonly metrics: Metrics
   readonly issuer: string
 }): SessionBook {
-  const { db, seal, signer, clock, log, issuer } = parts
+  const { db, seal, signer, clock, log, metrics, issuer } = parts
   const verified = new Map<string, AuthClaims>()
 
   function claimsFrom(token: string): AuthClaims | undefined {
@@ -67,10 +75,24 @@ export function createSessionBook(parts: {
     }
   }
 
+  /** A session that was seen to have ended goes at once: it must not come back when the clock is set back. */
+  async function forget(id: string, now: number): Promise<void> {
+    try {
+      const [removed] = await db.commit([endedSessionRemoval(id, now)])
+      countSessions(metrics, 'swept', removed?.changes ?? 0)
+    } catch (error) {
+      log.warn({ detail: String(error) }, 'a session that has ended could not be removed')
+    }
+  }
+
   async function use(id: string): Promise<Session | undefined> {
     const session = await findSession(db, id)
     const now = unixSeconds(clock)
-    if (session === undefined || !isLive(session, now)) return undefined
+    if (session === undefined) return undefined
+    if (!isLive(session, now)) {
+      await forget(id, now)
+      return undefined
+    }
     await countUse(session, now)
     return session
   }

@@ -59,6 +59,9 @@ const slide = query<[endsAt: number, id: string, endsAt: number], unknown>(
   'UPDATE session SET ends_at = ? WHERE session_id = ? AND ends_at < ?',
 )
 const removeOne = query<[id: string], unknown>('DELETE FROM session WHERE session_id = ?')
+const removeOneIfEnded = query<[id: string, now: number], unknown>(
+  'DELETE FROM session WHERE session_id = ? AND ends_at <= ?',
+)
 const removeOfRealm = query<[realm: string], unknown>('DELETE FROM session WHERE realm_id = ?')
 const removeOfUser = query<[realm: string, username: string], unknown>(
   "DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'up'",
@@ -117,6 +120,11 @@ export function sessionSlide(id: string, endsAt: number): Change {
 
 export function sessionRemoval(id: string): Change {
   return change(removeOne, [id])
+}
+
+/** Does nothing while the session is live. */
+export function endedSessionRemoval(id: string, now: number): Change {
+  return change(removeOneIfEnded, [id, now])
 }
 
 export function realmSessionsRemoval(realm: string): Change {

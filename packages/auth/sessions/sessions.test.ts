@@ -137,6 +137,10 @@ describe('sessions', () => {
       auth.clock.advance(150)
     }
     assert.equal((await as(idle, 'GET', '/whoami')).status, 401)
+    // Seen to have ended, it does not come back when the clock is set back.
+    auth.clock.advance(-900)
+    assert.equal((await as(idle, 'GET', '/whoami')).status, 401)
+    auth.clock.advance(900)
     assert.equal((await as(busy, 'GET', '/whoami')).status, 200)
     auth.clock.advance(101)
     assert.equal((await as(busy, 'GET', '/whoami')).status, 401)

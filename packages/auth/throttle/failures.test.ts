@@ -25,6 +25,10 @@ describe('counters of failures', () => {
     for (let count = 0; count < 6; count++) await counter.count(7, now)
     assert.equal((await counter.state(7, now)).waitSeconds, 2)
     assert.equal((await counter.state(7, now - 86_400)).waitSeconds, 2)
+    assert.equal((await counter.state(7, now - 86_399)).waitSeconds, 1, 'and it passes')
+    assert.deepEqual(await counter.state(7, now - 86_398), { failures: 6, waitSeconds: 0 })
+    await counter.count(7, now - 86_398)
+    assert.deepEqual(await counter.state(7, now - 86_398), { failures: 7, waitSeconds: 4 })
     assert.deepEqual(await counter.state(7, now + 86_400), { failures: 0, waitSeconds: 0 })
   })
 

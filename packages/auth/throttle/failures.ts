@@ -7,6 +7,8 @@ const freeFailures = 5
 const longestWait = 900
 /** Seconds without a failure after which the count begins again. */
 const forgottenAfter = 3600
+/** Seconds by which the clocks of two nodes may differ. */
+const clockDifference = 5
 /** Rows at most: names and addresses fall into slots, so that no flood of names makes the table grow. */
 const slots = 2 ** 20
 
@@ -28,6 +30,10 @@ const add = query<[slot: number, now: number, now: number], { readonly failures:
 )
 const block = query<[until: number, slot: number, until: number], unknown>(
   'UPDATE login_failure SET blocked_until = ? WHERE slot = ? AND blocked_until < ?',
+)
+/** What was counted by a clock that was ahead counts from now on: else nobody could wait until its time has come. */
+const bringBack = query<[now: number, until: number, slot: number, now: number], unknown>(
+  'UPDATE login_failure SET last_at = ?, blocked_until = ? WHERE slot = ? AND last_at > ?',
 )
 const clear = query<[slot: number], unknown>('DELETE FROM login_failure WHERE slot = ?')
 const removeOld = query<[before: number, most: number], unknown>(
@@ -62,8 +68,12 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
     async state(slot, now) {
       const row = await db.get(bySlot, [slot])
       if (row === undefined || row.last_at < now - forgottenAfter) return { failures: 0, waitSeconds: 0 }
-      // A clock that was set back must not make the wait longer than it ever is.
-      const wait = Math.min(row.blocked_until - now, waitAfter(row.failures))
+      const longest = waitAfter(row.failures)
+      if (row.last_at > now + clockDifference) {
+        await db.commit([change(bringBack, [now, now + longest, slot, now + clockDifference])])
+      }
+      // Nor does a clock that was set back make the wait longer than it ever is.
+      const wait = Math.min(row.blocked_until - now, longest)
       return { failures: row.failures, waitSeconds: Math.max(0, wait) }
     },
     async count(slot, now) {

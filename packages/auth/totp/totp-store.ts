@@ -24,10 +24,13 @@ interface TotpRow {
 const byUser = query<[realm: string, username: string], TotpRow>(
   'SELECT sealed_secret, algorithm, period, last_step FROM totp WHERE realm_id = ? AND username = ?',
 )
+/** Who enrolls again, perhaps with the same secret, does not make steps fresh that are used up. */
 const upsert = query<[string, string, Uint8Array, string, number, number], unknown>(
   `INSERT INTO totp (realm_id, username, sealed_secret, algorithm, period, last_step) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (realm_id, username) DO UPDATE SET sealed_secret = excluded.sealed_secret,
-       algorithm = excluded.algorithm, period = excluded.period, last_step = excluded.last_step`,
+       algorithm = excluded.algorithm, period = excluded.period,
+       last_step = CASE WHEN totp.period = excluded.period AND totp.last_step > excluded.last_step
+         THEN totp.last_step ELSE excluded.last_step END`,
 )
 const useStep = query<[step: number, realm: string, username: string, step: number], unknown>(
   'UPDATE totp SET last_step = ? WHERE realm_id = ? AND username = ? AND last_step < ?',
