@@ -15,6 +15,9 @@ export interface Connection {
   open: number
   /** Replies made that wait until those of earlier requests are sent. */
   queued: number
+  /** How often in a row `createIdleSweep` found that nothing moved, and the bytes it had read by then. */
+  quiet: number
+  bytesSeen: number
   /** What the parser refused behind requests that still wait for their replies; it is told after these. */
   refusal: NodeJS.ErrnoException | undefined
 }
@@ -39,6 +42,8 @@ export function createConnections(): Connections {
         closing: false,
         open: 0,
         queued: 0,
+        quiet: 0,
+        bytesSeen: 0,
         refusal: undefined,
       }
       connections.set(socket, connection)

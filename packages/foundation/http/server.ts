@@ -13,6 +13,7 @@ import { createCors } from './cors.ts'
 import { type Dispatcher, dispatch, failed } from './dispatcher.ts'
 import { Exchange } from './exchange.ts'
 import { responseHeaders } from './headers.ts'
+import { startIdleSweep } from './idle-sweep.ts'
 import { compileOperation } from './input.ts'
 import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
 import type { PreparedReply } from './reply.ts'
@@ -45,7 +46,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     cors: createCors(options.corsAllowedOrigins ?? [], options.baseUrl, options.tls === undefined),
     budget: new BodyBudget(limits.bufferedBytes),
   }
-  const heads = createUsualHeads(options.clock, limits.keepAliveTimeoutMs)
+  const keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1000)}`
+  const heads = createUsualHeads(options.clock, keepAlive)
   let inFlight = 0
   let draining = false
 
@@ -127,7 +129,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     if (unread || draining) {
       exchange.connection.closing = true
       headers.push('Connection', 'close')
-    }
+    } else if (response.shouldKeepAlive) headers.push('Keep-Alive', keepAlive)
     if (response.socket === null) queueBehindOthers(exchange)
     response.writeHead(status, headers)
     if (unread) linger(message, response, bodyless ? undefined : body)
@@ -142,6 +144,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
+  server.once('close', startIdleSweep(sockets, connections, limits.keepAliveTimeoutMs))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     options.metrics.count('http_client_errors_total')
     refuseClientError(error, socket, connections.known(socket))
@@ -183,7 +186,7 @@ function build<Services>(
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    keepAliveTimeout: 0, // `startIdleSweep` does that
     connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
     noDelay: true,
   }

@@ -24,7 +24,8 @@ export interface UsualHeads {
   ): boolean
 }
 
-export function createUsualHeads(clock: Clock, keepAliveTimeoutMs: number): UsualHeads {
+/** @param keepAlive value of the header `Keep-Alive` */
+export function createUsualHeads(clock: Clock, keepAlive: string): UsualHeads {
   const beginnings = new Map<string, string>()
   let second = Number.NaN
   let ending = ''
@@ -49,9 +50,9 @@ export function createUsualHeads(clock: Clock, keepAliveTimeoutMs: number): Usua
     if (now !== second) {
       second = now
       ending = [
-        `\r\nDate: ${new Date(now * 1000).toUTCString()}`,
+        `\r\nKeep-Alive: ${keepAlive}`,
+        `Date: ${new Date(now * 1000).toUTCString()}`,
         'Connection: keep-alive',
-        `Keep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}`,
         '\r\n',
       ].join('\r\n')
     }

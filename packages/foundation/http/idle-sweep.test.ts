@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { createConnections } from './connections.ts'
+import { startIdleSweep } from './idle-sweep.ts'
+
+/** What the sweep looks at. */
+interface Watched {
+  bytesRead: number
+  writableLength: number
+  destroyed: boolean
+}
+
+function watched(): Watched & Socket {
+  const socket = {
+    bytesRead: 0,
+    writableLength: 0,
+    destroyed: false,
+    remoteAddress: '192.0.2.1',
+    destroy() {
+      socket.destroyed = true
+    },
+  }
+  return socket as unknown as Watched & Socket
+}
+
+test('a kept connection ends when nothing moved for its time, and not before', (context) => {
+  context.mock.timers.enable({ apis: ['setInterval'] })
+  const connections = createConnections()
+  const [idle, sending, slowReader, answered, fresh] = [watched(), watched(), watched(), watched(), watched()]
+  const sockets = new Set([idle, sending, slowReader, answered, fresh])
+  for (const socket of [idle, sending, slowReader, answered]) connections.of(socket)
+  connections.of(answered).open = 1
+  slowReader.writableLength = 100
+  const stop = startIdleSweep(sockets, connections, 60_000)
+  for (let second = 0; second < 60; second += 5) {
+    sending.bytesRead += 1
+    context.mock.timers.tick(5000)
+    assert.equal(idle.destroyed, false, `after ${second + 5} s`)
+  }
+  context.mock.timers.tick(5000)
+  assert.equal(idle.destroyed, true)
+  const still = (): boolean[] => [sending, slowReader, answered, fresh].map(({ destroyed }) => destroyed)
+  assert.deepEqual(still(), [false, false, false, false])
+  // The reply is sent: its time begins now.
+  connections.of(answered).open = 0
+  context.mock.timers.tick(55_000)
+  assert.deepEqual(still(), [false, false, false, false])
+  context.mock.timers.tick(15_000)
+  // Who only reads slowly, or has not sent a request yet, is for other bounds.
+  assert.deepEqual(still(), [true, false, true, false])
+  stop()
+})
