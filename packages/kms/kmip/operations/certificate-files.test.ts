@@ -83,6 +83,67 @@ test('a PKCS#12 file becomes a key and a certificate, and goes out as a file aga
   }
 })
 
+test('a certificate goes out as a file with its key, to who may have the key', async () => {
+  const alice = client()
+  const secret = await password(alice, 'secret')
+  const { id } = await alice.do('Register', register(legacyFile, link('PKCS_12PasswordLink', secret)))
+  const certificate = String(linked(await attributesOf(alice, id), 'PKCS_12CertificateLink'))
+  assert.equal(linked(await attributesOf(alice, certificate), 'PrivateKeyLink'), id)
+  const given = await alice.do('Get', [uid(certificate), wanted('PKCS_12')])
+  assert.equal(given.id, id)
+  assert.equal(given.get(Tag.ObjectType), Enumeration.ObjectType.PrivateKey)
+  const [brought, original] = [
+    await readPkcs12(fileIn(given.nodes), 'secret'),
+    await readPkcs12(legacyFile, 'secret'),
+  ]
+  assert.deepEqual(brought.certificates.map(Buffer.from), original.certificates.map(Buffer.from))
+  const exported = await alice.do('Export', [uid(certificate), wanted('PKCS_12')])
+  assert.equal(exported.id, id)
+  // A right on the certificate is none on the key.
+  await kms
+    .user('alice')
+    .post(`/access/grant`, { unique_identifier: certificate, user_id: 'bob', operation_types: ['get'] })
+  const bob = kmipClient(kms.user('bob'))
+  await bob.do('Get', [uid(certificate)])
+  await bob.fails('Get', [uid(certificate), wanted('PKCS_12')], 'ObjectNotFound')
+  // Without a key that is known here there is no file.
+  const { nodes } = await alice.do('Get', [uid(certificate)])
+  const alone = await alice.do('Register', [
+    objectType('Certificate'),
+    attributes(),
+    ...nodes.filter(({ tag }) => tag === Tag.Certificate),
+  ])
+  await alice.fails('Get', [uid(alone.id), wanted('PKCS_12')], 'KeyFormatTypeNotSupported')
+})
+
+test('a certificate that was issued here goes out as a file too, and a Sensitive key does not', async () => {
+  const alice = client()
+  const certify = (...more: readonly TtlvNode[]) =>
+    alice.do('Certify', [
+      attributes(
+        enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
+        textString(Tag.CertificateSubjectCN, 'end'),
+        ...more,
+      ),
+    ])
+  const specification = structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+    structure(Tag.EncryptionKeyInformation, [uid('the password')]),
+  ])
+  const { id } = await certify()
+  const certificate = (await alice.do('Get', [uid(id)])).nodes[2]
+  const file = await alice.do('Get', [uid(id), wanted('PKCS_12'), specification])
+  const brought = await readPkcs12(fileIn(file.nodes), 'the password')
+  const issued = new X509Certificate(
+    Buffer.from(inside(certificate, Tag.CertificateValue)?.value as Uint8Array),
+  )
+  assert.deepEqual(brought.certificates.map(Buffer.from), [issued.raw])
+  const key = createPrivateKey({ key: Buffer.from(brought.privateKey), format: 'der', type: 'pkcs8' })
+  assert.ok(issued.checkPrivateKey(key))
+  await alice.do('SetAttribute', [uid(file.id), structure(Tag.NewAttribute, [boolean(Tag.Sensitive, true)])])
+  await alice.fails('Get', [uid(id), wanted('PKCS_12'), specification], 'Sensitive')
+})
+
 test('a file is imported under a chosen identifier too', async () => {
   const alice = client()
   const secret = await password(alice, 'secret')

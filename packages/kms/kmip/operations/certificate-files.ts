@@ -19,9 +19,9 @@ import {
   readKeyBlock,
   readManagedObject,
   type StoredObject,
-  type StoredShape,
 } from '../keys/index.ts'
-import { storedWithTag } from '../object/index.ts'
+import { shapeOf } from '../keys/object-shape.ts'
+import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
 import { readPkcs12, writePkcs12 } from '../pkcs12/index.ts'
 import { linkOf } from './certificate-issuer.ts'
 import type { WantedObject } from './object-in-form.ts'
@@ -108,39 +108,54 @@ export function fileIn(node: StructureNode): PlainKeyValue | undefined {
   return isPkcs12(format) && value !== undefined && !(value instanceof Uint8Array) ? value : undefined
 }
 
-/**
- * Stages the certificates of a file as objects of their own, each linked to the next.
- * @returns the links with which the key leads to the first one
- */
+/** The certificates of a file, staged. */
+export interface StagedCertificates {
+  /** With which the key leads to the first one. */
+  readonly links: readonly TtlvNode[]
+  /** The first one, which is that of the key. */
+  readonly first: ManagedObject | undefined
+}
+
+/** Stages the certificates of a file as objects of their own, each linked to the next. */
 export async function stageCertificates(
   context: KmipContext,
   { certificates }: BroughtFile,
-): Promise<readonly TtlvNode[]> {
+): Promise<StagedCertificates> {
   let links: readonly TtlvNode[] = []
+  let first: ManagedObject | undefined
   for (const der of certificates.toReversed()) {
     const node = structure(Tag.Certificate, [
       enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
       byteString(Tag.CertificateValue, der),
     ])
     const stored = await readManagedObject('Certificate', node, {}, { fips: context.services.fips })
-    const { id } = context.objects.create(newBrought(context, stored, links))
-    links = [link('PKCS_12CertificateLink', id), link('CertificateLink', id)]
+    first = context.objects.create(newBrought(context, stored, links))
+    links = [link('PKCS_12CertificateLink', first.id), link('CertificateLink', first.id)]
   }
-  return links
+  return { links, first }
+}
+
+/** Lets the certificate of a file lead to its key. */
+export function linkToKey({ objects }: KmipContext, { first }: StagedCertificates, key: string): void {
+  if (first === undefined) return
+  const nodes = [...storedAttributes(first), link('PrivateKeyLink', key)]
+  objects.update(first, { attributes: attributeBag(first.attributes, nodes) })
 }
 
 /**
- * The private key with its certificates as a PKCS#12 file. Its password is what the key links to; clients of other
- * servers give it in the place of the identifier of a wrapping key.
+ * The private key with its certificates as a PKCS#12 file. Its password is what the key links to, or the certificate
+ * that was asked for; clients of other servers give it in the place of the identifier of a wrapping key.
+ * @param object the private key
  * @throws KeyFormatTypeNotSupported, MissingData without a password
  */
 export async function writeFile(
   context: KmipContext,
-  shape: StoredShape,
+  object: ManagedObject,
   material: Uint8Array,
   wanted: WantedObject,
 ): Promise<StructureNode> {
-  const { object, services } = context
+  const { services } = context
+  const shape = shapeOf(object)
   const format = wanted.format ?? 'PKCS_12'
   const legacy = format === 'PKCS_12Legacy'
   if (shape.objectType !== 'PrivateKey' || shape.form !== 'canonical' || (legacy && services.fips))
@@ -148,6 +163,7 @@ export async function writeFile(
   const given = wanted.specification?.encryption?.identifier
   const password =
     (await linkedPassword(context, storedWithTag(object, Tag.Link))) ??
+    (await linkedPassword(context, storedWithTag(context.object, Tag.Link))) ??
     (given?.type === 'TextString' ? given.value : undefined)
   if (password === undefined || password === '')
     throw kmipFailure('MissingData', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
@@ -157,7 +173,7 @@ export async function writeFile(
     {
       privateKey: pkcs8.type === 'ByteString' ? pkcs8.value : material,
       friendlyName: name?.type === 'TextString' ? name.value : undefined,
-      certificates: await chainOf(context, object),
+      certificates: await certificatesFor(context, object),
     },
     password,
     { legacy },
@@ -168,6 +184,14 @@ export async function writeFile(
       structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, file)]),
     ]),
   ])
+}
+
+/** Those that the key leads to; when a certificate was asked for, that one and those above it. */
+async function certificatesFor(context: KmipContext, key: ManagedObject): Promise<readonly Uint8Array[]> {
+  const asked = context.object
+  if (asked.id === key.id) return chainOf(context, key)
+  const material = await context.objects.material(asked)
+  return [...(material === undefined ? [] : [material]), ...(await chainOf(context, asked))]
 }
 
 /** A certificate and those above it as a PKCS#7 file without signatures (RFC 2315 §9.1). */

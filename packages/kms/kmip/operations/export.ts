@@ -10,11 +10,11 @@ export const exportObject: KmipOperation = {
   name: 'Export',
   access: objectRight('export'),
   async act(payload, context) {
-    const { object, objects, now } = context
-    const node = await objectInForm(context, readWanted(payload))
+    const { objects, now } = context
+    const { object, node } = await objectInForm(context, readWanted(payload), 'export')
     const tags = await objects.tags(object)
     const attributes = attributesOf({ object, tags }, now)
-    noLongerFresh(context)
+    noLongerFresh(context, object)
     return [
       enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),
       uniqueIdentifier(object.id),

@@ -1,5 +1,6 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../objects/index.ts'
 import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
 import { attributeBag, storedAttributes } from '../object/index.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
@@ -9,9 +10,8 @@ export const get: KmipOperation = {
   name: 'Get',
   access: objectRight('get'),
   async act(payload, context) {
-    const { object } = context
-    const node = await objectInForm(context, readWanted(payload))
-    noLongerFresh(context)
+    const { object, node } = await objectInForm(context, readWanted(payload), 'get')
+    noLongerFresh(context, object)
     return [
       enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),
       uniqueIdentifier(object.id),
@@ -21,7 +21,7 @@ export const get: KmipOperation = {
 }
 
 /** Fresh is true until the object was given out for the first time (KMIP 2.1 §4.24). */
-export function noLongerFresh({ object, objects }: KmipContext): void {
+export function noLongerFresh({ objects }: KmipContext, object: ManagedObject): void {
   const stored = storedAttributes(object)
   if (stored.some(({ tag, value }) => tag === Tag.Fresh && value === false)) return
   const others = stored.filter(({ tag }) => tag !== Tag.Fresh)

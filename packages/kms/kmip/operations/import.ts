@@ -11,7 +11,7 @@ import {
   uniqueIdentifier,
 } from '../engine/index.ts'
 import { readKeyBlock, type StoredObject, unwrapObject } from '../keys/index.ts'
-import { type BroughtFile, fileIn, readFile, stageCertificates } from './certificate-files.ts'
+import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 import { asImported, type SortedAttributes, sortImported } from './imported-attributes.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
@@ -69,9 +69,11 @@ async function inClear(context: KmipContext, node: ReturnType<typeof objectNode>
 
 /** The key of a PKCS#12 file; its certificates become objects of their own. */
 async function placeFile(context: KmipContext, file: BroughtFile, wish: Placement): Promise<ObjectId> {
-  const links = await stageCertificates(context, file)
-  const ordinary = [...wish.attributes.ordinary, ...file.attributes, ...links]
-  return place(context, file.key, { ...wish, attributes: { ...wish.attributes, ordinary } })
+  const staged = await stageCertificates(context, file)
+  const ordinary = [...wish.attributes.ordinary, ...file.attributes, ...staged.links]
+  const id = await place(context, file.key, { ...wish, attributes: { ...wish.attributes, ordinary } })
+  linkToKey(context, staged, id)
+  return id
 }
 
 /** Stages the object, new or in the place of the caller's own, and wipes what was brought. */

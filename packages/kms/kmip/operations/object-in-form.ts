@@ -28,12 +28,20 @@ import { shapeOf } from '../keys/object-shape.ts'
 import { attributeInstances } from '../object/attribute-view.ts'
 import { storedWithTag } from '../object/index.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
+import { privateKeyOf } from './certificate-issuer.ts'
 import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
 /** How Get and Export are asked for an object (KMIP 2.1 §6.1.19, §6.1.18). */
 export interface WantedObject extends WantedForm {
   readonly wrapType: 'NotWrapped' | 'AsRegistered' | undefined
   readonly specification: WrappingSpecification | undefined
+}
+
+/** What Get and Export give. */
+export interface GivenObject {
+  /** The one that was asked for; of a certificate as a PKCS#12 file the private key that it belongs to. */
+  readonly object: ManagedObject
+  readonly node: StructureNode
 }
 
 /** @throws KmipDecodeError, KeyFormatTypeNotSupported, InvalidField */
@@ -48,14 +56,38 @@ export function readWanted(payload: StructureNode): WantedObject {
 }
 
 /**
- * The object in the form that is wanted, wrapped if that is wanted.
+ * The object of the row in the form that is wanted, wrapped if that is wanted. A certificate as a PKCS#12 file is that of
+ * its private key, on which the caller needs the same right.
  *
  * What the client may not have in clear it does not get in clear: a Sensitive object only wrapped, by the server or as
  * it was registered; one that is not Extractable not at all (KMIP 2.1 §4.55, §4.23).
  * @throws ObjectDestroyed, Sensitive, NotExtractable, KeyValueNotPresent, KeyFormatTypeNotSupported …
  */
-export async function objectInForm(context: KmipContext, wanted: WantedObject): Promise<StructureNode> {
-  const { object, objects, now } = context
+export async function objectInForm(
+  context: KmipContext,
+  wanted: WantedObject,
+  right: 'get' | 'export',
+): Promise<GivenObject> {
+  const object = isPkcs12(wanted.format) ? await keyOfFile(context, right) : context.object
+  return { object, node: await inForm(context, object, wanted) }
+}
+
+/** The private key of the row's certificate, if it has one that the caller may have; else the row's object. */
+async function keyOfFile(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
+  const { object } = context
+  const id = object.type === 'Certificate' ? privateKeyOf(object) : undefined
+  if (id === undefined) return object
+  const key = await context.permitted(id, right)
+  context.audit({ details: { private_key: key.id } })
+  return key
+}
+
+async function inForm(
+  context: KmipContext,
+  object: ManagedObject,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const { objects, now } = context
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
@@ -72,7 +104,7 @@ export async function objectInForm(context: KmipContext, wanted: WantedObject): 
   const material = await objects.material(object)
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   try {
-    if (asFile) return await writeFile(context, shape, material, wanted)
+    if (asFile) return await writeFile(context, object, material, wanted)
     if (wanted.format === 'PKCS_7' && shape.certificateType === 'X_509')
       return await writeChain(context, material)
     return shape.wrapped === true

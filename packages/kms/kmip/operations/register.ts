@@ -11,7 +11,7 @@ import {
   uniqueIdentifier,
 } from '../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../keys/index.ts'
-import { fileIn, readFile, stageCertificates } from './certificate-files.ts'
+import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
@@ -58,10 +58,12 @@ async function registerFile(
   requireSoftwareStorage(attributes)
   const file = await readFile(value, attributes, context)
   try {
-    const links = await stageCertificates(context, file)
-    return context.objects.create(
-      newBrought(context, file.key, [...attributes, ...file.attributes, ...links]),
+    const staged = await stageCertificates(context, file)
+    const key = context.objects.create(
+      newBrought(context, file.key, [...attributes, ...file.attributes, ...staged.links]),
     )
+    linkToKey(context, staged, key.id)
+    return key
   } finally {
     file.key.material?.fill(0)
   }
