@@ -3,6 +3,7 @@ import { createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type CipherPlan, planCipher } from './cipher-plan.ts'
+import { oasisAuthenticated } from './fixtures/oasis-authenticated.ts'
 import { oasisCiphers } from './fixtures/oasis-ciphers.ts'
 import type { AlgorithmName } from './key-in-use.ts'
 import type { CryptographicParameters } from './parameters.ts'
@@ -25,7 +26,10 @@ function refused(reason: string, message?: string) {
   }
 }
 
-for (const [index, { name, algorithm, key, parameters, data, iv, aad, out, tag }] of oasisCiphers.entries()) {
+for (const [index, { name, algorithm, key, parameters, data, iv, aad, out, tag }] of [
+  ...oasisCiphers,
+  ...oasisAuthenticated,
+].entries()) {
   test(`${name} (${index}): encrypts to the standard's bytes, and back, also in parts`, () => {
     const secret = keyOf(key)
     const chosen = plan(algorithm, key.length / 2, parameters)

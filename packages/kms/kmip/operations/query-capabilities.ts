@@ -1,11 +1,13 @@
-import { atLeast, Enumeration, type KmipVersion, Tag, versionNumbers } from '@warder/kmip/tables'
+import { atLeast, Enumeration, isLegacy, type KmipVersion, Tag, versionNumbers } from '@warder/kmip/tables'
 import { boolean, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 
-type Profile = keyof typeof Enumeration.ProfileName
-
-/** Server profiles of KMIP Profiles 2.1 §5 whose mandatory test cases this server passes. */
-const profiles2: readonly Profile[] = [
+/**
+ * Server profiles of KMIP Profiles 2.1 §5 whose mandatory test cases this server passes. Up to 1.4 a profile is one of a
+ * version and names it: BaselineServerBasicKMIPV1_4.
+ */
+const profileNames: readonly string[] = [
   'BaselineServer',
+  'BaselineServerBasic',
   'SymmetricKeyLifecycleServer',
   'AsymmetricKeyLifecycleServer',
   'SymmetricKeyFoundryServer',
@@ -20,46 +22,25 @@ const profiles2: readonly Profile[] = [
   'JSONServer',
   'XMLServer',
 ]
+const numbers: Readonly<Record<string, number>> = Enumeration.ProfileName
 
 /** QueryProfiles: those of the client's version (KMIP 2.1 §7.31). Profiles of 2.x name their version beside. */
 export function profiles(version: KmipVersion): readonly TtlvNode[] {
   if (!atLeast(version, '1.3')) return []
-  if (!atLeast(version, '2.0')) return legacyProfiles(version)
+  const legacy = isLegacy(version)
   const { major, minor } = versionNumbers(version)
-  return profiles2.map((name) =>
-    structure(Tag.ProfileInformation, [
-      enumeration(Tag.ProfileName, Enumeration.ProfileName[name]),
-      structure(Tag.ProfileVersion, [
-        integer(Tag.ProfileVersionMajor, major),
-        integer(Tag.ProfileVersionMinor, minor),
-      ]),
-    ]),
-  )
-}
-
-const legacyNames = [
-  'BaselineServerBasic',
-  'SymmetricKeyLifecycleServer',
-  'AsymmetricKeyLifecycleServer',
-  'SymmetricKeyFoundryServer',
-  'BasicCryptographicServer',
-  'AdvancedCryptographicServer',
-  'RNGCryptographicServer',
-  'TapeLibraryServer',
-  'OpaqueManagedObjectStoreServer',
-  'StorageArrayWithSelfEncryptingDriveServer',
-  'HTTPSServer',
-  'JSONServer',
-  'XMLServer',
-] as const
-
-function legacyProfiles(version: KmipVersion): readonly TtlvNode[] {
-  const table: Readonly<Record<string, number>> = Enumeration.ProfileName
-  return legacyNames.flatMap((name) => {
-    const value = table[`${name}KMIPV${version.replace('.', '_')}`]
-    return value === undefined
-      ? []
-      : [structure(Tag.ProfileInformation, [enumeration(Tag.ProfileName, value)])]
+  return profileNames.flatMap((name) => {
+    const number = numbers[legacy ? `${name}KMIPV${major}_${minor}` : name]
+    if (number === undefined) return []
+    return structure(Tag.ProfileInformation, [
+      enumeration(Tag.ProfileName, number),
+      legacy
+        ? undefined
+        : structure(Tag.ProfileVersion, [
+            integer(Tag.ProfileVersionMajor, major),
+            integer(Tag.ProfileVersionMinor, minor),
+          ]),
+    ])
   })
 }
 
