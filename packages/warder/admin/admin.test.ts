@@ -6,8 +6,8 @@ import { after, before, describe, it } from 'node:test'
 import type { Answer } from '../client/index.ts'
 import { adminCommand } from '../command/admin.ts'
 import { UsageError } from '../command/command.ts'
+import type { Prompter } from '../login/index.ts'
 import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
-import type { Prompter } from './prompter.ts'
 
 const home = temporaryHome()
 let warder: Installation

@@ -1,5 +1,5 @@
 import type { Answer, HttpsClient } from '../client/index.ts'
-import { send, successful } from './exchange.ts'
+import { type Session, send, successful } from '../login/index.ts'
 
 /** The API of the service with an administrator's session. */
 export interface AdminApi {
@@ -16,15 +16,12 @@ export interface AdminApi {
 const pageSize = 5000
 const mostPages = 10_000
 
-/**
- * @param cookie value of the session cookie
- * @param sessionId the session's id, to end it by
- */
-export function adminApi(client: HttpsClient, cookie: string, sessionId: string): AdminApi {
+/** @param session who asks; `close` ends it */
+export function adminApi(client: HttpsClient, { id, token }: Session): AdminApi {
   const request = (method: string, path: string, json?: unknown): Promise<Answer> =>
     send(client, path, {
       method,
-      headers: { cookie: `_ea_=${cookie}` },
+      headers: { cookie: `_ea_=${token}` },
       ...(json === undefined ? {} : { json }),
     })
   const ask: AdminApi['ask'] = async (method, path, json) =>
@@ -48,7 +45,7 @@ export function adminApi(client: HttpsClient, cookie: string, sessionId: string)
     },
     async close() {
       // It may be among the sessions that were ended just now: nobody needs to hear of that.
-      await request('DELETE', '/sessions', { session_ids: [sessionId] }).catch(() => undefined)
+      await request('DELETE', '/sessions', { session_ids: [id] }).catch(() => undefined)
       client.close()
     },
   }

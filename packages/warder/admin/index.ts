@@ -3,6 +3,5 @@
  * started authentication service and with an administrator's own rights. Nothing here opens the database.
  */
 
-export { type Prompter, terminalPrompter } from './prompter.ts'
 export { runAdmin } from './run.ts'
 export { verbs } from './verbs.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { UsageError } from '../command/command.ts'
-import { readSecretFile } from './login.ts'
+import { readSecretFile } from '../login/index.ts'
 import type { Words } from './verb.ts'
 
 /** The password that a user gets. `generated` ones are shown once, because nobody knows them yet. */

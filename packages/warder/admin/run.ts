@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { type HttpsClient, httpsClient } from '../client/index.ts'
 import { homeOf, type Terminal, UsageError } from '../command/command.ts'
-import { logIn } from './login.ts'
-import { NoAnswer, type Prompter } from './prompter.ts'
+import { logIn, NoAnswer, nonEmpty, type Prompter } from '../login/index.ts'
+import { adminApi } from './api.ts'
 import { Words } from './verb.ts'
 import { verbs } from './verbs.ts'
 
@@ -28,7 +28,10 @@ export async function runAdmin(
     username: words.option('admin') ?? 'admin',
     realm: words.option('admin-realm') ?? '_',
     passwordFile: words.option('password-file'),
-    code: words.option('totp-code'),
+    code: words.option('totp-code') ?? nonEmpty(terminal.env.WARDER_ADMIN_TOTP),
+    passwordVariable: 'WARDER_ADMIN_PASSWORD',
+    withoutPassword:
+      'there is no password: give --password-file FILE (- is standard input) or WARDER_ADMIN_PASSWORD',
   }
   const [name, ...rest] = words.left()
   const verb = verbs.find((candidate) => candidate.name === name)
@@ -40,7 +43,9 @@ export async function runAdmin(
   }
   const act = verb.parse(rest)
   try {
-    const api = await logIn(connect(home, url, caFile), account, { home, env: terminal.env, prompter })
+    const client = connect(home, url, caFile)
+    const session = await logIn(client, account, { home, env: terminal.env, prompter })
+    const api = adminApi(client, session)
     try {
       await act({
         api,

@@ -1,4 +1,5 @@
-import { type Prompter, runAdmin, terminalPrompter, verbs } from '../admin/index.ts'
+import { runAdmin, verbs } from '../admin/index.ts'
+import { type Prompter, terminalPrompter } from '../login/index.ts'
 import type { Command } from './command.ts'
 
 /** `warder admin`, with the terminal that questions are asked on. */

@@ -1,9 +1,9 @@
 import { ClientError, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { readSecretFile } from '../admin/login.ts'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
 import { type KmsContext, type KmsVerb, sentenceOf } from '../kms/index.ts'
+import { readSecretFile } from '../login/index.ts'
 import { importRequest, mostKeyBytes, readKeyFile } from './import-file.ts'
 import { generateRequest, type KeyRequest } from './key-request.ts'
 

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { readSecretFile } from '../admin/login.ts'
 import type { Words } from '../admin/verb.ts'
 import { homeOf, type Terminal, UsageError } from '../command/command.ts'
+import { readSecretFile } from '../login/index.ts'
 import type { Endpoint, Way } from './connection.ts'
 
 /** Lines of the help that explain `readPlace`. */

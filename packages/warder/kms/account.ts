@@ -1,13 +1,8 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Credentials } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
-import { refusal, send } from '../admin/exchange.ts'
-import { readSecretFile } from '../admin/login.ts'
-import type { Prompter } from '../admin/prompter.ts'
 import type { Words } from '../admin/verb.ts'
-import type { Answer, HttpsClient } from '../client/index.ts'
+import type { HttpsClient } from '../client/index.ts'
 import { type Terminal, UsageError } from '../command/command.ts'
+import { logIn as begin, nonEmpty, type Prompter, readSecretFile } from '../login/index.ts'
 
 /** Who uses the key management service, as far as the command's words say. */
 export interface Account {
@@ -71,77 +66,27 @@ export async function logIn(
   account: Account,
   sources: { readonly home: string; readonly env: Terminal['env']; readonly prompter: Prompter },
 ): Promise<SignedIn> {
-  const password = await passwordOf(account, sources)
-  let answer = await attempt(auth, account, password, account.totpCode)
-  if (stepOf(answer) === 'TotpRequired') {
-    const { prompter } = sources
-    if (!prompter.interactive) {
-      throw new StartupError(`${account.username} has a second factor: give its code with --totp-code`)
-    }
-    const code = (await prompter.ask(`TOTP code of ${account.username}: `)).trim()
-    answer = await attempt(auth, account, password, code)
+  const { username, realm, passwordFile, totpCode } = account
+  const login = {
+    username,
+    realm,
+    passwordFile,
+    code: totpCode,
+    passwordVariable: 'WARDER_PASSWORD',
+    withoutPassword:
+      'nobody is logged in: give --token-file FILE, --password-file FILE (- is standard input), WARDER_TOKEN or WARDER_PASSWORD',
   }
-  if (stepOf(answer) === 'ChangePassword') {
-    throw new StartupError(`${account.username} must choose a new password first (POST /password)`)
-  }
-  const { session_id } = (answer.json ?? {}) as { session_id?: unknown }
-  const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
-  if (token === undefined) throw new StartupError('the authentication service gave no session')
+  const { id, token } = await begin(auth, login, sources)
   return {
     credentials: { bearer: token },
     async end() {
       const options = {
         method: 'DELETE',
-        json: { session_ids: [session_id] },
+        json: { session_ids: [id] },
         headers: { cookie: `_ea_=${token}` },
       }
       // What the command did is done; a session that could not be ended ends by itself.
       await auth.ask('/sessions', options).catch(() => undefined)
     },
   }
-}
-
-async function attempt(
-  auth: HttpsClient,
-  { username, realm }: Account,
-  password: string,
-  code: string | undefined,
-): Promise<Answer> {
-  const basic = Buffer.from(`${username}:${password}`).toString('base64')
-  const answer = await send(auth, `/login?realm=${encodeURIComponent(realm)}`, {
-    json: code === undefined ? {} : { totp_code: code },
-    headers: { authorization: `Basic ${basic}` },
-  })
-  if (answer.status === 200) return answer
-  if (answer.status !== 401) throw refusal(answer)
-  throw new StartupError(`the login of ${username} to realm ${realm} was refused`)
-}
-
-async function passwordOf(
-  { username, realm, passwordFile }: Account,
-  {
-    home,
-    env,
-    prompter,
-  }: { readonly home: string; readonly env: Terminal['env']; readonly prompter: Prompter },
-): Promise<string> {
-  if (passwordFile !== undefined) return readSecretFile(passwordFile)
-  const fromEnv = nonEmpty(env.WARDER_PASSWORD)
-  if (fromEnv !== undefined) return fromEnv
-  const initial = join(home, 'initial-admin-password')
-  if (username === 'admin' && realm === '_' && existsSync(initial)) return readSecretFile(initial)
-  if (!prompter.interactive) {
-    throw new StartupError(
-      'nobody is logged in: give --token-file FILE, --password-file FILE (- is standard input), WARDER_TOKEN or WARDER_PASSWORD',
-    )
-  }
-  return prompter.askSecret(`Password of ${username} in realm ${realm}: `)
-}
-
-function stepOf(answer: Answer): unknown {
-  return ((answer.json ?? {}) as { next_step?: unknown }).next_step
-}
-
-function nonEmpty(text: string | undefined): string | undefined {
-  return text === '' ? undefined : text
 }

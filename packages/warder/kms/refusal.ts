@@ -1,8 +1,7 @@
 import { ClientError } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { connectionHint } from '../admin/exchange.ts'
-import { NoAnswer } from '../admin/prompter.ts'
 import { printable } from '../admin/table.ts'
+import { connectionHint, NoAnswer } from '../login/index.ts'
 
 /** What to do about a refusal, where the kind alone tells. */
 const advice: Readonly<Record<string, string>> = {

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import type { Prompter } from '../../admin/prompter.ts'
 import { accessParts } from '../../command/access.ts'
 import type { Command } from '../../command/command.ts'
 import { cryptoParts } from '../../command/crypto.ts'
 import { keysParts } from '../../command/keys.ts'
+import type { Prompter } from '../../login/index.ts'
 import { type Installation, runWarder } from '../../testing/index.ts'
 import { kmsCommand, type Person } from '../index.ts'
 

@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import type { Answer, HttpsClient } from '../client/index.ts'
+import { refusal, send } from './exchange.ts'
+import type { Prompter } from './prompter.ts'
+import { readSecretFile } from './secret-file.ts'
+
+/** Who logs in, and where what is not said is looked for. */
+export interface Login {
+  readonly username: string
+  readonly realm: string
+  /** File whose content is the password; `-` is standard input. */
+  readonly passwordFile: string | undefined
+  /** Code of the second factor. */
+  readonly code: string | undefined
+  /** The variable of the environment that may hold the password. */
+  readonly passwordVariable: string
+  /** The one line that helps where there is no password, and nobody to be asked. */
+  readonly withoutPassword: string
+}
+
+/** A session that began for one command. */
+export interface Session {
+  readonly id: string
+  /** Value of the session cookie; it is the bearer token too. */
+  readonly token: string
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+interface Sources {
+  readonly home: string
+  readonly env: Env
+  readonly prompter: Prompter
+}
+
+interface Password {
+  readonly text: string
+  /** Where it came from, for who has to put it right. */
+  readonly from: string
+}
+
+/**
+ * Logs in and asks for what is missing: the password, and a TOTP code where the account has one.
+ * @throws StartupError with one line that helps
+ */
+export async function logIn(client: HttpsClient, login: Login, sources: Sources): Promise<Session> {
+  const { prompter } = sources
+  const password = await passwordOf(login, sources)
+  let answer = await attempt(client, login, password, login.code)
+  if (stepOf(answer) === 'TotpRequired') {
+    if (!prompter.interactive) {
+      throw new StartupError(`${login.username} has a second factor: give its code with --totp-code`)
+    }
+    const code = (await prompter.ask(`TOTP code of ${login.username}: `)).trim()
+    answer = await attempt(client, login, password, code)
+  }
+  if (stepOf(answer) === 'ChangePassword') {
+    throw new StartupError(`${login.username} must choose a new password first (POST /password)`)
+  }
+  const { session_id: id } = (answer.json ?? {}) as { session_id?: unknown }
+  const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
+  if (token === undefined || typeof id !== 'string') {
+    throw new StartupError('the service let nobody in and did not say why: is it of this version?')
+  }
+  return { id, token }
+}
+
+async function attempt(
+  client: HttpsClient,
+  { username, realm }: Login,
+  password: Password,
+  code: string | undefined,
+): Promise<Answer> {
+  const basic = Buffer.from(`${username}:${password.text}`).toString('base64')
+  const answer = await send(client, `/login?realm=${encodeURIComponent(realm)}`, {
+    json: code === undefined ? {} : { totp_code: code },
+    headers: { authorization: `Basic ${basic}` },
+  })
+  if (answer.status === 200) return answer
+  if (answer.status !== 401) throw refusal(answer)
+  throw new StartupError(
+    `the login of ${username} to realm ${realm} was refused (password from ${password.from}` +
+      `${code === undefined ? ')' : ', with a TOTP code)'}`,
+  )
+}
+
+async function passwordOf(login: Login, { home, env, prompter }: Sources): Promise<Password> {
+  const { username, realm, passwordFile, passwordVariable } = login
+  if (passwordFile !== undefined) {
+    return {
+      text: readSecretFile(passwordFile),
+      from: passwordFile === '-' ? 'standard input' : passwordFile,
+    }
+  }
+  const fromEnv = nonEmpty(env[passwordVariable])
+  if (fromEnv !== undefined) return { text: fromEnv, from: passwordVariable }
+  const initial = join(home, 'initial-admin-password')
+  if (username === 'admin' && realm === '_' && existsSync(initial)) {
+    return { text: readSecretFile(initial), from: initial }
+  }
+  if (!prompter.interactive) throw new StartupError(login.withoutPassword)
+  const text = await prompter.askSecret(`Password of ${username} in realm ${realm}: `)
+  return { text, from: 'the prompt' }
+}
+
+function stepOf(answer: Answer): string {
+  const { next_step } = (answer.json ?? {}) as { next_step?: unknown }
+  return typeof next_step === 'string' ? next_step : ''
+}
+
+/** An empty variable of the environment is none. */
+export function nonEmpty(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text
+}
