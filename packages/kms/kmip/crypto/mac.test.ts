@@ -44,6 +44,39 @@ const macs: readonly (readonly [string, AlgorithmName, string, CryptographicPara
     Buffer.from('what do ya want for nothing?'),
     'a30e01098bc6dbbf45690f3a7e9e6d0f8bbea2a39e6148008fd05e44',
   ],
+  // RFC 4231 case 2; with SHA-3 the same key and text, as OpenSSL answers.
+  ...(
+    [
+      [
+        'HMAC_SHA384',
+        'af45d2e376484031617f78d2b58a6b1b9c7ef464f5a01b47e42ec3736322445e8e2240ca5e69e2c78b3239ecfab21649',
+      ],
+      [
+        'HMAC_SHA512',
+        '164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea2505549758bf75c05a994a6d034f65f8f0e6fdcaeab1a34d4a6b4b636e070a38bce737',
+      ],
+      ['HMAC_SHA3_224', '7fdb8dd88bd2f60d1b798634ad386811c2cfc85bfaf5d52bbace5e66'],
+      ['HMAC_SHA3_256', 'c7d4072e788877ae3596bbb0da73b887c9171f93095b294ae857fbe2645e1ba5'],
+      [
+        'HMAC_SHA3_384',
+        'f1101f8cbf9766fd6764d2ed61903f21ca9b18f57cf3e1a23ca13508a93243ce48c045dc007f26a21b3f5e0e9df4c20a',
+      ],
+      [
+        'HMAC_SHA3_512',
+        '5a4bfeab6166427c7a3647b747292b8384537cdb89afb3bf5665e4c5e709350b287baec921fd7ca0ee7a0c31d022a95e1fc92ba9d77df883960275beb4e62024',
+      ],
+    ] as const
+  ).map(
+    ([algorithm, expected]) =>
+      [
+        `case 2 with ${algorithm}`,
+        algorithm,
+        '4a656665',
+        {},
+        Buffer.from('what do ya want for nothing?'),
+        expected,
+      ] as const,
+  ),
   [
     'RFC 4231 case 2, hash of the parameters',
     'AES',
