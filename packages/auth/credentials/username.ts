@@ -35,10 +35,27 @@ export function checkUsername(name: string): void {
 }
 
 /**
- * What throttles count by: compatibility form, case folded, blanks trimmed, so that variants of a name share one
- * counter (a look-alike must not open a second one). Hashed, because it may be any text that somebody typed.
+ * What throttles count by: percent-encoding undone, compatibility form, case folded, blanks trimmed, so that variants
+ * of a name share one counter (a look-alike must not open a second one). Hashed, because it may be any text that
+ * somebody typed.
  */
 export function foldedName(name: string): string {
-  const folded = name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC').trim()
+  const folded = decodedOnce(name)
+    .normalize('NFKC')
+    .toLowerCase()
+    .toUpperCase()
+    .toLowerCase()
+    .normalize('NFKC')
+    .trim()
   return createHash('sha256').update(folded).digest('base64url')
+}
+
+/** Some clients encode what they put into a Basic header. It does not log them in, and opens no counter either. */
+function decodedOnce(name: string): string {
+  if (!name.includes('%')) return name
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
 }

@@ -69,6 +69,8 @@ describe('login with a client certificate', () => {
     }
     assert.equal((await logIn(foreign, 'some')).status, 401)
     assert.equal((await logIn(foreign, 'any')).status, 401)
+    // The certificate of a server proves nothing about who calls, whoever issued it.
+    assert.equal((await logIn(await auth.authority.issue('ann', 'server'), 'any')).status, 401)
     assert.equal((await logIn(await auth.authority.issue('ann', 'client', -1), 'any')).status, 401)
     for (const name of ['*', '', ' ann', 'a\u0000nn', 'x'.repeat(300)]) {
       const strange = await auth.authority.issue(name, 'client')

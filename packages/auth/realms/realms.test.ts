@@ -52,7 +52,11 @@ describe('realms', () => {
     const { asSuper } = scene(auth)
     const bad: [string, Record<string, unknown>][] = [
       ['id', { id: '..' }],
+      ['id', { id: '.' }],
       ['id', { id: ' _' }],
+      ['id', { id: '_ ' }],
+      ['id', { id: '%5F' }],
+      ['id', { id: '\uff3f' }],
       ['id', { id: 'a/b' }],
       ['id', { id: '' }],
       ['id', { id: 'x'.repeat(65) }],

@@ -151,6 +151,37 @@ describe('sessions', () => {
     assert.equal(await removeEndedSessions(auth.db.commit, auth.services.now()), 1)
   })
 
+  it('are written at most once in each tenth of their stale age, however busy they are', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { as, asSuper, realm, user, logIn } = scene(auth)
+    await realm('r', { session_max_age_seconds: 1000, session_max_stale_age_seconds: 300 })
+    await user('r', 'ann')
+    const ann = await logIn('r', 'ann')
+    const id = await idOf(as, ann)
+    const began = auth.services.now()
+    const end = async (): Promise<number> =>
+      (await asSuper('GET', '/sessions/realms/r')).json.sessions[0].ends_at - began
+    const ends: number[] = []
+    for (const seconds of [29, 1, 29, 1]) {
+      auth.clock.advance(seconds)
+      await Promise.all(Array.from({ length: 5 }, () => as(ann, 'GET', '/whoami')))
+      ends.push(await end())
+    }
+    assert.deepEqual(ends, [300, 330, 330, 360])
+    auth.clock.advance(60)
+    await asSuper('GET', `/sessions/${id}`)
+    assert.equal(await end(), 420, 'to be looked at is a use')
+    // Nor does a clock that was set back make a session end sooner, or live beyond its age.
+    auth.clock.advance(-100)
+    assert.equal((await as(ann, 'GET', '/whoami')).status, 200)
+    assert.equal(await end(), 420)
+    for (let step = 0; step < 5; step++) {
+      auth.clock.advance(200)
+      await as(ann, 'GET', '/whoami')
+    }
+    assert.equal((await as(ann, 'GET', '/whoami')).status, 401)
+  })
+
   it('can be read and ended by machines whose token has the policy', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, admin, logIn } = scene(auth)

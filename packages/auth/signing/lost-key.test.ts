@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { change, query } from '@warder/foundation/sql'
+import { bootstrap } from '../bootstrap.ts'
+import { authService } from '../index.ts'
+import { startAuth } from '../testing/start.ts'
+
+const keys = query<[], { readonly purpose: string; readonly sealed_private: Uint8Array }>(
+  "SELECT purpose, sealed_private FROM signing_key WHERE purpose IN ('session', 'certificate')",
+)
+const putKey = query<[sealed: Uint8Array, purpose: string], unknown>(
+  'UPDATE signing_key SET sealed_private = ? WHERE purpose = ?',
+)
+const loseSessionKey = query<[], unknown>("DELETE FROM signing_key WHERE purpose = 'session'")
+
+it('without its signing keys, or with one in the place of the other, the service does not start (A33)', async () => {
+  await using auth = await startAuth({ adminPassword: 'correct horse' })
+  const cookie = await auth.superCookie()
+  const start = () => authService.build(auth.environment)
+  await start()
+  const kept = await auth.db.all(keys, [])
+  const [one, two] = kept
+  assert.ok(one !== undefined && two !== undefined && kept.length === 2)
+  const put = (first: Uint8Array, second: Uint8Array) =>
+    auth.db.commit([change(putKey, [first, one.purpose]), change(putKey, [second, two.purpose])])
+  await put(two.sealed_private, one.sealed_private)
+  await assert.rejects(start)
+  await put(one.sealed_private, two.sealed_private)
+  await start()
+  await auth.db.commit([change(loseSessionKey, [])])
+  await assert.rejects(start, /signing key for session/)
+  // The next first step of a start makes a new key, which vouches for no cookie of the lost one.
+  await bootstrap(auth.environment, 'correct horse')
+  const { services } = await start()
+  assert.equal(await services.sessions.present(cookie), undefined)
+})
