@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { openSqlite } from '@warder/foundation/sql'
 import { startKms } from '../testing/index.ts'
 import { principalNamed, sessionCookie } from './index.ts'
 
@@ -51,18 +47,19 @@ test('names that look alike are different users: rights of one are not those of 
     'ff',
   ]
   const kids = new Map<string, string>()
-  for (const name of names) {
-    const made = await kms.user(name).post('/v1/crypto/keys', key)
+  const callers = new Map(names.map((name) => [name, kms.user(name)]))
+  for (const [name, caller] of callers) {
+    const made = await caller.post('/v1/crypto/keys', key)
     assert.equal(made.status, 200, `${name} ${made.text}`)
     kids.set(name, made.json.kid)
   }
-  for (const owner of names) {
-    for (const name of names) {
+  for (const [owner, itself] of callers) {
+    for (const [name, caller] of callers) {
       const body = { kid: kids.get(owner), alg: 'dir', enc: 'A256GCM', data }
-      const { status } = await kms.user(name).post('/v1/crypto/encrypt', body)
+      const { status } = await caller.post('/v1/crypto/encrypt', body)
       assert.equal(status, name === owner ? 200 : 404, `${name} with the key of ${owner}`)
     }
-    assert.equal((await kms.user(owner).get('/access/owned')).json.length, 1)
+    assert.equal((await itself.get('/access/owned')).json.length, 1)
   }
   const grant = { unique_identifier: kids.get('alice'), user_id: 'jos\u00e9', operation_types: ['encrypt'] }
   assert.equal((await kms.user('alice').post('/access/grant', grant)).status, 200)
@@ -81,47 +78,34 @@ test('two credentials: the first in the order decides, and a wrong one is not pa
 })
 
 test('a session cookie is for every node and every start of one installation, and for no other (K15, 2025-012)', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'warder-sessions-'))
-  const path = join(folder, 'kms.db')
   const rootKey = randomBytes(32)
   let now = Date.now()
   const clock = { now: () => now, monotonic: () => now }
   const config = { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' }
-  const dbs = [
-    openSqlite({ path }),
-    openSqlite({ path }),
-    openSqlite({ path: join(folder, 'other.db') }),
-  ] as const
-  try {
-    const user = { name: 'alice', realm: 'people' }
-    let cookie: string
-    {
-      await using first = await startKms({ db: dbs[0], rootKey, config, clock })
-      cookie = sessionCookie(first.services.seal, clock, user).split(';')[0] ?? ''
-      assert.deepEqual((await first.with({ cookie }).get('/me')).json, { user: 'alice' })
-    }
-    await using second = await startKms({ db: dbs[1], rootKey, config, clock })
-    assert.deepEqual((await second.with({ cookie }).get('/me')).json, { user: 'alice' })
-    // Another installation, also one with the same root key: its data keys are its own.
-    await using other = await startKms({ db: dbs[2], rootKey, config, clock })
-    assert.equal((await other.with({ cookie }).get('/me')).status, 401)
-    // What was sealed for another purpose is no session.
-    const { seal } = second.services
-    const content = Buffer.from(JSON.stringify({ ...user, until: now + 1000 }))
-    for (const place of [
-      { table: 'auth_login', row: 'cookie', column: 'value' },
-      { table: 'managed_object', row: 'cookie', column: 'material' },
-    ]) {
-      const value = Buffer.from(seal.seal(place, content)).toString('base64url')
-      assert.equal((await second.with({ cookie: `auth_session=${value}` }).get('/me')).status, 401)
-    }
-    // A clock that jumps forward ends it; one that jumps back does not make a dead one live longer than its day.
-    now += 86_400_000
-    assert.equal((await second.with({ cookie }).get('/me')).status, 401)
-  } finally {
-    for (const db of dbs) await db.close()
-    rmSync(folder, { recursive: true, force: true })
+  const user = { name: 'alice', realm: 'people' }
+  await using first = await startKms({ rootKey, config, clock })
+  const cookie = sessionCookie(first.services.seal, clock, user).split(';')[0] ?? ''
+  assert.deepEqual((await first.with({ cookie }).get('/me')).json, { user: 'alice' })
+  // It opens the seal of the database anew, as another node does, and the same one after a restart.
+  await using second = await startKms({ db: first.environment.db, rootKey, config, clock })
+  assert.notEqual(second.services.seal, first.services.seal)
+  assert.deepEqual((await second.with({ cookie }).get('/me')).json, { user: 'alice' })
+  // Another installation, also one with the same root key: its data keys are its own.
+  await using other = await startKms({ rootKey, config, clock })
+  assert.equal((await other.with({ cookie }).get('/me')).status, 401)
+  // What was sealed for another purpose is no session.
+  const { seal } = second.services
+  const content = Buffer.from(JSON.stringify({ ...user, until: now + 1000 }))
+  for (const place of [
+    { table: 'auth_login', row: 'cookie', column: 'value' },
+    { table: 'managed_object', row: 'cookie', column: 'material' },
+  ]) {
+    const value = Buffer.from(seal.seal(place, content)).toString('base64url')
+    assert.equal((await second.with({ cookie: `auth_session=${value}` }).get('/me')).status, 401)
   }
+  // A clock that jumps forward ends it.
+  now += 86_400_000
+  assert.equal((await second.with({ cookie }).get('/me')).status, 401)
 })
 
 test('clock jumps: a token is refused before its time and after it, and accepted again when the clock is right', async () => {

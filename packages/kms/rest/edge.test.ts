@@ -6,7 +6,10 @@ import { type Answer, type Started, startKms } from '../testing/index.ts'
 const data = Buffer.from('attack at dawn').toString('base64url')
 const outcome = ({ status, json }: Answer) => [status, json?.error]
 
-test('500 requests at once, right and forged tokens mixed: each is answered as itself (2026-005, 2026-006)', async () => {
+/** Each request of a crowd is a connection of its own. What decides is the same on both engines. */
+const crowd = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 99 : 501
+
+test('a crowd of requests at once, right and forged tokens mixed: each is answered as itself (2026-005, 2026-006)', async () => {
   await using kms = await startKms()
   const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
   const body = { kid, alg: 'dir', enc: 'A256GCM', data }
@@ -20,7 +23,7 @@ test('500 requests at once, right and forged tokens mixed: each is answered as i
   ]
   const callers = wanted.map(([token]) => kms.with({ authorization: `Bearer ${token}` }))
   await Promise.all(
-    Array.from({ length: 501 }, async (_, index) => {
+    Array.from({ length: crowd }, async (_, index) => {
       const answer = await callers[index % 3]?.post('/v1/crypto/encrypt', body)
       assert.equal(answer?.status, wanted[index % 3]?.[1])
     }),

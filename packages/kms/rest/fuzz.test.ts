@@ -3,6 +3,9 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { type Started, startKms } from '../testing/index.ts'
 
+/** On the second engine it is the statements that differ: fewer requests reach them all. */
+const runs = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 200 : 800
+
 let kms: Started
 before(async () => {
   kms = await startKms()
@@ -107,6 +110,6 @@ test('whatever is sent to whatever is described, the answer is never a 5xx, neve
       }
       for (const one of answer.json?.results ?? []) assert.ok(one.status < 500, answer.text)
     }),
-    { numRuns: 800 },
+    { numRuns: runs },
   )
 })

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,6 +71,16 @@ const components = { seal: sealMigrations, kms: kmsService.migrations }
 
 export const issuer = 'https://auth.test'
 
+/** Folder of the authority that all homes of this process have a copy of: making one takes longer than the rest of a start. */
+let authority: Promise<string> | undefined
+
+async function makeAuthority(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'warder-authority-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  await ensureLocalAuthority({ folder: join(folder, 'tls'), clock: systemClock })
+  return join(folder, 'tls')
+}
+
 /** Starts the service as the runtime does. */
 export async function startKms(options: StartOptions = {}): Promise<Started> {
   // What is open by then is closed again when the start fails.
@@ -79,7 +89,8 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   opened.defer(() => rmSync(home, { recursive: true, force: true }))
   const clock = options.clock ?? systemClock
   const tls = join(home, 'tls')
-  await ensureLocalAuthority({ folder: tls, clock: systemClock })
+  authority ??= makeAuthority()
+  cpSync(await authority, tls, { recursive: true })
   const pem = (name: string): string => readFileSync(join(tls, name), 'utf8')
   const signer = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = publicJwk(signer.publicKey)
