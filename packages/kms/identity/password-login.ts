@@ -51,6 +51,8 @@ function nextStep(status: number, body: Uint8Array): string {
   if (status === 429) throw failure('rate_limited', undefined, { retryAfterSeconds: 1 })
   if (status >= 400 && status < 500) throw unauthorized(`login answered ${status}`)
   const answer: unknown = status === 200 ? JSON.parse(Buffer.from(body).toString('utf8')) : undefined
-  if (typeof answer === 'object' && answer !== null && 'next_step' in answer) return String(answer.next_step)
+  const step =
+    typeof answer === 'object' && answer !== null && 'next_step' in answer ? answer.next_step : undefined
+  if (typeof step === 'string') return step
   throw failure('overloaded', `login answered ${status}`, { retryAfterSeconds: 1 })
 }

@@ -1,10 +1,44 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startKms } from '../testing/index.ts'
 import { sessionCookie } from './index.ts'
+
+/** Answers of the authentication service that are no login, by the name that gets them. */
+const lies: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  totp: (response) => response.end('{"next_step":"TotpRequired"}'),
+  password: (response) => response.end('{"next_step":"ChangePassword"}'),
+  spelling: (response) => response.end('{"next_step":"authenticated"}'),
+  list: (response) => response.end('{"next_step":["Authenticated"]}'),
+  empty: (response) => response.end(),
+  text: (response) => response.end('Authenticated'),
+  huge: (response) => response.end(`{"next_step":"Authenticated","x":"${'x'.repeat(2 ** 21)}"}`),
+  created: (response) => response.writeHead(201).end('{"next_step":"Authenticated"}'),
+  moved: (response) => response.writeHead(307, { location: '/elsewhere' }).end(),
+  broken: (response) => response.writeHead(500).end('{"next_step":"Authenticated"}'),
+  refused: (response) => response.writeHead(403).end('{"next_step":"Authenticated"}'),
+  busy: (response) => response.writeHead(429).end(),
+  gone: (response) => response.destroy(),
+}
+/** What the browser is told of each: status and next step. */
+const told: Readonly<Record<string, readonly [status: number, nextStep?: string]>> = {
+  totp: [200, 'TotpRequired'],
+  password: [200, 'ChangePassword'],
+  spelling: [200, 'authenticated'],
+  list: [503],
+  empty: [503],
+  text: [503],
+  huge: [503],
+  created: [503],
+  moved: [503],
+  broken: [503],
+  refused: [401],
+  busy: [429],
+  gone: [503],
+}
 
 test('a login at the authentication service becomes a sealed cookie; nothing else is one', async () => {
   await using first = await startKms()
@@ -18,6 +52,8 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
       const right = ['alice', 'jos\u00e9'].map((name) => `${name}:correct horse`)
       const given = String(request.headers.authorization).replace('Basic ', '')
       asked = request.url ?? ''
+      const [name = ''] = Buffer.from(given, 'base64').toString().split(':')
+      if (name in lies) return lies[name]?.(response)
       response.writeHead(right.includes(Buffer.from(given, 'base64').toString()) ? 200 : 401, {
         'content-type': 'application/json',
       })
@@ -72,6 +108,16 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
       assert.equal(composed.status, 200)
       const session = composed.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
       assert.deepEqual((await me(session)).json, { user: 'jos\u00e9' })
+    }
+
+    // Whatever the peer says that is not this word, nobody is logged in.
+    for (const [name, [status, nextStep]] of Object.entries(told)) {
+      const refused = await login(name, 'correct horse')
+      assert.deepEqual(
+        [refused.status, refused.json.next_step, refused.headers['set-cookie']],
+        [status, nextStep, undefined],
+        `${name} ${refused.text}`,
+      )
     }
 
     assert.equal((await login('alice', 'wrong')).status, 401)
