@@ -73,7 +73,8 @@ export function createSite(): Site {
         })
       const url = await ready(child, () => output)
       const agents: Agent[] = []
-      const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+      // Not `exit`: only now all that it wrote has come through its pipes.
+      const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
       const end = async (signal: NodeJS.Signals): Promise<number | null> => {
         for (const agent of agents) agent.destroy()
         child.kill(signal)
@@ -142,13 +143,14 @@ function ready(child: ChildProcess, output: () => string): Promise<string> {
       child.kill('SIGKILL')
       failed()
     }, startWithinMs)
-    child.once('exit', () => {
+    // Not `exit`: what it said last is what the error has to show.
+    child.once('close', () => {
       clearTimeout(timer)
       failed()
     })
     child.once('message', (message: { readonly url: string }) => {
       clearTimeout(timer)
-      child.removeAllListeners('exit')
+      child.removeAllListeners('close')
       resolve(message.url)
     })
   })

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
 let warder: Installation
 const home = temporaryHome()
@@ -110,18 +110,28 @@ test('no byte of an imported key is in clear anywhere in the home, in any spelli
 })
 
 test('each step is in the audit log, without secrets, and the chain verifies', async () => {
-  const bearer = await token()
-  const kms = warder.client('kms')
-  assert.equal((await kms.ask('/v1/crypto/keys', { json: { kty: 'oct', alg: 'A256GCM' } })).status, 401)
-  kms.close()
-  await new Promise((resolve) => setTimeout(resolve, 300))
-  const { code, out } = await runWarder(['audit', 'verify', '--home', home])
-  assert.equal(code, 0, out)
   const log = (service: string): string =>
     readdirSync(join(home, 'audit', service))
       .filter((name) => name.endsWith('.jsonl'))
       .map((name) => readFileSync(join(home, 'audit', service, name), 'utf8'))
       .join('')
+  const logged = log('auth').length
+  const bearer = await token()
+  const kms = warder.client('kms')
+  assert.equal((await kms.ask('/v1/crypto/keys', { json: { kty: 'oct', alg: 'A256GCM' } })).status, 401)
+  kms.close()
+  // What succeeds or is refused is written after its answer, several records at a time.
+  await until('the login and the refusal are written', () => {
+    const [ofAuth, ofKms] = [log('auth'), log('kms')]
+    return (
+      ofAuth.length > logged &&
+      ofAuth.endsWith('\n') &&
+      ofKms.includes('"status":401') &&
+      ofKms.endsWith('\n')
+    )
+  })
+  const { code, out } = await runWarder(['audit', 'verify', '--home', home])
+  assert.equal(code, 0, out)
   const kmsLog = log('kms')
   assert.match(kmsLog, /"status":401/)
   assert.match(kmsLog, /"principal":"unauthenticated"/)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { test } from 'node:test'
-import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
 /** More rounds for a long run: WARDER_POWER_CUT_ROUNDS=500 npm test -- power-cut */
 const rounds = Number(process.env.WARDER_POWER_CUT_ROUNDS ?? 20)
@@ -22,8 +22,11 @@ async function bearer(warder: Installation): Promise<string> {
 }
 
 /** Creates keys of both kinds from several connections until the server is gone; keeps what was acknowledged. */
-async function createUntilGone(warder: Installation, authorization: string): Promise<Acknowledged[]> {
-  const acknowledged: Acknowledged[] = []
+async function createUntilGone(
+  warder: Installation,
+  authorization: string,
+  acknowledged: Acknowledged[],
+): Promise<void> {
   const requests = [
     { kty: 'oct', alg: 'HS256' },
     { kty: 'EC', crv: 'P-256', alg: 'ES256' },
@@ -44,7 +47,6 @@ async function createUntilGone(warder: Installation, authorization: string): Pro
     }
   }
   await Promise.all([0, 1, 2, 3].map(creator))
-  return acknowledged
 }
 
 /** Every acknowledged key is there, whole, and works. */
@@ -80,10 +82,13 @@ test(`killed ${rounds} times at random moments of a stream of creates, nothing a
     const warder = await startInstallation({ home })
     const authorization = await bearer(warder)
     await checkAll(warder, authorization, all.slice(-60))
-    const stream = createUntilGone(warder, authorization)
-    await new Promise((resolve) => setTimeout(resolve, 20 + Math.random() * 180))
+    const before = all.length
+    const stream = createUntilGone(warder, authorization, all)
+    // Also on a slow machine there is something to lose.
+    await until('keys are made', () => all.length > before + 1)
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 180))
     await warder.kill()
-    all.push(...(await stream))
+    await stream
   }
   const warder = await startInstallation({ home })
   assert.ok(all.length > rounds, 'the stream did create keys')

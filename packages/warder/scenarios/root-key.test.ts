@@ -71,10 +71,13 @@ test('a rotation that is killed leaves an installation that starts, and running 
       env: cleanEnvironment({}),
       stdio: ['ignore', 'pipe', 'inherit'],
     })
+    let said = ''
     child.stdout.on('data', (text: Buffer) => {
-      if (text.includes(step)) child.kill('SIGKILL')
+      said += text.toString()
+      if (said.includes(step)) child.kill('SIGKILL')
     })
     await new Promise((resolve) => child.once('close', resolve))
+    assert.ok(said.includes(step), said)
     warder = await startInstallation({ home })
     assert.equal((await mac(made.kid)).mac, made.mac, step)
     await warder.stop()

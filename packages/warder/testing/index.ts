@@ -6,3 +6,4 @@ export {
   startInstallation,
   temporaryHome,
 } from './installation.ts'
+export { until } from './until.ts'
