@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { type Started, startKms } from '../testing/index.ts'
 
 /** On the second engine it is the statements that differ: fewer requests reach them all. */
-const runs = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 200 : 800
+const runs = process.env.WARDER_TEST_DATABASE === 'postgresql' ? 150 : 700
 
 let kms: Started
 before(async () => {

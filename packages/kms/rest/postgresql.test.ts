@@ -15,15 +15,15 @@ after(async () => {
   if ('stop' in postgres) await postgres.stop()
 })
 
-const package_ = fileURLToPath(new URL('..', import.meta.url))
-const filesIn = (folder: string): readonly string[] =>
-  globSync(`${folder}/*.test.ts`, { cwd: package_ })
+const folder = fileURLToPath(new URL('..', import.meta.url))
+const filesIn = (name: string): readonly string[] =>
+  globSync(`${name}/*.test.ts`, { cwd: folder })
     .filter((file) => basename(file) !== 'postgresql.test.ts')
     .sort()
 
-const rest = filesIn('rest')
-const half = Math.ceil(rest.length / 2)
-const groups = [rest.slice(0, half), rest.slice(half), [...filesIn('identity'), ...filesIn('access')]]
+const all = ['access', 'identity', 'rest'].flatMap(filesIn)
+const half = Math.ceil(all.length / 2)
+const groups = [all.slice(0, half), all.slice(half)]
 
 for (const files of groups) {
   test(`on PostgreSQL: ${files.join(', ')}`, { skip, timeout: 170_000 }, async () => {
@@ -35,7 +35,7 @@ for (const files of groups) {
       WARDER_TEST_DATABASE: 'postgresql',
     }
     const args = ['--test', '--test-isolation=none', '--test-reporter=tap', ...files]
-    const child = spawn(process.execPath, args, { cwd: package_, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (text: Buffer) => {
