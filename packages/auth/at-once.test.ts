@@ -102,6 +102,47 @@ describe('two who do the same at once', () => {
     }
   })
 
+  it('delete the same administrator: all are told that it is gone, the realm’s own too', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { as, asSuper, realm, user, admin, logIn } = scene(auth)
+    await realm('r')
+    await user('r', 'chief')
+    await admin('chief', ['r'], { userpass: 'chief' })
+    const chief = await logIn('r', 'chief')
+    for (let round = 0; round < 12; round++) {
+      await admin('other', ['r'])
+      const answers = await Promise.all([
+        ...Array.from({ length: 3 }, () => as(chief, 'DELETE', '/admins/other')),
+        asSuper('DELETE', '/admins/other'),
+      ])
+      assert.deepEqual(statusesOf(answers), [204, 204, 204, 204])
+      await admin('other', ['_'])
+      const supers = await many(4, () => asSuper('DELETE', '/admins/other'))
+      assert.deepEqual(statusesOf(supers), [204, 204, 204, 204])
+    }
+  })
+
+  it('delete the same realm, credential or role: all are told that it is gone', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper, realm, user } = scene(auth)
+    const pods = { jwks_url: 'https://cluster.invalid/keys' }
+    for (let round = 0; round < 4; round++) {
+      await realm('r')
+      await user('r', 'ann')
+      await asSuper('POST', '/auth/approle/role/job?realm=r', {})
+      await asSuper('POST', '/auth/orchestrator/role/pods?realm=r', pods)
+      for (const path of [
+        '/auth/approle/role/job',
+        '/auth/orchestrator/role/pods',
+        '/realms/r/userpass/ann',
+        '/admins/realms/r',
+      ]) {
+        const answers = await many(4, () => asSuper('DELETE', path))
+        assert.deepEqual(statusesOf(answers), [204, 204, 204, 204], path)
+      }
+    }
+  })
+
   it('end the same sessions: both are told that they are gone', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, as, realm, user, logIn } = scene(auth)

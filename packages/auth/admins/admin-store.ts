@@ -18,12 +18,12 @@ interface RealmRow {
 }
 
 const columns = 'id, userpass, jwt, fido2, digital_credentials, client_certificate, version'
-const byId = query<[id: string], AdminRow>(`SELECT ${columns} FROM admin WHERE id = ?`)
+/** The admin and its realms in one statement: of two, one might see what the other does not. */
+const byId = query<[id: string], AdminRow & { readonly realm_id: string | null }>(
+  `SELECT ${columns}, realm_id FROM admin LEFT JOIN admin_realm ON admin_id = id WHERE id = ?`,
+)
 const adminsAfter = query<[after: string, most: number], AdminRow>(
   `SELECT ${columns} FROM admin WHERE id > ? ORDER BY id LIMIT ?`,
-)
-const realmsOf = query<[id: string], RealmRow>(
-  'SELECT admin_id, realm_id FROM admin_realm WHERE admin_id = ? ORDER BY realm_id',
 )
 const realmsOfAdmins = query<[first: string, last: string], RealmRow>(
   'SELECT admin_id, realm_id FROM admin_realm WHERE admin_id >= ? AND admin_id <= ? ORDER BY admin_id, realm_id',
@@ -82,13 +82,11 @@ function toAdmin(row: AdminRow, realms: readonly string[]): Admin {
 }
 
 export async function findAdmin(db: Database, id: string): Promise<Admin | undefined> {
-  const row = await db.get(byId, [id])
-  if (row === undefined) return undefined
-  const realms = await db.all(realmsOf, [id])
-  return toAdmin(
-    row,
-    realms.map(({ realm_id }) => realm_id),
-  )
+  const rows = await db.all(byId, [id])
+  const [first] = rows
+  if (first === undefined) return undefined
+  const { realm_id: _realm, ...row } = first
+  return toAdmin(row, rows.flatMap(({ realm_id }) => realm_id ?? []).sort())
 }
 
 /** By id, in order. */

@@ -71,7 +71,8 @@ async function coveredAdmin(context: Context, id: string): Promise<Admin> {
 
 /**
  * What a commit needs that makes `before` administer `after` only.
- * @throws failure('conflict') when nobody would be left who can make a super admin
+ * @throws failure('conflict') when nobody would be left who can make a super admin; GuardFailed when the admin is
+ *   no longer as it was
  */
 async function anotherSuperStays(
   context: Context,
@@ -79,9 +80,12 @@ async function anotherSuperStays(
   after: readonly string[],
 ): Promise<readonly Change[]> {
   if (!before.realms.includes(superRealm) || after.includes(superRealm)) return []
-  const { count, oneFewer } = await countSuperAdmins(context.services.db)
-  if (count <= 1) throw failure('conflict', 'The last super administrator must stay one.')
-  return [oneFewer]
+  const { db } = context.services
+  const { count, oneFewer } = await countSuperAdmins(db)
+  if (count > 1) return [oneFewer]
+  // Counted after somebody else took this very admin away, the one that is left is another: begin again.
+  if ((await findAdmin(db, before.id))?.version !== before.version) throw new GuardFailed(0)
+  throw failure('conflict', 'The last super administrator must stay one.')
 }
 
 /** Replaces an admin by what `change` makes of it; run again when somebody else was faster. */
@@ -189,8 +193,10 @@ export const adminOperations: readonly Operation<AuthServices>[] = [
     async act({ path }, context) {
       context.audit({ object: path.admin_id })
       await retryOnGuard(5, async () => {
-        if ((await findAdmin(context.services.db, path.admin_id)) === undefined) return
-        const admin = await coveredAdmin(context, path.admin_id)
+        const powers = await powersOfCaller(context)
+        const admin = await findAdmin(context.services.db, path.admin_id)
+        if (admin === undefined) return
+        requireCovered(powers, admin.realms)
         const guard = await anotherSuperStays(context, admin, [])
         context.audit({ details: { before: showAdmin(admin, false) } })
         await context.commit([...guard, ...adminRemoval(admin)])
