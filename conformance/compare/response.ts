@@ -8,10 +8,12 @@ import { type Expected, expectedOf } from './expected.ts'
 import type { Where } from './permitted.ts'
 import { textOf } from './show.ts'
 
-/** What a case has learnt of its objects: which the server made, and of which algorithm they are. */
+/** What a case has learnt of its objects: which the server made, of which algorithm they are and how they pad. */
 export interface Known {
   readonly generated: Set<string>
   readonly algorithms: Map<string, string>
+  /** PaddingMethod of their CryptographicParameters, which holds where a request names none. */
+  readonly paddings: Map<string, string>
 }
 
 /** A difference and the operation of the item that has it. */
@@ -105,7 +107,7 @@ function whereOf(
     version,
     ownWords,
     generated: known.generated.has(object),
-    random: isRandom(operation, known.algorithms.get(object), payload, actual),
+    random: isRandom(operation, known, object, payload, actual),
     printedInput: !bindings.knows(childOf(payload, 'Data')?.attributes.get('value') ?? ''),
     selective:
       childOf(payload, 'AttributeReference') !== undefined || childOf(payload, 'AttributeName') !== undefined,
@@ -115,16 +117,18 @@ function whereOf(
 /** Whether the output of an operation is different each time. */
 function isRandom(
   operation: string,
-  algorithm: string | undefined,
+  { algorithms, paddings }: Known,
+  object: string,
   payload: XmlElement | undefined,
   actual: TtlvNode | undefined,
 ): boolean {
   if (operation === 'RNGRetrieve') return true
+  const algorithm = algorithms.get(object)
   // RSA is encrypted to with random padding (OAEP, PKCS#1 v1.5); other ciphers are told apart by a fresh IV.
   if (operation === 'Encrypt') return algorithm === 'RSA' || membersIn(actual).has(Tag.IVCounterNonce)
   if (operation !== 'Sign') return false
   const parameters = childOf(payload, 'CryptographicParameters')
-  const padding = childOf(parameters, 'PaddingMethod')?.attributes.get('value')
+  const padding = childOf(parameters, 'PaddingMethod')?.attributes.get('value') ?? paddings.get(object)
   return algorithm === 'EC' || algorithm === 'ECDSA' || padding === 'PSS'
 }
 
@@ -136,9 +140,11 @@ function learn(
   actual: TtlvNode | undefined,
 ): void {
   const algorithm = item === undefined ? undefined : algorithmIn(item)
+  const padding = item === undefined ? undefined : paddingIn(item)
   for (const id of identifiersIn(actual)) {
     if (makers.has(operation)) known.generated.add(id)
     if (algorithm !== undefined && !known.algorithms.has(id)) known.algorithms.set(id, algorithm)
+    if (padding !== undefined && !known.paddings.has(id)) known.paddings.set(id, padding)
   }
   if (actual !== undefined && isSuccess(actual)) rememberIn(actual, bindings)
 }
@@ -153,6 +159,16 @@ function algorithmIn(element: XmlElement): string | undefined {
   }
   for (const child of element.children) {
     const found = algorithmIn(child)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** PaddingMethod of a new object, wherever the request says it. */
+function paddingIn(element: XmlElement): string | undefined {
+  if (element.name === 'PaddingMethod') return element.attributes.get('value')
+  for (const child of element.children) {
+    const found = paddingIn(child)
     if (found !== undefined) return found
   }
   return undefined

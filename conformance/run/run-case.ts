@@ -27,7 +27,7 @@ export type Exchanger = (message: TtlvNode) => Promise<TtlvNode>
 
 /** Nothing is known yet. */
 export function newKnown(): Known {
-  return { generated: new Set(), algorithms: new Map() }
+  return { generated: new Set(), algorithms: new Map(), paddings: new Map() }
 }
 
 /** How strictly answers are compared. */

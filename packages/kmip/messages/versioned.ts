@@ -5,7 +5,7 @@ import { tagIntroduced } from '../tables/tags.ts'
 import { atLeast, isLegacy, type KmipVersion } from '../tables/versions.ts'
 import { structure } from '../ttlv/build.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
-import { withEllipticNames } from './elliptic.ts'
+import { asKnownTo } from './known-to.ts'
 import { toLegacy } from './legacy.ts'
 import { attributesIn } from './legacy-attributes.ts'
 
@@ -27,7 +27,7 @@ export function payloadFor(
   given: StructureNode,
   direction: 'request' | 'response',
 ): StructureNode {
-  const payload = direction === 'request' ? given : withEllipticNames(version, operation, given)
+  const payload = direction === 'request' ? given : asKnownTo(version, operation, given)
   if (isLegacy(version)) return pruned(version, toLegacy(version, operation, payload))
   const members =
     direction === 'request' ? payload.value : payload.value.filter(({ tag }) => !onlyForLegacy.has(tag))

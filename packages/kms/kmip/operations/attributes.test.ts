@@ -161,6 +161,21 @@ test('the failures of the test cases: read-only, single-valued, a name twice, a 
   assert.equal(await old.fails('ModifyAttribute', [uid(id), late], 'PermissionDenied'), 'DENIED')
 })
 
+test('a digest names the format of the key from 1.1 on', async () => {
+  const { id } = await kmipClient(kms.user('alice')).do('Create', [
+    objectType('SymmetricKey'),
+    aesAttributes(),
+  ])
+  for (const version of kmipVersions) {
+    const { nodes } = await kmipClient(kms.user('alice'), { version }).do('GetAttributes', [uid(id)])
+    const list = nodes.find(({ tag }) => tag === Tag.Attributes)
+    const digest = list?.type === 'Structure' ? list.value.find(({ tag }) => tag === Tag.Digest) : undefined
+    assert.ok(digest?.type === 'Structure')
+    const named = digest.value.some(({ tag }) => tag === Tag.KeyFormatType)
+    assert.equal(named, version !== '1.0', version)
+  }
+})
+
 test('a refusal changes nothing', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice)

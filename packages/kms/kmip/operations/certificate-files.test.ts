@@ -144,6 +144,32 @@ test('a certificate that was issued here goes out as a file too, and a Sensitive
   await alice.fails('Get', [uid(id), wanted('PKCS_12'), specification], 'Sensitive')
 })
 
+test('a key whose public half has the certificate goes out with it', async () => {
+  const alice = client()
+  const made = await alice.do('CreateKeyPair', [
+    structure(Tag.CommonAttributes, [
+      enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC),
+    ]),
+    structure(Tag.PrivateKeyAttributes, [mask('Sign'), activeSince]),
+    structure(Tag.PublicKeyAttributes, [mask('Verify'), activeSince]),
+  ])
+  const [secret, open] = [Tag.PrivateKeyUniqueIdentifier, Tag.PublicKeyUniqueIdentifier].map((tag) =>
+    String(made.get(tag)),
+  ) as [string, string]
+  const { id } = await alice.do('Certify', [
+    uid(open),
+    attributes(textString(Tag.CertificateSubjectCN, 'half')),
+  ])
+  const specification = structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+    structure(Tag.EncryptionKeyInformation, [uid('the password')]),
+  ])
+  const { nodes } = await alice.do('Get', [uid(secret), wanted('PKCS_12'), specification])
+  const { certificates } = await readPkcs12(fileIn(nodes), 'the password')
+  const der = inside((await alice.do('Get', [uid(id)])).nodes[2], Tag.CertificateValue)?.value as Uint8Array
+  assert.deepEqual(certificates.map(Buffer.from), [Buffer.from(der)])
+})
+
 test('a file is imported under a chosen identifier too', async () => {
   const alice = client()
   const secret = await password(alice, 'secret')

@@ -186,10 +186,19 @@ export async function writeFile(
   ])
 }
 
-/** Those that the key leads to; when a certificate was asked for, that one and those above it. */
+/**
+ * Those that the key leads to, or its public key (KMIP 2.1 §6.1.19); when a certificate was asked for, that one and those
+ * above it.
+ */
 async function certificatesFor(context: KmipContext, key: ManagedObject): Promise<readonly Uint8Array[]> {
   const asked = context.object
-  if (asked.id === key.id) return chainOf(context, key)
+  if (asked.id === key.id) {
+    const own = await chainOf(context, key)
+    if (own.length > 0) return own
+    const open = linkOf(key, 'PublicKeyLink') ?? key.linkedId
+    const half = open === undefined ? undefined : await readable(context, open)
+    return half === undefined ? [] : chainOf(context, half)
+  }
   const material = await context.objects.material(asked)
   return [...(material === undefined ? [] : [material]), ...(await chainOf(context, asked))]
 }

@@ -9,8 +9,11 @@ import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 /** Operations whose answers name formats and algorithms of keys. */
 const namesKeys: ReadonlySet<OperationName> = new Set(['Get', 'Export', 'GetAttributes'])
 
-/** An answer, in the form of 2.x, with the names that a client of this version has for EC keys. */
-export function withEllipticNames(
+/**
+ * An answer, in the form of 2.x, as a client of this version knows keys: EC keys by the names of the version, and digests
+ * without their format for 1.0, where it is no member of Digest (KMIP 1.0 §3.12, 1.1 §3.17).
+ */
+export function asKnownTo(
   version: KmipVersion,
   operation: OperationName,
   payload: StructureNode,
@@ -23,11 +26,13 @@ function renamed(version: KmipVersion, node: StructureNode): StructureNode {
   const use = algorithm?.type === 'Enumeration' ? algorithm.value : undefined
   return structure(
     node.tag,
-    node.value.map((member): TtlvNode => {
+    node.value.flatMap((member): TtlvNode | readonly TtlvNode[] => {
       if (member.type === 'Structure') return renamed(version, member)
       if (member.type !== 'Enumeration') return member
-      if (member.tag === Tag.KeyFormatType)
+      if (member.tag === Tag.KeyFormatType) {
+        if (version === '1.0' && node.tag === Tag.Digest) return []
         return enumeration(member.tag, keyFormatIn(version, member.value, use))
+      }
       if (member.tag === Tag.CryptographicAlgorithm)
         return enumeration(member.tag, algorithmIn(version, member.value))
       return member

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseCase } from './test-case.ts'
+
+const version = (minor: number) =>
+  `<ProtocolVersion><ProtocolVersionMajor type="Integer" value="1"/><ProtocolVersionMinor type="Integer" value="${minor}"/></ProtocolVersion>`
+const pair = `<RequestMessage><RequestHeader>${version(0)}</RequestHeader></RequestMessage>
+<ResponseMessage><ResponseHeader>${version(0)}</ResponseHeader></ResponseMessage>`
+
+test('The lines that say when a message was sent, as cases of 1.0 to 1.2 have them, are passed over', () => {
+  const {
+    steps,
+    version: spoken,
+    unreadable,
+  } = parseCase(
+    'SKLC-M-1-10',
+    `<KMIP>
+# TIME 0
+${pair}
+  # TIME 1 ${pair}
+</KMIP>`,
+  )
+  assert.deepEqual([unreadable, spoken, steps.length], [undefined, '1.0', 2])
+  assert.notEqual(parseCase('X', `<KMIP>other text ${pair}</KMIP>`).unreadable, undefined)
+})
