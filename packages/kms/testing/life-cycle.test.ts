@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '@warder/foundation/errors'
-import { type Database, retryOnGuard } from '@warder/foundation/sql'
+import { type Database, retryOnGuard, StorageUnavailable } from '@warder/foundation/sql'
 import {
   findObject,
   type LifeCycle,
@@ -81,6 +81,11 @@ for (const engine of await bothEngines()) {
           await db.commit(lifeCycleChanges(db, object, cycle, Date.now()))
           steps.push({ event, from: object.version, before: object.state, after: cycle.state })
         }).catch((error: unknown) => {
+          // On a slow machine it waits too long for a connection. Had it been carried out, the history would have a gap.
+          if (error instanceof StorageUnavailable) {
+            lost++
+            return
+          }
           assert.ok(error instanceof Failure, String(error))
           if (error.kind === 'crypto_failure') refused++
           else if (error.kind === 'conflict') lost++
@@ -92,7 +97,7 @@ for (const engine of await bothEngines()) {
         const known = [...steps]
         const who = index % 2 === 0 ? alice : aliceFar
         const { status } = await who.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
-        assert.ok([200, 404, 422].includes(status), String(status))
+        assert.ok([200, 404, 422, 503].includes(status), String(status))
         uses.push({ known, status })
       }
 
