@@ -187,7 +187,8 @@ test('without the right password, or any, nothing is kept', async () => {
   const wrong = await password(carol, 'wrong')
   const foreign = await password(kmipClient(kms.user('bob')), 'pässwörd')
   await carol.fails('Register', register(modernFile, to(wrong)), 'BadPassword')
-  await carol.fails('Register', register(modernFile), 'MissingData')
+  await carol.fails('Register', register(modernFile), 'BadPassword')
+  await carol.fails('Register', register(modernFile, to(wrong), to(wrong)), 'BadPassword')
   await carol.fails('Register', register(Buffer.from('none'), to(wrong)), 'InvalidField')
   await carol.fails('Register', register(modernFile, to(foreign)), 'ObjectNotFound')
   for (const type of ['PrivateKey', 'Certificate'] as const) {
@@ -221,7 +222,7 @@ test('clients that name the password in the place of a wrapping key get a file t
   const { nodes } = await alice.do('Get', [uid(id), wanted('PKCS_12'), specification])
   const { certificates } = await readPkcs12(fileIn(nodes), 'the password')
   assert.deepEqual(certificates, [])
-  await alice.fails('Get', [uid(id), wanted('PKCS_12')], 'MissingData')
+  await alice.fails('Get', [uid(id), wanted('PKCS_12')], 'BadPassword')
 })
 
 test('a certificate goes out with those above it as PKCS#7', async () => {

@@ -46,7 +46,7 @@ export interface BroughtFile {
 
 /**
  * Opens a PKCS#12 file with the password that the attributes link to (KMIP 2.1 §4.31, PKCS#12 Password Link).
- * @throws BadPassword, InvalidField, MissingData
+ * @throws BadPassword (also without a link to one, KMIP 2.1 §11.46), InvalidField
  */
 export async function readFile(
   value: PlainKeyValue,
@@ -57,7 +57,7 @@ export async function readFile(
     throw kmipFailure('InvalidField', 'A PKCS#12 file is a byte string.')
   const password = await linkedPassword(context, attributes)
   if (password === undefined)
-    throw kmipFailure('MissingData', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+    throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
   const file = await readPkcs12(value.material.value, password)
   const node = structure(Tag.PrivateKey, [
     structure(Tag.KeyBlock, [
@@ -86,13 +86,18 @@ async function linkedPassword(
   context: KmipContext,
   attributes: readonly TtlvNode[],
 ): Promise<string | undefined> {
-  for (const node of attributes) {
-    if (node.tag !== Tag.Link || node.type !== 'Structure') continue
-    if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType.PKCS_12PasswordLink) continue
+  const links = attributes.filter(
+    (node): node is StructureNode =>
+      node.tag === Tag.Link &&
+      node.type === 'Structure' &&
+      memberOf(node, Tag.LinkType)?.value === Enumeration.LinkType.PKCS_12PasswordLink,
+  )
+  if (links.length > 1) throw kmipFailure('BadPassword', 'There is more than one PKCS#12 password link.')
+  for (const node of links) {
     const id = context.identifier(memberOf(node, Tag.LinkedObjectIdentifier))
     const secret = await context.permitted(id, 'get')
     if (secret.type !== 'SecretData')
-      throw kmipFailure('InvalidObjectType', 'The PKCS#12 password link does not lead to secret data.')
+      throw kmipFailure('BadPassword', 'The PKCS#12 password link does not lead to secret data.')
     const material = await context.objects.material(secret)
     if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The password is not kept here.')
     const text = Buffer.from(material).toString('utf8')
@@ -146,7 +151,7 @@ export function linkToKey({ objects }: KmipContext, { first }: StagedCertificate
  * The private key with its certificates as a PKCS#12 file. Its password is what the key links to, or the certificate
  * that was asked for; clients of other servers give it in the place of the identifier of a wrapping key.
  * @param object the private key
- * @throws KeyFormatTypeNotSupported, MissingData without a password
+ * @throws KeyFormatTypeNotSupported, BadPassword without a password
  */
 export async function writeFile(
   context: KmipContext,
@@ -166,7 +171,7 @@ export async function writeFile(
     (await linkedPassword(context, storedWithTag(context.object, Tag.Link))) ??
     (given?.type === 'TextString' ? given.value : undefined)
   if (password === undefined || password === '')
-    throw kmipFailure('MissingData', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+    throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
   const pkcs8 = keyInForm(shape, material, { format: 'PKCS_8' }).material
   const [name] = storedWithTag(object, Tag.PKCS_12FriendlyName)
   const file = await writePkcs12(
