@@ -138,6 +138,8 @@ function running(server: ChildProcess, folder: string, address: string): Server 
     address,
     async end() {
       process.off('exit', end)
+      // Its end is waited for, also when this is the last thing that the process does.
+      server.ref()
       const ended = new Promise((resolve) => server.once('exit', resolve))
       end()
       if (server.exitCode === null && server.signalCode === null) await ended
