@@ -18,19 +18,23 @@ export interface Connection {
   /** How often in a row `createIdleSweep` found that nothing moved, and the bytes it had read by then. */
   quiet: number
   bytesSeen: number
+  /** A reply waited to be taken when it was last looked at. */
+  stalling: boolean
   /** What the parser refused behind requests that still wait for their replies; it is told after these. */
   refusal: NodeJS.ErrnoException | undefined
 }
 
-/** Remembers connections by their socket, for as long as the socket lives. */
+/** Remembers connections by their socket, until it closes. */
 export interface Connections {
   of(socket: Socket): Connection
   /** The connection when a request has come over it. */
   known(socket: Socket): Connection | undefined
+  /** Those over which a request has come. */
+  all(): Iterable<readonly [Socket, Connection]>
 }
 
 export function createConnections(): Connections {
-  const connections = new WeakMap<Socket, Connection>()
+  const connections = new Map<Socket, Connection>()
   return {
     of(socket) {
       const known = connections.get(socket)
@@ -44,11 +48,17 @@ export function createConnections(): Connections {
         queued: 0,
         quiet: 0,
         bytesSeen: 0,
+        stalling: false,
         refusal: undefined,
       }
-      connections.set(socket, connection)
+      // One that has closed already says so no more.
+      if (!socket.destroyed) {
+        connections.set(socket, connection)
+        socket.once('close', () => connections.delete(socket))
+      }
       return connection
     },
     known: (socket) => connections.get(socket),
+    all: () => connections,
   }
 }

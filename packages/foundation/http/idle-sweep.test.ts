@@ -9,6 +9,7 @@ interface Watched {
   bytesRead: number
   writableLength: number
   destroyed: boolean
+  timeout: number
 }
 
 function watched(): Watched & Socket {
@@ -16,7 +17,12 @@ function watched(): Watched & Socket {
     bytesRead: 0,
     writableLength: 0,
     destroyed: false,
+    timeout: 0,
     remoteAddress: '192.0.2.1',
+    once: () => socket,
+    setTimeout(milliseconds: number) {
+      socket.timeout = milliseconds
+    },
     destroy() {
       socket.destroyed = true
     },
@@ -28,11 +34,10 @@ test('a kept connection ends when nothing moved for its time, and not before', (
   context.mock.timers.enable({ apis: ['setInterval'] })
   const connections = createConnections()
   const [idle, sending, slowReader, answered, fresh] = [watched(), watched(), watched(), watched(), watched()]
-  const sockets = new Set([idle, sending, slowReader, answered, fresh])
   for (const socket of [idle, sending, slowReader, answered]) connections.of(socket)
   connections.of(answered).open = 1
   slowReader.writableLength = 100
-  const stop = startIdleSweep(sockets, connections, 60_000)
+  const stop = startIdleSweep(connections, { keptMs: 60_000, stalledMs: 300_000 })
   for (let second = 0; second < 60; second += 5) {
     sending.bytesRead += 1
     context.mock.timers.tick(5000)
@@ -49,5 +54,9 @@ test('a kept connection ends when nothing moved for its time, and not before', (
   context.mock.timers.tick(15_000)
   // Who only reads slowly, or has not sent a request yet, is for other bounds.
   assert.deepEqual(still(), [true, false, true, false])
+  assert.deepEqual([slowReader.timeout, answered.timeout, fresh.timeout], [300_000, 0, 0])
+  slowReader.writableLength = 0
+  context.mock.timers.tick(5000)
+  assert.equal(slowReader.timeout, 0, 'it was taken')
   stop()
 })

@@ -20,7 +20,7 @@ export interface ServerLimits {
   /** Head and body of one request. */
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
-  /** A connection on which nothing moves, e.g. a client that does not read its reply. */
+  /** A client that does not take a byte of its reply. */
   readonly idleTimeoutMs: number
   readonly handshakeTimeoutMs: number
   /** How often slow requests are looked for. */

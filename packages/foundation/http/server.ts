@@ -144,7 +144,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  server.once('close', startIdleSweep(sockets, connections, limits.keepAliveTimeoutMs))
+  const { keepAliveTimeoutMs: keptMs, idleTimeoutMs: stalledMs } = limits
+  server.once('close', startIdleSweep(connections, { keptMs, stalledMs }))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     options.metrics.count('http_client_errors_total')
     refuseClientError(error, socket, connections.known(socket))
@@ -186,7 +187,8 @@ function build<Services>(
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
-    keepAliveTimeout: 0, // `startIdleSweep` does that
+    // `startIdleSweep` looks after connections on which nothing moves; node's own `timeout` is off too.
+    keepAliveTimeout: 0,
     connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
     noDelay: true,
   }
@@ -195,7 +197,6 @@ function build<Services>(
       ? createServer(http)
       : createSecureServer({ ...http, handshakeTimeout: limits.handshakeTimeoutMs, ...options.tls })
   server.maxConnections = limits.maxConnections
-  server.timeout = limits.idleTimeoutMs
   server.on('request', onRequest)
   server.on('checkContinue', onRequest)
   server.on('checkExpectation', onRequest)
