@@ -189,6 +189,7 @@ function build<Services>(
     requestTimeout: limits.requestTimeoutMs,
     // `startIdleSweep` looks after connections on which nothing moves; node's own `timeout` is off too.
     keepAliveTimeout: 0,
+    optimizeEmptyRequests: true,
     connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
     noDelay: true,
   }
