@@ -21,8 +21,8 @@ export class HttpRequest implements IncomingRequest {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly clientAddress: string
   readonly peerAddress: string
+  readonly connection: Connection
   readonly #message: IncomingMessage
-  readonly #connection: Connection
   #query: URLSearchParams | undefined
   body: Uint8Array = emptyBody
 
@@ -38,7 +38,7 @@ export class HttpRequest implements IncomingRequest {
     this.clientAddress = clientAddress
     this.peerAddress = connection.peerAddress
     this.#message = message
-    this.#connection = connection
+    this.connection = connection
   }
 
   get query(): URLSearchParams {
@@ -60,10 +60,10 @@ export class HttpRequest implements IncomingRequest {
 
   /** Usable without its object: authenticators take it as a function. */
   readonly peerCertificate = (): X509Certificate | undefined => {
-    if (this.#connection.certificate !== null) return this.#connection.certificate
+    if (this.connection.certificate !== null) return this.connection.certificate
     const socket = this.#message.socket
-    this.#connection.certificate = socket instanceof TLSSocket ? verifiedCertificate(socket) : undefined
-    return this.#connection.certificate
+    this.connection.certificate = socket instanceof TLSSocket ? verifiedCertificate(socket) : undefined
+    return this.connection.certificate
   }
 }
 

@@ -3,29 +3,32 @@ import { test } from 'node:test'
 import { heldClock, testTime } from './fixtures/tokens.ts'
 import { createTokenCache } from './token-cache.ts'
 
+const connection = {}
+
 test('a token is remembered until it expires, to the second', () => {
   const clock = heldClock()
   const cache = createTokenCache<string>({ capacity: 10, clock })
   cache.put('token', 'alice', testTime + 60)
-  assert.equal(cache.get('token'), 'alice')
+  assert.equal(cache.get('token', connection), 'alice')
   clock.advance(59)
-  assert.equal(cache.get('token'), 'alice')
+  assert.equal(cache.get('token', connection), 'alice')
   clock.advance(1)
-  assert.equal(cache.get('token'), undefined)
+  assert.equal(cache.get('token', connection), undefined)
   assert.equal(cache.size, 0, 'what expired is not kept')
 })
 
 test('a token that differs in one character is another token', () => {
   const cache = createTokenCache<string>({ capacity: 10, clock: heldClock() })
   cache.put('a.b.c', 'alice', testTime + 60)
-  for (const other of ['a.b.d', 'a.b.c ', 'a.b.', '', 'A.b.c']) assert.equal(cache.get(other), undefined)
+  for (const other of ['a.b.d', 'a.b.c ', 'a.b.', '', 'A.b.c'])
+    assert.equal(cache.get(other, connection), undefined)
 })
 
 test('an entry that expired already, or at no time, is never given back', () => {
   const cache = createTokenCache<string>({ capacity: 10, clock: heldClock() })
   for (const time of [testTime, 0, -1, Number.NaN]) {
     cache.put('token', 'alice', time)
-    assert.equal(cache.get('token'), undefined, String(time))
+    assert.equal(cache.get('token', connection), undefined, String(time))
   }
 })
 
@@ -36,7 +39,7 @@ test('the cache never grows over its capacity: the oldest goes', () => {
     assert.ok(cache.size <= 3)
   }
   assert.deepEqual(
-    [96, 97, 98, 99].map((index) => cache.get(`token ${index}`)),
+    [96, 97, 98, 99].map((index) => cache.get(`token ${index}`, connection)),
     [undefined, 97, 98, 99],
   )
 })
@@ -46,9 +49,34 @@ test('putting a token again takes no other token away', () => {
   cache.put('a', 'first', testTime + 60)
   cache.put('b', 'other', testTime + 60)
   cache.put('a', 'second', testTime + 60)
-  assert.deepEqual([cache.get('a'), cache.get('b')], ['second', 'other'])
+  assert.deepEqual([cache.get('a', connection), cache.get('b', connection)], ['second', 'other'])
   cache.put('a', 'second', testTime + 60)
-  assert.deepEqual([cache.get('a'), cache.get('b')], ['second', 'other'])
+  assert.deepEqual([cache.get('a', connection), cache.get('b', connection)], ['second', 'other'])
   cache.put('c', 'third', testTime + 60)
-  assert.deepEqual([cache.get('a'), cache.get('b')], ['second', undefined], 'b is the oldest now')
+  assert.deepEqual(
+    [cache.get('a', connection), cache.get('b', connection)],
+    ['second', undefined],
+    'b is the oldest now',
+  )
+})
+
+test('what a connection showed last is believed no longer than the token, and for no other token', () => {
+  const clock = heldClock()
+  const cache = createTokenCache<string>({ capacity: 2, clock })
+  cache.put('token of alice', 'alice', testTime + 60)
+  cache.put('token of carol', 'carol', testTime + 90)
+  const shared = {}
+  for (let turn = 0; turn < 3; turn += 1) {
+    assert.equal(cache.get('token of alice', shared), 'alice')
+    for (const other of ['token of alicE', 'token of alice ', 'token of alic', '', 'tøken of alice'])
+      assert.equal(cache.get(other, shared), undefined, other)
+    assert.equal(cache.get('token of carol', shared), 'carol')
+    assert.equal(cache.get('token of alice', {}), 'alice')
+  }
+  clock.advance(60)
+  assert.equal(cache.get('token of alice', shared), undefined)
+  assert.equal(cache.get('token of carol', shared), 'carol')
+  cache.put('1', 'x', testTime + 90)
+  cache.put('2', 'y', testTime + 90)
+  assert.equal(cache.get('token of carol', shared), undefined, 'forgotten for the others, forgotten here')
 })

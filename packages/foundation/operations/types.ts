@@ -33,6 +33,8 @@ export interface IncomingRequest {
    * @throws failure('unauthorized') when one was presented that does not verify
    */
   readonly peerCertificate: () => X509Certificate | undefined
+  /** The connection it came over: one object for all of its requests, to remember things by for as long as it lives. */
+  readonly connection: object
   /** Raw body bytes; empty when none. */
   readonly body: Uint8Array
 }

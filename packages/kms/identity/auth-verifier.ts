@@ -47,6 +47,6 @@ export function authVerifier({ keys, issuer, realm, clock }: AuthVerifierOptions
   return (request) => {
     const token = bearerToken(request)
     if (token === undefined || !looksLikeJwt(token)) return undefined
-    return cache.get(token) ?? verify(token)
+    return cache.get(token, request.connection) ?? verify(token)
   }
 }

@@ -42,6 +42,7 @@ function requestWith(headers: Readonly<Record<string, string>>): IncomingRequest
     cookies: () => [],
     clientAddress: '127.0.0.1',
     peerAddress: '127.0.0.1',
+    connection: {},
     peerCertificate: () => undefined,
     body: new Uint8Array(),
   }

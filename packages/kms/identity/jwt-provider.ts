@@ -82,7 +82,7 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
   return (request) => {
     const token = bearerToken(request)
     if (token === undefined || !looksLikeJwt(token)) return undefined
-    return cache.get(token) ?? verify(token)
+    return cache.get(token, request.connection) ?? verify(token)
   }
 
   async function verify(token: string): Promise<Principal | undefined> {

@@ -45,6 +45,7 @@ function connectionAsRequest(certificate: X509Certificate, address: string, id: 
     cookies: () => [],
     clientAddress: address,
     peerAddress: address,
+    connection: certificate,
     peerCertificate: () => certificate,
     body: nothing,
   }
