@@ -121,6 +121,21 @@ describe('clients written for Vault', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
+  it('read errors in their shape also where there is nothing, and by wrong methods', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    for (const [method, path, status] of [
+      ['GET', '/auth/token/lookup', 404],
+      ['POST', '/v1/auth/userpass/login/alice', 404],
+      ['GET', '/v1/sys/mounts', 404],
+      ['DELETE', '/auth/token/lookup-self', 405],
+    ] as const) {
+      const answer = await auth.call(method, path)
+      assert.equal(answer.status, status, path)
+      assert.deepEqual(answer.json.errors, [answer.json.description], path)
+    }
+    assert.equal((await auth.call('GET', '/realm')).json.errors, undefined)
+  })
+
   it('have both headers, of which the service’s own counts first, and two in one are none', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)

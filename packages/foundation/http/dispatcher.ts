@@ -231,14 +231,14 @@ function noContent(headers: Readonly<Record<string, string>>): PreparedReply {
 /** The reply to a failure; the private detail goes to the log, under the request id. */
 export function failed<Services>(exchange: Exchange<Services>, thrown: unknown): PreparedReply {
   const problem = toFailure(thrown)
-  const { log, request, operation } = exchange
+  const { log, request } = exchange
   if (problem.status >= 500) {
     const cause = problem.cause instanceof Error ? problem.cause.stack : undefined
     log.error({ kind: problem.kind, detail: problem.detail, cause }, 'a request failed')
   } else if (problem.detail !== undefined) {
     log.info({ kind: problem.kind, detail: problem.detail }, 'a request was refused')
   }
-  return prepareFailure(problem, request.id, operation?.errorShape)
+  return prepareFailure(problem, request.id, exchange.errorShape)
 }
 
 /** Audit mode `reject`: the record of what happened is on disk before the reply. */

@@ -24,6 +24,8 @@ export class Exchange<Services> implements OperationContext<Services> {
   parameters: Readonly<Record<string, string>> | undefined
   /** Methods of a path that does not answer this one. */
   allow: readonly string[] | undefined
+  /** Shape of errors below this path, for requests that no operation answers. */
+  errorShapeHere: 'vault' | undefined
   /** The path leads somewhere but its parameters cannot be read. */
   routeFailure: unknown
   preflightAnyOrigin = false
@@ -63,6 +65,10 @@ export class Exchange<Services> implements OperationContext<Services> {
 
   get operation(): Operation<Services> | undefined {
     return this.compiled?.operation
+  }
+
+  get errorShape(): 'vault' | undefined {
+    return this.compiled === undefined ? this.errorShapeHere : this.compiled.operation.errorShape
   }
 
   get operationName(): string {

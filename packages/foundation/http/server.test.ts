@@ -141,6 +141,13 @@ test('what a handler throws is told by its kind; anything else is one fixed sent
     description: 'An internal error occurred.',
     request_id: secret.headers['x-request-id'],
   })
+  // Below its path too, and for other methods; not where another shape is at home.
+  const below = await server.call('GET', '/conflict/nothing%20here')
+  assert.equal(below.status, 404)
+  assert.deepEqual(below.json.errors, [below.json.description])
+  assert.equal((await server.call('POST', '/conflict')).json.errors.length, 1)
+  assert.equal((await server.call('GET', '/busy/nothing')).json.errors, undefined)
+  assert.equal((await server.call('GET', '/nothing')).json.errors, undefined)
   const conflict = await server.call('GET', '/conflict')
   assert.deepEqual(conflict.json, { error: 'conflict', description: 'Taken.', errors: ['Taken.'] })
   assert.equal((await server.call('GET', '/busy')).headers['retry-after'], '3')

@@ -11,6 +11,7 @@ import { refuseClientError, tellRefusal } from './client-error.ts'
 import { createConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { type Dispatcher, dispatch, failed } from './dispatcher.ts'
+import { errorShapes } from './error-shapes.ts'
 import { Exchange } from './exchange.ts'
 import { responseHeaders } from './headers.ts'
 import { startIdleSweep } from './idle-sweep.ts'
@@ -46,6 +47,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     cors: createCors(options.corsAllowedOrigins ?? [], options.baseUrl, options.tls === undefined),
     budget: new BodyBudget(limits.bufferedBytes),
   }
+  const shapeOfErrors = errorShapes(options.operations)
   const keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1000)}`
   const heads = createUsualHeads(options.clock, keepAlive)
   let inFlight = 0
@@ -68,10 +70,14 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     try {
       const found = dispatcher.router.find(exchange.request.method, exchange.request.path)
       exchange.compiled = found.target
-      if (found.target === undefined) exchange.allow = found.allow
-      else exchange.parameters = found.parameters
+      if (found.target !== undefined) exchange.parameters = found.parameters
+      else {
+        exchange.allow = found.allow
+        exchange.errorShapeHere = shapeOfErrors(exchange.request.path)
+      }
     } catch (thrown) {
       exchange.routeFailure = thrown
+      exchange.errorShapeHere = shapeOfErrors(exchange.request.path)
     }
   }
 
