@@ -4,8 +4,8 @@ import type { Scenario } from './scenarios.ts'
 import type { Subjects } from './subjects.ts'
 
 const barePrimitiveSeconds = 0.5
-/** Code is compiled for what it meets: without this the first scenario would pay for all. */
-const firstWarmupSeconds = 4
+/** Code is compiled while it is used, on threads of the service: what is measured is a service that has run for a while. */
+const warmupSeconds = 4
 
 export type Primitives = ReadonlyMap<string, (seconds: number) => number>
 
@@ -15,8 +15,7 @@ export async function warmUp(
   chosen: readonly Scenario[],
   options: DriveOptions,
 ): Promise<void> {
-  for (const [index, scenario] of [subjects.echo, ...chosen].entries()) {
-    const warmupSeconds = index < 2 ? firstWarmupSeconds : 1
+  for (const scenario of [subjects.echo, ...chosen]) {
     await drive(subjects.load, subjects.targetOf(scenario), { ...options, seconds: 0.1, warmupSeconds })
   }
 }
