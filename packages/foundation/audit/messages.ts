@@ -20,11 +20,11 @@ export type FromWriter =
 
 /** JSON text holds no raw newline, so newlines can separate the parts. */
 export function packRecords(records: readonly PreparedRecord[]): string {
-  let text = ''
+  const parts: string[] = []
   for (const { beforeNode, beforePrev, beforeSeq, afterService } of records) {
-    text += `${text === '' ? '' : '\n'}${beforeNode}\n${beforePrev}\n${beforeSeq}\n${afterService}`
+    parts.push(beforeNode, beforePrev, beforeSeq, afterService)
   }
-  return text
+  return parts.join('\n')
 }
 
 export function unpackRecords(text: string): PreparedRecord[] {

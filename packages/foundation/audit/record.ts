@@ -68,20 +68,25 @@ export function hashOf(record: Readonly<Record<string, unknown>>): string {
 
 /** `"name":"value",` or nothing. Almost every text needs no escape and is not looked at twice. */
 function text(name: string, value: string | undefined): string {
-  if (value === undefined) return ''
-  return value.length <= longestText && plain.test(value)
-    ? `"${name}":"${value}",`
-    : `"${name}":${JSON.stringify(bounded(value))},`
+  return value === undefined ? '' : `"${name}":${quoted(value)},`
 }
 
-/** `text` of one member, which in records that follow each other is often the same: the last one is kept. */
+function quoted(value: string): string {
+  return value.length <= longestText && plain.test(value) ? `"${value}"` : JSON.stringify(bounded(value))
+}
+
+/**
+ * `text` of one member, which in records that follow each other is often the same: the last one is kept. Joined, it is
+ * one piece of memory, while what `+` makes is put together anew by each record that holds it.
+ */
 function member(name: string): (value: string | undefined) => string {
+  const before = `"${name}":`
   let lastValue: string | undefined
   let lastText = ''
   return (value) => {
     if (value === undefined) return ''
     if (value !== lastValue) {
-      lastText = text(name, value)
+      lastText = [before, quoted(value), ','].join('')
       lastValue = value
     }
     return lastText

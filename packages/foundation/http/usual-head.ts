@@ -34,11 +34,12 @@ export function createUsualHeads(clock: Clock, keepAlive: string): UsualHeads {
   function beginningFor(cacheControl: string): string {
     let beginning = beginnings.get(cacheControl)
     if (beginning === undefined) {
-      beginning = 'HTTP/1.1 200 OK\r\n'
+      // Joined, it is one piece of memory: what `+=` makes is put together anew for every reply.
+      const lines = ['HTTP/1.1 200 OK']
       for (let index = 0; index < securityHeaders.length; index += 2) {
-        beginning += `${securityHeaders[index]}: ${securityHeaders[index + 1]}\r\n`
+        lines.push(`${securityHeaders[index]}: ${securityHeaders[index + 1]}`)
       }
-      beginning += `Cache-Control: ${cacheControl}\r\nX-Request-Id: `
+      beginning = [...lines, `Cache-Control: ${cacheControl}`, 'X-Request-Id: '].join('\r\n')
       beginnings.set(cacheControl, beginning)
     }
     return beginning
