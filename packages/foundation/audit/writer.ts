@@ -105,10 +105,10 @@ export class AuditWriter {
 
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     let head = this.#head
-    let lines = ''
+    const lines: string[] = []
     const push = (record: PreparedRecord): void => {
       const { line, hash } = chainRecord(record, { seq: head.seq + 1, prev: head.hash }, this.#fixed)
-      lines += line
+      lines.push(line)
       head = { seq: head.seq + 1, hash }
     }
     const lost = this.#lost
@@ -118,7 +118,7 @@ export class AuditWriter {
     try {
       await this.#rotateIfFull()
       const sizeBefore = this.#file.size
-      if (lines !== '') await this.#file.append(Buffer.from(lines))
+      if (lines.length > 0) await this.#file.append(Buffer.from(lines.join('')))
       if (durable) {
         try {
           await this.#file.sync()
@@ -128,7 +128,7 @@ export class AuditWriter {
           throw error
         }
         this.#unsynced = false
-      } else if (lines !== '') {
+      } else if (lines.length > 0) {
         this.#unsynced = true
         this.#syncSoon()
       }
