@@ -49,7 +49,9 @@ export function readBody(
   budget: BodyBudget,
   done: (outcome: Uint8Array | Failure | typeof aborted) => void,
 ): void {
-  if (Number(message.headers['content-length'] ?? 0) > limit) {
+  const declared = message.headers['content-length'] ?? ''
+  // Fewer digits are fewer bytes: most lengths need not become numbers.
+  if (declared.length >= String(limit).length && Number(declared) > limit) {
     done(failure('payload_too_large'))
     return
   }

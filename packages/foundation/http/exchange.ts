@@ -3,7 +3,7 @@ import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
 import { mergedAuditFields } from '../operations/audit-fields.ts'
 import type { AuditFields, Operation, OperationContext, Principal } from '../operations/types.ts'
-import type { Change, ChangeResult } from '../sql/types.ts'
+import type { Change, ChangeResult, Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
 import type { Connection } from './connections.ts'
 import type { CompiledOperation } from './input.ts'
@@ -88,19 +88,30 @@ export class Exchange<Services> implements OperationContext<Services> {
     return !this.isOptions && !this.#recorded && this.compiled?.operation.audited !== false
   }
 
-  readonly audit = (fields: AuditFields): void => {
-    this.#fields = mergedAuditFields(this.#fields, fields)
+  // What follows is taken from the context by handlers, without its object; made when asked for, which for most
+  // requests is once or never.
+
+  get audit(): (fields: AuditFields) => void {
+    return (fields) => {
+      this.#fields = mergedAuditFields(this.#fields, fields)
+    }
   }
 
-  readonly recorded = (): void => {
-    this.#recorded = true
+  get recorded(): () => void {
+    return () => {
+      this.#recorded = true
+    }
+  }
+
+  get commit(): Commit {
+    return (changes) => this.#commit(changes)
   }
 
   /**
    * In audit mode `reject` the success of this request is on disk before its first commit: what the handler wants in
    * the record it has to say before it commits. What the record said too early is put right by a second record.
    */
-  readonly commit = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
+  async #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
     const { audit, commit } = this.options
     if (audit.mode === 'reject' && this.audited && this.recordedStatus === undefined) {
       await this.recordDurably(this.successStatus, undefined, undefined)
