@@ -32,7 +32,7 @@ const joined = 'SELECT r.admin_id, r.realm_id FROM admin a JOIN admin_realm r ON
 const byUserpass = query<[subject: string], RealmRow>(`${joined} WHERE a.userpass = ?`)
 const byJwt = query<[subject: string], RealmRow>(`${joined} WHERE a.jwt = ?`)
 const byCertificate = query<[name: string, fingerprint: string], RealmRow>(
-  `${joined} WHERE a.client_certificate = ? OR a.client_certificate = ?`,
+  `${joined} WHERE a.client_certificate IN (?, ?)`,
 )
 const totpOf = query<[realm: string, username: string], { readonly username: string }>(
   'SELECT username FROM totp WHERE realm_id = ? AND username = ?',
