@@ -70,15 +70,12 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     try {
       const found = dispatcher.router.find(exchange.request.method, exchange.request.path)
       exchange.compiled = found.target
-      if (found.target !== undefined) exchange.parameters = found.parameters
-      else {
-        exchange.allow = found.allow
-        exchange.errorShapeHere = shapeOfErrors(exchange.request.path)
-      }
+      if (found.target === undefined) exchange.allow = found.allow
+      else exchange.parameters = found.parameters
     } catch (thrown) {
       exchange.routeFailure = thrown
-      exchange.errorShapeHere = shapeOfErrors(exchange.request.path)
     }
+    if (exchange.compiled === undefined) exchange.errorShapeHere = shapeOfErrors(exchange.request.path)
   }
 
   function finish(exchange: Exchange<Services>, reply: PreparedReply | undefined): void {

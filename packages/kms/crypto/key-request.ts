@@ -15,6 +15,8 @@ export interface KeyRequest {
   readonly alg?: string | undefined
   readonly crv?: string | undefined
   readonly bits?: number | undefined
+  /** Modulus of an RSA key that is brought along, base64url. */
+  readonly n?: string | undefined
 }
 
 const curves: readonly string[] = ['P-256', 'P-384', 'P-521']
@@ -57,7 +59,7 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
       }
       return { algorithm: bound.use === 'mac' ? 'HMAC' : 'AES', alg, bits: bound.bits }
     case 'RSA':
-      return { algorithm: 'RSA', alg, bits: request.bits ?? 2048 }
+      return { algorithm: 'RSA', alg, bits: request.bits ?? modulusBits(request.n) ?? 2048 }
     case 'EC': {
       const curve = request.crv
       if (curve === undefined) throw failure('bad_request', 'crv: is required for kty EC')
@@ -70,6 +72,14 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
     default:
       return { algorithm: family, alg }
   }
+}
+
+/** A JWK seldom says `bits`. Whether it is a modulus at all shows when it is imported. */
+function modulusBits(n: string | undefined): number | undefined {
+  if (n === undefined) return undefined
+  const modulus = Buffer.from(n, 'base64url')
+  const start = modulus.findIndex((byte) => byte !== 0)
+  return start === -1 ? 0 : (modulus.length - start) * 8 - (Math.clz32(modulus[start] ?? 0) - 24)
 }
 
 const families: Readonly<Record<KeyType, MaterialAlgorithm>> = {

@@ -68,17 +68,6 @@ function readMembers(body: KeyRequest): ImportMembers | undefined {
   return members
 }
 
-/**
- * The size that a policy is asked about: of a modulus that was brought along its own, since a JWK seldom says `bits`.
- * Whether it is a modulus at all shows when it is imported.
- */
-function askedBits({ bits, n }: KeyRequest): number | undefined {
-  if (bits !== undefined || n === undefined) return bits
-  const modulus = Buffer.from(n, 'base64url')
-  const start = modulus.findIndex((byte) => byte !== 0)
-  return start === -1 ? 0 : (modulus.length - start) * 8 - (Math.clz32(modulus[start] ?? 0) - 24)
-}
-
 /** `bits` that do not fit are a mistake about the key's strength, whoever made it. @throws failure('bad_request') */
 function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
   if (bits === undefined || material.algorithm === 'ML-DSA-44' || bits === material.bits) return
@@ -132,7 +121,7 @@ export const createKey = define({
   errors: { 403: 'The caller may not create keys.', 422: 'The algorithm is not supported.' },
   async act({ body }, context) {
     const { services } = context
-    const spec = keySpecOf({ ...body, bits: askedBits(body) }, policyOf(services))
+    const spec = keySpecOf(body, policyOf(services))
     const tags = userTags(body.tags ?? [])
     const made = await makeMaterial(spec, body)
     const attributes = extAttributes(body.ext)
