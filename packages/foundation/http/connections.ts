@@ -15,7 +15,7 @@ export interface Connection {
   open: number
   /** Replies made that wait until those of earlier requests are sent. */
   queued: number
-  /** How often in a row `createIdleSweep` found that nothing moved, and the bytes it had read by then. */
+  /** How often in a row the idle sweep found that nothing moved, and the bytes it had read by then. */
   quiet: number
   bytesSeen: number
   /** A reply waited to be taken when it was last looked at. */
