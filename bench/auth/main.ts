@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -10,12 +10,14 @@ import { type LoadClient, startLoadClient } from '../load/client.ts'
 import { drive } from '../load/drive.ts'
 import type { Scenario } from '../scenarios.ts'
 import { type EchoProcess, startEcho } from '../server/echo-process.ts'
+import { pinning } from '../server/pin.ts'
 import type { FloodPlan, FloodResult } from './flood.ts'
+import { get, type Lookup, measureLookups, type Served } from './lookups.ts'
 import { fullSize, type SeedSize, seed } from './seed.ts'
 
 /**
- * What the authentication service has to reach, in ratios of one run: session and token lookups to the bare echo, on
- * an empty database and beside millions of rows; lists of ten thousand realms; logins to bare argon2id; sessions
+ * What the authentication service has to reach, in ratios of one run: session and token lookups to the bare echo, of
+ * two installations in turn, an empty one and one with millions of rows; lists of ten thousand realms; logins to bare argon2id; sessions
  * while five hundred clients log in.
  *
  * Run: `node bench/auth/main.ts [--seconds 2] [--rounds 3] [--share 1]`; `--share 0.1` seeds a tenth of the rows.
@@ -66,52 +68,21 @@ async function logIn(warder: Installation, client: HttpsClient): Promise<Credent
   return { cookie, basic, token: (machine.json as { auth: { client_token: string } }).auth.client_token }
 }
 
-const get = (name: string, url: string, headers: Record<string, string>, includes: string): Scenario => ({
-  name,
-  server: 'auth',
-  method: 'GET',
-  url,
-  headers,
-  body: undefined,
-  expect: { status: 200, includes },
-})
+/** What a request of the first costs to what one of the second costs, in the round in the middle. */
+const relative = (first: Lookup, second: Lookup): number =>
+  median(first.microseconds.map((value, round) => value / (second.microseconds[round] ?? Number.NaN)))
 
-/** Requests a second of processor time, to the echo's in turn with it. */
-async function lookups(
-  load: LoadClient,
-  warder: Installation,
-  echo: EchoProcess,
-  { cookie, token }: Credentials,
-  when: string,
-): Promise<void> {
-  const body = JSON.stringify({ sub: 'admin', aud: ['_'], padding: 'x'.repeat(200) })
-  const bare: Scenario = {
-    ...get('echo', `${echo.url}/`, { 'Content-Type': 'application/json' }, 'padding'),
-    server: 'echo',
-    method: 'POST',
-    body,
-  }
-  const options = { seconds, warmupSeconds: 0.5, connections: 32 }
-  for (const scenario of [
-    get('whoami', `${warder.authUrl}/whoami?realm=_`, { Cookie: cookie }, '"sub":"admin"'),
-    get(
-      'lookup-self',
-      `${warder.authUrl}/auth/token/lookup-self`,
-      { 'X-Secret-Token': token },
-      '"entity_id"',
-    ),
-  ]) {
-    const ratios: number[] = []
-    let last = { perCore: 0, p99Ms: 0 }
-    for (let round = 0; round < rounds; round++) {
-      const one = await drive(load, { scenario: bare, pid: echo.pid, caFile: warder.caFile }, options)
-      const two = await drive(load, { scenario, pid: warder.pid('auth'), caFile: warder.caFile }, options)
-      last = { perCore: two.requests / two.cpuSeconds, p99Ms: two.p99Ms }
-      ratios.push(last.perCore / (one.requests / one.cpuSeconds))
-    }
-    const rate = Math.round(last.perCore)
-    const p99 = last.p99Ms.toFixed(2)
-    print(`${scenario.name}, ${when}: ${median(ratios).toFixed(2)} of echo, ${rate}/s a core, p99 ${p99} ms`)
+async function lookups(load: LoadClient, echo: EchoProcess, served: readonly Served[]): Promise<void> {
+  const measured = await measureLookups(load, echo, served, { seconds, rounds, pinned: pinning() })
+  for (const one of measured) {
+    const [ratio, cost] = [median(one.ratios), median(one.microseconds)]
+    const beside = measured.find((other) => other.name === one.name && other !== one)
+    const share =
+      beside === undefined ? '' : `, ${relative(one, beside).toFixed(2)} of ${beside.installation}`
+    print(
+      `${one.name}, ${one.installation}: ${ratio.toFixed(2)} of echo, ${cost.toFixed(1)} µs of processor time${share}, ` +
+        `p99 ${one.p99Ms.toFixed(2)} ms`,
+    )
   }
 }
 
@@ -215,33 +186,45 @@ async function duringFlood(
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-const home = temporaryHome()
+const homes = { empty: temporaryHome(), seeded: temporaryHome() }
+const started: Installation[] = []
+const start = async (home: string): Promise<Installation> => {
+  const warder = await startInstallation({ home, env: environment })
+  started.push(warder)
+  return warder
+}
 const load = startLoadClient()
-let warder = await startInstallation({ home, env: environment })
-const echo = await startEcho(home)
+let echo: EchoProcess | undefined
 try {
-  let client = warder.client('auth')
-  let credentials = await logIn(warder, client)
-  await lookups(load, warder, echo, credentials, 'empty')
-  await logins(load, warder, credentials)
-  client.close()
-  await warder.stop()
+  // One installation twice: its certificates, keys and administrator are the same in both.
+  await (await startInstallation({ home: homes.empty, env: environment })).stop()
+  cpSync(homes.empty, homes.seeded, { recursive: true })
   let began = performance.now()
-  seed(home, size)
+  seed(homes.seeded, size)
   print(`seeded ${JSON.stringify(size)} in ${((performance.now() - began) / 1000).toFixed(1)} s`)
   began = performance.now()
-  warder = await startInstallation({ home, env: environment })
+  const seeded = await start(homes.seeded)
   print(`start beside them: ${((performance.now() - began) / 1000).toFixed(1)} s`)
-  client = warder.client('auth')
-  credentials = await logIn(warder, client)
-  await lookups(load, warder, echo, credentials, 'seeded')
-  await lists(client, credentials)
-  load.close()
-  await duringFlood(warder, echo, credentials)
-  client.close()
+  const empty = await start(homes.empty)
+  echo = await startEcho(homes.empty)
+
+  const client = { empty: empty.client('auth'), seeded: seeded.client('auth') }
+  const credentials = {
+    empty: await logIn(empty, client.empty),
+    seeded: await logIn(seeded, client.seeded),
+  }
+  await lists(client.seeded, credentials.seeded)
+  for (const one of Object.values(client)) one.close()
+  await logins(load, empty, credentials.empty)
+  await duringFlood(seeded, echo, credentials.seeded)
+  // Last: from here on each process keeps to its core.
+  await lookups(load, echo, [
+    { name: 'empty', warder: empty, ...credentials.empty },
+    { name: 'seeded', warder: seeded, ...credentials.seeded },
+  ])
 } finally {
   load.close()
-  echo.stop()
-  await warder.stop()
-  rmSync(home, { recursive: true, force: true })
+  echo?.stop()
+  for (const warder of started) await warder.stop()
+  for (const home of Object.values(homes)) rmSync(home, { recursive: true, force: true })
 }
