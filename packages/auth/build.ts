@@ -5,6 +5,7 @@ import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@war
 import { authenticateWith } from './callers.ts'
 import { createPasswordHasher } from './credentials/index.ts'
 import { createIdentityProviders } from './login/index.ts'
+import { createUsedTokens } from './machines/index.ts'
 import { authOperations } from './operations.ts'
 import { loginBucketsKey, loginSlots } from './service.ts'
 import type { AuthServices } from './services.ts'
@@ -55,6 +56,7 @@ export async function build(
       metrics,
       issuer: config.issuer ?? baseUrl,
     }),
+    tokens: createUsedTokens(db),
     sessionSigner,
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
     hasher: createPasswordHasher(hashesAtOnce(config)),

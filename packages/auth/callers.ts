@@ -24,7 +24,7 @@ export function authenticateWith(services: AuthServices): Authenticate {
   return async (request) => {
     const cookie = readSessionCookie(request)
     if (cookie !== undefined) {
-      const presented = await services.sessions.present(cookie)
+      const presented = await services.sessions.present(cookie, request.connection)
       if (presented === undefined) return undefined
       const { username, realm } = presented.session
       const caller: SessionCaller = { kind: 'session', name: username, method: 'session', realm, presented }

@@ -6,6 +6,7 @@ import type { Database } from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
 import type { PasswordHasher } from './credentials/index.ts'
 import type { IdentityProviders } from './login/identity-providers.ts'
+import type { UsedTokens } from './machines/index.ts'
 import type { SessionBook } from './sessions/index.ts'
 import type { AuthConfig } from './settings.ts'
 import type { Signer } from './signing/index.ts'
@@ -22,6 +23,7 @@ export interface AuthServices {
   /** Unix seconds. */
   now(): number
   readonly sessions: SessionBook
+  readonly tokens: UsedTokens
   readonly sessionSigner: Signer
   /** undefined = certificate signing is not configured. */
   readonly certificateSigner: Signer | undefined

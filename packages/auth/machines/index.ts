@@ -1,1 +1,8 @@
-export { findToken, type MachineToken, presentedToken, removeExpiredTokens } from './tokens.ts'
+export {
+  createUsedTokens,
+  findToken,
+  type MachineToken,
+  presentedToken,
+  removeExpiredTokens,
+  type UsedTokens,
+} from './tokens.ts'

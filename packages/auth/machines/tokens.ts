@@ -1,6 +1,16 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/foundation/operations'
-import { type Change, type Commit, change, insertInto, query } from '@warder/foundation/sql'
+import {
+  type Change,
+  type Commit,
+  change,
+  createUnchangedRows,
+  type Database,
+  insertInto,
+  type MaybePromise,
+  query,
+  type UnchangedRows,
+} from '@warder/foundation/sql'
 import { countTokens } from '../counting/index.ts'
 import type { AuthServices } from '../services.ts'
 
@@ -73,6 +83,7 @@ const removeIfExpired = query<[hash: Uint8Array, now: number], unknown>(
 const prefix = 'wt.'
 /** `wt.` and 32 bytes; anything longer is not even hashed. */
 const longest = 256
+const rememberedTokens = 5000
 
 /** High-entropy secrets are kept as SHA-256: guessing them is hopeless, so no slow hash is needed. */
 export function secretHash(secret: string): Uint8Array {
@@ -90,18 +101,33 @@ export function presentedToken(request: IncomingRequest): string | undefined {
  * has expired goes at once: it must not come back when the clock is set back.
  */
 export async function findToken(
-  services: Pick<AuthServices, 'db' | 'metrics' | 'now'>,
+  services: Pick<AuthServices, 'db' | 'metrics' | 'now' | 'tokens'>,
   secret: string,
 ): Promise<MachineToken | undefined> {
   const { db, metrics } = services
   const now = services.now()
-  const row = await db.get(byHash, [secretHash(secret)])
-  if (row === undefined) return undefined
-  if (row.expires_at !== 0 && row.expires_at <= now) {
-    const [removed] = await db.commit([expiredTokenRemoval(row.token_hash, now)])
+  const token = await services.tokens.get(hash('sha256', secret, 'latin1'), () => readToken(db, secret))
+  if (token === undefined) return undefined
+  if (token.expiresAt !== 0 && token.expiresAt <= now) {
+    const [removed] = await db.commit([expiredTokenRemoval(token.hash, now)])
     countTokens(metrics, 'swept', removed?.changes ?? 0)
     return undefined
   }
+  return token
+}
+
+/** Tokens that were used lately, by their hash. */
+export type UsedTokens = UnchangedRows<MachineToken>
+
+export const createUsedTokens = (db: Database): UsedTokens => createUnchangedRows(db, rememberedTokens)
+
+function readToken(db: Database, secret: string): MaybePromise<MachineToken | undefined> {
+  const row = db.get(byHash, [secretHash(secret)])
+  if (row instanceof Promise) return row.then((found) => found && toToken(found))
+  return row && toToken(row)
+}
+
+function toToken(row: TokenRow): MachineToken {
   return {
     hash: row.token_hash,
     entity: row.entity,

@@ -1,7 +1,8 @@
-import { hash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
+import { createTokenCache } from '@warder/foundation/jwt'
 import { type Clock, unixSeconds } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { Change, Database } from '@warder/foundation/sql'
+import { type Change, createUnchangedRows, type Database } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { countSessions } from '../counting/index.ts'
 import type { Realm } from '../realms/index.ts'
@@ -25,8 +26,11 @@ export interface PresentedSession {
 export interface SessionBook {
   /** A new session and the change that keeps it. The cookie is the signed token. */
   begin(subject: Subject, realm: Realm): { session: Session; cookie: string; insertion: Change }
-  /** The live session of a cookie, which counts as a use; undefined for anything else. */
-  present(cookie: string): Promise<PresentedSession | undefined>
+  /**
+   * The live session of a cookie, which counts as a use; undefined for anything else.
+   * @param connection that the cookie came over: see `TokenCache`
+   */
+  present(cookie: string, connection: object): Promise<PresentedSession | undefined>
   /** A live session by id, which counts as a use; undefined when there is none. */
   use(id: string): Promise<Session | undefined>
   /** The session's cookie as it was issued. */
@@ -35,6 +39,7 @@ export interface SessionBook {
 
 /** Tokens whose signature is known to be right: 5,000 of at most 16 KiB, the oldest leave first. */
 const rememberedTokens = 5000
+const rememberedSessions = 5000
 
 const place = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
 
@@ -48,19 +53,14 @@ export function createSessionBook(parts: {
   readonly issuer: string
 }): SessionBook {
   const { db, seal, signer, clock, log, metrics, issuer } = parts
-  const verified = new Map<string, AuthClaims>()
+  const verified = createTokenCache<AuthClaims>({ capacity: rememberedTokens, clock })
+  const rows = createUnchangedRows<Session>(db, rememberedSessions)
 
-  function claimsFrom(token: string): AuthClaims | undefined {
-    const key = hash('sha256', token, 'base64url')
-    const known = verified.get(key)
+  function claimsFrom(token: string, connection: object): AuthClaims | undefined {
+    const known = verified.get(token, connection)
     if (known !== undefined) return known
     const claims = signer.verify(token) as AuthClaims | undefined
-    if (claims === undefined) return undefined
-    if (verified.size >= rememberedTokens) {
-      const [oldest] = verified.keys()
-      if (oldest !== undefined) verified.delete(oldest)
-    }
-    verified.set(key, claims)
+    if (claims !== undefined) verified.put(token, claims, claims.exp)
     return claims
   }
 
@@ -86,7 +86,7 @@ export function createSessionBook(parts: {
   }
 
   async function use(id: string): Promise<Session | undefined> {
-    const session = await findSession(db, id)
+    const session = await rows.get(id, () => findSession(db, id))
     const now = unixSeconds(clock)
     if (session === undefined) return undefined
     if (!isLive(session, now)) {
@@ -119,8 +119,8 @@ export function createSessionBook(parts: {
       const sealed = seal.seal(place(id), Buffer.from(cookie))
       return { session, cookie, insertion: sessionInsertion(session, sealed) }
     },
-    async present(cookie) {
-      const claims = claimsFrom(cookie)
+    async present(cookie, connection) {
+      const claims = claimsFrom(cookie, connection)
       if (claims === undefined) return undefined
       const session = await use(claims.jti)
       if (session === undefined) return undefined

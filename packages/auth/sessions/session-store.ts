@@ -1,4 +1,12 @@
-import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import {
+  type Change,
+  type Commit,
+  change,
+  type Database,
+  insertInto,
+  type MaybePromise,
+  query,
+} from '@warder/foundation/sql'
 import type { AuthScheme } from './scheme.ts'
 import type { Session } from './session.ts'
 
@@ -89,9 +97,10 @@ function toSession(row: SessionRow): Session {
 }
 
 /** The row as it is, ended or not. */
-export async function findSession(db: Database, id: string): Promise<Session | undefined> {
-  const row = await db.get(byId, [id])
-  return row === undefined ? undefined : toSession(row)
+export function findSession(db: Database, id: string): MaybePromise<Session | undefined> {
+  const row = db.get(byId, [id])
+  if (row instanceof Promise) return row.then((found) => found && toSession(found))
+  return row && toSession(row)
 }
 
 export async function findSealedCookie(db: Database, id: string): Promise<Uint8Array | undefined> {

@@ -278,6 +278,7 @@ function breakable(db: Database, faults: Faults): Database {
   const whole = (): void => {
     if (faults.database) throw new StorageUnavailable('the test took it away')
   }
+  const { dataVersion } = db
   return {
     ...db,
     get(statement, params) {
@@ -288,6 +289,12 @@ function breakable(db: Database, faults: Faults): Database {
       whole()
       return db.all(statement, params)
     },
+    ...(dataVersion && {
+      dataVersion() {
+        whole()
+        return dataVersion()
+      },
+    }),
     async commit(changes) {
       whole()
       return db.commit(changes)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -9,6 +9,7 @@ import type { Migration } from '../runtime/service.ts'
 import {
   change,
   createRowCache,
+  createUnchangedRows,
   type Database,
   GuardFailed,
   holdLease,
@@ -20,6 +21,7 @@ import {
   query,
   retryOnGuard,
   type SqliteWriter,
+  StorageUnavailable,
   startSqliteWriter,
   UniqueViolation,
 } from './index.ts'
@@ -102,6 +104,25 @@ async function things(engine: Engine): Promise<readonly [Database, Database]> {
   return pair
 }
 const ids = async (db: Database): Promise<string[]> => (await db.all(all, [])).map(({ id }) => id)
+
+/** A cache of amounts at this connection. */
+function amounts(db: Database, options: Partial<Parameters<typeof createRowCache<number>>[0]> = {}) {
+  return createRowCache<number>({
+    db,
+    topic: 'thing',
+    version,
+    load: (id) => amountOf(db, id),
+    capacity: 2,
+    leaseMs: 0,
+    clock,
+    ...options,
+  })
+}
+
+async function amountOf(db: Database, id: string) {
+  const row = await db.get(byId, [id])
+  return row === undefined ? undefined : { version: row.version, value: row.amount }
+}
 
 for (const engine of [sqlite, postgres]) {
   const skip = engine === postgres && 'missing' in server ? server.missing : false
@@ -213,18 +234,11 @@ for (const engine of [sqlite, postgres]) {
     const [one, two] = await things(engine)
     await one.commit([change(insert, ['a', null, 1, 1], 1)])
     let loads = 0
-    const cache = createRowCache<number>({
-      db: two,
-      topic: 'thing',
-      version,
-      async load(id) {
+    const cache = amounts(two, {
+      load(id) {
         loads += 1
-        const row = await two.get(byId, [id])
-        return row === undefined ? undefined : { version: row.version, value: row.amount }
+        return amountOf(two, id)
       },
-      capacity: 2,
-      leaseMs: 0,
-      clock,
     })
     assert.deepEqual([await cache.get('a'), await cache.get('a'), loads], [1, 1, 1])
     await one.commit([change(add, [4, 'a', 1], 1), one.changed('thing', 'a')])
@@ -243,19 +257,13 @@ for (const engine of [sqlite, postgres]) {
     await one.commit([change(insert, ['a', null, 1, 1], 1)])
     const reading = Promise.withResolvers<void>()
     const opened = Promise.withResolvers<void>()
-    const cache = createRowCache<number>({
-      db: two,
-      topic: 'thing',
-      version,
+    const cache = amounts(two, {
       async load(id) {
-        const row = await two.get(byId, [id])
+        const found = await amountOf(two, id)
         reading.resolve()
         await opened.promise
-        return row === undefined ? undefined : { version: row.version, value: row.amount }
+        return found
       },
-      capacity: 2,
-      leaseMs: 0,
-      clock,
     })
     const early = cache.get('a')
     await reading.promise
@@ -268,22 +276,40 @@ for (const engine of [sqlite, postgres]) {
   check('many who ask for a row that is not there share one more look, not one each', async () => {
     const [, two] = await things(engine)
     let loads = 0
-    const cache = createRowCache<number>({
-      db: two,
-      topic: 'thing',
-      version,
-      async load(id) {
+    const cache = amounts(two, {
+      load(id) {
         loads += 1
-        await two.get(byId, [id])
-        return undefined
+        return amountOf(two, id)
       },
-      capacity: 2,
-      leaseMs: 0,
-      clock,
     })
     const answers = await Promise.all(Array.from({ length: 200 }, () => cache.get('none')))
     assert.ok(answers.every((answer) => answer === undefined))
     assert.equal(loads, 2)
+  })
+
+  check('what was read is read again after any commit, and no sooner on SQLite', async () => {
+    const [one, two] = await things(engine)
+    let reads = 0
+    const rows = createUnchangedRows<number>(two, 2)
+    const read = (id: string): Promise<number | undefined> | number | undefined =>
+      rows.get(id, () => {
+        reads += 1
+        const row = two.get(byId, [id])
+        return row instanceof Promise ? row.then((found) => found?.amount) : row?.amount
+      })
+    assert.equal(await read('a'), undefined)
+    await one.commit([change(insert, ['a', null, 1, 1], 1)])
+    assert.equal(await read('a'), 1, 'what was not there is not remembered')
+    reads = 0
+    assert.deepEqual([await read('a'), await read('a')], [1, 1])
+    assert.equal(reads, engine === sqlite ? 0 : 2)
+    await one.commit([change(add, [4, 'a', 1], 1)])
+    assert.equal(await read('a'), 5)
+    await two.commit([change(remove, ['a'], 1)])
+    assert.equal(await read('a'), undefined, 'own commits end it too')
+    await one.commit(['b', 'c', 'd'].map((id) => change(insert, [id, null, 1, 1], 1)))
+    for (const id of ['b', 'c', 'd']) await read(id)
+    assert.equal(rows.size, engine === sqlite ? 2 : 0)
   })
 
   check('a lease has one holder until it runs out', async () => {
@@ -313,18 +339,7 @@ test('PostgreSQL: within the lease a cached row is used unless its change is ann
 }, async () => {
   const [one, two] = await things(postgres)
   await one.commit([change(insert, ['a', null, 1, 1], 1)])
-  const cache = createRowCache<number>({
-    db: two,
-    topic: 'thing',
-    version,
-    async load(id) {
-      const row = await two.get(byId, [id])
-      return row === undefined ? undefined : { version: row.version, value: row.amount }
-    },
-    capacity: 10,
-    leaseMs: 60_000,
-    clock,
-  })
+  const cache = amounts(two, { leaseMs: 60_000 })
   const heard = new Promise((resolve) => two.watch('thing', (key) => key === 'a' && resolve(key)))
   assert.equal(await cache.get('a'), 1)
   await one.commit([change(add, [1, 'a', 1], 1)])
@@ -373,7 +388,21 @@ test('SQLite: the files can be read by their owner only, and ATTACH is refused',
   for (const file of [path, `${path}-wal`, `${path}-shm`])
     assert.equal(statSync(file).mode & 0o777, 0o600, file)
   assert.throws(() => db.get(query("ATTACH '/tmp/other.db' AS other"), []), /not authorized/)
-  await assert.rejects(async () => db.get(insert as never, ['z', null, 1, 1] as never), /readonly/)
+  await assert.rejects(async () => db.get(insert as never, ['z', null, 1, 1] as never), StorageUnavailable)
+})
+
+test('SQLite: a file that cannot be read is an unavailable database, to reads too', async () => {
+  const path = join(folder, 'broken.db')
+  const whole = openSqlite({ path })
+  await migrate(whole, 'things', migrations)
+  await whole.commit([change(insert, ['a', null, 1, 1], 1)])
+  await whole.close()
+  const pages = readFileSync(path)
+  writeFileSync(path, pages.fill(0xff, 4096))
+  const broken = openSqlite({ path })
+  opened.push(broken)
+  assert.throws(() => broken.get(byId, ['a']), StorageUnavailable)
+  assert.throws(() => broken.all(all, []), StorageUnavailable)
 })
 
 test('SQLite: a commit that fails leaves its neighbours of the same group alone', async () => {

@@ -11,6 +11,7 @@ export { retryOnGuard } from './retry.ts'
 export { openSqlite } from './sqlite.ts'
 export { type SqliteWriter, startSqliteWriter } from './sqlite-writer.ts'
 export type * from './types.ts'
+export { createUnchangedRows, type UnchangedRows } from './unchanged.ts'
 
 /** See `postgres.ts`; its client library is loaded only where PostgreSQL is used. */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {

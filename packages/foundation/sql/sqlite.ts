@@ -3,6 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { StorageUnavailable } from './errors.ts'
 import { query } from './query.ts'
 import {
+  classify,
   commitGroup,
   openConnection,
   type PlainChange,
@@ -36,20 +37,29 @@ export function openSqlite(options: {
     return known
   }
   const version = versionReader(db)
-  const writer = options.writer === undefined ? ownWriter(db) : remoteWriter(options.writer, version.forget)
+  const writer =
+    options.writer === undefined
+      ? ownWriter(db, version.committed)
+      : remoteWriter(options.writer, version.forget)
   const database: Database = {
     dialect: 'sqlite',
     get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
-      return statementOf(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined
+      try {
+        return statementOf(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined
+      } catch (error) {
+        throw classify(error)
+      }
     },
     all<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): readonly R[] {
-      return statementOf(statement as Query<readonly SqlValue[], unknown>).all(
-        ...params,
-      ) as unknown as readonly R[]
+      try {
+        const rows = statementOf(statement as Query<readonly SqlValue[], unknown>).all(...params)
+        return rows as unknown as readonly R[]
+      } catch (error) {
+        throw classify(error)
+      }
     },
     commit: writer.commit,
-    // The pragma does not count the commits of its own connection, so it is of use to readers only.
-    ...(options.writer === undefined ? {} : { dataVersion: version.read }),
+    dataVersion: version.read,
     changed: () => noChange,
     watch: () => () => undefined,
     async ping() {
@@ -69,7 +79,12 @@ interface VersionReader {
   /** The pragma, read at most once in a turn of the event loop. */
   readonly read: () => number
   readonly forget: () => void
+  /** After a commit of this very connection, which the pragma does not count. */
+  readonly committed: () => void
 }
+
+/** The pragma is a number of 32 bits. */
+const beyondPragma = 2 ** 32
 
 /**
  * A turn begins with the operating system telling which connections have something to read. A request that is handled
@@ -79,6 +94,7 @@ interface VersionReader {
 function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
   const pragma = db.prepare('PRAGMA data_version')
   pragma.setReturnArrays(true)
+  let own = 0
   let known: number | undefined
   let armed = false
   const forget = (): void => {
@@ -91,7 +107,11 @@ function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
   return {
     read() {
       if (known !== undefined) return known
-      known = (pragma.get() as unknown as readonly [number])[0]
+      try {
+        known = own * beyondPragma + (pragma.get() as unknown as readonly [number])[0]
+      } catch (error) {
+        throw classify(error)
+      }
       if (!armed) {
         armed = true
         setImmediate(endOfTurn)
@@ -99,6 +119,10 @@ function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
       return known
     },
     forget,
+    committed() {
+      own += 1
+      forget()
+    },
   }
 }
 
@@ -162,7 +186,7 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
   }
 }
 
-function ownWriter(db: ReturnType<typeof openConnection>): Writer {
+function ownWriter(db: ReturnType<typeof openConnection>, onCommitted: () => void): Writer {
   const statements = new Statements(db)
   let queue: { readonly changes: PlainChange[]; readonly waiting: Waiting }[] = []
   const flush = (): void => {
@@ -174,6 +198,7 @@ function ownWriter(db: ReturnType<typeof openConnection>): Writer {
       statements,
       group.map(({ changes }) => changes),
     )
+    onCommitted()
     for (const [index, { waiting }] of group.entries()) {
       settle(waiting, outcomes[index] ?? { error: new Error('no outcome') })
     }

@@ -43,8 +43,8 @@ export interface Database {
   all<P extends readonly SqlValue[], R>(query: Query<P, R>, params: P): MaybePromise<readonly R[]>
   readonly commit: Commit
   /**
-   * SQLite, reading connections: a number that is another one after any commit to the file by anybody (one cheap look
-   * at shared memory). undefined where the engine has no such thing: rows are asked one by one then.
+   * SQLite: a number that is another one after any commit to the file by anybody (one cheap look at shared memory).
+   * undefined where the engine has no such thing: rows are asked one by one then.
    */
   readonly dataVersion?: () => number
   /**

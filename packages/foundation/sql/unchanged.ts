@@ -1,0 +1,43 @@
+import type { Database, MaybePromise } from './types.ts'
+
+/** What was read from the database lately, used again for as long as nobody has committed anything to it. */
+export interface UnchangedRows<V> {
+  /** @param read reads it now; undefined = it does not exist, which is not remembered */
+  get(key: string, read: () => MaybePromise<V | undefined>): MaybePromise<V | undefined>
+  readonly size: number
+}
+
+/**
+ * Saves the walk through the index of a large table where the same few rows are read over and over. Any commit, by any
+ * process and to any table, ends the memory of all of them, so nothing is ever older than a read would be. Where the
+ * engine does not tell of commits (PostgreSQL) every use reads.
+ * @param capacity entries at most; the oldest goes first
+ */
+export function createUnchangedRows<V>(db: Database, capacity: number): UnchangedRows<V> {
+  const rows = new Map<string, V>()
+  let seen: number | undefined
+  return {
+    get(key, read) {
+      // Asked before the row is read: a commit that comes between is another number at the next use.
+      const version = db.dataVersion?.()
+      if (version === undefined) return read()
+      if (version !== seen) {
+        rows.clear()
+        seen = version
+      }
+      const known = rows.get(key)
+      if (known !== undefined) return known
+      const found = read()
+      if (found === undefined || found instanceof Promise) return found
+      if (rows.size >= capacity) {
+        const [oldest] = rows.keys()
+        if (oldest !== undefined) rows.delete(oldest)
+      }
+      rows.set(key, found)
+      return found
+    },
+    get size() {
+      return rows.size
+    },
+  }
+}
