@@ -1,7 +1,7 @@
-import type { MessagePort } from 'node:worker_threads'
 import { failure } from '../errors/index.ts'
-import { type FromWriter, packRecords, type ToWriter } from './messages.ts'
-import { type PreparedRecord, prepareRecord } from './record.ts'
+import { type BatchBuilder, builderFor } from './batch.ts'
+import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
+import { recordMaker } from './record.ts'
 import type { AuditFailureMode, AuditTrail } from './types.ts'
 
 /** Records that nobody waits for are handed over together: a message wakes the writer, which costs more than a record. */
@@ -20,11 +20,18 @@ interface Waiting {
 /**
  * A worker's side of the audit log: makes the records ready and hands them to the writer, those that somebody waits for
  * at the end of the turn, the others a few milliseconds later.
- * @param port of `AuditLog.connect()`
+ * @param connection of `AuditLog.connect()`
  */
-export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTrail & { close(): void } {
-  let records: PreparedRecord[] = []
-  let durable: [number, number][] = []
+export function auditClient(
+  connection: AuditConnection,
+  mode: AuditFailureMode,
+): AuditTrail & { close(): void } {
+  const { port } = connection
+  const recordOf = recordMaker(connection)
+  let batch: BatchBuilder | undefined
+  let durable: number[] = []
+  /** As the writer told last; a guess that is wrong costs it some work. */
+  let seqDigits = 1
   let lost = 0
   /** Handed over and not taken yet. */
   let underWay = 0
@@ -35,20 +42,26 @@ export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTra
 
   const send = (): void => {
     scheduled = 'no'
-    if (records.length === 0 && lost === 0) return
-    const message: ToWriter = { type: 'records', text: packRecords(records), durable, lost }
-    underWay += records.length
-    records = []
+    if (batch === undefined && lost === 0) return
+    const built = batch?.build()
+    const message: ToWriter = { type: 'records', batch: built, durable, lost }
+    underWay += built?.count ?? 0
+    batch = undefined
     durable = []
     lost = 0
-    port.postMessage(message)
+    port.postMessage(message, built === undefined ? [] : [built.bytes.buffer, built.marks.buffer])
   }
   const add = (event: Parameters<AuditTrail['record']>[0], when: 'soon' | 'this turn'): boolean => {
-    if (closed || records.length + underWay >= mostWaiting) {
+    if (closed || (batch?.count ?? 0) + underWay >= mostWaiting) {
       lost += 1
       return false
     }
-    records.push(prepareRecord(event))
+    const record = recordOf(event)
+    if (batch?.add(record) !== true) {
+      send()
+      batch = builderFor(record, seqDigits)
+      batch.add(record)
+    }
     if (scheduled === 'no' || (scheduled === 'soon' && when === 'this turn')) {
       scheduled = when
       if (when === 'soon') setTimeout(send, gatherMs)
@@ -72,6 +85,7 @@ export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTra
   port.on('message', (message: FromWriter) => {
     if ('taken' in message) {
       underWay -= message.taken
+      seqDigits = message.seqDigits
       return
     }
     const { written, failed } = message
@@ -95,7 +109,7 @@ export function auditClient(port: MessagePort, mode: AuditFailureMode): AuditTra
         throw failure('audit_unavailable', 'too many records wait for the audit writer')
       }
       const id = nextId++
-      durable.push([records.length - 1, id])
+      durable.push(id)
       return ask(id)
     },
     async flush() {

@@ -4,8 +4,8 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
 import { openLogFile } from './files.ts'
 import { lockFolder, logFileName, logFiles, setAside, syncFolder } from './folder.ts'
-import { type FromWriter, type ToWriter, unpackRecords } from './messages.ts'
-import { genesis, prepareRecord } from './record.ts'
+import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
+import { genesis } from './record.ts'
 import type { AuditTrail } from './types.ts'
 import { type ChainHead, type Verdict, verifyAudit } from './verify.ts'
 import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
@@ -15,8 +15,8 @@ export type AuditLogOptions = Omit<WriterOptions, 'openFile'> & Partial<Pick<Wri
 /** The audit log of a service, in its primary. */
 export interface AuditLog {
   readonly trail: AuditTrail
-  /** A port for one worker (transferable), to give to `auditClient`. */
-  connect(): MessagePort
+  /** For one worker, to give to `auditClient`. */
+  connect(): AuditConnection
   readonly head: ChainHead
   /** Writes what waits and lets go of the folder. */
   close(): Promise<void>
@@ -37,7 +37,7 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
     const path = files.at(-1)?.path ?? logFileName(options.folder, start.head.seq + 1)
     const writer = new AuditWriter(options, options.openFile(path), start.head)
     syncFolder(options.folder)
-    for (const event of start.events) writer.add(prepareRecord(event))
+    for (const event of start.events) writer.add(event)
     return auditLog(options, writer, unlock)
   } catch (error) {
     unlock()
@@ -95,10 +95,10 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
   const ports = new Set<MessagePort>()
   const trail: AuditTrail = {
     mode: options.mode,
-    record: (event) => writer.add(prepareRecord(event)),
+    record: (event) => writer.add(event),
     recordDurably: (event) =>
       new Promise((resolve, reject) => {
-        writer.add(prepareRecord(event), (error) => (error === undefined ? resolve() : reject(error)))
+        writer.add(event, (error) => (error === undefined ? resolve() : reject(error)))
       }),
     flush: () => writer.flush(),
   }
@@ -109,7 +109,7 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
       ports.add(port1)
       port1.on('close', () => ports.delete(port1))
       port1.on('message', (message: ToWriter) => receive(writer, port1, message))
-      return port2
+      return { port: port2, node: options.node, service: options.service }
     },
     get head() {
       return writer.head
@@ -134,24 +134,14 @@ function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): voi
     )
     return
   }
-  writer.lose(message.lost)
-  const durable = new Map(message.durable)
-  // One answer for the durable records of a message, when the last of them is settled.
-  const written: number[] = []
-  const failed: number[] = []
-  const records = unpackRecords(message.text)
-  for (const [place, record] of records.entries()) {
-    const id = durable.get(place)
-    if (id === undefined) {
-      writer.add(record)
-      continue
-    }
-    writer.add(record, (error) => {
-      if (error === undefined) written.push(id)
-      else failed.push(id)
-      if (written.length + failed.length === durable.size)
-        port.postMessage({ written, failed } satisfies FromWriter)
-    })
-  }
-  if (records.length > 0) port.postMessage({ taken: records.length } satisfies FromWriter)
+  const { batch, durable, lost } = message
+  writer.lose(lost)
+  if (batch === undefined) return
+  // One answer for the durable records of a message: they come to the disk together, or none of them does.
+  writer.addBatch(batch, durable.length, (error) => {
+    if (durable.length === 0) return
+    const answer = error === undefined ? { written: durable, failed: [] } : { written: [], failed: durable }
+    port.postMessage(answer satisfies FromWriter)
+  })
+  port.postMessage({ taken: batch.count, seqDigits: writer.seqDigits } satisfies FromWriter)
 }

@@ -10,54 +10,80 @@ const longestText = 1024
 const longestDetails = 16_384
 const marker = '…'
 
+/** Who writes: the same in all records of a log. */
+export interface RecordOrigin {
+  readonly node: string
+  readonly service: string
+}
+
 /**
- * The canonical record in the parts between which the writer puts `node`, `prev`, `seq` and `service`. Members stand
- * in RFC 8785 order: algorithm … details, duration_ms | node | object … outcome | prev | principal … request_id |
- * seq | service | status, time. A worker makes the parts, so that the writer only joins them and hashes once.
+ * The canonical record in the parts between which the writer puts `prev` and `seq`. Members stand in RFC 8785 order:
+ * algorithm … outcome | prev | principal … request_id | seq | service … time.
  */
-export interface PreparedRecord {
-  readonly beforeNode: string
+export interface RecordText {
   readonly beforePrev: string
   readonly beforeSeq: string
-  readonly afterService: string
+  readonly afterSeq: string
 }
 
-export function prepareRecord(event: AuditEvent): PreparedRecord {
-  return {
-    beforeNode:
-      algorithm(event.algorithm) +
-      authMethod(event.auth_method) +
-      clientIp(event.client_ip) +
-      details(event.details) +
-      `"duration_ms":${roundedDuration(event.duration_ms)},`,
-    beforePrev: `${object(event.object)}${operation(event.operation)}"outcome":"${event.outcome}",`,
-    beforeSeq:
-      principal(event.principal) +
-      realm(event.realm) +
-      reason(event.reason) +
-      text('request_id', event.request_id),
-    afterService: `"status":${Math.trunc(event.status) || 0},"time":"${isoTime(event.time)}"`,
+/** Makes the records of one origin. */
+export function recordMaker(origin: RecordOrigin): (event: AuditEvent) => RecordText {
+  const node = text('node', origin.node)
+  const service = text('service', origin.service)
+  // What records that follow each other have in common is put together once.
+  const beginning = lately((algorithm, authMethod, clientIp) =>
+    ['{', text('algorithm', algorithm), text('auth_method', authMethod), text('client_ip', clientIp)].join(
+      '',
+    ),
+  )
+  const middle = lately((object, operation, outcome) =>
+    [
+      `,${node}`,
+      text('object', object),
+      text('operation', operation),
+      text('outcome', outcome),
+      '"prev":"',
+    ].join(''),
+  )
+  const whoAndWhy = lately((principal, realm, reason) =>
+    ['",', text('principal', principal), text('realm', realm), text('reason', reason)].join(''),
+  )
+  let knownStatus = Number.NaN
+  let knownTime = Number.NaN
+  let knownEnd = ''
+  const ending = (status: number, time: number): string => {
+    if (status === knownStatus && time === knownTime) return knownEnd
+    knownStatus = status
+    knownTime = time
+    // RFC 3339 with milliseconds; many records share one.
+    const at = new Date(time).toISOString()
+    knownEnd = [`,${service}"status":`, Math.trunc(status) || 0, `,"time":"${at}"}`].join('')
+    return knownEnd
   }
+  return (event) => ({
+    beforePrev:
+      beginning(event.algorithm, event.auth_method, event.client_ip) +
+      details(event.details) +
+      `"duration_ms":${duration(event.duration_ms)}` +
+      middle(event.object, event.operation, event.outcome),
+    beforeSeq: `${whoAndWhy(event.principal, event.realm, event.reason)}${text('request_id', event.request_id)}"seq":`,
+    afterSeq: ending(event.status, event.time),
+  })
 }
 
-export interface ChainPlace {
-  readonly seq: number
-  readonly prev: string
-}
+type Text = string | undefined
 
-/** The line of a record (with its newline) and its hash: SHA-256 over `prev` and the canonical record. */
-export function chainRecord(
-  record: PreparedRecord,
-  place: ChainPlace,
-  fixed: { readonly node: string; readonly service: string },
-): { readonly line: string; readonly hash: string } {
-  // One text, made flat once by the hash: the line is a slice of it.
-  const text =
-    `${place.prev}{${record.beforeNode}"node":${fixed.node},${record.beforePrev}"prev":"${place.prev}",` +
-    `${record.beforeSeq}"seq":${place.seq},"service":${fixed.service},${record.afterService}}`
-  const digest = hash('sha256', text, 'hex')
-  // The hash stands last: what comes before it, with a closing brace, is what was hashed.
-  return { line: `${text.slice(place.prev.length, -1)},"hash":"${digest}"}\n`, hash: digest }
+/** `make` of the values it was asked for last. What it makes is one piece of memory, not put together by each record. */
+function lately(make: (a: Text, b: Text, c: Text) => string): (a: Text, b: Text, c: Text) => string {
+  let last: readonly [Text, Text, Text] = [undefined, undefined, undefined]
+  let made = make(...last)
+  return (a, b, c) => {
+    if (a !== last[0] || b !== last[1] || c !== last[2]) {
+      last = [a, b, c]
+      made = make(a, b, c)
+    }
+    return made
+  }
 }
 
 /** `hash` recomputed from a parsed record, whatever the order and spacing it was written in. */
@@ -75,47 +101,8 @@ function quoted(value: string): string {
   return value.length <= longestText && plain.test(value) ? `"${value}"` : JSON.stringify(bounded(value))
 }
 
-/**
- * `text` of one member, which in records that follow each other is often the same: the last one is kept. Joined, it is
- * one piece of memory, while what `+` makes is put together anew by each record that holds it.
- */
-function member(name: string): (value: string | undefined) => string {
-  const before = `"${name}":`
-  let lastValue: string | undefined
-  let lastText = ''
-  return (value) => {
-    if (value === undefined) return ''
-    if (value !== lastValue) {
-      lastText = [before, quoted(value), ','].join('')
-      lastValue = value
-    }
-    return lastText
-  }
-}
-
-const algorithm = member('algorithm')
-const authMethod = member('auth_method')
-const clientIp = member('client_ip')
-const object = member('object')
-const operation = member('operation')
-const principal = member('principal')
-const realm = member('realm')
-const reason = member('reason')
-
 /** Printable ASCII without `"` and `\\`. */
 const plain = /^[ !#-[\]-~]*$/
-
-let knownTime = Number.NaN
-let knownIso = ''
-
-/** RFC 3339 with milliseconds; many records share one. */
-function isoTime(time: number): string {
-  if (time !== knownTime) {
-    knownIso = new Date(time).toISOString()
-    knownTime = time
-  }
-  return knownIso
-}
 
 function bounded(text: string): string {
   const whole = text.toWellFormed()
@@ -147,7 +134,17 @@ function boundedMembers(value: unknown, depth: number): unknown {
   )
 }
 
-/** Microseconds are enough, and keep lines short. */
-function roundedDuration(milliseconds: number): number {
-  return Number.isFinite(milliseconds) ? Math.max(0, Math.round(milliseconds * 1000) / 1000) : 0
+/** Milliseconds with three places at most, as ECMAScript writes them. Microseconds are enough, and keep lines short. */
+function duration(milliseconds: number): string {
+  const micros = Math.round(milliseconds * 1000)
+  if (!(micros > 0 && Number.isFinite(micros))) return '0'
+  if (micros > mostMicros) return String(micros / 1000)
+  const whole = Math.trunc(micros / 1000)
+  const rest = micros - whole * 1000
+  if (rest === 0) return String(whole)
+  const zeros = rest < 10 ? '00' : rest < 100 ? '0' : ''
+  return `${whole}.${zeros}${rest % 100 === 0 ? rest / 100 : rest % 10 === 0 ? rest / 10 : rest}`
 }
+
+/** A day. Small numbers become text much faster than fractions. */
+const mostMicros = 86_400_000_000

@@ -1,10 +1,11 @@
 import { failure } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
+import { batchOfOne, chainBatch, digitsAfter, type RecordBatch } from './batch.ts'
 import type { LogFile, OpenLogFile } from './files.ts'
 import { logFileName, syncFolder } from './folder.ts'
-import { chainRecord, type PreparedRecord, prepareRecord } from './record.ts'
-import type { AuditFailureMode } from './types.ts'
+import { type RecordText, recordMaker } from './record.ts'
+import type { AuditEvent, AuditFailureMode } from './types.ts'
 import type { ChainHead } from './verify.ts'
 
 export interface WriterOptions {
@@ -19,9 +20,13 @@ export interface WriterOptions {
   readonly openFile: OpenLogFile
 }
 
+type Done = (error: Error | undefined) => void
+
 interface Waiting {
-  readonly record: PreparedRecord
-  readonly done: ((error: Error | undefined) => void) | undefined
+  readonly batch: RecordBatch
+  /** Records of it that somebody waits for. */
+  readonly durable: number
+  readonly done: Done | undefined
 }
 
 /** `continue`: records of at most this time are lost in a power cut. */
@@ -34,10 +39,12 @@ const complainEveryMs = 10_000
 /** The one writer of a chain: groups what waits, one append (and one fsync) a group. */
 export class AuditWriter {
   readonly #options: WriterOptions
-  readonly #fixed: { readonly node: string; readonly service: string }
+  readonly #recordOf: (event: AuditEvent) => RecordText
   #head: ChainHead
   #file: LogFile
   #queue: Waiting[] = []
+  /** Records in the queue. */
+  #queued = 0
   #pumping: Promise<void> | undefined
   #lost = 0
   #lostSince = 0
@@ -50,20 +57,41 @@ export class AuditWriter {
     this.#options = options
     this.#file = file
     this.#head = head
-    this.#fixed = { node: JSON.stringify(options.node), service: JSON.stringify(options.service) }
+    this.#recordOf = recordMaker(options)
   }
 
   get head(): ChainHead {
     return this.#head
   }
 
-  add(record: PreparedRecord, done?: (error: Error | undefined) => void): void {
-    if (this.#closed || this.#queue.length >= mostWaiting) {
-      if (done === undefined) this.lose(1)
-      else done(failure('audit_unavailable', 'the audit log is closed, or too many records wait'))
+  /** Digits of the number that what comes next will probably have. */
+  get seqDigits(): number {
+    return digitsAfter(this.#head.seq + this.#queued)
+  }
+
+  /** @param done told when the record is on disk, or cannot be; without it nobody waits */
+  add(event: AuditEvent, done?: Done): void {
+    this.#enqueue({
+      batch: batchOfOne(this.#recordOf(event), this.seqDigits),
+      durable: done === undefined ? 0 : 1,
+      done,
+    })
+  }
+
+  /** @param durable how many of the records `done` waits for; the others are counted when they are lost */
+  addBatch(batch: RecordBatch, durable: number, done: Done): void {
+    this.#enqueue({ batch, durable, done })
+  }
+
+  #enqueue(waiting: Waiting): void {
+    const { batch, durable, done } = waiting
+    if (this.#closed || this.#queued + batch.count > mostWaiting) {
+      this.lose(batch.count - durable)
+      done?.(failure('audit_unavailable', 'the audit log is closed, or too many records wait'))
       return
     }
-    this.#queue.push({ record, done })
+    this.#queue.push(waiting)
+    this.#queued += batch.count
     this.#pumping ??= this.#pump()
   }
 
@@ -98,27 +126,40 @@ export class AuditWriter {
     // What is added in this turn shares the first group.
     await new Promise<void>((resolve) => setImmediate(resolve))
     do {
-      await this.#writeGroup(this.#queue.splice(0, largestGroup))
+      await this.#writeGroup(this.#takeGroup())
     } while (this.#queue.length > 0)
     this.#pumping = undefined
   }
 
+  #takeGroup(): readonly Waiting[] {
+    let batches = 0
+    let records = 0
+    for (const { batch } of this.#queue) {
+      if (records >= largestGroup) break
+      batches += 1
+      records += batch.count
+    }
+    this.#queued -= records
+    return this.#queue.splice(0, batches)
+  }
+
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     let head = this.#head
-    const lines: string[] = []
-    const push = (record: PreparedRecord): void => {
-      const { line, hash } = chainRecord(record, { seq: head.seq + 1, prev: head.hash }, this.#fixed)
-      lines.push(line)
-      head = { seq: head.seq + 1, hash }
+    const lines: Uint8Array[] = []
+    const push = (batch: RecordBatch): void => {
+      const chained = chainBatch(batch, head)
+      lines.push(...chained.lines)
+      head = chained.head
     }
     const lost = this.#lost
-    if (lost > 0) push(this.#lostRecord(lost))
-    for (const { record } of group) push(record)
-    const durable = group.some(({ done }) => done !== undefined)
+    if (lost > 0) push(batchOfOne(this.#recordOf(this.#lossEvent(lost)), digitsAfter(head.seq)))
+    for (const { batch } of group) push(batch)
+    const durable = group.some((one) => one.durable > 0)
     try {
       await this.#rotateIfFull()
       const sizeBefore = this.#file.size
-      if (lines.length > 0) await this.#file.append(Buffer.from(lines.join('')))
+      const [only] = lines
+      if (only !== undefined) await this.#file.append(lines.length === 1 ? only : Buffer.concat(lines))
       if (durable) {
         try {
           await this.#file.sync()
@@ -138,7 +179,7 @@ export class AuditWriter {
     } catch (error) {
       // Nothing of the group is in the file: the chain goes on from the head there was.
       this.#complain(error)
-      this.lose(group.filter(({ done }) => done === undefined).length)
+      for (const { batch, durable: awaited } of group) this.lose(batch.count - awaited)
       const refused = failure('audit_unavailable', 'the audit record cannot be written', { cause: error })
       for (const { done } of group) done?.(refused)
     }
@@ -172,13 +213,13 @@ export class AuditWriter {
     }, syncEveryMs)
   }
 
-  #lostRecord(count: number): PreparedRecord {
-    return prepareRecord({
+  #lossEvent(count: number): AuditEvent {
+    return {
       ...ownEvent(this.#options.clock.now(), 'audit.lost'),
       outcome: 'failure',
       status: 503,
       details: { count, since: new Date(this.#lostSince).toISOString() },
-    })
+    }
   }
 
   #complain(error: unknown): void {

@@ -140,6 +140,7 @@ export class Exchange<Services> implements OperationContext<Services> {
     status: number,
     reason: string | undefined,
     moreDetails: Readonly<Record<string, unknown>> | undefined,
+    durationMs = this.durationMs(),
   ): AuditEvent {
     const { clock } = this.options
     const fields = this.#fields ?? noFields
@@ -155,7 +156,7 @@ export class Exchange<Services> implements OperationContext<Services> {
       client_ip: this.request.clientAddress,
       outcome: status < 400 ? 'success' : 'failure',
       status,
-      duration_ms: this.durationMs(),
+      duration_ms: durationMs,
     }
     if (realm !== undefined) event.realm = realm
     if (fields.object !== undefined) event.object = fields.object
@@ -165,9 +166,9 @@ export class Exchange<Services> implements OperationContext<Services> {
     return event
   }
 
-  /** Milliseconds, to the microsecond. */
+  /** Milliseconds so far. */
   durationMs(): number {
-    return Math.round((this.options.clock.monotonic() - this.startedAt) * 1000) / 1000
+    return this.options.clock.monotonic() - this.startedAt
   }
 }
 

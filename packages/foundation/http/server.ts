@@ -105,9 +105,10 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
       }
     }
     const status = reply?.status ?? 408
-    metrics.operation(exchange.operationName, status, exchange.durationMs())
+    const durationMs = exchange.durationMs()
+    metrics.operation(exchange.operationName, status, durationMs)
     if (reply !== undefined && audit.mode === 'continue' && exchange.audited) {
-      audit.record(exchange.auditEvent(status, reply.reason, undefined))
+      audit.record(exchange.auditEvent(status, reply.reason, undefined, durationMs))
     }
   }
 

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { AuditConnection } from '../audit/index.ts'
 import type { DatabasePlace } from './database.ts'
 import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 
@@ -17,7 +18,7 @@ export interface WorkerStart {
   readonly socket: SocketStart | undefined
   readonly database: DatabasePlace
   readonly writer: MessagePort | undefined
-  readonly audit: MessagePort | undefined
+  readonly audit: AuditConnection | undefined
   readonly buckets: SharedArrayBuffer | undefined
 }
 

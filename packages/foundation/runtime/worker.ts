@@ -30,7 +30,7 @@ const answerWithinMs = 2_000
 
 /** Starts one worker thread: own event loop, own connections, the service built inside it. */
 export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
-  const ports = [start.audit, start.writer].filter((port) => port !== undefined)
+  const ports = [start.audit?.port, start.writer].filter((port) => port !== undefined)
   const thread = new Worker(new URL('./worker-thread.ts', import.meta.url), {
     name: `warder-${start.index}`,
     workerData: start,

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { BatchBuilder, batchOfOne, builderFor, chainBatch, type RecordBatch } from './batch.ts'
+import { canonicalJson } from './canonical.ts'
+import { genesis, hashOf, recordMaker } from './record.ts'
+import type { AuditEvent } from './types.ts'
+import type { ChainHead } from './verify.ts'
+import { ownEvent } from './writer.ts'
+
+const origin = { node: 'knoten "ä"', service: 'kms' }
+const recordOf = recordMaker(origin)
+const plain = ownEvent(Date.UTC(2026, 0, 1), 'test.operation')
+
+type Line = Readonly<Record<string, unknown>>
+
+/** Every line is the canonical JSON of a record with its hash behind it, and continues the one before it. */
+function checked(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[] {
+  const text = Buffer.concat(bytes).toString('utf8')
+  assert.ok(text === '' || text.endsWith('\n'))
+  let { seq, hash: prev } = head
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => {
+      const record = JSON.parse(line) as Line
+      const { hash, ...rest } = record
+      assert.equal(line, `${canonicalJson(rest).slice(0, -1)},"hash":"${hash}"}`)
+      assert.deepEqual([record.seq, record.prev, hash], [seq + 1, prev, hashOf(record)])
+      assert.deepEqual([record.node, record.service], [origin.node, origin.service])
+      seq += 1
+      prev = String(hash)
+      return record
+    })
+}
+
+function batchOf(events: readonly AuditEvent[], seqDigits: number): RecordBatch {
+  const builder = new BatchBuilder(seqDigits, 1_000_000, events.length)
+  for (const event of events) assert.ok(builder.add(recordOf(event)))
+  return builder.build()
+}
+
+const text = fc.string({ unit: 'grapheme', maxLength: 30 })
+const event: fc.Arbitrary<AuditEvent> = fc.record(
+  {
+    time: fc.integer({ min: 0, max: 4e12 }),
+    request_id: text,
+    operation: fc.constantFrom('crypto.encrypt', 'crypto.decrypt'),
+    principal: text,
+    auth_method: fc.constantFrom('jwt', 'none'),
+    realm: text,
+    object: text,
+    algorithm: fc.constantFrom('A256GCM', 'RS256'),
+    client_ip: text,
+    outcome: fc.constantFrom('success', 'failure'),
+    status: fc.integer({ min: 100, max: 599 }),
+    reason: text,
+    duration_ms: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    details: fc.dictionary(
+      text.filter((name) => name !== '__proto__'),
+      fc.oneof(text, fc.integer(), fc.boolean()),
+    ),
+  },
+  {
+    requiredKeys: [
+      'time',
+      'request_id',
+      'operation',
+      'principal',
+      'auth_method',
+      'client_ip',
+      'outcome',
+      'status',
+      'duration_ms',
+    ],
+  },
+)
+
+test('a chain is whole whatever is recorded, and however wide the gaps for its numbers were', () => {
+  const batches = fc.array(
+    fc.tuple(fc.array(event, { minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 6 })),
+    { minLength: 1, maxLength: 5 },
+  )
+  fc.assert(
+    fc.property(batches, fc.constantFrom(0, 5, 9, 97, 995, 99_999, 2 ** 40), (given, seq) => {
+      const start: ChainHead = { seq, hash: genesis }
+      let head = start
+      const written: Uint8Array[] = []
+      for (const [events, seqDigits] of given) {
+        const chained = chainBatch(batchOf(events, seqDigits), head)
+        written.push(...chained.lines)
+        head = chained.head
+      }
+      const events = given.flatMap(([some]) => some)
+      const lines = checked(written, start)
+      assert.equal(lines.length, events.length)
+      for (const [index, one] of events.entries()) {
+        const line = lines[index]
+        assert.deepEqual(
+          [line?.principal, line?.object, line?.status, line?.request_id, line?.reason],
+          [one.principal, one.object, one.status, one.request_id, one.reason],
+        )
+      }
+      assert.deepEqual([head.seq, head.hash], [lines.at(-1)?.seq, lines.at(-1)?.hash])
+    }),
+  )
+})
+
+test('durations have three places at most, written as ECMAScript writes numbers', () => {
+  const head: ChainHead = { seq: 0, hash: genesis }
+  const written = (duration_ms: number): unknown =>
+    checked(chainBatch(batchOfOne(recordOf({ ...plain, duration_ms }), 1), head).lines, head)[0]?.duration_ms
+  for (const [given, expected] of [
+    [1.23456, 1.235],
+    [0.0004, 0],
+    [12.05, 12.05],
+    [7, 7],
+    [3.1, 3.1],
+    [1e12, 1e12],
+    [1e300, 1e300],
+    [-1, 0],
+    [Number.NaN, 0],
+    [Number.POSITIVE_INFINITY, 0],
+  ] as const)
+    assert.equal(written(given), expected)
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 5_000_000 }), (micros) => {
+      assert.equal(written(micros / 1000), micros / 1000)
+    }),
+  )
+})
+
+test('a batch takes what it has room for, and one is made for a record of any size', () => {
+  const small = recordOf(plain)
+  const full = new BatchBuilder(1, 100_000, 3)
+  assert.deepEqual(
+    [full.add(small), full.add(small), full.add(small), full.add(small)],
+    [true, true, true, false],
+  )
+  assert.equal(full.count, 3)
+  const short = new BatchBuilder(1, 1200, 100)
+  assert.deepEqual([short.add(small), short.add(small)], [true, false])
+  const huge = recordOf({
+    ...plain,
+    principal: '\u0001'.repeat(1024),
+    object: 'ö'.repeat(1024),
+    details: Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`m${index}`, '€'.repeat(1000)])),
+  })
+  const builder = builderFor(huge, 3)
+  assert.ok(builder.add(huge))
+  const head: ChainHead = { seq: 7, hash: genesis }
+  const [line] = checked(chainBatch(builder.build(), head).lines, head)
+  assert.deepEqual(Object.values(line?.details ?? {}), Array(15).fill('€'.repeat(1000)))
+})

@@ -1,0 +1,178 @@
+import { hash } from 'node:crypto'
+import type { RecordText } from './record.ts'
+import type { ChainHead } from './verify.ts'
+
+/**
+ * Records as the bytes of their lines, one behind the other, with gaps for what only the writer knows: `prev`, `seq`
+ * and `hash`. A worker lays them out and gives its memory away; the writer fills the gaps and writes those very bytes.
+ */
+export interface RecordBatch {
+  /** 64 bytes to work with, then the lines. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+  /** Where the last line ends. */
+  readonly end: number
+  readonly count: number
+  /** Three numbers for each record: where it begins, where its `prev` goes, where its `seq` goes. */
+  readonly marks: Uint32Array<ArrayBuffer>
+  /** Width of the gap for `seq`. */
+  readonly seqDigits: number
+}
+
+const hashLength = 64
+const marksOfOne = 3
+const endOfLine = (digest: string): string => `,"hash":"${digest}"}\n`
+/** The end of a line takes the place of the closing brace of the record. */
+const endLength = endOfLine('0'.repeat(hashLength)).length
+/** Room for what a busy worker records in some milliseconds. */
+const usualBytes = 128 * 1024
+const usualRecords = 512
+/** Bytes that a UTF-16 unit may take in UTF-8. */
+const widestUnit = 3
+
+/** A batch in the making. */
+export class BatchBuilder {
+  readonly #bytes: Buffer<ArrayBuffer>
+  readonly #marks: Uint32Array<ArrayBuffer>
+  readonly #seqDigits: number
+  #at = hashLength
+  #count = 0
+
+  /** @param bytes,records how much it has room for */
+  constructor(seqDigits: number, bytes: number, records: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(bytes)
+    this.#marks = new Uint32Array(records * marksOfOne)
+    this.#seqDigits = seqDigits
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** False, and nothing is changed, when there is no room. */
+  add(record: RecordText): boolean {
+    const mark = this.#count * marksOfOne
+    if (this.#at + most(record, this.#seqDigits) > this.#bytes.length || mark === this.#marks.length)
+      return false
+    const { beforePrev, beforeSeq, afterSeq } = record
+    const bytes = this.#bytes
+    const prevAt = this.#at + bytes.write(beforePrev, this.#at, 'utf8')
+    const seqAt = prevAt + hashLength + bytes.write(beforeSeq, prevAt + hashLength, 'utf8')
+    const tailAt = seqAt + this.#seqDigits
+    this.#marks[mark] = this.#at
+    this.#marks[mark + 1] = prevAt
+    this.#marks[mark + 2] = seqAt
+    this.#at = tailAt + bytes.write(afterSeq, tailAt, 'utf8') - 1 + endLength
+    this.#count += 1
+    return true
+  }
+
+  /** What was added. The builder is not used again. */
+  build(): RecordBatch {
+    return {
+      bytes: this.#bytes,
+      end: this.#at,
+      count: this.#count,
+      marks: this.#marks,
+      seqDigits: this.#seqDigits,
+    }
+  }
+}
+
+/** Bytes that the line of a record takes at most. */
+function most({ beforePrev, beforeSeq, afterSeq }: RecordText, seqDigits: number): number {
+  const units = beforePrev.length + beforeSeq.length + afterSeq.length
+  return units * widestUnit + hashLength + seqDigits + endLength
+}
+
+/** A builder for this record and others, whatever its size. */
+export function builderFor(record: RecordText, seqDigits: number): BatchBuilder {
+  return new BatchBuilder(seqDigits, Math.max(usualBytes, hashLength + most(record, seqDigits)), usualRecords)
+}
+
+/** One record, in no more memory than it may need. */
+export function batchOfOne(record: RecordText, seqDigits: number): RecordBatch {
+  const builder = new BatchBuilder(seqDigits, hashLength + most(record, seqDigits), 1)
+  builder.add(record)
+  return builder.build()
+}
+
+/**
+ * Gives the records their places behind `head`: `seq`, `prev`, and `hash`, which is SHA-256 over `prev` and the
+ * canonical record.
+ * @returns the lines as they go into the file, and the head behind them
+ */
+export function chainBatch(
+  batch: RecordBatch,
+  head: ChainHead,
+): { readonly lines: readonly Uint8Array[]; readonly head: ChainHead } {
+  const lines: Uint8Array[] = []
+  let last = head
+  for (let from = 0; from < batch.count; ) {
+    const digits = digitsAfter(last.seq)
+    const to = Math.min(batch.count, from + (10 ** digits - 1 - last.seq))
+    const fits = digits === batch.seqDigits && from === 0 && to === batch.count
+    const part = fits ? batch : withSeqDigits(batch, from, to, digits)
+    last = fillGaps(part, last)
+    lines.push(part.bytes.subarray(hashLength, part.end))
+    from = to
+  }
+  return { lines, head: last }
+}
+
+/** Digits of the number that follows. */
+export function digitsAfter(seq: number): number {
+  return String(seq + 1).length
+}
+
+/**
+ * The bytes in front of a record are the end of the line before it, whose hash is known: `prev` is put there for as
+ * long as the record is hashed, so that what is hashed lies in one piece.
+ */
+function fillGaps({ bytes, end, count, marks }: RecordBatch, head: ChainHead): ChainHead {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  let { seq, hash: prev } = head
+  let lineEnd = ''
+  for (let index = 0; index < count; index += 1) {
+    const mark = index * marksOfOne
+    const start = marks[mark] ?? 0
+    seq += 1
+    view.write(prev, start - hashLength, 'latin1')
+    view.write(prev, marks[mark + 1] ?? 0, 'latin1')
+    view.write(String(seq), marks[mark + 2] ?? 0, 'latin1')
+    const braceAt = endOf({ end, count, marks }, index) - endLength
+    prev = hash('sha256', view.subarray(start - hashLength, braceAt + 1), 'hex')
+    if (index > 0) view.write(lineEnd, start - endLength, 'latin1')
+    lineEnd = endOfLine(prev)
+  }
+  view.write(lineEnd, end - endLength, 'latin1')
+  return { seq, hash: prev }
+}
+
+function endOf({ end, count, marks }: Pick<RecordBatch, 'end' | 'count' | 'marks'>, index: number): number {
+  return index + 1 < count ? (marks[(index + 1) * marksOfOne] ?? 0) : end
+}
+
+/** Some records of a batch, laid out anew for numbers of another length: seldom, since numbers seldom get longer. */
+function withSeqDigits(batch: RecordBatch, from: number, to: number, seqDigits: number): RecordBatch {
+  const { bytes, marks } = batch
+  const wider = Math.max(0, seqDigits - batch.seqDigits) * (to - from)
+  const size = hashLength + endOf(batch, to - 1) - (marks[from * marksOfOne] ?? 0) + wider
+  const fresh = new Uint8Array(size)
+  const freshMarks = new Uint32Array((to - from) * marksOfOne)
+  let at = hashLength
+  const copy = (start: number, end: number): void => {
+    fresh.set(bytes.subarray(start, end), at)
+    at += end - start
+  }
+  for (let index = from; index < to; index += 1) {
+    const [start = 0, prevAt = 0, seqAt = 0] = marks.subarray(index * marksOfOne)
+    const mark = (index - from) * marksOfOne
+    freshMarks[mark] = at
+    freshMarks[mark + 1] = at + prevAt - start
+    copy(start, seqAt)
+    freshMarks[mark + 2] = at
+    at += seqDigits
+    copy(seqAt + batch.seqDigits, endOf(batch, index))
+  }
+  return { bytes: fresh, end: at, count: to - from, marks: freshMarks, seqDigits }
+}
