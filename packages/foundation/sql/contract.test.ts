@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
+import { MessageChannel } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Migration } from '../runtime/service.ts'
@@ -403,6 +405,28 @@ test('SQLite: a file that cannot be read is an unavailable database, to reads to
   opened.push(broken)
   assert.throws(() => broken.get(byId, ['a']), StorageUnavailable)
   assert.throws(() => broken.all(all, []), StorageUnavailable)
+})
+
+test('SQLite: what the event loop is told next sees what was committed before it asked', async () => {
+  const [one, two] = await things(sqlite)
+  await one.commit([change(insert, ['a', null, 1, 1], 1)])
+  const other = new DatabaseSync(join(folder, `${count}.db`))
+  const cache = amounts(two)
+  await cache.get('a')
+  const { port1, port2 } = new MessageChannel()
+  const seen = new Promise((resolve) => port2.once('message', () => resolve(cache.get('a'))))
+  // Between two questions of the loop: another process commits, and what it causes is what the loop hears next.
+  await new Promise<void>((resolve) =>
+    setImmediate(() => {
+      assert.equal(cache.get('a'), 1)
+      other.exec("UPDATE thing SET amount = 2, version = 2 WHERE id = 'a'")
+      port1.postMessage('committed')
+      resolve()
+    }),
+  )
+  assert.equal(await seen, 2)
+  port1.close()
+  other.close()
 })
 
 test('SQLite: a commit that fails leaves its neighbours of the same group alone', async () => {

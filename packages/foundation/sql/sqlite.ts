@@ -76,7 +76,7 @@ export function openSqlite(options: {
 }
 
 interface VersionReader {
-  /** The pragma, read at most once in a turn of the event loop. */
+  /** The pragma, read once for all that the event loop was told at the same time. */
   readonly read: () => number
   readonly forget: () => void
   /** After a commit of this very connection, which the pragma does not count. */
@@ -87,35 +87,35 @@ interface VersionReader {
 const beyondPragma = 2 ** 32
 
 /**
- * A turn begins with the operating system telling which connections have something to read. A request that is handled
- * in this turn had begun before, so a version read in the turn is not older than the request. Our own commits end the
- * turn's memory when they are acknowledged: what comes after `await commit()` sees them.
+ * The event loop asks the operating system which connections have something to read, handles those, and asks again. A
+ * request that is handled before it asks again had begun before it asked last, so a version read since then is not
+ * older than the request. Our own commits end that memory when they are acknowledged: what comes after
+ * `await commit()` sees them.
  */
 function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
   const pragma = db.prepare('PRAGMA data_version')
   pragma.setReturnArrays(true)
+  const { nodeTiming } = performance
   let own = 0
   let known: number | undefined
-  let armed = false
+  let knownInLoop = 0
+  let knownAfterEvents = 0
   const forget = (): void => {
     known = undefined
   }
-  const endOfTurn = (): void => {
-    armed = false
-    forget()
-  }
   return {
     read() {
-      if (known !== undefined) return known
+      // One of them is another number whenever the loop has asked in between: a full list of events is followed by
+      // the next in the same round.
+      const { loopCount, events } = nodeTiming.uvMetricsInfo
+      if (known !== undefined && loopCount === knownInLoop && events === knownAfterEvents) return known
       try {
         known = own * beyondPragma + (pragma.get() as unknown as readonly [number])[0]
       } catch (error) {
         throw classify(error)
       }
-      if (!armed) {
-        armed = true
-        setImmediate(endOfTurn)
-      }
+      knownInLoop = loopCount
+      knownAfterEvents = events
       return known
     },
     forget,
