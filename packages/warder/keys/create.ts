@@ -26,7 +26,7 @@ function linesOf({ kid, kid_public, kty, alg }: Reply<'crypto.keys.create'>): re
 
 export const createKeyVerb: KmsVerb = {
   name: 'create',
-  words: '--alg ALG | --kty TYPE  [--bits N] [--crv C] [--tag T]...',
+  words: '--alg ALG | --kty TYPE  [--bits N] [--crv C] [--tag T]... [--not-extractable]',
   summary: 'makes a key; prints its id, or the two ids of a pair',
   about: `The algorithm says what the key is for, and the key does nothing else:
   A128GCM A192GCM A256GCM                                          encrypts files and data
@@ -36,9 +36,11 @@ export const createKeyVerb: KmsVerb = {
   HS256 HS384 HS512                                                MACs
 --kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.
   --bits N              size of an RSA key, 2048 to 8192 (default 2048)
-  --tag T               a word to know it by; also several times`,
+  --tag T               a word to know it by; also several times
+  --not-extractable     it is used here and given to nobody: KMIP clients do not get it, wrapped or not`,
   examples: [
     'warder keys create --alg A256GCM --tag backup',
+    'warder keys create --alg A256GCM --not-extractable',
     'warder keys create --alg ES256',
     'KEY=$(warder keys create --alg A256GCM --json | jq -r .kid)',
   ],
@@ -50,6 +52,7 @@ export const createKeyVerb: KmsVerb = {
       crv: words.option('crv'),
       bits: words.number('bits'),
       tags: words.every('tag'),
+      notExtractable: words.flag('not-extractable'),
     })
     words.end()
     return (context) => make(context, body)
@@ -58,11 +61,12 @@ export const createKeyVerb: KmsVerb = {
 
 export const importKeyVerb: KmsVerb = {
   name: 'import',
-  words: 'FILE [--alg ALG] [--tag T]... [--passphrase-file F]',
+  words: 'FILE [--alg ALG] [--tag T]... [--not-extractable] [--passphrase-file F]',
   summary: 'takes in the private or secret key of a file: one JWK, or one private key in PEM',
   about: `- as FILE is standard input. The key is checked whole before it is taken. The file stays: remove it yourself.
 Of a pair the private key alone is kept; it verifies, too.
   --alg ALG             the only thing it may be used for (default: the JWK's own alg, else whatever its type can)
+  --not-extractable     given to nobody from then on; so is a JWK that says "ext": false
   --passphrase-file F   file with the passphrase of an encrypted PEM file`,
   examples: [
     'warder keys import signing-key.pem --alg ES256 --tag legacy',
@@ -71,7 +75,11 @@ Of a pair the private key alone is kept; it verifies, too.
   readsInput: (args) => args.includes('-'),
   parse(args) {
     const words = new Words(args)
-    const options = { alg: words.option('alg'), tags: words.every('tag') }
+    const options = {
+      alg: words.option('alg'),
+      tags: words.every('tag'),
+      notExtractable: words.flag('not-extractable'),
+    }
     const passphraseFile = words.option('passphrase-file')
     const passphrase = (): string => {
       if (passphraseFile !== undefined) return readSecretFile(passphraseFile, 'the passphrase')

@@ -9,7 +9,7 @@ const materialMembers = [...secretMembers, 'x', 'y', 'n', 'e', 'p', 'q', 'dp', '
 /** Larger files hold no key. */
 export const mostKeyBytes = 64 * 1024
 
-export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags'> {
+export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags' | 'notExtractable'> {
   /** Gives the passphrase of an encrypted file; asked for such a file alone. */
   readonly passphrase: () => string
 }
@@ -57,6 +57,7 @@ export function importRequest(name: string, content: string, options: ImportOpti
     ...(alg !== undefined && { alg }),
     ...(crv !== undefined && { crv }),
     ...(options.tags.length > 0 && { tags: options.tags }),
+    ...((options.notExtractable || jwk.ext === false) && { ext: false }),
     ...material,
   }
 }

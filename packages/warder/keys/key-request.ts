@@ -9,6 +9,8 @@ export interface KeyOptions {
   readonly crv: string | undefined
   readonly bits: number | undefined
   readonly tags: readonly string[]
+  /** KMIP gives it to nobody. */
+  readonly notExtractable: boolean
 }
 
 const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
@@ -25,7 +27,7 @@ function ktyFor(alg: string | undefined): string | undefined {
 }
 
 /** What to ask for when a key is generated: the algorithm alone says its type and curve. @throws UsageError */
-export function generateRequest({ kty, alg, crv, bits, tags }: KeyOptions): KeyRequest {
+export function generateRequest({ kty, alg, crv, bits, tags, notExtractable }: KeyOptions): KeyRequest {
   const type = kty ?? ktyFor(alg)
   if (type === undefined) throw new UsageError('say which kind of key: --alg ALG, or --kty TYPE')
   const curve = crv ?? curves[alg ?? '']
@@ -35,5 +37,6 @@ export function generateRequest({ kty, alg, crv, bits, tags }: KeyOptions): KeyR
     ...(curve !== undefined && { crv: curve }),
     ...(bits !== undefined && { bits }),
     ...(tags.length > 0 && { tags }),
+    ...(notExtractable && { ext: false }),
   }
 }

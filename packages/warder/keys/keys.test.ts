@@ -249,6 +249,19 @@ test('a JWK is imported from a file or from a pipe, and its own kid is not taken
   }
 })
 
+test('a key that must stay here is made, or taken in, as one that is given to nobody', async () => {
+  const extOf = async (...words: string[]) => (await json(['keys', ...words])).ext
+  const jwk = { kty: 'oct', alg: 'HS256', k: randomBytes(32).toString('base64url') }
+  const plain = file(JSON.stringify(jwk))
+  assert.equal(await extOf('create', '--alg', 'A256GCM', '--not-extractable'), false)
+  assert.equal(await extOf('create', '--alg', 'ES256', '--not-extractable'), false)
+  assert.equal(await extOf('create', '--alg', 'A256GCM'), undefined)
+  assert.equal(await extOf('import', plain, '--not-extractable'), false)
+  assert.equal(await extOf('import', plain), undefined)
+  assert.equal(await extOf('import', file(JSON.stringify({ ...jwk, ext: false }))), false)
+  assert.equal(await extOf('import', file(JSON.stringify({ ...jwk, ext: true }))), undefined)
+})
+
 test('what is not one whole private key is refused without showing it, and without making another', async () => {
   const { privateKey, publicKey } = pemOf('rsa')
   const jwk = privateKey.export({ format: 'jwk' })
