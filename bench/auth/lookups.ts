@@ -1,6 +1,8 @@
 import type { Installation } from 'warder/testing'
 import type { LoadClient } from '../load/client.ts'
 import { drive } from '../load/drive.ts'
+import { warmupSeconds } from '../measure.ts'
+import { perCore } from '../report/markdown.ts'
 import type { Scenario } from '../scenarios.ts'
 import type { EchoProcess } from '../server/echo-process.ts'
 import { type Pinning, pin } from '../server/pin.ts'
@@ -26,7 +28,8 @@ export interface Lookup {
   readonly p99Ms: number
 }
 
-export const get = (
+/** A request of the authentication service without a body. */
+export const authGet = (
   name: string,
   url: string,
   headers: Record<string, string>,
@@ -40,9 +43,6 @@ export const get = (
   body: undefined,
   expect: { status: 200, includes },
 })
-
-/** Code is compiled while it is used: a service is measured that has run for a while. */
-const warmUp = { seconds: 0.1, warmupSeconds: 4, connections: 32 }
 
 /**
  * Sessions and tokens looked up at every installation and the echo, in turn within each round: what the machine does
@@ -62,7 +62,7 @@ export async function measureLookups(
   }
   const bare = {
     scenario: {
-      ...get('echo', `${echo.url}/`, { 'Content-Type': 'application/json' }, 'padding'),
+      ...authGet('echo', `${echo.url}/`, { 'Content-Type': 'application/json' }, 'padding'),
       server: 'echo',
       method: 'POST',
       body: JSON.stringify({ sub: 'admin', aud: ['_'], padding: 'x'.repeat(200) }),
@@ -72,8 +72,8 @@ export async function measureLookups(
   } as const
   const lookups = served.flatMap(({ name: installation, warder, cookie, token }) =>
     [
-      get('whoami', `${warder.authUrl}/whoami?realm=_`, { Cookie: cookie }, '"sub":"admin"'),
-      get(
+      authGet('whoami', `${warder.authUrl}/whoami?realm=_`, { Cookie: cookie }, '"sub":"admin"'),
+      authGet(
         'lookup-self',
         `${warder.authUrl}/auth/token/lookup-self`,
         { 'X-Secret-Token': token },
@@ -88,14 +88,16 @@ export async function measureLookups(
       p99Ms: 0,
     })),
   )
-  for (const target of [bare, ...lookups.map((one) => one.target)]) await drive(load, target, warmUp)
   const options = { seconds, warmupSeconds: 0.2, connections: 32 }
+  for (const target of [bare, ...lookups.map((one) => one.target)]) {
+    await drive(load, target, { ...options, seconds: 0.1, warmupSeconds })
+  }
   for (let round = 0; round < rounds; round++) {
     const echoed = await drive(load, bare, options)
     for (const one of round % 2 === 0 ? lookups : lookups.toReversed()) {
       const driven = await drive(load, one.target, options)
-      one.microseconds.push((driven.cpuSeconds / driven.requests) * 1e6)
-      one.ratios.push(driven.requests / driven.cpuSeconds / (echoed.requests / echoed.cpuSeconds))
+      one.microseconds.push(1e6 / perCore(driven))
+      one.ratios.push(perCore(driven) / perCore(echoed))
       one.p99Ms = driven.p99Ms
     }
   }

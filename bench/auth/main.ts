@@ -12,13 +12,13 @@ import type { Scenario } from '../scenarios.ts'
 import { type EchoProcess, startEcho } from '../server/echo-process.ts'
 import { pinning } from '../server/pin.ts'
 import type { FloodPlan, FloodResult } from './flood.ts'
-import { get, type Lookup, measureLookups, type Served } from './lookups.ts'
+import { authGet, type Lookup, measureLookups, type Served } from './lookups.ts'
 import { fullSize, type SeedSize, seed } from './seed.ts'
 
 /**
  * What the authentication service has to reach, in ratios of one run: session and token lookups to the bare echo, of
- * two installations in turn, an empty one and one with millions of rows; lists of ten thousand realms; logins to bare argon2id; sessions
- * while five hundred clients log in.
+ * two installations in turn, an empty one and one with millions of rows; lists of ten thousand realms; logins to bare
+ * argon2id; sessions while five hundred clients log in.
  *
  * Run: `node bench/auth/main.ts [--seconds 2] [--rounds 3] [--share 1]`; `--share 0.1` seeds a tenth of the rows.
  */
@@ -103,7 +103,7 @@ async function logins(load: LoadClient, warder: Installation, { basic }: Credent
   const cores = availableParallelism()
   const hasher = createPasswordHasher(cores)
   const scenario: Scenario = {
-    ...get('login', `${warder.authUrl}/login?realm=_`, { Authorization: basic }, 'Authenticated'),
+    ...authGet('login', `${warder.authUrl}/login?realm=_`, { Authorization: basic }, 'Authenticated'),
     method: 'POST',
     body: '{}',
   }

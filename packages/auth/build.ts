@@ -56,7 +56,7 @@ export async function build(
       metrics,
       issuer: config.issuer ?? baseUrl,
     }),
-    tokens: createUsedTokens(db),
+    usedTokens: createUsedTokens(db),
     sessionSigner,
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
     hasher: createPasswordHasher(hashesAtOnce(config)),

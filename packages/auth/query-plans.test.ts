@@ -119,7 +119,10 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   const { commit } = db
   const client = { realm: 'r', username: 'u', scheme: 'up' } as const
   const page = { after: '', most: 9 }
-  await findToken({ db, metrics: auth.services.metrics, now: () => 1, tokens: createUsedTokens(db) }, 'wt.x')
+  await findToken(
+    { db, metrics: auth.services.metrics, now: () => 1, usedTokens: createUsedTokens(db) },
+    'wt.x',
+  )
   await removeExpiredTokens(commit, 1)
   await findSecretId(db, 'x')
   await removeExpiredSecretIds(commit, 1)

@@ -23,7 +23,7 @@ export interface AuthServices {
   /** Unix seconds. */
   now(): number
   readonly sessions: SessionBook
-  readonly tokens: UsedTokens
+  readonly usedTokens: UsedTokens
   readonly sessionSigner: Signer
   /** undefined = certificate signing is not configured. */
   readonly certificateSigner: Signer | undefined

@@ -1,6 +1,6 @@
 import { JwtRejected, type KeySet, peekToken, remoteKeySet, verifyToken } from '@warder/foundation/jwt'
 import type { Outbound } from '@warder/foundation/outbound'
-import type { Clock } from '@warder/foundation/runtime'
+import { type Clock, setBounded } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { AuthSettings } from '../realms/index.ts'
 
@@ -44,12 +44,8 @@ export function createIdentityProviders(parts: {
     const name = `${smallestRefreshSeconds} ${url}`
     const known = keySets.get(name)
     if (known !== undefined) return known
-    if (keySets.size >= mostKeySets) {
-      const [oldest] = keySets.keys()
-      if (oldest !== undefined) keySets.delete(oldest)
-    }
     const made = remoteKeySet({ url, outbound, clock, log, smallestRefreshSeconds })
-    keySets.set(name, made)
+    setBounded(keySets, name, made, mostKeySets)
     return made
   }
 

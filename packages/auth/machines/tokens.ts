@@ -7,8 +7,8 @@ import {
   createUnchangedRows,
   type Database,
   insertInto,
-  type MaybePromise,
   query,
+  readOne,
   type UnchangedRows,
 } from '@warder/foundation/sql'
 import { countTokens } from '../counting/index.ts'
@@ -86,7 +86,7 @@ const longest = 256
 const rememberedTokens = 5000
 
 /** High-entropy secrets are kept as SHA-256: guessing them is hopeless, so no slow hash is needed. */
-export function secretHash(secret: string): Uint8Array {
+export function secretHash(secret: string): Buffer {
   return hash('sha256', secret, 'buffer')
 }
 
@@ -101,12 +101,15 @@ export function presentedToken(request: IncomingRequest): string | undefined {
  * has expired goes at once: it must not come back when the clock is set back.
  */
 export async function findToken(
-  services: Pick<AuthServices, 'db' | 'metrics' | 'now' | 'tokens'>,
+  services: Pick<AuthServices, 'db' | 'metrics' | 'now' | 'usedTokens'>,
   secret: string,
 ): Promise<MachineToken | undefined> {
   const { db, metrics } = services
   const now = services.now()
-  const token = await services.tokens.get(hash('sha256', secret, 'latin1'), () => readToken(db, secret))
+  const digest = secretHash(secret)
+  const token = await services.usedTokens.get(digest.toString('latin1'), () =>
+    readOne(db, byHash, [digest], toToken),
+  )
   if (token === undefined) return undefined
   if (token.expiresAt !== 0 && token.expiresAt <= now) {
     const [removed] = await db.commit([expiredTokenRemoval(token.hash, now)])
@@ -116,16 +119,10 @@ export async function findToken(
   return token
 }
 
-/** Tokens that were used lately, by their hash. */
+/** Tokens whose rows need not be read again until something is committed, by their hash. */
 export type UsedTokens = UnchangedRows<MachineToken>
 
 export const createUsedTokens = (db: Database): UsedTokens => createUnchangedRows(db, rememberedTokens)
-
-function readToken(db: Database, secret: string): MaybePromise<MachineToken | undefined> {
-  const row = db.get(byHash, [secretHash(secret)])
-  if (row instanceof Promise) return row.then((found) => found && toToken(found))
-  return row && toToken(row)
-}
 
 function toToken(row: TokenRow): MachineToken {
   return {

@@ -39,6 +39,7 @@ export interface SessionBook {
 
 /** Tokens whose signature is known to be right: 5,000 of at most 16 KiB, the oldest leave first. */
 const rememberedTokens = 5000
+/** Sessions in use whose rows need not be read again until something is committed. */
 const rememberedSessions = 5000
 
 const place = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
@@ -54,7 +55,7 @@ export function createSessionBook(parts: {
 }): SessionBook {
   const { db, seal, signer, clock, log, metrics, issuer } = parts
   const verified = createTokenCache<AuthClaims>({ capacity: rememberedTokens, clock })
-  const rows = createUnchangedRows<Session>(db, rememberedSessions)
+  const usedSessions = createUnchangedRows<Session>(db, rememberedSessions)
 
   function claimsFrom(token: string, connection: object): AuthClaims | undefined {
     const known = verified.get(token, connection)
@@ -86,7 +87,7 @@ export function createSessionBook(parts: {
   }
 
   async function use(id: string): Promise<Session | undefined> {
-    const session = await rows.get(id, () => findSession(db, id))
+    const session = await usedSessions.get(id, () => findSession(db, id))
     const now = unixSeconds(clock)
     if (session === undefined) return undefined
     if (!isLive(session, now)) {

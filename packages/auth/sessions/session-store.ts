@@ -6,6 +6,7 @@ import {
   insertInto,
   type MaybePromise,
   query,
+  readOne,
 } from '@warder/foundation/sql'
 import type { AuthScheme } from './scheme.ts'
 import type { Session } from './session.ts'
@@ -98,9 +99,7 @@ function toSession(row: SessionRow): Session {
 
 /** The row as it is, ended or not. */
 export function findSession(db: Database, id: string): MaybePromise<Session | undefined> {
-  const row = db.get(byId, [id])
-  if (row instanceof Promise) return row.then((found) => found && toSession(found))
-  return row && toSession(row)
+  return readOne(db, byId, [id], toSession)
 }
 
 export async function findSealedCookie(db: Database, id: string): Promise<Uint8Array | undefined> {

@@ -51,7 +51,7 @@ export class BatchBuilder {
   /** False, and nothing is changed, when there is no room. */
   add(record: RecordText): boolean {
     const mark = this.#count * marksOfOne
-    if (this.#at + most(record, this.#seqDigits) > this.#bytes.length || mark === this.#marks.length)
+    if (this.#at + mostBytes(record, this.#seqDigits) > this.#bytes.length || mark === this.#marks.length)
       return false
     const { beforePrev, beforeSeq, afterSeq } = record
     const bytes = this.#bytes
@@ -79,19 +79,23 @@ export class BatchBuilder {
 }
 
 /** Bytes that the line of a record takes at most. */
-function most({ beforePrev, beforeSeq, afterSeq }: RecordText, seqDigits: number): number {
+function mostBytes({ beforePrev, beforeSeq, afterSeq }: RecordText, seqDigits: number): number {
   const units = beforePrev.length + beforeSeq.length + afterSeq.length
   return units * widestUnit + hashLength + seqDigits + endLength
 }
 
 /** A builder for this record and others, whatever its size. */
 export function builderFor(record: RecordText, seqDigits: number): BatchBuilder {
-  return new BatchBuilder(seqDigits, Math.max(usualBytes, hashLength + most(record, seqDigits)), usualRecords)
+  return new BatchBuilder(
+    seqDigits,
+    Math.max(usualBytes, hashLength + mostBytes(record, seqDigits)),
+    usualRecords,
+  )
 }
 
 /** One record, in no more memory than it may need. */
 export function batchOfOne(record: RecordText, seqDigits: number): RecordBatch {
-  const builder = new BatchBuilder(seqDigits, hashLength + most(record, seqDigits), 1)
+  const builder = new BatchBuilder(seqDigits, hashLength + mostBytes(record, seqDigits), 1)
   builder.add(record)
   return builder.build()
 }
@@ -128,7 +132,8 @@ export function digitsAfter(seq: number): number {
  * The bytes in front of a record are the end of the line before it, whose hash is known: `prev` is put there for as
  * long as the record is hashed, so that what is hashed lies in one piece.
  */
-function fillGaps({ bytes, end, count, marks }: RecordBatch, head: ChainHead): ChainHead {
+function fillGaps(batch: RecordBatch, head: ChainHead): ChainHead {
+  const { bytes, end, count, marks } = batch
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   let { seq, hash: prev } = head
   let lineEnd = ''
@@ -139,7 +144,7 @@ function fillGaps({ bytes, end, count, marks }: RecordBatch, head: ChainHead): C
     view.write(prev, start - hashLength, 'latin1')
     view.write(prev, marks[mark + 1] ?? 0, 'latin1')
     view.write(String(seq), marks[mark + 2] ?? 0, 'latin1')
-    const braceAt = endOf({ end, count, marks }, index) - endLength
+    const braceAt = endOf(batch, index) - endLength
     prev = hash('sha256', view.subarray(start - hashLength, braceAt + 1), 'hex')
     if (index > 0) view.write(lineEnd, start - endLength, 'latin1')
     lineEnd = endOfLine(prev)
@@ -148,7 +153,8 @@ function fillGaps({ bytes, end, count, marks }: RecordBatch, head: ChainHead): C
   return { seq, hash: prev }
 }
 
-function endOf({ end, count, marks }: Pick<RecordBatch, 'end' | 'count' | 'marks'>, index: number): number {
+/** Where the line of a record ends. */
+function endOf({ end, count, marks }: RecordBatch, index: number): number {
   return index + 1 < count ? (marks[(index + 1) * marksOfOne] ?? 0) : end
 }
 

@@ -138,10 +138,10 @@ function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): voi
   writer.lose(lost)
   if (batch === undefined) return
   // One answer for the durable records of a message: they come to the disk together, or none of them does.
-  writer.addBatch(batch, durable.length, (error) => {
-    if (durable.length === 0) return
+  const settled = (error: Error | undefined): void => {
     const answer = error === undefined ? { written: durable, failed: [] } : { written: [], failed: durable }
     port.postMessage(answer satisfies FromWriter)
-  })
+  }
+  writer.addBatch(batch, durable.length, durable.length === 0 ? undefined : settled)
   port.postMessage({ taken: batch.count, seqDigits: writer.seqDigits } satisfies FromWriter)
 }

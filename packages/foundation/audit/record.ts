@@ -94,11 +94,10 @@ export function hashOf(record: Readonly<Record<string, unknown>>): string {
 
 /** `"name":"value",` or nothing. Almost every text needs no escape and is not looked at twice. */
 function text(name: string, value: string | undefined): string {
-  return value === undefined ? '' : `"${name}":${quoted(value)},`
-}
-
-function quoted(value: string): string {
-  return value.length <= longestText && plain.test(value) ? `"${value}"` : JSON.stringify(bounded(value))
+  if (value === undefined) return ''
+  return value.length <= longestText && plain.test(value)
+    ? `"${name}":"${value}",`
+    : `"${name}":${JSON.stringify(bounded(value))},`
 }
 
 /** Printable ASCII without `"` and `\\`. */

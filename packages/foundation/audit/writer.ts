@@ -79,7 +79,7 @@ export class AuditWriter {
   }
 
   /** @param durable how many of the records `done` waits for; the others are counted when they are lost */
-  addBatch(batch: RecordBatch, durable: number, done: Done): void {
+  addBatch(batch: RecordBatch, durable: number, done: Done | undefined): void {
     this.#enqueue({ batch, durable, done })
   }
 

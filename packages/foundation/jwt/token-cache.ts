@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
+import { setBounded } from '../runtime/bounded-map.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /**
@@ -50,13 +51,7 @@ export function createTokenCache<V>(options: {
       return undefined
     },
     put(compact, value, expiresAt) {
-      const key = keyOf(compact)
-      entries.delete(key) // so that it counts as the youngest, and takes no other's place
-      if (entries.size >= options.capacity) {
-        const [oldest] = entries.keys()
-        if (oldest !== undefined) entries.delete(oldest)
-      }
-      entries.set(key, { value, until: expiresAt * 1000 })
+      setBounded(entries, keyOf(compact), { value, until: expiresAt * 1000 }, options.capacity)
     },
     get size() {
       return entries.size

@@ -1,6 +1,7 @@
 import type { ServiceLaunch } from './launch.ts'
 import type { RunningService } from './primary.ts'
 
+export { setBounded } from './bounded-map.ts'
 export { type Clock, systemClock, unixSeconds } from './clock.ts'
 export { connect, type DatabasePlace, databasePlace, openSealedDatabase } from './database.ts'
 export { openHome, writeOnce } from './home.ts'

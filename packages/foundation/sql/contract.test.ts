@@ -390,7 +390,10 @@ test('SQLite: the files can be read by their owner only, and ATTACH is refused',
   for (const file of [path, `${path}-wal`, `${path}-shm`])
     assert.equal(statSync(file).mode & 0o777, 0o600, file)
   assert.throws(() => db.get(query("ATTACH '/tmp/other.db' AS other"), []), /not authorized/)
-  await assert.rejects(async () => db.get(insert as never, ['z', null, 1, 1] as never), StorageUnavailable)
+  await assert.rejects(async () => db.get(insert as never, ['z', null, 1, 1] as never), {
+    name: 'StorageUnavailable',
+    detail: /readonly/,
+  })
 })
 
 test('SQLite: a file that cannot be read is an unavailable database, to reads too', async () => {

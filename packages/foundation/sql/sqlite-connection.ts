@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
 import { StartupError } from '../errors/index.ts'
+import { setBounded } from '../runtime/bounded-map.ts'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
 import type { ChangeResult, Row, SqlValue } from './types.ts'
 
@@ -51,11 +52,7 @@ export class Statements {
     const known = this.#byText.get(text)
     if (known !== undefined) return known
     const statement = this.#db.prepare(text)
-    if (this.#byText.size >= mostStatements) {
-      const [oldest] = this.#byText.keys()
-      if (oldest !== undefined) this.#byText.delete(oldest)
-    }
-    this.#byText.set(text, statement)
+    setBounded(this.#byText, text, statement, mostStatements)
     return statement
   }
 }

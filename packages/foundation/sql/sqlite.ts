@@ -44,19 +44,15 @@ export function openSqlite(options: {
   const database: Database = {
     dialect: 'sqlite',
     get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
-      try {
-        return statementOf(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined
-      } catch (error) {
-        throw classify(error)
-      }
+      return classified(
+        () => statementOf(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined,
+      )
     },
     all<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): readonly R[] {
-      try {
-        const rows = statementOf(statement as Query<readonly SqlValue[], unknown>).all(...params)
-        return rows as unknown as readonly R[]
-      } catch (error) {
-        throw classify(error)
-      }
+      const rows = classified(() =>
+        statementOf(statement as Query<readonly SqlValue[], unknown>).all(...params),
+      )
+      return rows as unknown as readonly R[]
     },
     commit: writer.commit,
     dataVersion: version.read,
@@ -73,6 +69,15 @@ export function openSqlite(options: {
     },
   }
   return database
+}
+
+/** What it throws says what it means to the caller. */
+function classified<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw classify(error)
+  }
 }
 
 interface VersionReader {
@@ -109,11 +114,8 @@ function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
       // the next in the same round.
       const { loopCount, events } = nodeTiming.uvMetricsInfo
       if (known !== undefined && loopCount === knownInLoop && events === knownAfterEvents) return known
-      try {
-        known = own * beyondPragma + (pragma.get() as unknown as readonly [number])[0]
-      } catch (error) {
-        throw classify(error)
-      }
+      const [version] = classified(() => pragma.get() as unknown as readonly [number])
+      known = own * beyondPragma + version
       knownInLoop = loopCount
       knownAfterEvents = events
       return known

@@ -1,3 +1,4 @@
+import { setBounded } from '../runtime/bounded-map.ts'
 import type { Database, MaybePromise } from './types.ts'
 
 /** What was read from the database lately, used again for as long as nobody has committed anything to it. */
@@ -29,11 +30,7 @@ export function createUnchangedRows<V>(db: Database, capacity: number): Unchange
       if (known !== undefined) return known
       const found = read()
       if (found === undefined || found instanceof Promise) return found
-      if (rows.size >= capacity) {
-        const [oldest] = rows.keys()
-        if (oldest !== undefined) rows.delete(oldest)
-      }
-      rows.set(key, found)
+      setBounded(rows, key, found, capacity)
       return found
     },
     get size() {

@@ -1,4 +1,4 @@
-import type { Clock } from '@warder/foundation/runtime'
+import { type Clock, setBounded } from '@warder/foundation/runtime'
 import { type Database, query } from '@warder/foundation/sql'
 
 /** How many objects one owner may have, so that nobody fills the database for all. */
@@ -39,10 +39,8 @@ export function ownerQuota(db: Database, clock: Clock, limit: number): OwnerQuot
   const entryOf = (owner: string): Entry => {
     const known = entries.get(owner)
     if (known !== undefined) return known
-    const [oldest] = entries.keys()
-    if (entries.size >= mostOwners && oldest !== undefined) entries.delete(oldest)
     const fresh = { left: 0, fullUntil: 0, recent: 0, before: 0, since: clock.monotonic() }
-    entries.set(owner, fresh)
+    setBounded(entries, owner, fresh, mostOwners)
     return fresh
   }
 

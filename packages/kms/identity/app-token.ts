@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
-import type { Clock } from '@warder/foundation/runtime'
+import { type Clock, setBounded } from '@warder/foundation/runtime'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
 export interface AppTokenOptions {
@@ -46,11 +46,7 @@ export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions):
     const began = clock.monotonic()
     const asked = lookUp(token)
       .then((principal) => {
-        if (known.size >= mostTokens) {
-          const [oldest] = known.keys()
-          if (oldest !== undefined) known.delete(oldest)
-        }
-        known.set(key, { principal, until: began + ttlSeconds * 1000 })
+        setBounded(known, key, { principal, until: began + ttlSeconds * 1000 }, mostTokens)
         return principal
       })
       .finally(() => asking.delete(key))

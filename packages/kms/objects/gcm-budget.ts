@@ -1,4 +1,5 @@
 import { Failure, failure } from '@warder/foundation/errors'
+import { setBounded } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { reserveBlock } from './gcm-budget-store.ts'
 
@@ -68,11 +69,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number)
     const known = blocks.get(id)
     if (known !== undefined) return known
     const block: Block = { left: 0, size: 0, pending: undefined, spent: false }
-    blocks.set(id, block)
-    if (blocks.size > capacity) {
-      const [oldest] = blocks.keys()
-      if (oldest !== undefined) blocks.delete(oldest)
-    }
+    setBounded(blocks, id, block, capacity)
     return block
   }
 

@@ -1,5 +1,5 @@
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
-import { type Change, change, type Database, type MaybePromise, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, type MaybePromise, query, readOne } from '@warder/foundation/sql'
 import { openBudget, removeBudget } from './gcm-budget-store.ts'
 import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
@@ -72,9 +72,7 @@ export async function findObject(db: Database, id: ObjectId): Promise<ManagedObj
 
 /** As `findObject`; synchronous on SQLite. */
 export function readObject(db: Database, id: ObjectId): MaybePromise<ManagedObject | undefined> {
-  const row = db.get(byId, [id])
-  if (row instanceof Promise) return row.then((late) => (late === undefined ? undefined : toObject(late)))
-  return row === undefined ? undefined : toObject(row)
+  return readOne(db, byId, [id], toObject)
 }
 
 /** The object and its opened material, which the caller wipes. */

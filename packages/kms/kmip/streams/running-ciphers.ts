@@ -1,3 +1,4 @@
+import { setBounded } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import type { CipherStream } from '../crypto/symmetric.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
@@ -78,10 +79,7 @@ export function keep(
   { first, cipher }: Pick<RunningCipher, 'first' | 'cipher'>,
   context: KmipContext,
 ): void {
-  const map = keptBy(context)
   // Only what a later part is compared with: no data is held.
-  map.set(id, { tip, first: { ...first, data: undefined }, cipher })
-  if (map.size <= mostKept) return
-  const [oldest] = map.keys()
-  if (oldest !== undefined) map.delete(oldest)
+  const kept = { tip, first: { ...first, data: undefined }, cipher }
+  setBounded(keptBy(context), id, kept, mostKept)
 }
