@@ -24,6 +24,7 @@ test('Requests that are wrong inside are refused for a reason, at every step of 
   const next = numbersFrom(2026)
   const others: TtlvNode[] = []
   await using server = await startOwnServer()
+  let sent = 0
   let refused = 0
   for (const testCase of [...transcripts, ...some]) {
     const connection = openConnection(await server.as(testCase.name), 'socket')
@@ -31,6 +32,7 @@ test('Requests that are wrong inside are refused for a reason, at every step of 
       for (let count = 0; count < variants; count++) {
         const request = damaged(message, others, next)
         const answer = await connection.exchange(request)
+        sent += 1
         assert.equal(answer.tag, Tag.ResponseMessage)
         const text = Buffer.from(encodeNode(answer, 'ttlv')).toString('latin1')
         assert.doesNotMatch(text, /internal error/i, JSON.stringify(request, plain))
@@ -41,7 +43,7 @@ test('Requests that are wrong inside are refused for a reason, at every step of 
     })
     connection.close()
   }
-  assert.ok(refused > 100, `${refused} refused`)
+  assert.ok(refused > sent / 2, `${refused} of ${sent} refused`)
 })
 
 function collect(node: TtlvNode, into: TtlvNode[]): void {
