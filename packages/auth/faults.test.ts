@@ -13,7 +13,7 @@ import { codeAt } from './totp/code.ts'
 
 const tables = [
   ...['realm', 'admin', 'admin_realm', 'credential', 'totp', 'approle_role', 'secret_id'],
-  ...['orchestrator_role', 'app_token', 'signing_key'],
+  ...['orchestrator_role', 'app_token', 'signing_key', 'jwt_subject'],
 ]
 
 /** Every row of every table; of sessions all but their idle limits, which each use moves. */
@@ -45,7 +45,13 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
   const { as, asSuper, realm, user, admin, logIn } = scene(auth)
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   issuer.serve('/keys', { body: keySetOf({ key: rsa.publicKey, kid: 'k' }) })
-  await realm('r')
+  const provider = { jwt_issuer_uri: 'https://idp', jwks_uri: `${issuer.url}/keys` }
+  await realm('r', {
+    auth_params: {
+      username_password_params: { allow_expired_passwords: false },
+      jwt_params: { idp_params: [provider] },
+    },
+  })
   await realm('doomed')
   await user('r', 'ann', { extra_claims: { a: 1 } })
   await user('r', 'doomed')
@@ -110,6 +116,10 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'credentials.replace': () => asSuper('PUT', '/realms/r/userpass/ann', { roles: ['x'] }),
     'credentials.delete': () => asSuper('DELETE', '/realms/r/userpass/doomed'),
     'credentials.list_all': () => asSuper('GET', '/admins/userpass'),
+    'jwt_subjects.list': () => asSuper('GET', '/realms/r/jwt-subjects'),
+    'jwt_subjects.assign': () =>
+      asSuper('PUT', '/realms/r/jwt-subjects/sue', { jwt_issuer_uri: provider.jwt_issuer_uri }),
+    'jwt_subjects.release': () => asSuper('DELETE', '/realms/r/jwt-subjects/sue'),
     'totp.generate': () => asSuper('POST', '/realms/r/totp/generate', { username: 'totp' }),
     'totp.verify': () =>
       asSuper('POST', '/realms/r/totp/verify', { username: 'totp', token: code(), secret: secretBase32 }),

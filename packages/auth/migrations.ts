@@ -83,4 +83,16 @@ export const authMigrations: readonly Migration[] = [
       'CREATE INDEX session_by_user ON session (realm_id, username, session_id)',
     ],
   },
+  {
+    number: 3,
+    name: 'which identity provider a name in a realm belongs to',
+    statements: [
+      `CREATE TABLE jwt_subject (
+        realm_id TEXT NOT NULL, subject TEXT NOT NULL, issuer TEXT NOT NULL, assigned BIGINT NOT NULL,
+        created_at BIGINT NOT NULL, PRIMARY KEY (realm_id, subject))`,
+      'CREATE INDEX jwt_subject_by_issuer ON jwt_subject (realm_id, issuer, subject)',
+      // Nobody knows whose they are: their users log in once more.
+      "DELETE FROM session WHERE auth_scheme = 'jwt'",
+    ],
+  },
 ]

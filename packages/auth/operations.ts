@@ -10,6 +10,7 @@ import { publicOperations } from './public-operations.ts'
 import { realmOperations } from './realms/operations.ts'
 import type { AuthServices } from './services.ts'
 import { sessionOperations } from './sessions/operations.ts'
+import { subjectOperations } from './subjects/operations.ts'
 import { totpOperations } from './totp/operations.ts'
 
 /** Nothing here takes more than a realm with its longest lists; endpoints with less say so themselves. */
@@ -23,6 +24,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...realmOperations,
   ...adminOperations,
   ...credentialOperations,
+  ...subjectOperations,
   ...totpOperations,
   ...appRoleOperations,
   ...orchestratorOperations,

@@ -31,6 +31,7 @@ if ('missing' in server) {
   await import('./query-plans.test.ts')
   await import('./sessions/cookies.test.ts')
   await import('./signing/lost-key.test.ts')
+  await import('./subjects/subjects.test.ts')
   await import('./throttle/failures.test.ts')
   await import('./totp/algorithms.test.ts')
 }

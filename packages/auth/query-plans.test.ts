@@ -22,8 +22,11 @@ import {
   tokenRenewal,
   tokenRevocation,
 } from './machines/tokens.ts'
-import { listRealms, removeRealm } from './realms/realm-store.ts'
+import type { Realm } from './realms/index.ts'
+import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
 import {
+  jwtSessionsRemoval,
+  otherIssuersSessionsRemoval,
   passwordSessionsRemoval,
   realmSessionsRemoval,
   removeEndedSessions,
@@ -36,6 +39,7 @@ import {
   sessionRemoval,
   sessionSlide,
 } from './sessions/session-store.ts'
+import { findSubject, listSubjects, subjectClaim, subjectRemoval } from './subjects/subject-store.ts'
 import { startAuth } from './testing/start.ts'
 import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
 import { findTotp, totpRemoval, totpStepUse } from './totp/totp-store.ts'
@@ -89,10 +93,21 @@ function singleRows(): readonly Change[] {
     endedSessionRemoval('s', 1),
     totpStepUse('r', 'u', 1),
     totpRemoval('r', 'u'),
+    subjectClaim({ realm: 'r', subject: 'u', issuer: 'i', createdAt: 1 }),
+    subjectRemoval('r', 'u'),
     appRoleUnchanged({ ...role, bindSecretId: true }),
     credentialUnchanged({ ...credential, extraClaims: undefined }),
   ]
 }
+
+/** A realm with one identity provider. */
+const realmOf = (jwt_issuer_uri: string): Realm => ({
+  id: 'r',
+  auth_params: { jwt_params: { idp_params: [{ jwt_issuer_uri, jwks_uri: 'https://k' }] } },
+  session_max_age_seconds: 1,
+  session_max_stale_age_seconds: 1,
+  certificate_max_age_seconds: 1,
+})
 
 /** Without these, PostgreSQL would read the few rows of a test from end to end; with them it does so where it must. */
 const indexesFirst = Object.fromEntries(
@@ -144,6 +159,9 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   await failures.count(1, 1)
   await failures.clear(1)
   await removeRealm(commit, 'r')
+  await replaceRealm(commit, realmOf('i'), realmOf('j'))
+  await findSubject(db, 'r', 'u')
+  await listSubjects(db, 'r', page)
   const certificate = { username: 'u', certificateSha256: 'f' }
   for (const scheme of ['up', 'jwt', 'cc'] as const) await adminsBehind(db, { scheme, ...certificate })
   await findAdmin(db, 'a')
@@ -159,6 +177,8 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
     secretIdDestruction('x', 'x'),
     realmSessionsRemoval('r'),
     passwordSessionsRemoval('r', 'u'),
+    jwtSessionsRemoval('r', 'u'),
+    otherIssuersSessionsRemoval('r', 'u', 'i'),
     ...singleRows(),
     oneFewer,
   ])

@@ -1,7 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
-import { superRealm } from '../realms/index.ts'
+import { findRealm, issuersOf, superRealm } from '../realms/index.ts'
 import type { Session } from '../sessions/session.ts'
+import { findSubject } from '../subjects/index.ts'
 import { adminsBehind } from './admin-store.ts'
 
 /** What the admins behind a session may do right now. Read from the database at each request, never remembered. */
@@ -23,13 +24,25 @@ export async function powersOf(db: Database, session: Session): Promise<Powers |
     if (session.realm === superRealm) for (const realm of listed) realms.add(realm)
     else if (listed.includes(session.realm)) realms.add(session.realm)
   }
-  if (realms.size === 0) return undefined
+  if (realms.size === 0 || !(await nameIsCertain(db, session))) return undefined
   const isSuper = realms.has(superRealm)
   return {
     isSuper,
     realms: [...realms].filter((realm) => realm !== superRealm).sort(),
     administers: (realm) => isSuper || (realm !== superRealm && realms.has(realm)),
   }
+}
+
+/**
+ * Whether an Admin's `jwt` can only mean this session's user. Of several identity providers any may be the first to
+ * bring a name; powers go with it only for the provider that the realm lists first, or that was given the name.
+ */
+async function nameIsCertain(db: Database, { scheme, realm, username }: Session): Promise<boolean> {
+  if (scheme !== 'jwt') return true
+  const holder = await findSubject(db, realm, username)
+  if (holder === undefined || holder.assigned) return holder !== undefined
+  const settings = await findRealm(db, realm)
+  return settings !== undefined && issuersOf(settings)[0] === holder.issuer
 }
 
 /**

@@ -14,6 +14,7 @@ const orphans = [
   'SELECT COUNT(*) AS rows FROM session WHERE realm_id NOT IN (SELECT id FROM realm)',
   `SELECT COUNT(*) AS rows FROM session s WHERE auth_scheme = 'up' AND NOT EXISTS
      (SELECT 1 FROM credential c WHERE c.realm_id = s.realm_id AND c.username = s.username)`,
+  'SELECT COUNT(*) AS rows FROM jwt_subject WHERE realm_id NOT IN (SELECT id FROM realm)',
   'SELECT COUNT(*) AS rows FROM credential WHERE realm_id NOT IN (SELECT id FROM realm)',
   'SELECT COUNT(*) AS rows FROM totp WHERE realm_id NOT IN (SELECT id FROM realm)',
   'SELECT COUNT(*) AS rows FROM admin_realm WHERE realm_id NOT IN (SELECT id FROM realm)',

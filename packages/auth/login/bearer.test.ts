@@ -67,7 +67,11 @@ describe('login with a token of an identity provider', () => {
       [who.sub, who.as_as, who.as_rid, who.roles, who.team],
       ['ann', 'jwt', 'r', [], undefined],
     )
-    const second = tokenOf(rsa.privateKey, { alg: 'RS256', kid: 'k' }, claims({ iss: two, aud: 'anything' }))
+    const second = tokenOf(
+      rsa.privateKey,
+      { alg: 'RS256', kid: 'k' },
+      claims({ iss: two, sub: 'bob', aud: 'anything' }),
+    )
     assert.equal((await logIn(second)).status, 200, 'every provider is tried')
     const [event] = auth.events.filter(({ operation }) => operation === 'login').slice(-1)
     assert.deepEqual(

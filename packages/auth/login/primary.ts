@@ -20,7 +20,7 @@ export interface Proven {
   readonly realm: Realm
   readonly subject: Subject
   readonly credential: Credential | undefined
-  /** Identity provider that vouches for the subject; of two in one realm the audit log says which it was. */
+  /** Identity provider that vouches for the subject: its `jwt_issuer_uri`. */
   readonly issuer?: string
 }
 

@@ -9,6 +9,7 @@ export type RefusalReason =
   | 'unknown_user'
   | 'wrong_password'
   | 'invalid_token'
+  | 'subject_of_another_provider'
   | 'certificate_not_verified'
   | 'certificate_not_allowed'
   | 'wrong_totp_code'

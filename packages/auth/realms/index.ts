@@ -1,6 +1,6 @@
 export type { AuthSettings, TotpAlgorithm } from './auth-params.ts'
 export { requireHttps } from './auth-params.ts'
-export { type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
+export { issuersOf, type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
 export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
   findRealm,
@@ -9,6 +9,7 @@ export {
   realmExists,
   realmInsertion,
   realmOrThrow,
+  realmUnchanged,
   removeRealm,
   replaceRealm,
 } from './realm-store.ts'

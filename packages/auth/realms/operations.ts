@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
 import { countSessions, countTokens } from '../counting/index.ts'
@@ -72,7 +73,9 @@ export const realmOperations: readonly Operation<AuthServices>[] = [
     name: 'realms.replace',
     route: put('/admins/realms/{realm_id}'),
     summary: 'Replace the configuration of a realm',
-    description: 'The id of the path counts. Sessions keep the ages that they began with.',
+    description:
+      'The id of the path counts. Sessions keep the ages that they began with. An identity provider that is no longer ' +
+      'listed takes its users’ sessions along.',
     tag,
     access: superAdmin,
     pathParameters: RealmPath,
@@ -80,11 +83,14 @@ export const realmOperations: readonly Operation<AuthServices>[] = [
     reply: RealmReply,
     errors: { 404: 'There is no such realm.' },
     async act({ path, body }, context) {
+      const { db, metrics } = context.services
       const realm = readRealm(path.realm_id, body)
-      const before = await realmOrThrow(context.services.db, path.realm_id)
-      context.audit({ object: realm.id, details: { before, after: realm } })
-      await replaceRealm(context.commit, realm)
-      return shown(realm)
+      return retryOnGuard(5, async () => {
+        const before = await realmOrThrow(db, path.realm_id)
+        context.audit({ object: realm.id, details: { before, after: realm } })
+        countSessions(metrics, 'revoked', await replaceRealm(context.commit, before, realm))
+        return shown(realm)
+      })
     },
   }),
   define({

@@ -4,14 +4,13 @@ import {
   type Commit,
   change,
   type Database,
-  GuardFailed,
   insertInto,
   query,
   UniqueViolation,
 } from '@warder/foundation/sql'
 import type { Page } from '../paging/index.ts'
 import type { AuthSettings } from './auth-params.ts'
-import type { Realm } from './realm.ts'
+import { issuersOf, type Realm } from './realm.ts'
 
 interface RealmRow {
   readonly id: string
@@ -34,11 +33,23 @@ const insert = insertInto<[string, string, number, number, number, number]>('rea
   'certificate_max_age',
   'version',
 ])
-const update = query<[string, number, number, number, id: string], unknown>(
+const update = query<[string, number, number, number, id: string, before: string], unknown>(
   `UPDATE realm SET auth_params = ?, session_max_age = ?, session_max_stale_age = ?, certificate_max_age = ?,
-     version = version + 1 WHERE id = ?`,
+     version = version + 1 WHERE id = ? AND auth_params = ?`,
 )
 const touch = query<[id: string], unknown>('UPDATE realm SET version = version WHERE id = ?')
+const touchUnchanged = query<[id: string, authParams: string], unknown>(
+  'UPDATE realm SET version = version WHERE id = ? AND auth_params = ?',
+)
+
+/** What goes with an identity provider that a realm no longer lists. */
+const sessionsOfIssuer = query<[realm: string, realm: string, issuer: string], unknown>(
+  `DELETE FROM session WHERE realm_id = ? AND auth_scheme = 'jwt'
+     AND username IN (SELECT subject FROM jwt_subject WHERE realm_id = ? AND issuer = ?)`,
+)
+const subjectsOfIssuer = query<[realm: string, issuer: string], unknown>(
+  'DELETE FROM jwt_subject WHERE realm_id = ? AND issuer = ?',
+)
 
 /**
  * What goes with a realm. `?` is the realm each time. What commits hold on to while they add something (the realm, a
@@ -52,6 +63,7 @@ const removals = [
   'UPDATE orchestrator_role SET version = version WHERE realm_id = ?',
   'DELETE FROM session WHERE realm_id = ?',
   'DELETE FROM totp WHERE realm_id = ?',
+  'DELETE FROM jwt_subject WHERE realm_id = ?',
   'DELETE FROM admin_realm WHERE realm_id = ?',
   // By role, as they are indexed: a token never outlives its role.
   `DELETE FROM app_token WHERE role_kind = 'approle'
@@ -115,21 +127,31 @@ export async function insertRealm(commit: Commit, realm: Realm): Promise<void> {
   }
 }
 
-/** @throws failure('not_found') */
-export async function replaceRealm(commit: Commit, realm: Realm): Promise<void> {
-  const params = [
-    JSON.stringify(realm.auth_params),
-    realm.session_max_age_seconds,
-    realm.session_max_stale_age_seconds,
-    realm.certificate_max_age_seconds,
-    realm.id,
-  ] as const
-  try {
-    await commit([change(update, [...params], 1)])
-  } catch (error) {
-    if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.', { cause: error })
-    throw error
-  }
+/**
+ * Replaces what `before` said. Identity providers that are no longer listed take their names and sessions along.
+ * @returns how many sessions ended with them
+ * @throws GuardFailed when the realm is gone, or its `auth_params` are no longer those of `before`
+ */
+export async function replaceRealm(commit: Commit, before: Realm, after: Realm): Promise<number> {
+  const { id } = before
+  const replacement = change(
+    update,
+    [
+      JSON.stringify(after.auth_params),
+      after.session_max_age_seconds,
+      after.session_max_stale_age_seconds,
+      after.certificate_max_age_seconds,
+      id,
+      JSON.stringify(before.auth_params),
+    ],
+    1,
+  )
+  const stay = new Set(issuersOf(after))
+  const removals = issuersOf(before)
+    .filter((issuer) => !stay.has(issuer))
+    .flatMap((issuer) => [change(sessionsOfIssuer, [id, id, issuer]), change(subjectsOfIssuer, [id, issuer])])
+  const [, ...removed] = await commit([replacement, ...removals])
+  return removed.reduce((sum, { changes }, index) => (index % 2 === 0 ? sum + changes : sum), 0)
 }
 
 /**
@@ -148,6 +170,11 @@ export async function removeRealm(
       0,
     )
   return { sessions: removedFrom('session'), tokens: removedFrom('app_token') }
+}
+
+/** A guard: the ways to log in are still those that were read. Holds the realm until the commit is done. */
+export function realmUnchanged(realm: Realm): Change {
+  return change(touchUnchanged, [realm.id, JSON.stringify(realm.auth_params)], 1)
 }
 
 /** A guard for commits that add something to a realm: they fail when the realm is gone, and hold it until done. */

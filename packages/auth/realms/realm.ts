@@ -44,3 +44,9 @@ export function readRealm(id: string | undefined, input: Static<typeof RealmInpu
     certificate_max_age_seconds: input.certificate_max_age_seconds ?? defaultCertificateAge,
   }
 }
+
+/** Identity providers that vouch for users of the realm, each once, in the order in which the realm lists them. */
+export function issuersOf(realm: Realm): readonly string[] {
+  const providers = realm.auth_params.jwt_params?.idp_params ?? []
+  return [...new Set(providers.map(({ jwt_issuer_uri }) => jwt_issuer_uri))]
+}

@@ -5,6 +5,8 @@ export { type Session, SessionReply, showSession } from './session.ts'
 export { createSessionBook, type PresentedSession, type SessionBook } from './session-book.ts'
 export {
   findSession,
+  jwtSessionsRemoval,
+  otherIssuersSessionsRemoval,
   passwordSessionsRemoval,
   realmSessionsRemoval,
   removeEndedSessions,

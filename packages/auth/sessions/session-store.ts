@@ -75,6 +75,16 @@ const removeOfRealm = query<[realm: string], unknown>('DELETE FROM session WHERE
 const removeOfUser = query<[realm: string, username: string], unknown>(
   "DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'up'",
 )
+const removeOfSubject = query<[realm: string, username: string], unknown>(
+  "DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'jwt'",
+)
+const removeOfOtherIssuers = query<
+  [realm: string, username: string, realm: string, username: string, issuer: string],
+  unknown
+>(
+  `DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'jwt' AND EXISTS
+     (SELECT 1 FROM jwt_subject WHERE realm_id = ? AND subject = ? AND issuer <> ?)`,
+)
 const removeEnded = query<[now: number, most: number], unknown>(
   'DELETE FROM session WHERE session_id IN (SELECT session_id FROM session WHERE ends_at <= ? LIMIT ?)',
 )
@@ -142,6 +152,16 @@ export function realmSessionsRemoval(realm: string): Change {
 /** Every session that began with this user's password. */
 export function passwordSessionsRemoval(realm: string, username: string): Change {
   return change(removeOfUser, [realm, username])
+}
+
+/** Every session of a name that an identity provider vouched for. */
+export function jwtSessionsRemoval(realm: string, username: string): Change {
+  return change(removeOfSubject, [realm, username])
+}
+
+/** The same, where the name is another provider's than this one's. */
+export function otherIssuersSessionsRemoval(realm: string, username: string, issuer: string): Change {
+  return change(removeOfOtherIssuers, [realm, username, realm, username, issuer])
 }
 
 /** Ids of the live sessions of one client. */

@@ -181,6 +181,33 @@ describe('warder admin', () => {
     assert.equal(mine.length, 1, 'the session of this very run, none of those before')
   })
 
+  it('lists, assigns and releases the names that belong to identity providers', async () => {
+    const idp = 'https://idp.example'
+    const providers = [{ jwt_issuer_uri: idp, jwks_uri: `${idp}/keys` }]
+    const realm = {
+      id: 'club',
+      auth_params: { jwt_params: { idp_params: providers } },
+      session_max_age_seconds: 3600,
+      session_max_stale_age_seconds: 600,
+    }
+    assert.equal((await asAdmin('POST', '/admins/realms', realm)).status, 201)
+    const at = ['--realm', 'club']
+    assert.match((await run(['jwt-subjects', ...at])).out, /no name belongs/)
+    assert.match((await run(['assign-jwt-subject', 'ann', ...at])).failed, /^usage: --issuer is missing/)
+    const wrong = ['assign-jwt-subject', 'ann', ...at, '--issuer', 'https://other.example', '--yes']
+    assert.match((await run(wrong)).failed, /400: jwt_issuer_uri/)
+    const given = ['assign-jwt-subject', 'ann', ...at, '--issuer', idp]
+    assert.match((await run(given, person('n'))).failed, /^nothing was changed$/)
+    const asker = person('y')
+    assert.match((await run(given, asker)).out, /^ann of realm club belongs to https:\/\/idp.example now$/)
+    assert.match(asker.asked.join(), /If another provider has it, its sessions end/)
+    assert.match((await run(['jwt-subjects', ...at])).out, /^ann +https:\/\/idp.example +assigned +\d{4}-/m)
+    assert.deepEqual(await json(['release-jwt-subject', 'ann', ...at]), {
+      released: { realm: 'club', subject: 'ann' },
+    })
+    assert.deepEqual(await json(['jwt-subjects', ...at]), [])
+  })
+
   it('makes an AppRole whose ids a machine can use at once, gives more secret ids, and deletes it', async () => {
     const role = await json([
       'add-approle',

@@ -1,4 +1,5 @@
 import { addAppRole, deleteAppRole, listAppRoles, newSecretId } from './approles.ts'
+import { assignSubject, listSubjects, releaseSubject } from './jwt-subjects.ts'
 import { listRealms } from './realms.ts'
 import { endSessions, listSessions } from './sessions.ts'
 import { addUser, deleteUser, disableTotp, listUsers, resetPassword } from './users.ts'
@@ -12,6 +13,9 @@ export const verbs: readonly Verb[] = [
   resetPassword,
   disableTotp,
   deleteUser,
+  listSubjects,
+  assignSubject,
+  releaseSubject,
   listSessions,
   endSessions,
   listAppRoles,

@@ -1,0 +1,1 @@
+export { findSubject, type JwtSubject, subjectClaim } from './subject-store.ts'

@@ -1,0 +1,79 @@
+import { printable, tableLines, timeOf } from './table.ts'
+import { type Verb, Words } from './verb.ts'
+
+/** A name of an identity provider's user as the service shows it. */
+interface JwtSubject {
+  readonly subject: string
+  readonly jwt_issuer_uri: string
+  readonly assigned: boolean
+  readonly created_at: number
+}
+
+const subjectsOf = (realm: string): string => `/realms/${encodeURIComponent(realm)}/jwt-subjects`
+const subjectAt = (realm: string, subject: string): string =>
+  `${subjectsOf(realm)}/${encodeURIComponent(subject)}`
+const described = (realm: string, subject: string): string =>
+  `${printable(subject)} of realm ${printable(realm)}`
+
+export const listSubjects: Verb = {
+  name: 'jwt-subjects',
+  words: '--realm R',
+  summary: 'names of a realm that belong to users of its identity providers',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    words.end()
+    return async ({ api, show }) => {
+      const subjects = await api.pages<JwtSubject>(subjectsOf(realm), ({ subject }) => subject)
+      const rows = subjects.map(({ subject, jwt_issuer_uri, assigned, created_at }) => [
+        subject,
+        jwt_issuer_uri,
+        assigned ? 'assigned' : 'used first',
+        timeOf(created_at),
+      ])
+      const headings = ['NAME', 'IDENTITY PROVIDER', 'HOW', 'SINCE']
+      show(
+        subjects,
+        tableLines(headings, rows, `no name belongs to an identity provider in realm ${printable(realm)}`),
+      )
+    }
+  },
+}
+
+export const assignSubject: Verb = {
+  name: 'assign-jwt-subject',
+  words: 'NAME --realm R --issuer URL',
+  summary: 'gives a name to one of the identity providers of a realm',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    const issuer = words.required('issuer')
+    const subject = words.name('name: warder admin assign-jwt-subject NAME --realm R --issuer URL')
+    return async ({ api, show, confirm }) => {
+      const to = printable(issuer)
+      await confirm(
+        `Give ${described(realm, subject)} to ${to}? If another provider has it, its sessions end.`,
+      )
+      const assigned = await api.ask('PUT', subjectAt(realm, subject), { jwt_issuer_uri: issuer })
+      show(assigned, [`${described(realm, subject)} belongs to ${to} now`])
+    }
+  },
+}
+
+export const releaseSubject: Verb = {
+  name: 'release-jwt-subject',
+  words: 'NAME --realm R',
+  summary: 'takes a name from its identity provider; who logs in with it next has it',
+  parse(args) {
+    const words = new Words(args)
+    const realm = words.required('realm')
+    const subject = words.name('name: warder admin release-jwt-subject NAME --realm R')
+    return async ({ api, show, confirm }) => {
+      await confirm(`Set ${described(realm, subject)} free and end its sessions?`)
+      await api.ask('DELETE', subjectAt(realm, subject))
+      show({ released: { realm, subject } }, [
+        `${described(realm, subject)} is free: the provider whose user logs in with it next has it`,
+      ])
+    }
+  },
+}
