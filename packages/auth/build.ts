@@ -20,15 +20,19 @@ function sharedLoginBuckets(): { readonly memory?: SharedArrayBuffer } {
   return memory instanceof SharedArrayBuffer ? { memory } : {}
 }
 
+type Config = AuthConfig & { readonly workers?: number }
+
+function workersOf({ workers }: Config): number {
+  return workers === undefined || workers === 0 ? availableParallelism() : workers
+}
+
 /**
  * Password hashes of one worker at a time: unless configured, the cores are shared out among the workers, so that
  * all of them together never hash on more threads than there are cores.
  */
-function hashesAtOnce(config: AuthConfig & { readonly workers?: number }): number {
+function hashesAtOnce(config: Config): number {
   if (config.password_hash_concurrency > 0) return config.password_hash_concurrency
-  const cores = availableParallelism()
-  const workers = config.workers === undefined || config.workers === 0 ? cores : config.workers
-  return Math.max(1, Math.floor(cores / workers))
+  return Math.max(1, Math.floor(availableParallelism() / workersOf(config)))
 }
 
 /** The service in one worker. */
@@ -62,8 +66,8 @@ export async function build(
     hasher: createPasswordHasher(hashesAtOnce(config)),
     providers: createIdentityProviders({ outbound, clock, log }),
     failures,
-    attempts: createAttempts(failures, now),
-    codeAttempts: createAttempts(failures, now),
+    attempts: createAttempts(failures, now, workersOf(config)),
+    codeAttempts: createAttempts(failures, now, workersOf(config)),
     loginBuckets: createTokenBuckets({
       ratePerSecond: config.login_rate_limit_per_second,
       burst: config.login_rate_limit_burst,

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { FailureCounter } from './failures.ts'
 
-/** Attempts at one name and address that are looked at together; as many as may fail without a wait. */
+/** Attempts at one name and address that all workers look at together; as many as may fail without a wait. */
 const together = 5
 /** Attempts of everybody that may wait for their turn in one worker. */
 const mostWaiting = 256
@@ -12,8 +12,8 @@ interface Gate {
 }
 
 /**
- * Lets attempts at one counter through, five at most at a time, so that two hundred guesses sent at once are not two
- * hundred guesses: whoever waited sees the failures of those before.
+ * Lets attempts at one counter through, five at most at a time over all workers, so that two hundred guesses sent at
+ * once are not two hundred guesses: whoever waited sees the failures of those before.
  */
 export interface Attempts {
   /**
@@ -23,14 +23,16 @@ export interface Attempts {
   run<R>(slot: number, attempt: () => Promise<R>): Promise<R>
 }
 
-export function createAttempts(counter: FailureCounter, now: () => number): Attempts {
+/** @param workers that share the five; each has at least one */
+export function createAttempts(counter: FailureCounter, now: () => number, workers: number): Attempts {
+  const own = Math.max(1, Math.floor(together / workers))
   const gates = new Map<number, Gate>()
   let waiting = 0
 
   async function enter(slot: number): Promise<Gate> {
     const gate = gates.get(slot) ?? { running: 0, waiting: [] }
     gates.set(slot, gate)
-    if (gate.running < together) {
+    if (gate.running < own) {
       gate.running++
       return gate
     }

@@ -66,7 +66,7 @@ describe('gates of attempts', () => {
   const idle = { state: async () => ({ failures: 0, waitSeconds: 0 }) }
 
   it('let five of a name through at a time, in their order, whatever becomes of them', async () => {
-    const attempts = createAttempts(idle as never, () => 0)
+    const attempts = createAttempts(idle as never, () => 0, 1)
     let running = 0
     let most = 0
     const order: number[] = []
@@ -90,8 +90,28 @@ describe('gates of attempts', () => {
     assert.equal(results.filter(({ status }) => status === 'rejected').length, 10)
   })
 
+  it('let through no more of a name when there are several workers, and one of each at least', async () => {
+    for (const [workers, expected] of [
+      [2, 4],
+      [5, 5],
+      [8, 8],
+    ] as const) {
+      const gates = Array.from({ length: workers }, () => createAttempts(idle as never, () => 0, workers))
+      let running = 0
+      let most = 0
+      const attempt = async (): Promise<void> => {
+        running++
+        most = Math.max(most, running)
+        await new Promise((resolve) => setImmediate(resolve))
+        running--
+      }
+      await Promise.all(gates.flatMap((gate) => Array.from({ length: 6 }, () => gate.run(1, attempt))))
+      assert.equal(most, expected, `${workers} workers`)
+    }
+  })
+
   it('bound those that wait, of all names together', async () => {
-    const attempts = createAttempts(idle as never, () => 0)
+    const attempts = createAttempts(idle as never, () => 0, 1)
     let open = (): void => {}
     const held = new Promise<void>((resolve) => {
       open = resolve
