@@ -34,4 +34,5 @@ if ('missing' in server) {
   await import('./subjects/subjects.test.ts')
   await import('./throttle/failures.test.ts')
   await import('./totp/algorithms.test.ts')
+  await import('./two-nodes.test.ts')
 }

@@ -97,6 +97,8 @@ export interface TestService extends AsyncDisposable {
   logIn(realm: string, basic: string): Promise<string>
   /** Session cookie of the first super admin; the same one for the whole test. */
   superCookie(): Promise<string>
+  /** Another node of the same installation: the same database, through connections and caches of its own. */
+  beside(): Promise<TestService>
 }
 
 export interface TestOptions {
@@ -131,7 +133,9 @@ const components = { seal: sealMigrations, auth: authService.migrations }
 
 interface OpenedDatabase {
   readonly db: Database
-  /** Closes it and takes it away. */
+  /** The same database once more. */
+  again(): Promise<OpenedDatabase>
+  /** Closes it; who opened it first takes it away. */
   close(): Promise<void>
 }
 
@@ -140,35 +144,65 @@ async function openDatabase(
   settings: TestOptions['postgresSettings'],
 ): Promise<OpenedDatabase> {
   if (postgres === undefined) {
-    const db = openSqlite({ path: join(home, 'auth.db') })
-    return { db, close: async () => db.close() }
+    const open = async (): Promise<OpenedDatabase> => {
+      const db = openSqlite({ path: join(home, 'auth.db') })
+      return { db, again: open, close: async () => db.close() }
+    }
+    return open()
   }
   const server = postgres
   const url = new URL(await server.migrated(components))
   const given = Object.entries(settings ?? {}).map(([name, value]) => `-c ${name}=${value}`)
   if (given.length > 0) url.searchParams.set('options', given.join(' '))
-  const db = await openPostgres({ url: url.href })
+  const open = async (): Promise<OpenedDatabase> => {
+    const db = await openPostgres({ url: url.href })
+    return { db, again: open, close: () => db.close() }
+  }
+  const first = await open()
   return {
-    db,
+    ...first,
     async close() {
-      await db.close()
+      await first.close()
       // A test may have ended the whole server.
       await server.drop(url.href).catch(() => undefined)
     },
   }
 }
 
+/** What the nodes of one installation have in common. */
+interface Installation {
+  readonly home: string
+  readonly clock: TestClock
+  readonly authority: TestAuthority
+  readonly rootKeys: Parameters<typeof openSeal>[0]['rootKeys']
+}
+
 /** The whole service on a free port, over TLS, on an empty database. */
 export async function startAuth(options: TestOptions = {}): Promise<TestService> {
   const home = mkdtempSync(join(tmpdir(), 'warder-auth-'))
-  const clock = testClock()
-  const authority = await testAuthority()
+  const rootKeys = [{ kind: 'key' as const, from: 'test', key: new Secret(randomBytes(32)) }]
+  const installation = { home, clock: testClock(), authority: await testAuthority(), rootKeys }
+  const opened = await openDatabase(home, options.postgresSettings)
+  const service = await startNode(installation, opened, options)
+  return {
+    ...service,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
+
+async function startNode(
+  installation: Installation,
+  opened: OpenedDatabase,
+  options: TestOptions,
+): Promise<TestService> {
+  const { home, clock, authority, rootKeys } = installation
   const server = await authority.issue('localhost', 'server')
   const faults: Faults = { database: false, audit: false }
-  const opened = await openDatabase(home, options.postgresSettings)
   const db = breakable(opened.db, faults)
   for (const [component, migrations] of Object.entries(components)) await migrate(db, component, migrations)
-  const rootKeys = [{ kind: 'key' as const, from: 'test', key: new Secret(randomBytes(32)) }]
   const seal = await openSeal({ db, rootKeys, service: 'auth', clock })
   const events: AuditEvent[] = []
   const logged: string[] = []
@@ -253,6 +287,7 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
       superSession ??= logIn('_', `admin:${adminPassword}`)
       return superSession
     },
+    beside: async () => startNode(installation, await opened.again(), options),
     async [Symbol.asyncDispose]() {
       for (const one of clients) one.close()
       faults.database = false
@@ -260,7 +295,6 @@ export async function startAuth(options: TestOptions = {}): Promise<TestService>
       await service.drain(200)
       await instance.close?.()
       await opened.close()
-      rmSync(home, { recursive: true, force: true })
     },
   }
 }
