@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Failure, failure } from '../errors/index.ts'
+import type { BodyMessage } from './body-message.ts'
 import { emptyBody } from './request.ts'
 
 /** The caller went away before the request was complete: there is nobody to answer. */
@@ -43,7 +44,7 @@ export function announcesBody(message: IncomingMessage): boolean {
  * `budget.give`.
  */
 export function readBody(
-  message: IncomingMessage,
+  message: BodyMessage,
   response: ServerResponse,
   limit: number,
   budget: BodyBudget,
@@ -58,17 +59,10 @@ export function readBody(
   let first: Uint8Array | undefined
   let rest: Uint8Array[] | undefined
   let size = 0
-  let ended = false
   const refuse = (kind: 'payload_too_large' | 'overloaded'): void => {
-    ended = true
+    message.leaveBody()
     budget.give(size)
-    message.off('data', onData)
     done(failure(kind, undefined, kind === 'overloaded' ? { retryAfterSeconds: 1 } : {}))
-  }
-  const onData = (chunk: Uint8Array): void => {
-    if (size + chunk.length > limit) refuse('payload_too_large')
-    else if (!budget.take(chunk.length)) refuse('overloaded')
-    else keep(chunk)
   }
   const keep = (chunk: Uint8Array): void => {
     size += chunk.length
@@ -76,16 +70,18 @@ export function readBody(
     else if (rest === undefined) rest = [first, chunk]
     else rest.push(chunk)
   }
-  message.on('data', onData)
-  message.on('end', () => {
-    if (ended) return
-    ended = true
-    done(rest === undefined ? (first ?? emptyBody) : Buffer.concat(rest, size))
-  })
-  message.on('close', () => {
-    if (ended) return
-    ended = true
-    budget.give(size)
-    done(aborted)
+  message.takeBody({
+    take(chunk) {
+      if (size + chunk.length > limit) refuse('payload_too_large')
+      else if (!budget.take(chunk.length)) refuse('overloaded')
+      else keep(chunk)
+    },
+    end() {
+      done(rest === undefined ? (first ?? emptyBody) : Buffer.concat(rest, size))
+    },
+    abort() {
+      budget.give(size)
+      done(aborted)
+    },
   })
 }

@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
 import { mergedAuditFields } from '../operations/audit-fields.ts'
 import type { AuditFields, Operation, OperationContext, Principal } from '../operations/types.ts'
 import type { Change, ChangeResult, Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
+import type { BodyMessage } from './body-message.ts'
 import type { Connection } from './connections.ts'
 import type { CompiledOperation } from './input.ts'
 import type { ServiceServerOptions } from './options.ts'
@@ -14,7 +15,7 @@ import type { HttpRequest } from './request.ts'
 export class Exchange<Services> implements OperationContext<Services> {
   readonly options: ServiceServerOptions<Services>
   readonly request: HttpRequest
-  readonly message: IncomingMessage
+  readonly message: BodyMessage
   readonly response: ServerResponse
   readonly connection: Connection
   readonly startedAt: number
@@ -42,7 +43,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   constructor(
     options: ServiceServerOptions<Services>,
     request: HttpRequest,
-    message: IncomingMessage,
+    message: BodyMessage,
     response: ServerResponse,
     connection: Connection,
   ) {

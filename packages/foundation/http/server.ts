@@ -6,6 +6,7 @@ import { failure, toFailure } from '../errors/index.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
 import { listenOn } from '../runtime/listen.ts'
 import { announcesBody, BodyBudget } from './body.ts'
+import { BodyMessage } from './body-message.ts'
 import { addressSet, clientAddress } from './client-address.ts'
 import { refuseClientError, tellRefusal } from './client-error.ts'
 import { createConnections } from './connections.ts'
@@ -53,7 +54,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   let inFlight = 0
   let draining = false
 
-  function onRequest(message: IncomingMessage, response: ServerResponse): void {
+  function onRequest(message: BodyMessage, response: ServerResponse): void {
     const connection = connections.of(message.socket)
     // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
     if (connection.closing) return
@@ -183,9 +184,10 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
 function build<Services>(
   options: ServiceServerOptions<Services>,
   limits: ServerLimits,
-  onRequest: (message: IncomingMessage, response: ServerResponse) => void,
+  onRequest: (message: BodyMessage, response: ServerResponse) => void,
 ): ServiceServer['server'] {
-  const http: ServerOptions = {
+  const http: ServerOptions<typeof BodyMessage> = {
+    IncomingMessage: BodyMessage,
     insecureHTTPParser: false,
     requireHostHeader: false, // refused by the dispatcher, so that the reply carries every header
     maxHeaderSize: limits.maxHeaderBytes,
