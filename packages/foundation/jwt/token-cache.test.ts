@@ -60,6 +60,24 @@ test('putting a token again takes no other token away', () => {
   )
 })
 
+test('a connection that showed a token shows another one where any part of it differs', () => {
+  const cache = createTokenCache<string>({ capacity: 9, clock: heldClock() })
+  const token = 'head.payload.signature'
+  cache.put(token, 'alice', testTime + 60)
+  assert.equal(cache.get(token, connection), 'alice')
+  for (let at = 0; at < token.length; at++) {
+    for (const [what, other] of Object.entries({
+      changed: `${token.slice(0, at)}~${token.slice(at + 1)}`,
+      'with a dot': `${token.slice(0, at)}.${token.slice(at + 1)}`,
+      left: token.slice(0, at) + token.slice(at + 1),
+      added: `${token.slice(0, at)}a${token.slice(at)}`,
+    })) {
+      if (other !== token) assert.equal(cache.get(other, connection), undefined, `${what} at ${at}`)
+      assert.equal(cache.get(token, connection), 'alice')
+    }
+  }
+})
+
 test('what a connection showed last is believed no longer than the token, and for no other token', () => {
   const clock = heldClock()
   const cache = createTokenCache<string>({ capacity: 2, clock })

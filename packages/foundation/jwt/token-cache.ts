@@ -16,7 +16,9 @@ export interface TokenCache<V> {
 
 /** The token that a connection showed last, and its hash. */
 interface Shown {
-  readonly token: Buffer
+  /** Header and payload, with their dots. */
+  readonly signed: string
+  readonly signature: Buffer
   readonly key: string
 }
 
@@ -27,13 +29,26 @@ export function createTokenCache<V>(options: {
   const entries = new Map<string, { readonly value: V; readonly until: number }>()
   const shown = new WeakMap<object, Shown>()
 
-  /** Behind a proxy several callers share a connection: the comparison takes the same time wherever they differ. */
+  /**
+   * Behind a proxy several callers share a connection. What nobody may find out by trying is the signature: to compare
+   * it takes the same time wherever two of them differ.
+   */
   function keyAt(connection: object, compact: string): string {
     const last = shown.get(connection)
     if (last === undefined) return keyOf(compact)
-    const token = Buffer.from(compact)
-    const same = last.token.length === token.length && timingSafeEqual(last.token, token)
+    const cut = compact.lastIndexOf('.') + 1
+    if (cut !== last.signed.length || compact.length - cut !== last.signature.length) return keyOf(compact)
+    if (compact.slice(0, cut) !== last.signed) return keyOf(compact)
+    const same = timingSafeEqual(last.signature, Buffer.from(compact.slice(cut), 'latin1'))
     return same ? last.key : keyOf(compact)
+  }
+
+  function remember(connection: object, compact: string, key: string): void {
+    const cut = compact.lastIndexOf('.') + 1
+    // Copies: a part of a text keeps the whole head of its request, a part of the buffer pool the whole pool.
+    const signed = Buffer.from(compact.slice(0, cut), 'latin1').toString('latin1')
+    const signature = Buffer.alloc(compact.length - cut, compact.slice(cut), 'latin1')
+    shown.set(connection, { signed, signature, key })
   }
 
   return {
@@ -42,9 +57,7 @@ export function createTokenCache<V>(options: {
       const entry = entries.get(key)
       if (entry === undefined) return undefined
       if (options.clock.now() < entry.until) {
-        // A buffer of its own: one from the pool would keep the whole pool for as long as the connection lives.
-        if (shown.get(connection)?.key !== key)
-          shown.set(connection, { token: Buffer.alloc(Buffer.byteLength(compact), compact), key })
+        if (shown.get(connection)?.key !== key) remember(connection, compact, key)
         return entry.value
       }
       entries.delete(key)
