@@ -30,6 +30,7 @@ export class Bindings {
   readonly #values = new Map<string, string>()
   readonly #latest = new Map<string, string>()
   readonly #substitutes = new Map<string, string>()
+  readonly #asked = new Set<number>()
 
   constructor(started: number) {
     this.started = started
@@ -45,6 +46,7 @@ export class Bindings {
   adopt(trial: Bindings): void {
     for (const [name, value] of trial.#values) this.#values.set(name, value)
     for (const [printed, value] of trial.#substitutes) this.#substitutes.set(printed, value)
+    for (const seconds of trial.#asked) this.#asked.add(seconds)
   }
 
   valueOf(name: string): string | undefined {
@@ -74,6 +76,11 @@ export class Bindings {
     this.#substitutes.set(printed.toLowerCase(), actual)
   }
 
+  /** Whether a request of the case said this moment (Unix seconds): else the server's clock did, when it was printed. */
+  asked(seconds: number): boolean {
+    return this.#asked.has(seconds)
+  }
+
   /**
    * A request as it is sent.
    * @throws UnboundPlaceholder
@@ -81,7 +88,11 @@ export class Bindings {
   fill(element: XmlElement, now: number): XmlElement {
     const attributes = new Map(element.attributes)
     const value = attributes.get('value')
-    if (value !== undefined) attributes.set('value', this.#filled(value, attributes.get('type'), now))
+    if (value !== undefined) {
+      const type = attributes.get('type')
+      if (type === 'DateTime') this.#asked.add(Date.parse(value) / 1000)
+      attributes.set('value', this.#filled(value, type, now))
+    }
     return {
       name: element.name,
       attributes,

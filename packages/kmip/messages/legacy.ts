@@ -4,6 +4,8 @@
  * | 1.x | 2.x, used inside |
  * |---|---|
  * | TemplateAttribute, Common…, PrivateKey…, PublicKeyTemplateAttribute {Attribute*} | Attributes, CommonAttributes, PrivateKeyAttributes, PublicKeyAttributes {typed attributes} |
+ * | Name* of a TemplateAttribute: templates that it refers to | Template {Name*} within those attributes |
+ * | Template {Attribute*} | Template {Attributes} |
  * | Attribute* of Locate, Import, GetAttributes, Notify, Put, Export | one Attributes |
  * | Attribute of AddAttribute, ModifyAttribute | NewAttribute {attribute} |
  * | Attribute of a DeleteAttribute reply | CurrentAttribute {attribute} |
@@ -64,8 +66,12 @@ export function fromLegacy(operation: OperationName, payload: StructureNode): St
     const attributesTag = templates.get(member.tag)
     if (attributesTag !== undefined) {
       const attributes = fromTemplate(attributesTag, typed(member, 'Structure'))
-      if (looseAttributes.has(operation)) loose.push(...attributes.value)
-      else members.push(attributes)
+      if (!looseAttributes.has(operation)) members.push(attributes)
+      else if (memberOf(attributes, Tag.Template) === undefined) loose.push(...attributes.value)
+      else throw new ItemRefusal('FeatureNotSupported', `${operation} takes no templates.`)
+    } else if (member.tag === Tag.Template) {
+      const kept = fromTemplate(Tag.Attributes, typed(member, 'Structure'))
+      members.push(structure(Tag.Template, [kept]))
     } else if (member.tag === Tag.Attribute) {
       const { node, index } = fromLegacyAttribute(typed(member, 'Structure'))
       if (looseAttributes.has(operation)) loose.push(node)
@@ -97,7 +103,13 @@ export function toLegacy(
       const templateTag = templateOf.get(member.tag)
       if (templateTag !== undefined) {
         const list = toLegacyAttributes(version, member)
-        return looseAttributes.has(operation) ? list : [structure(templateTag, list)]
+        if (looseAttributes.has(operation)) return list
+        const named = memberOf(member, Tag.Template)
+        return [structure(templateTag, [...(named?.type === 'Structure' ? named.value : []), ...list])]
+      }
+      if (member.tag === Tag.Template) {
+        const kept = memberOf(member, Tag.Attributes)
+        return [structure(Tag.Template, kept?.type === 'Structure' ? toLegacyAttributes(version, kept) : [])]
       }
       if (member.tag === Tag.NewAttribute || member.tag === Tag.CurrentAttribute) {
         const [node] = member.value
@@ -116,12 +128,12 @@ export function toLegacy(
 }
 
 function fromTemplate(tag: number, template: StructureNode): StructureNode {
-  if (memberOf(template, Tag.Name) !== undefined)
-    throw new ItemRefusal('FeatureNotSupported', 'Templates are not supported.')
-  return structure(
-    tag,
-    template.value.map((member) => fromLegacyAttribute(typed(member, 'Structure')).node),
-  )
+  const names = template.value.filter((member) => member.tag === Tag.Name)
+  const loose = template.value.filter((member) => member.tag !== Tag.Name)
+  return structure(tag, [
+    ...(names.length === 0 ? [] : [structure(Tag.Template, names)]),
+    ...loose.map((member) => fromLegacyAttribute(typed(member, 'Structure')).node),
+  ])
 }
 
 /** Changes the KeyValue of an object's KeyBlock; everything else stays as it is. */

@@ -326,7 +326,7 @@ test('Attributes inside the key of a 1.x Register become attributes', () => {
 test('What is wrong in one item refuses that item only', () => {
   const refusal = (
     version: KmipVersion,
-    operation: 'Create' | 'AddAttribute' | 'Import' | 'Ping',
+    operation: 'Create' | 'AddAttribute' | 'Import' | 'Locate' | 'Ping',
     payload: readonly TtlvNode[],
   ) => read(version, operation, payload).refusal?.reason
   assert.equal(refusal('1.3', 'Import', []), 'OperationNotSupported')
@@ -337,8 +337,12 @@ test('What is wrong in one item refuses that item only', () => {
   assert.equal(refusal('1.4', 'AddAttribute', [legacy('Name', named('a'), -1)]), 'IndexOutOfBounds')
   assert.equal(refusal('1.4', 'AddAttribute', [structure(Tag.Attribute, [])]), 'MissingData')
   assert.equal(
-    refusal('1.4', 'Create', [structure(Tag.TemplateAttribute, [named('t')(Tag.Name)])]),
+    refusal('1.4', 'Locate', [structure(Tag.TemplateAttribute, [named('t')(Tag.Name)])]),
     'FeatureNotSupported',
+  )
+  assert.equal(
+    refusal('1.4', 'Create', [structure(Tag.TemplateAttribute, [named('t')(Tag.Name)])]),
+    undefined,
   )
   assert.equal(refusal('1.4', 'Create', [integer(Tag.TemplateAttribute, 1)]), 'InvalidField')
 })

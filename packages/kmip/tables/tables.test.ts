@@ -177,17 +177,20 @@ test('EC keys are called as the version calls them', () => {
   }
 })
 
-test('What 2.1 tells precisely is DENIED in 1.x', () => {
+test('What 2.1 tells precisely is DENIED before', () => {
   for (const version of kmipVersions) {
     const precise = 'ACTIVATION_DATE:!PRE_ACTIVE'
-    assert.equal(messageIn(version, precise), isLegacy(version) ? 'DENIED' : precise)
+    assert.equal(messageIn(version, precise), version === '2.1' ? precise : 'DENIED')
     assert.equal(messageIn(version, 'missing-iv'), 'missing-iv')
   }
 })
 
 test('An old client is told a reason that its version has', () => {
   assert.equal(reasonIn('2.1', 'WrongKeyLifecycleState'), 'WrongKeyLifecycleState')
-  assert.equal(reasonIn('1.4', 'WrongKeyLifecycleState'), 'PermissionDenied')
+  // As the public test cases of each version have it (AKLC-M-2, CS-BC-M-14).
+  for (const version of ['2.0', '1.4'] as const)
+    assert.equal(reasonIn(version, 'WrongKeyLifecycleState'), 'PermissionDenied')
+  assert.equal(reasonIn('2.0', 'ObjectDestroyed'), 'ObjectDestroyed')
   assert.equal(reasonIn('1.4', 'Sensitive'), 'Sensitive')
   assert.equal(reasonIn('1.3', 'Sensitive'), 'PermissionDenied')
   const last = { '1.0': 0x11, '1.1': 0x12, '1.2': 0x12, '1.3': 0x15, '1.4': 0x18 } as const

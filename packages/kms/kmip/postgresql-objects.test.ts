@@ -15,4 +15,5 @@ onPostgresql('keys in and out', [
   'operations/re-key',
   'operations/certify',
   'operations/both-worlds',
+  'operations/templates',
 ])

@@ -1,7 +1,7 @@
 import type { ObjectId } from './object-id.ts'
 import type { LifeCycle } from './state-machine.ts'
 
-/** KMIP 2.1 §11.34, those that Warder keeps. */
+/** KMIP 2.1 §11.34, those that Warder keeps; Template is of KMIP 1.x alone. */
 export const objectTypes = [
   'SymmetricKey',
   'PrivateKey',
@@ -12,6 +12,7 @@ export const objectTypes = [
   'SplitKey',
   'CertificateRequest',
   'PGPKey',
+  'Template',
 ] as const
 export type ObjectType = (typeof objectTypes)[number]
 

@@ -2,8 +2,9 @@ import type { AuditEvent } from '@warder/foundation/audit'
 import type { AuditFields } from '@warder/foundation/operations'
 import { type Change, GuardFailed, type MaybePromise } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
-import { Tag } from '@warder/kmip/tables'
-import { optional, type TtlvNode } from '@warder/kmip/ttlv'
+import { isLegacy, Tag } from '@warder/kmip/tables'
+import { optional, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { namesTemplates, withTemplates } from '../object/templates.ts'
 import { UnitOfWork } from '../object/unit-of-work.ts'
 import { withoutOutputs } from './batch-data.ts'
 import { kmipFailure, toldOf } from './failure.ts'
@@ -34,6 +35,11 @@ const none: readonly TtlvNode[] = Object.freeze([])
 
 /** Times that an item is run again from its reads because somebody else was faster. */
 const attempts = 10
+
+function acted(row: KmipOperation, payload: StructureNode, context: ItemContext): MaybePromise<KmipAnswer> {
+  if (!isLegacy(context.version) || !namesTemplates(payload)) return row.act(payload, context)
+  return withTemplates(payload, context).then((whole) => row.act(whole, context))
+}
 
 /** One item on its way through the engine. */
 export class ItemRun {
@@ -91,7 +97,9 @@ export class ItemRun {
       const payload = this.#message.data.resolved(this.item.payload)
       const allowed = context.authorise(row.access, payload)
       done =
-        allowed instanceof Promise ? allowed.then(() => row.act(payload, context)) : row.act(payload, context)
+        allowed instanceof Promise
+          ? allowed.then(() => acted(row, payload, context))
+          : acted(row, payload, context)
     } catch (thrown) {
       this.#fields = context.fields
       throw thrown

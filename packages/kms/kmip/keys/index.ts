@@ -37,6 +37,7 @@ export {
   type KeyInForm,
   keyInForm,
   keyObject,
+  objectWithoutValue,
   storedBlock,
   type WantedForm,
   writeManagedObject,

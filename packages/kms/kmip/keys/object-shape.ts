@@ -35,7 +35,7 @@ export function storedColumns({ shape, certificate, wrapping, material }: Stored
     ...(shape.members !== undefined && { members: shape.members }),
     ...(shape.wrapped === true && { wrapped: true }),
   }
-  const digested = material !== undefined && shape.wrapped !== true
+  const digested = material !== undefined && shape.wrapped !== true && shape.objectType !== 'Template'
   const given: readonly (TtlvNode | undefined)[] = [
     algorithm === undefined
       ? undefined

@@ -72,6 +72,14 @@ export async function readManagedObject(
         attributes: [],
         wrapping: undefined,
       }
+    case 'Template':
+      return {
+        shape: { objectType: type, form: 'block', keyFormat: undefined },
+        material: encodeTtlv(node),
+        certificate: undefined,
+        attributes: [],
+        wrapping: undefined,
+      }
     case 'SplitKey':
       requireMembers(node, ['SplitKeyParts', 'KeyPartIdentifier', 'SplitKeyThreshold'], 'Integer')
       requireMembers(node, ['SplitKeyMethod'], 'Enumeration')

@@ -2,7 +2,7 @@ import type { TagName, ValueName } from '@warder/kmip/tables'
 import type { CurveName } from './curves.ts'
 import type { KeyFormat } from './key-format.ts'
 
-export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'Template' | 'User' | 'Group'>
+export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'User' | 'Group'>
 export type CryptographicAlgorithm = ValueName<'CryptographicAlgorithm'>
 export type PointCompression = ValueName<'KeyCompressionType'>
 
@@ -11,7 +11,8 @@ export interface StoredShape {
   readonly objectType: KmipObjectType
   /**
    * What the stored bytes are. `canonical`: raw bytes of a secret, PKCS#8, SPKI, the certificate, the opaque data.
-   * `block`: the TTLV of the whole object as it came, for what has no such form: wrapped keys, parts of keys, PGP keys.
+   * `block`: the TTLV of the whole object as it came, for what has no such form: wrapped keys, parts of keys, PGP keys,
+   * templates.
    */
   readonly form: 'canonical' | 'block'
   /** As registered; undefined for what has no key block. */

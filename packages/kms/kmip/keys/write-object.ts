@@ -123,12 +123,31 @@ export function keyObject(
   value: TtlvNode = structure(Tag.KeyValue, [key.material]),
   wrapping?: StructureNode,
 ): StructureNode {
-  const { objectType, algorithm, bits, secretDataType } = shape
+  return objectAround(shape, key, value, wrapping)
+}
+
+/** A key of which only the attributes are kept. @throws KeyValueNotPresent for what the attributes cannot describe */
+export function objectWithoutValue(shape: StoredShape): StructureNode {
+  const { objectType, keyFormat, compression } = shape
+  if (keyFormat === undefined || !described.has(objectType))
+    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return objectAround(shape, { format: keyFormat, compression }, undefined, undefined)
+}
+
+/** Object types that are a key block, and with SecretData its type. */
+const described: ReadonlySet<string> = new Set(['SymmetricKey', 'PrivateKey', 'PublicKey', 'SecretData'])
+
+function objectAround(
+  { objectType, algorithm, bits, secretDataType }: StoredShape,
+  { format, compression }: Pick<KeyInForm, 'format' | 'compression'>,
+  value: TtlvNode | undefined,
+  wrapping: StructureNode | undefined,
+): StructureNode {
   const block = structure(Tag.KeyBlock, [
-    enumeration(Tag.KeyFormatType, keyFormatNumber(key.format)),
-    key.compression === undefined
+    enumeration(Tag.KeyFormatType, keyFormatNumber(format)),
+    compression === undefined
       ? undefined
-      : enumeration(Tag.KeyCompressionType, Enumeration.KeyCompressionType[key.compression]),
+      : enumeration(Tag.KeyCompressionType, Enumeration.KeyCompressionType[compression]),
     value,
     algorithm === undefined
       ? undefined

@@ -3,7 +3,7 @@ import type { KmipOperation } from '../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../engine/index.ts'
 
 /** Object types without a life as a key (KMIP 2.1 §6.1.1). */
-const notActivated: ReadonlySet<string> = new Set(['OpaqueObject', 'CertificateRequest'])
+const notActivated: ReadonlySet<string> = new Set(['OpaqueObject', 'CertificateRequest', 'Template'])
 
 /** Activate (KMIP 2.1 §6.1.1): from now on the key may be used. */
 export const activate: KmipOperation = {

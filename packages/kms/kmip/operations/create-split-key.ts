@@ -21,7 +21,8 @@ import { partNode, primeAsked } from './split-key-parts.ts'
 
 /**
  * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,
- * which is kept in its parts alone.
+ * which is kept in its parts alone. ObjectType is that of the new objects, SplitKey; clients that say there what is split
+ * are understood too.
  */
 export const createSplitKey: KmipOperation = {
   name: 'CreateSplitKey',
@@ -86,7 +87,8 @@ async function wholeOf(
   const identifier = memberOf(payload, Tag.UniqueIdentifier)
   if (identifier === undefined) return generated(type, attributes, context)
   const base = await context.permitted(context.identifier(identifier), 'get')
-  if (base.type !== type) throw kmipFailure('InvalidField', `The object is no ${type}.`)
+  if (type !== 'SplitKey' && base.type !== type)
+    throw kmipFailure('InvalidField', `The object is no ${type}.`)
   requireSplittable(context, base)
   const material = base.attributes.format === undefined ? await context.objects.material(base) : undefined
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
@@ -94,7 +96,7 @@ async function wholeOf(
 }
 
 function generated(type: string, attributes: readonly TtlvNode[], context: KmipContext): Whole {
-  if (type !== 'SymmetricKey')
+  if (type !== 'SplitKey' && type !== 'SymmetricKey')
     throw kmipFailure('InvalidField', `CreateSplitKey does not make objects of type ${type}.`)
   const { material, bits } = newSymmetricKey(attributes, context)
   if (material === undefined) throw kmipFailure('GeneralFailure', 'The key could not be made.')

@@ -1,5 +1,4 @@
-import { Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import type { TtlvNode } from '@warder/kmip/ttlv'
 import { openDecryption } from '../crypto/symmetric.ts'
 import { type KmipContext, uniqueIdentifier } from '../engine/index.ts'
 import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../streams/index.ts'
@@ -8,7 +7,7 @@ import type { CryptographicRequest } from './cryptographic-request.ts'
 import { decryptWhole } from './decrypt.ts'
 import { cipherOf } from './encrypt.ts'
 import { keyObjectOf } from './key-use.ts'
-import { middlePart } from './middle-part.ts'
+import { middlePart, partOut } from './middle-part.ts'
 
 const nothing = new Uint8Array(0)
 
@@ -37,5 +36,5 @@ export async function decryptPart(
   if (!request.final) return middlePart('Decrypt', row, request, context, running)
   const out = running.cipher.final(request.data ?? nothing).data
   stageEnd(row, context)
-  return [uniqueIdentifier(id), byteString(Tag.Data, out)]
+  return [uniqueIdentifier(id), partOut(out)]
 }

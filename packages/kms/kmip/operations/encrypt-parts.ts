@@ -18,7 +18,7 @@ import { collect } from './collected-parts.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
 import { budget, cipherOf, encryptWhole } from './encrypt.ts'
 import { keyObjectOf, takeUse } from './key-use.ts'
-import { middlePart } from './middle-part.ts'
+import { middlePart, partOut } from './middle-part.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 const nothing = new Uint8Array(0)
@@ -53,7 +53,7 @@ async function begun(
   keep(staged, { first, cipher }, context)
   return [
     uniqueIdentifier(context.key.object.id),
-    byteString(Tag.Data, out),
+    partOut(out),
     cipher.iv && byteString(Tag.IVCounterNonce, cipher.iv),
     byteString(Tag.CorrelationValue, staged.correlation),
   ]
@@ -75,7 +75,7 @@ async function continued(
   const apart = tag === undefined || atLeast(context.version, '1.4')
   return [
     uniqueIdentifier(id),
-    byteString(Tag.Data, apart ? out : Buffer.concat([out, tag])),
+    partOut(apart ? out : Buffer.concat([out, tag])),
     apart && tag !== undefined ? byteString(Tag.AuthenticatedEncryptionTag, tag) : undefined,
   ]
 }

@@ -1,7 +1,13 @@
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Enumeration, isLegacy, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
-import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  objectRight,
+  uniqueIdentifier,
+} from '../engine/index.ts'
 import { attributeBag, storedAttributes } from '../object/index.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
@@ -10,6 +16,8 @@ export const get: KmipOperation = {
   name: 'Get',
   access: objectRight('get'),
   async act(payload, context) {
+    if (context.object.type === 'Template' && !isLegacy(context.version))
+      throw kmipFailure('InvalidObjectType', 'Templates are of KMIP 1.x alone.')
     const { object, node } = await objectInForm(context, readWanted(payload), 'get')
     noLongerFresh(context, object)
     return [

@@ -13,13 +13,18 @@ export async function middlePart(
   request: CryptographicRequest,
   context: KmipContext,
   running: RunningCipher,
-): Promise<readonly TtlvNode[]> {
+): Promise<readonly (TtlvNode | undefined)[]> {
   const out = running.cipher.update(request.data ?? nothing)
   const staged = await stagePart(operation, row, request, context, running.replayed)
   keep(staged, running, context)
   return [
     uniqueIdentifier(context.key.object.id),
-    byteString(Tag.Data, out),
+    partOut(out),
     byteString(Tag.CorrelationValue, staged.correlation),
   ]
+}
+
+/** What a part puts out: nothing as long as the cipher waits for a whole block. */
+export function partOut(out: Uint8Array): TtlvNode | undefined {
+  return out.length === 0 ? undefined : byteString(Tag.Data, out)
 }

@@ -11,6 +11,7 @@ import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import {
   keyInForm,
   keyObject,
+  objectWithoutValue,
   readKeyBlock,
   readKeyFormat,
   readManagedObject,
@@ -102,7 +103,7 @@ async function inForm(
   if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
   const material = await objects.material(object)
-  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  if (material === undefined) return withoutValue(shape, wanted)
   try {
     if (asFile) return await writeFile(context, object, material, wanted)
     if (wanted.format === 'PKCS_7' && shape.certificateType === 'X_509')
@@ -114,6 +115,14 @@ async function inForm(
     material.fill(0)
     throw error
   }
+}
+
+/** Of a key that is known by its attributes alone there is the block around the value (KMIP 2.1 §4.28). */
+function withoutValue(shape: StoredShape, wanted: WantedObject): StructureNode {
+  const asIs = wanted.format === undefined || wanted.format === shape.keyFormat
+  if (!asIs || wanted.compression !== undefined || wanted.specification !== undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return objectWithoutValue(shape)
 }
 
 const wrappable: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import { Tag } from '@warder/kmip/tables'
+import { isLegacy, type KmipVersion, Tag } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
 import {
@@ -11,6 +11,7 @@ import {
   uniqueIdentifier,
 } from '../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../keys/index.ts'
+import { checkTemplate } from '../object/index.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
@@ -21,7 +22,7 @@ export const register: KmipOperation = {
   access: creates,
   async act(payload, context) {
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
-    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are not kept here.')
+    if (type === 'Template') requireTemplates(context.version)
     requireSoftwareStorage(payload.value)
     const attributes = membersWithin(payload, Tag.Attributes)
     const node = objectNode(payload, type)
@@ -35,12 +36,18 @@ export const register: KmipOperation = {
   },
 }
 
+/** @throws kmipFailure InvalidField: 2.0 ended them */
+function requireTemplates(version: KmipVersion): void {
+  if (!isLegacy(version)) throw kmipFailure('InvalidField', 'Templates are of KMIP 1.x alone.')
+}
+
 async function registerOne(
   context: KmipContext,
   type: KmipObjectType,
   node: StructureNode,
   attributes: readonly TtlvNode[],
 ): Promise<ManagedObject> {
+  if (type === 'Template') checkTemplate(node)
   const brought = await readBrought(type, node, attributes, context)
   try {
     return context.objects.create(newBrought(context, brought, attributes))

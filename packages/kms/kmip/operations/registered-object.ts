@@ -10,6 +10,8 @@ import {
   type StoredShape,
 } from '../keys/index.ts'
 import { storedColumns } from '../keys/object-shape.ts'
+import { checkedValue } from '../object/attribute-checks.ts'
+import { requireRule } from '../object/index.ts'
 import { newObjectOf } from '../object/new-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
 
@@ -82,6 +84,7 @@ export function newBrought(
       ...columns.given.filter(({ tag }) => tag !== Tag.Link),
       // What is brought may have been given out elsewhere: the client knows (KMIP 2.1 §4.24).
       ...attributes.filter(({ tag, type }) => tag === Tag.Fresh && type === 'Boolean'),
+      ...generatorOf(attributes),
     ],
     attributes: [...attributes.filter((node) => !isSettled(node, shape)), ...links],
     material,
@@ -92,9 +95,17 @@ export function newBrought(
   return created
 }
 
+/** How what is brought was made, where the client says it (KMIP 2.1 §4.46). */
+function generatorOf(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  const [node, ...more] = attributes.filter(({ tag }) => tag === Tag.RandomNumberGenerator)
+  if (more.length > 0) throw kmipFailure('AttributeSingleValued', 'DENIED')
+  return node === undefined ? [] : [checkedValue(requireRule(node.tag), node)]
+}
+
 /** Attributes that are dealt with already: what the object says itself was compared with it. */
 function isSettled({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
-  return tag === Tag.Fresh || (tag === Tag.CertificateType && objectType === 'Certificate')
+  if (tag === Tag.Fresh || tag === Tag.RandomNumberGenerator) return true
+  return tag === Tag.CertificateType && objectType === 'Certificate'
 }
 
 /** What a key may be used for when its owner says nothing: all that it is good for. */

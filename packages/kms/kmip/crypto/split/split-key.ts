@@ -92,11 +92,11 @@ export interface JoinRequest {
 
 /**
  * Joins parts; what is given beyond the threshold is checked against the rest.
- * @throws InvalidField for too few or repeated parts, CryptographicFailure for parts that do not belong together
+ * @throws InvalidField for repeated parts, CryptographicFailure for too few and for parts that do not belong together
  */
 export function joinParts({ method, threshold, parts, primeFieldSize, length }: JoinRequest): Buffer {
   if (parts.length < threshold || threshold < 2)
-    throw refuse('InvalidField', `${threshold} parts are needed to join the key.`)
+    throw refuse('CryptographicFailure', `${threshold} parts are needed to join the key.`)
   if (parts.length > maximumParts)
     throw refuse('InvalidField', `At most ${maximumParts} parts can be joined.`)
   const identifiers = new Set(parts.map(({ identifier }) => identifier))
