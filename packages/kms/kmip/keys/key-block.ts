@@ -41,7 +41,7 @@ export function readKeyBlock(object: StructureNode): KeyBlock {
   if (format === undefined) throw kmipFailure('InvalidField', 'KeyFormatType is missing.')
   const wrappingNode = optionalStructure(block, Tag.KeyWrappingData)
   const wrapping = wrappingNode === undefined ? undefined : readWrappingData(wrappingNode)
-  const value = readKeyValue(block)
+  const value = wrapping === undefined ? readKeyValue(block) : bytesWithin(readKeyValue(block), wrapping)
   const encrypted = wrapping !== undefined && wrapping.method !== 'MACSign'
   if (value !== undefined && value instanceof Uint8Array !== encrypted)
     throw kmipFailure(
@@ -68,6 +68,17 @@ function readKeyValue(block: StructureNode): PlainKeyValue | Uint8Array | undefi
   if (value.type !== 'Structure')
     throw kmipFailure('InvalidField', 'KeyValue is a Structure, or a ByteString when wrapped.')
   return plainKeyValue(value)
+}
+
+/** Without an encoding the wrapped bytes are those of the key, and some clients leave them where these were. */
+function bytesWithin(
+  value: PlainKeyValue | Uint8Array | undefined,
+  { encoding, method }: WrappingData,
+): PlainKeyValue | Uint8Array | undefined {
+  if (value === undefined || value instanceof Uint8Array) return value
+  const { material, attributes } = value
+  const inPlace = encoding === 'NoEncoding' && method !== 'MACSign' && attributes.length === 0
+  return inPlace && material.type === 'ByteString' ? material.value : value
 }
 
 /** @throws InvalidField when there is not exactly one KeyMaterial */

@@ -78,6 +78,41 @@ test('a key is wrapped in the format that is asked for, as Veeam asks', async ()
   }
 })
 
+test('wrapped bytes without an encoding may stand where those of the key would (RFC 3394 §4.1)', async () => {
+  const alice = client()
+  const wrapper = await alice.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
+    aesKey(Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex')),
+  ])
+  const wrapped = Buffer.from('1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5', 'hex')
+  const wrapping = (...encoding: readonly TtlvNode[]) =>
+    structure(Tag.KeyWrappingData, [
+      enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+      structure(Tag.EncryptionKeyInformation, [
+        uid(wrapper.id),
+        structure(Tag.CryptographicParameters, [
+          enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.NISTKeyWrap),
+        ]),
+      ]),
+      ...encoding,
+    ])
+  const sent = (...encoding: readonly TtlvNode[]) => [
+    objectType('SymmetricKey'),
+    attributes(mask('Encrypt', 'Decrypt')),
+    structure(Tag.SymmetricKey, [keyBlock('Raw', wrapped, ...keyOf('AES', 128), wrapping(...encoding))]),
+  ]
+  const { id } = await alice.do('Register', sent(noEncoding))
+  const symmetricKeyOf = async (...members: readonly TtlvNode[]) =>
+    (await alice.do('Get', [uid(id), ...members])).nodes.find(({ tag }) => tag === Tag.SymmetricKey)
+  const path = [Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial]
+  assert.equal(hex(inside(await symmetricKeyOf(), ...path)?.value), wrapped.toString('hex'))
+  const open = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
+  assert.equal(hex(inside(await symmetricKeyOf(open), ...path)?.value), '00112233445566778899aabbccddeeff')
+  // With the usual encoding the bytes hold a KeyValue, and are one themselves.
+  await alice.fails('Register', sent(), 'InvalidField')
+})
+
 test('the attributes that are named are wrapped with the key', async () => {
   const alice = client()
   const id = await registeredKek(alice)
