@@ -7,6 +7,17 @@ const version = (minor: number) =>
 const pair = `<RequestMessage><RequestHeader>${version(0)}</RequestHeader></RequestMessage>
 <ResponseMessage><ResponseHeader>${version(0)}</ResponseHeader></ResponseMessage>`
 
+test('Names that a document broke are put together, as cases of 1.0 to 1.2 have them; values are left alone', () => {
+  const attribute = `<Attribute><AttributeName type="TextString" value="Unique   Identifier"/><AttributeValue type="TextString" value="a   b"/></Attribute>`
+  const asked = pair.replace('</RequestHeader>', `</RequestHeader>${attribute}`)
+  const { steps } = parseCase('SKFF-M-9-10', `<KMIP>${asked}</KMIP>`)
+  const found = steps[0]?.request.children.find(({ name }) => name === 'Attribute')
+  assert.deepEqual(
+    found?.children.map(({ attributes }) => attributes.get('value')),
+    ['Unique Identifier', 'a   b'],
+  )
+})
+
 test('The lines that say when a message was sent, as cases of 1.0 to 1.2 have them, are passed over', () => {
   const {
     steps,

@@ -102,6 +102,29 @@ test('Another status, reason, value, date or identifier is told with its place',
   assert.match(stamp ?? '', /ResponseHeader\/TimeStamp must be \$NOW/)
 })
 
+test('A printed moment that no request said is that of the run; one that a request said stays what it is', async () => {
+  const dates = (activation: string, initial: string): string =>
+    `<Attributes><ActivationDate type="DateTime" value="${activation}"/><InitialDate type="DateTime" value="${initial}"/></Attributes>`
+  const [then, other] = ['2012-04-27T08:12:24+00:00', '2013-01-10T23:33:21+00:00']
+  const given = `<Attributes><ActivationDate type="DateTime" value="${then}"/></Attributes>`
+  const old = parseCase(
+    'OLD-M-1-21',
+    `<KMIP>
+${exchange('Register', `${registered}${given}`, payload(id))}
+${exchange('GetAttributes', `${id}${reference}`, payload(`${id}${dates(then, other)}`))}
+</KMIP>`,
+  )
+  const now = new Date().toISOString()
+  assert.deepEqual(await differencesOf(old, withValue(1, 'InitialDate', now)), [])
+  const [printed, ...others] = await differencesOf(old)
+  assert.match(printed ?? '', /InitialDate must be 2013/)
+  assert.equal(others.length, 0)
+  const [moved] = await differencesOf(old, (response, step) =>
+    withValue(1, 'InitialDate', now)(withValue(1, 'ActivationDate', now)(response, step), step),
+  )
+  assert.match(moved ?? '', /ActivationDate must be 2012/)
+})
+
 test('A message in other words is a difference, unless the server may have its own', async () => {
   const other = withValue(3, 'ResultMessage', 'Not now.')
   assert.deepEqual(await differencesOf(example, other), [
