@@ -7,6 +7,7 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import type { KmipContext } from '../engine/types.ts'
 import { checkedValue } from './attribute-checks.ts'
@@ -69,8 +70,14 @@ async function expanded(
   if (names.length > mostTemplates)
     throw kmipFailure('InvalidField', `At most ${mostTemplates} templates can be named.`)
   const own = attributes.value.filter(({ tag }) => tag !== Tag.Template)
+  const templates: string[] = []
   let from: readonly TtlvNode[] = []
-  for (const name of names) from = under(await attributesOfTemplate(name, context), from)
+  for (const name of names) {
+    const template = await templateCalled(name, context)
+    templates.push(template.id)
+    from = under(await attributesIn(template, context), from)
+  }
+  context.audit({ details: { templates } })
   return under(own, from)
 }
 
@@ -80,17 +87,17 @@ function under(upper: readonly TtlvNode[], lower: readonly TtlvNode[]): readonly
   return [...upper, ...lower.filter(({ tag }) => !said.has(tag) || requireRule(tag).multiple)]
 }
 
-async function attributesOfTemplate(name: TtlvNode, context: KmipContext): Promise<readonly TtlvNode[]> {
+async function templateCalled(name: TtlvNode, context: KmipContext): Promise<ManagedObject> {
   const { services, principal, objects, now } = context
-  const criteria = readCriteria(
-    structure(Tag.RequestPayload, [
-      structure(Tag.Attributes, [name, enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)]),
-    ]),
-  )
+  const sought = [name, enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)]
+  const criteria = readCriteria(structure(Tag.RequestPayload, [structure(Tag.Attributes, sought)]))
   const { ids } = await search(services, principal.name, { ...criteria, most: 1 }, objects, now)
   const [id] = ids
   if (id === undefined) throw kmipFailure('ObjectNotFound', 'A template that is named is not there.')
-  const template = await context.permitted(id, 'get')
+  return context.permitted(id, 'get')
+}
+
+async function attributesIn(template: ManagedObject, { objects }: KmipContext): Promise<readonly TtlvNode[]> {
   const material = await objects.material(template)
   const node = material === undefined ? undefined : decodeTtlv(material)
   const attributes = node?.type === 'Structure' ? memberOf(node, Tag.Attributes) : undefined

@@ -59,6 +59,8 @@ for (const version of legacy) {
       await old.do('Register', template('short', integer(Tag.CryptographicLength, 128), group('all')))
 
       const plain = await old.do('Create', [objectType('SymmetricKey'), from(['disks'], nameNode('a'))])
+      const record = kms.audit.findLast(({ operation }) => operation === 'kmip.Create')
+      assert.deepEqual(record?.details?.templates, [first.id], 'and the record says which')
       const made = await attributesOf(user, plain.id)
       assert.deepEqual(
         [Tag.CryptographicLength, Tag.CryptographicUsageMask, Tag.ObjectGroup].map((tag) =>
@@ -129,6 +131,17 @@ test('a template is an object with a name and no life as a key', async () => {
     enumeration(Tag.QueryFunction, Enumeration.QueryFunction.QueryObjects),
   ])
   assert.ok(objects.nodes.some(({ value }) => value === Enumeration.ObjectType.Template))
+  const rest = kms.user('carla')
+  const plain = Buffer.from('x').toString('base64url')
+  for (const [path, body] of [
+    ['encrypt', { kid: id, alg: 'dir', enc: 'A256GCM', data: plain }],
+    ['sign', { kid: id, alg: 'ES256', data: plain }],
+    ['mac', { kid: id, alg: 'HS256', data: plain }],
+  ] as const) {
+    const answer = await rest.post(`/v1/crypto/${path}`, body)
+    assert.ok(answer.status >= 400 && answer.status < 500, `${path}: ${answer.status} ${answer.text}`)
+  }
+  assert.ok((await rest.get(`/v1/crypto/keys/${id}`)).status < 500)
   await old.do('Destroy', [uid(id)])
   await old.fails('Create', [objectType('SymmetricKey'), from(['t'])], 'ItemNotFound')
   await old.fails('Create', [objectType('SymmetricKey'), from(['never'])], 'ItemNotFound')
