@@ -19,7 +19,7 @@ const backslash = 0x5c
  */
 export function parseJsonBody(body: Uint8Array): unknown {
   if (!isUtf8(body)) throw invalid('it is not valid UTF-8.')
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const members = scan(bytes)
   let value: unknown
   try {
