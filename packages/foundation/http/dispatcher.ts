@@ -8,11 +8,13 @@ import type { Exchange } from './exchange.ts'
 import { type CompiledOperation, validInput } from './input.ts'
 import { type PreparedReply, prepareFailure, prepareReply } from './reply.ts'
 import type { Router } from './router.ts'
+import type { Stages } from './stages.ts'
 
 export interface Dispatcher<Services> {
   readonly router: Router<CompiledOperation<Services>>
   readonly cors: Cors
   readonly budget: BodyBudget
+  readonly stages: Stages
 }
 
 /** Takes the reply, once. undefined: the caller went away before the request was complete. */
@@ -64,7 +66,23 @@ function begin<Services>(
   return 'after its body'
 }
 
+/** Acts on the request, and answers it, together with the others that have come by now. */
 function perform<Services>(
+  dispatcher: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+  done: Done,
+): void {
+  const { stages } = dispatcher
+  const inItsTurn: Done = (reply) => stages.reply(() => done(reply))
+  stages.act(() => {
+    // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
+    if (exchange.connection.closing) inItsTurn(undefined)
+    else performNow(dispatcher, exchange, compiled, inItsTurn)
+  })
+}
+
+function performNow<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,

@@ -21,6 +21,7 @@ import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServe
 import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
+import { Stages } from './stages.ts'
 import { createUsualHeads } from './usual-head.ts'
 
 /** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
@@ -47,6 +48,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     ),
     cors: createCors(options.corsAllowedOrigins ?? [], options.baseUrl, options.tls === undefined),
     budget: new BodyBudget(limits.bufferedBytes),
+    stages: new Stages(),
   }
   const shapeOfErrors = errorShapes(options.operations)
   const keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1000)}`

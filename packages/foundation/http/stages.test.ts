@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Stages } from './stages.ts'
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('what comes in one turn is acted on, then answered, each in its order', async () => {
+  const stages = new Stages()
+  const seen: string[] = []
+  const note = (what: string): void => void seen.push(what)
+  for (const name of ['a', 'b', 'c'])
+    stages.act(() => {
+      seen.push(`act ${name}`)
+      stages.reply(() => seen.push(`reply ${name}`))
+    })
+  assert.deepEqual(seen, [], 'not before everything is read')
+  await turn()
+  assert.deepEqual(seen, ['act a', 'act b', 'act c', 'reply a', 'reply b', 'reply c'])
+  stages.reply(() => note('late'))
+  assert.equal(seen[6], 'late', 'who had to wait for something is answered at once')
+})
+
+test('many are answered in between, and slow ones hold nobody up for long', async () => {
+  const stages = new Stages()
+  const seen: string[] = []
+  for (let index = 0; index < 100; index++)
+    stages.act(() => {
+      seen.push('act')
+      stages.reply(() => seen.push('reply'))
+    })
+  await turn()
+  const first = seen.indexOf('reply')
+  assert.ok(first >= 1 && first <= 64, String(first))
+  assert.equal(seen.length, 200, 'all in one turn: nothing piles up')
+  assert.equal(seen.filter((one) => one === 'reply').length, 100)
+
+  const slow: string[] = []
+  for (const name of ['a', 'b'])
+    stages.act(() => {
+      const until = performance.now() + 3
+      while (performance.now() < until);
+      slow.push(`act ${name}`)
+      stages.reply(() => slow.push(`reply ${name}`))
+    })
+  await turn()
+  assert.deepEqual(slow, ['act a', 'reply a', 'act b', 'reply b'])
+})
+
+test('what fails takes nobody along', async () => {
+  const stages = new Stages()
+  const seen: string[] = []
+  const thrown: unknown[] = []
+  const before = process.listeners('uncaughtException')
+  process.removeAllListeners('uncaughtException')
+  process.on('uncaughtException', (error) => thrown.push(error.message))
+  try {
+    stages.act(() => {
+      seen.push('act a')
+      stages.reply(() => {
+        throw new Error('reply a')
+      })
+    })
+    stages.act(() => {
+      throw new Error('act b')
+    })
+    for (const name of ['c', 'd'])
+      stages.act(() => {
+        seen.push(`act ${name}`)
+        stages.reply(() => seen.push(`reply ${name}`))
+      })
+    for (let count = 0; count < 6; count++) await turn()
+  } finally {
+    process.removeAllListeners('uncaughtException')
+    for (const listener of before) process.on('uncaughtException', listener)
+  }
+  assert.deepEqual(seen, ['act a', 'act c', 'act d', 'reply c', 'reply d'])
+  assert.ok(thrown.length >= 1)
+})
