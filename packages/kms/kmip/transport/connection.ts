@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
-import type { TokenBuckets } from '@warder/foundation/http'
+import type { Stages, TokenBuckets } from '@warder/foundation/http'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { encodeResponse, refusalOf } from '@warder/kmip/messages'
@@ -19,6 +19,7 @@ export interface ConnectionEnvironment {
   readonly limits: SocketLimits
   readonly budget: ReadBudget
   readonly rateLimiter: TokenBuckets | undefined
+  readonly stages: Stages
 }
 
 /** Requests that wait behind the one in work are read up to this many bytes; then the client has to wait as well. */
@@ -37,6 +38,8 @@ export class KmipConnection {
   readonly #address: string
   readonly #reader: MessageReader
   #busy = false
+  /** Messages have come that are answered with those of other connections. */
+  #staged = false
   #held = 0
   #ended = false
   #closing = false
@@ -58,7 +61,7 @@ export class KmipConnection {
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.on('end', () => {
       this.#ended = true
-      if (!this.#busy) this.#finish()
+      if (!this.#busy && !this.#staged) this.#finish()
     })
     socket.on('drain', () => this.#next())
     socket.once('close', () => {
@@ -76,7 +79,7 @@ export class KmipConnection {
 
   /** Ends the connection after the message that is being answered, at once when there is none. */
   end(): void {
-    if (this.#busy) this.#ended = true
+    if (this.#busy || this.#staged) this.#ended = true
     else this.#finish()
   }
 
@@ -88,9 +91,15 @@ export class KmipConnection {
       this.#refuse(error)
       return
     }
-    if (this.#busy) {
+    if (this.#busy || this.#staged) {
       if (this.#reader.pending > readAheadBytes) this.#socket.pause()
-    } else this.#next()
+      return
+    }
+    this.#staged = true
+    this.#environment.stages.act(() => {
+      this.#staged = false
+      this.#next()
+    })
   }
 
   /** Answers what has come: without a promise while the engine needs none. */
@@ -180,7 +189,9 @@ export class KmipConnection {
   #send(answer: Uint8Array): void {
     this.#busy = false
     this.#hold(0)
-    if (!this.#socket.destroyed) this.#socket.write(answer)
+    this.#environment.stages.reply(() => {
+      if (!this.#socket.destroyed) this.#socket.write(answer)
+    })
   }
 
   /** A message in work takes as much of what all connections may hold as an unfinished one. */
@@ -212,6 +223,11 @@ export class KmipConnection {
     this.#closing = true
     clearTimeout(this.#late)
     this.#reader.close()
+    // Behind the answers that are made.
+    this.#environment.stages.reply(() => this.#hangUp(last))
+  }
+
+  #hangUp(last: Uint8Array | undefined): void {
     // Only when everything is sent: a client may take its time to read (the idle limit ends those who do not).
     this.#socket.once('finish', () => {
       const timer = setTimeout(() => this.#socket.destroy(), this.#environment.limits.lingerMs)

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls'
 import { toFailure } from '@warder/foundation/errors'
-import type { TokenBuckets } from '@warder/foundation/http'
+import { Stages, type TokenBuckets } from '@warder/foundation/http'
 import type { Authenticate } from '@warder/foundation/operations'
 import { type Clock, type ListenOptions, listenOn } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
@@ -51,6 +51,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     limits,
     rateLimiter: options.rateLimiter,
     budget: { limit: limits.bufferedBytes, used: 0 },
+    stages: new Stages(),
   }
   const counts = connectionCounts(limits.connectionsPerAddress)
   const sockets = new Set<Socket>()
