@@ -90,7 +90,7 @@ export class Bindings {
     const value = attributes.get('value')
     if (value !== undefined) {
       const type = attributes.get('type')
-      if (type === 'DateTime') this.#asked.add(Date.parse(value) / 1000)
+      if (type === 'DateTime' && momentOf(value) === undefined) this.#asked.add(Date.parse(value) / 1000)
       attributes.set('value', this.#filled(value, type, now))
     }
     return {

@@ -1,4 +1,4 @@
-import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, insertInto, query, readOne } from '@warder/foundation/sql'
 import type { Page } from '../paging/index.ts'
 import type { Credential } from './credential.ts'
 
@@ -58,8 +58,7 @@ export async function findCredential(
   realm: string,
   username: string,
 ): Promise<Credential | undefined> {
-  const row = await db.get(byName, [realm, username])
-  return row === undefined ? undefined : toCredential(row)
+  return readOne(db, byName, [realm, username], toCredential)
 }
 
 /** Of a realm, by username. */

@@ -6,6 +6,7 @@ import {
   type Database,
   insertInto,
   query,
+  readOne,
   UniqueViolation,
 } from '@warder/foundation/sql'
 import type { Page } from '../paging/index.ts'
@@ -87,8 +88,7 @@ function toRealm(row: RealmRow): Realm {
 }
 
 export async function findRealm(db: Database, id: string): Promise<Realm | undefined> {
-  const row = await db.get(byId, [id])
-  return row === undefined ? undefined : toRealm(row)
+  return readOne(db, byId, [id], toRealm)
 }
 
 /** @throws failure('not_found') */
@@ -147,11 +147,13 @@ export async function replaceRealm(commit: Commit, before: Realm, after: Realm):
     1,
   )
   const stay = new Set(issuersOf(after))
-  const removals = issuersOf(before)
-    .filter((issuer) => !stay.has(issuer))
-    .flatMap((issuer) => [change(sessionsOfIssuer, [id, id, issuer]), change(subjectsOfIssuer, [id, issuer])])
-  const [, ...removed] = await commit([replacement, ...removals])
-  return removed.reduce((sum, { changes }, index) => (index % 2 === 0 ? sum + changes : sum), 0)
+  const dropped = issuersOf(before).filter((issuer) => !stay.has(issuer))
+  const [, ...removed] = await commit([
+    replacement,
+    ...dropped.map((issuer) => change(sessionsOfIssuer, [id, id, issuer])),
+    ...dropped.map((issuer) => change(subjectsOfIssuer, [id, issuer])),
+  ])
+  return removed.slice(0, dropped.length).reduce((sum, { changes }) => sum + changes, 0)
 }
 
 /**

@@ -72,11 +72,8 @@ const removeOneIfEnded = query<[id: string, now: number], unknown>(
   'DELETE FROM session WHERE session_id = ? AND ends_at <= ?',
 )
 const removeOfRealm = query<[realm: string], unknown>('DELETE FROM session WHERE realm_id = ?')
-const removeOfUser = query<[realm: string, username: string], unknown>(
-  "DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'up'",
-)
-const removeOfSubject = query<[realm: string, username: string], unknown>(
-  "DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'jwt'",
+const removeOfUser = query<[realm: string, username: string, scheme: AuthScheme], unknown>(
+  'DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = ?',
 )
 const removeOfOtherIssuers = query<
   [realm: string, username: string, realm: string, username: string, issuer: string],
@@ -151,12 +148,12 @@ export function realmSessionsRemoval(realm: string): Change {
 
 /** Every session that began with this user's password. */
 export function passwordSessionsRemoval(realm: string, username: string): Change {
-  return change(removeOfUser, [realm, username])
+  return change(removeOfUser, [realm, username, 'up'])
 }
 
 /** Every session of a name that an identity provider vouched for. */
 export function jwtSessionsRemoval(realm: string, username: string): Change {
-  return change(removeOfSubject, [realm, username])
+  return change(removeOfUser, [realm, username, 'jwt'])
 }
 
 /** The same, where the name is another provider's than this one's. */

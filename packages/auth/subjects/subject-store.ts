@@ -1,4 +1,4 @@
-import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
 import type { Page } from '../paging/index.ts'
 
 /**
@@ -32,14 +32,14 @@ const byName = query<[realm: string, subject: string], SubjectRow>(
 const ofRealm = query<[realm: string, after: string, most: number], SubjectRow>(
   `SELECT ${columns} FROM jwt_subject WHERE realm_id = ? AND subject > ? ORDER BY subject LIMIT ?`,
 )
-const insert = `INSERT INTO jwt_subject (realm_id, subject, issuer, assigned, created_at) VALUES (?, ?, ?, ?, ?)
+const upsert = `INSERT INTO jwt_subject (realm_id, subject, issuer, assigned, created_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (realm_id, subject) DO UPDATE SET`
 /** Changes a row whether the name was free or was the provider's already, so that it is held until the commit is done. */
 const claim = query<[string, string, string, number, number], unknown>(
-  `${insert} issuer = excluded.issuer WHERE jwt_subject.issuer = excluded.issuer`,
+  `${upsert} issuer = excluded.issuer WHERE jwt_subject.issuer = excluded.issuer`,
 )
 const assign = query<[string, string, string, number, number], unknown>(
-  `${insert} issuer = excluded.issuer, assigned = excluded.assigned, created_at = excluded.created_at`,
+  `${upsert} issuer = excluded.issuer, assigned = excluded.assigned, created_at = excluded.created_at`,
 )
 const remove = query<[realm: string, subject: string], unknown>(
   'DELETE FROM jwt_subject WHERE realm_id = ? AND subject = ?',
@@ -60,8 +60,7 @@ export async function findSubject(
   realm: string,
   subject: string,
 ): Promise<JwtSubject | undefined> {
-  const row = await db.get(byName, [realm, subject])
-  return row === undefined ? undefined : toSubject(row)
+  return readOne(db, byName, [realm, subject], toSubject)
 }
 
 /** Of a realm, by name. */

@@ -8,14 +8,14 @@ import { createServiceServer, healthOperation } from '@warder/foundation/http'
 import { createOutbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
 import { openSeal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate, openPostgres, openSqlite, StorageUnavailable } from '@warder/foundation/sql'
+import { type Database, migrate, openPostgres, openSqlite } from '@warder/foundation/sql'
 import type { TestPostgres } from '@warder/foundation/sql/testing'
-import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { issueCertificate } from '@warder/foundation/tls'
 import { bootstrap } from '../bootstrap.ts'
 import type { Credential, PasswordHasher } from '../credentials/index.ts'
 import { type AuthConfig, type AuthServices, authService } from '../index.ts'
 import { type Answer, type Call, type Client, type ClientIdentity, client } from './client.ts'
+import { breakable, type Faults, memoryLog, memoryMetrics, memoryTrail } from './in-memory.ts'
 
 /** A clock that stands still unless a test moves it: what a test sees does not depend on how fast the machine is. */
 export interface TestClock extends Clock {
@@ -63,14 +63,6 @@ export async function testAuthority(): Promise<TestAuthority> {
       return { cert: issued.certificatePem, key: issued.keyPem }
     },
   }
-}
-
-/** What a test breaks under a running service, and mends again. */
-export interface Faults {
-  /** The database cannot be reached. */
-  database: boolean
-  /** The audit log cannot be written. */
-  audit: boolean
 }
 
 export interface TestService extends AsyncDisposable {
@@ -305,75 +297,6 @@ export function cookieOf(answer: Answer): string {
   const value = header?.split(';')[0]
   if (!value?.startsWith('_ea_=')) throw new Error('no session cookie')
   return value.slice('_ea_='.length)
-}
-
-/** A database that fails as one does that cannot be reached, while the fault lasts. */
-function breakable(db: Database, faults: Faults): Database {
-  const whole = (): void => {
-    if (faults.database) throw new StorageUnavailable('the test took it away')
-  }
-  const { dataVersion } = db
-  return {
-    ...db,
-    get(statement, params) {
-      whole()
-      return db.get(statement, params)
-    },
-    all(statement, params) {
-      whole()
-      return db.all(statement, params)
-    },
-    ...(dataVersion && {
-      dataVersion() {
-        whole()
-        return dataVersion()
-      },
-    }),
-    async commit(changes) {
-      whole()
-      return db.commit(changes)
-    },
-    async ping() {
-      whole()
-      return db.ping()
-    },
-  }
-}
-
-function memoryTrail(events: AuditEvent[], faults: Faults, mode: AuditTrail['mode']): AuditTrail {
-  return {
-    mode,
-    record: (event) => void events.push(event),
-    async recordDurably(event) {
-      if (faults.audit) throw new Error('the disk is full')
-      events.push(event)
-    },
-    flush: async () => {},
-  }
-}
-
-function memoryLog(lines: string[]): Logger {
-  const write = (fields: Readonly<Record<string, unknown>>, message: string): void => {
-    lines.push(`${message} ${JSON.stringify(fields)}`)
-  }
-  const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log }
-  return log
-}
-
-function memoryMetrics() {
-  const counted = new Map<string, number>()
-  const gauges = new Map<string, () => number>()
-  const metrics: Metrics = {
-    operation() {},
-    count(name, labels = {}, by = 1) {
-      const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
-      const key = pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`
-      counted.set(key, (counted.get(key) ?? 0) + by)
-    },
-    gauge: (name, _help, read) => void gauges.set(name, read),
-    exposition: async () => '',
-  }
-  return { metrics, counted, gauges }
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Failure, failure, toFailure } from '../errors/index.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
+import type { Stages } from '../runtime/stages.ts'
 import type { MaybePromise } from '../sql/types.ts'
 import { aborted, announcesBody, type BodyBudget, readBody } from './body.ts'
 import type { Cors } from './cors.ts'
@@ -8,7 +9,6 @@ import type { Exchange } from './exchange.ts'
 import { type CompiledOperation, validInput } from './input.ts'
 import { type PreparedReply, prepareFailure, prepareReply } from './reply.ts'
 import type { Router } from './router.ts'
-import type { Stages } from './stages.ts'
 
 export interface Dispatcher<Services> {
   readonly router: Router<CompiledOperation<Services>>

@@ -18,5 +18,4 @@ export {
 export * from './rate-limit/index.ts'
 export { rawReply } from './reply.ts'
 export { createServiceServer } from './server.ts'
-export { Stages } from './stages.ts'
 export { compileCheck } from './validation.ts'

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { failure, toFailure } from '../errors/index.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
 import { listenOn } from '../runtime/listen.ts'
+import { Stages } from '../runtime/stages.ts'
 import { announcesBody, BodyBudget } from './body.ts'
 import { BodyMessage } from './body-message.ts'
 import { addressSet, clientAddress } from './client-address.ts'
@@ -21,7 +22,6 @@ import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServe
 import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
-import { Stages } from './stages.ts'
 import { createUsualHeads } from './usual-head.ts'
 
 /** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */

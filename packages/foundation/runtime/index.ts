@@ -12,6 +12,7 @@ export type { RunningService } from './primary.ts'
 export { takeLock } from './process-lock.ts'
 export { Secret } from './secret.ts'
 export type * from './service.ts'
+export { Stages } from './stages.ts'
 export { inHome } from './tls-material.ts'
 
 /** See `primary.ts`; loaded when a service is started, not by everything that knows a clock. */

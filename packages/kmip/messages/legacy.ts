@@ -19,7 +19,7 @@ import type { OperationName } from '../tables/operations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { atLeast, type KmipVersion } from '../tables/versions.ts'
 import { byteString, integer, structure, textString } from '../ttlv/build.ts'
-import { memberOf, optional, typed } from '../ttlv/members.ts'
+import { memberOf, optional, optionalStructure, typed } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import {
   fromLegacyAttribute,
@@ -104,12 +104,11 @@ export function toLegacy(
       if (templateTag !== undefined) {
         const list = toLegacyAttributes(version, member)
         if (looseAttributes.has(operation)) return list
-        const named = memberOf(member, Tag.Template)
-        return [structure(templateTag, [...(named?.type === 'Structure' ? named.value : []), ...list])]
+        return [structure(templateTag, [...(optionalStructure(member, Tag.Template)?.value ?? []), ...list])]
       }
       if (member.tag === Tag.Template) {
-        const kept = memberOf(member, Tag.Attributes)
-        return [structure(Tag.Template, kept?.type === 'Structure' ? toLegacyAttributes(version, kept) : [])]
+        const kept = optionalStructure(member, Tag.Attributes)
+        return [structure(Tag.Template, kept === undefined ? [] : toLegacyAttributes(version, kept))]
       }
       if (member.tag === Tag.NewAttribute || member.tag === Tag.CurrentAttribute) {
         const [node] = member.value

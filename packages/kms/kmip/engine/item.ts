@@ -36,6 +36,7 @@ const none: readonly TtlvNode[] = Object.freeze([])
 /** Times that an item is run again from its reads because somebody else was faster. */
 const attempts = 10
 
+/** Does it; of a 1.x request that names templates, with what these hold. */
 function acted(row: KmipOperation, payload: StructureNode, context: ItemContext): MaybePromise<KmipAnswer> {
   if (!isLegacy(context.version) || !namesTemplates(payload)) return row.act(payload, context)
   return withTemplates(payload, context).then((whole) => row.act(whole, context))

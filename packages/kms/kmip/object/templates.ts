@@ -1,11 +1,12 @@
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Enumeration, isLegacy, type KmipVersion, Tag } from '@warder/kmip/tables'
 import {
   decodeTtlv,
   enumeration,
-  memberOf,
+  optionalStructure,
   type StructureNode,
   structure,
   type TtlvNode,
+  typed,
 } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
@@ -46,10 +47,14 @@ export async function withTemplates(payload: StructureNode, context: KmipContext
   return structure(payload.tag, members)
 }
 
+/** @throws kmipFailure with this reason: 2.0 ended templates */
+export function requireTemplates(version: KmipVersion, reason: 'InvalidField' | 'InvalidObjectType'): void {
+  if (!isLegacy(version)) throw kmipFailure(reason, 'Templates are of KMIP 1.x alone.')
+}
+
 /** What a template may hold: attributes that a client may give to an object. @throws kmipFailure */
 export function checkTemplate(template: StructureNode): void {
-  const attributes = memberOf(template, Tag.Attributes)
-  for (const node of attributes?.type === 'Structure' ? attributes.value : []) {
+  for (const node of heldBy(template)) {
     const rule = requireRule(node.tag)
     if (rule.readOnly) throw kmipFailure('AttributeReadOnly', 'DENIED')
     checkedValue(rule, node)
@@ -58,8 +63,11 @@ export function checkTemplate(template: StructureNode): void {
 
 function namesOf(member: TtlvNode): readonly TtlvNode[] {
   if (member.type !== 'Structure' || !places.has(member.tag)) return []
-  const reference = memberOf(member, Tag.Template)
-  return reference?.type === 'Structure' ? reference.value : []
+  return optionalStructure(member, Tag.Template)?.value ?? []
+}
+
+function heldBy(template: StructureNode): readonly TtlvNode[] {
+  return optionalStructure(template, Tag.Attributes)?.value ?? []
 }
 
 async function expanded(
@@ -99,7 +107,5 @@ async function templateCalled(name: TtlvNode, context: KmipContext): Promise<Man
 
 async function attributesIn(template: ManagedObject, { objects }: KmipContext): Promise<readonly TtlvNode[]> {
   const material = await objects.material(template)
-  const node = material === undefined ? undefined : decodeTtlv(material)
-  const attributes = node?.type === 'Structure' ? memberOf(node, Tag.Attributes) : undefined
-  return attributes?.type === 'Structure' ? attributes.value : []
+  return material === undefined ? [] : heldBy(typed(decodeTtlv(material), 'Structure'))
 }

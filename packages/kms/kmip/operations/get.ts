@@ -1,14 +1,8 @@
-import { Enumeration, isLegacy, Tag } from '@warder/kmip/tables'
+import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
-import {
-  type KmipContext,
-  type KmipOperation,
-  kmipFailure,
-  objectRight,
-  uniqueIdentifier,
-} from '../engine/index.ts'
-import { attributeBag, storedAttributes } from '../object/index.ts'
+import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
+import { attributeBag, requireTemplates, storedAttributes } from '../object/index.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
 /** Get (KMIP 2.1 §6.1.19): the object itself, in the format asked for, wrapped if asked for. */
@@ -16,8 +10,7 @@ export const get: KmipOperation = {
   name: 'Get',
   access: objectRight('get'),
   async act(payload, context) {
-    if (context.object.type === 'Template' && !isLegacy(context.version))
-      throw kmipFailure('InvalidObjectType', 'Templates are of KMIP 1.x alone.')
+    if (context.object.type === 'Template') requireTemplates(context.version, 'InvalidObjectType')
     const { object, node } = await objectInForm(context, readWanted(payload), 'get')
     noLongerFresh(context, object)
     return [

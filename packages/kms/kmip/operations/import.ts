@@ -25,7 +25,7 @@ export const importObject: KmipOperation = {
   access: creates,
   async act(payload, context) {
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
-    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are not kept here.')
+    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
     const id = wantedId(memberOf(payload, Tag.UniqueIdentifier)?.value)
     const replace = optional(payload, Tag.ReplaceExisting, 'Boolean') ?? false
     const attributes = sortImported(membersWithin(payload, Tag.Attributes))

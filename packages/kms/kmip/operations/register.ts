@@ -1,17 +1,16 @@
-import { isLegacy, type KmipVersion, Tag } from '@warder/kmip/tables'
+import { Tag } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
 import {
   creates,
   type KmipContext,
   type KmipOperation,
-  kmipFailure,
   membersWithin,
   requiredName,
   uniqueIdentifier,
 } from '../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../keys/index.ts'
-import { checkTemplate } from '../object/index.ts'
+import { checkTemplate, requireTemplates } from '../object/index.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { requireSoftwareStorage } from './storage-masks.ts'
@@ -22,7 +21,7 @@ export const register: KmipOperation = {
   access: creates,
   async act(payload, context) {
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
-    if (type === 'Template') requireTemplates(context.version)
+    if (type === 'Template') requireTemplates(context.version, 'InvalidField')
     requireSoftwareStorage(payload.value)
     const attributes = membersWithin(payload, Tag.Attributes)
     const node = objectNode(payload, type)
@@ -34,11 +33,6 @@ export const register: KmipOperation = {
     context.placeholder = object.id
     return [uniqueIdentifier(object.id)]
   },
-}
-
-/** @throws kmipFailure InvalidField: 2.0 ended them */
-function requireTemplates(version: KmipVersion): void {
-  if (!isLegacy(version)) throw kmipFailure('InvalidField', 'Templates are of KMIP 1.x alone.')
 }
 
 async function registerOne(
