@@ -22,6 +22,8 @@ export interface Connection {
   stalling: boolean
   /** What the parser refused behind requests that still wait for their replies; it is told after these. */
   refusal: NodeJS.ErrnoException | undefined
+  /** Node's parser reads it through its stream (`repliesWait`). */
+  throughStream: boolean
 }
 
 /** Remembers connections by their socket, until it closes. */
@@ -50,6 +52,7 @@ export function createConnections(): Connections {
         bytesSeen: 0,
         stalling: false,
         refusal: undefined,
+        throughStream: false,
       }
       // One that has closed already says so no more.
       if (!socket.destroyed) {

@@ -23,6 +23,7 @@ import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
 import { createUsualHeads } from './usual-head.ts'
+import { repliesWait } from './waiting-replies.ts'
 
 /** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
 const drainableBytes = 64 * 1024
@@ -106,6 +107,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
         reply = failed(exchange, thrown)
         write(exchange, reply)
       }
+      const { socket } = exchange.message
+      if (socket.writableNeedDrain) repliesWait(exchange.connection, socket)
     }
     const status = reply?.status ?? 408
     const durationMs = exchange.durationMs()
@@ -226,6 +229,7 @@ function drainable(message: IncomingMessage): boolean {
 /** The reply to a pipelined request that is ready before those of earlier requests are sent (RFC 9112 §9.3.2). */
 function queueBehindOthers<Services>({ connection, response, message }: Exchange<Services>): void {
   connection.queued++
+  repliesWait(connection, message.socket)
   response.once('finish', () => {
     connection.queued--
     tellRefusal(connection, message.socket)

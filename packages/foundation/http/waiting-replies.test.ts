@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { defineOperation, get, post } from '../operations/index.ts'
+import { live } from './fixtures/live.ts'
+import { idle, plainWire, secureWire, type Wire } from './fixtures/wire.ts'
+
+/** More than the kernel keeps between two ends, so that the rest of the reply has to wait. */
+const large = 'r'.repeat(16 * 1024 * 1024)
+const define = defineOperation<undefined>()
+const common = { summary: 'Test', tag: 'test', access: { name: 'public', public: true } } as const
+
+const service = () => {
+  const begun = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  const first = define({
+    ...common,
+    name: 'test.slow',
+    route: get('/slow'),
+    async act() {
+      begun.resolve()
+      await go.promise
+      return { said: 'slow' }
+    },
+  })
+  const second = define({ ...common, name: 'test.large', route: get('/large'), act: () => ({ said: large }) })
+  const digest = define({
+    ...common,
+    name: 'test.digest',
+    route: post('/digest'),
+    act: (_input, { request }) => ({ said: createHash('sha256').update(request.body).digest('hex') }),
+  })
+  const options = { services: undefined, operations: [first, second, digest] }
+  return { begun: begun.promise, go: go.resolve, options }
+}
+
+const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+const put = (body: string) =>
+  `POST /digest HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+const bodies = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000))
+
+async function said(wire: Wire): Promise<string> {
+  const { status, body } = await wire.reply()
+  assert.equal(status, 200)
+  return JSON.parse(body.toString()).said
+}
+
+async function expectDigests(wire: Wire): Promise<void> {
+  for (const body of bodies) assert.equal(await said(wire), createHash('sha256').update(body).digest('hex'))
+}
+
+for (const [name, connect] of [
+  ['TLS', secureWire],
+  ['TCP', plainWire],
+] as const) {
+  test(`${name}: large requests behind a reply that is not taken yet are read when it is`, async () => {
+    const { options } = service()
+    await using server = await live({ ...options, ...(name === 'TCP' && { tls: undefined }) })
+    using wire = await connect(server.port)
+    for (let round = 0; round < 2; round += 1) {
+      wire.socket.pause()
+      wire.send(ask('/large'))
+      await halted(wire)
+      for (const body of bodies) wire.send(put(body))
+      // Enough for the server to read what it does not keep waiting.
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      wire.socket.resume()
+      assert.equal(await said(wire), large)
+      await expectDigests(wire)
+    }
+    await idle(server)
+  })
+
+  test(`${name}: large requests behind a reply that waits for its turn`, async () => {
+    const { begun, go, options } = service()
+    await using server = await live({ ...options, ...(name === 'TCP' && { tls: undefined }) })
+    using wire = await connect(server.port)
+    wire.send(ask('/slow') + ask('/large'))
+    await begun
+    for (const body of bodies) wire.send(put(body))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    go()
+    assert.equal(await said(wire), 'slow')
+    assert.equal(await said(wire), large)
+    await expectDigests(wire)
+    await idle(server)
+  })
+}
+
+test('a caller who sends and takes nothing is not read any further', async () => {
+  const { options } = service()
+  await using server = await live(options)
+  using wire = await secureWire(server.port)
+  wire.socket.pause()
+  wire.send(ask('/large'))
+  await halted(wire)
+  const body = 'x'.repeat(1024 * 1024)
+  for (let sent = 0; sent < 64; sent += 1) wire.send(put(body))
+  await halted(wire)
+  assert.ok(wire.socket.writableLength > 32 * body.length, `${wire.socket.writableLength} bytes are unsent`)
+  assert.ok(server.service.inFlight() <= 2, `${server.service.inFlight()} requests are being served`)
+})
+
+/** Until nothing has moved on the connection for a while. */
+async function halted({ socket }: Wire): Promise<void> {
+  for (let before = '', still = 0; still < 5; ) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    const now = `${socket.bytesRead} ${socket.bytesWritten} ${socket.writableLength}`
+    still = now === before ? still + 1 : 0
+    before = now
+  }
+}
