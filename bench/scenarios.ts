@@ -10,6 +10,8 @@ export interface Scenario {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | undefined
+  /** Sent in turn instead of `body`. */
+  readonly bodies?: readonly string[]
   /** Client certificate and its key, PEM. */
   readonly identity?: { readonly cert: string; readonly key: string }
   readonly expect: { readonly status: number; readonly includes: string }
@@ -19,6 +21,10 @@ export interface Scenario {
   /** The bare echo to compare with; absent: the first scenario. */
   readonly limit?: Scenario
 }
+
+/** Content keys of tokens that the kms of a benchmark remembers, and tokens that are sent in turn: each is new to it. */
+export const rememberedTokens = 1000
+const differentTokens = 1200
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -46,7 +52,8 @@ export async function prepareScenarios(
   const sealed = await ask('/v1/crypto/encrypt', encrypt)
   const oaep = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'RSA-OAEP-256' })
   const wrap = { kid: oaep.kid, alg: 'RSA-OAEP-256', enc: 'A256GCM', data }
-  const wrapped = await ask('/v1/crypto/encrypt', wrap)
+  const wrapped: Json[] = []
+  while (wrapped.length < differentTokens) wrapped.push(await ask('/v1/crypto/encrypt', wrap))
   const pss = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'PS256' })
   const batch = { operations: Array.from({ length: 100 }, () => ({ op: 'encrypt', ...encrypt })) }
   const post = (
@@ -89,7 +96,11 @@ export async function prepareScenarios(
     post('sign PS256 (2048)', '/v1/crypto/sign', { kid: pss.kid, alg: 'PS256', data }, '"signature"', {
       primitive: 'PS256 (2048) sign',
     }),
-    post('decrypt RSA-OAEP-256 (2048)', '/v1/crypto/decrypt', wrapped, data, {
+    post('decrypt RSA-OAEP-256 (2048), new tokens', '/v1/crypto/decrypt', {}, data, {
+      bodies: wrapped.map((token) => JSON.stringify(token)),
+      primitive: 'RSA-OAEP-256 (2048) decrypt',
+    }),
+    post('decrypt RSA-OAEP-256 (2048), the same token', '/v1/crypto/decrypt', wrapped[0] ?? {}, data, {
       primitive: 'RSA-OAEP-256 (2048) decrypt',
     }),
     // Requests: each holds a hundred.

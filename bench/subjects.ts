@@ -2,7 +2,7 @@ import { startInstallation } from 'warder/testing'
 import { prepareKmipScenarios } from './kmip/scenarios.ts'
 import { type LoadClient, startLoadClient } from './load/client.ts'
 import type { Target } from './load/drive.ts'
-import { prepareScenarios, type Scenario } from './scenarios.ts'
+import { prepareScenarios, rememberedTokens, type Scenario } from './scenarios.ts'
 import { startEcho } from './server/echo-process.ts'
 import { type Pinning, pin, pinning } from './server/pin.ts'
 
@@ -27,7 +27,12 @@ export async function startSubjects(): Promise<Subjects> {
     const load = startLoadClient()
     stops.push(() => load.close())
     const warder = await startInstallation({
-      env: { AUTH_WORKERS: '1', KMS_WORKERS: '1', KMS_CLIENTS_CA_CERT_FILE: 'tls/ca.crt' },
+      env: {
+        AUTH_WORKERS: '1',
+        KMS_WORKERS: '1',
+        KMS_CLIENTS_CA_CERT_FILE: 'tls/ca.crt',
+        KMS_UNWRAPPED_CACHE_MAX_SIZE: String(rememberedTokens),
+      },
     })
     stops.push(() => warder.stop())
     const httpsEcho = await startEcho(warder.home)

@@ -64,22 +64,18 @@ export async function drive(load: LoadClient, target: Target, options: DriveOpti
 function requestOf(
   scenario: Scenario,
   ca: string,
-): Pick<LoadPlan, 'place' | 'protocol' | 'request' | 'expect'> {
+): Pick<LoadPlan, 'place' | 'protocol' | 'requests' | 'expect'> {
   const url = new URL(scenario.url)
   const place = { host: '127.0.0.1', port: Number(url.port), ca, identity: scenario.identity }
   const { status } = scenario.expect
   if (scenario.method === 'KMIP') {
     const includes = Buffer.from(scenario.expect.includes, 'hex').toString('base64')
-    return { place, protocol: 'kmip', request: scenario.body ?? '', expect: { status, includes } }
+    return { place, protocol: 'kmip', requests: [scenario.body ?? ''], expect: { status, includes } }
   }
   const host = `localhost:${url.port}`
-  const bytes = requestBytes(
-    scenario.method,
-    url.pathname + url.search,
-    host,
-    scenario.headers,
-    scenario.body,
+  const requests = (scenario.bodies ?? [scenario.body]).map((body) =>
+    requestBytes(scenario.method, url.pathname + url.search, host, scenario.headers, body).toString('base64'),
   )
   const includes = Buffer.from(scenario.expect.includes).toString('base64')
-  return { place, protocol: 'http', request: bytes.toString('base64'), expect: { status, includes } }
+  return { place, protocol: 'http', requests, expect: { status, includes } }
 }

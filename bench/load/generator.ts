@@ -3,8 +3,8 @@ import { openConnection, type Place, type Reply, readFrame, readReply } from './
 export interface LoadPlan {
   readonly place: Place
   readonly protocol: 'http' | 'kmip'
-  /** Bytes of the request, base64: a plan crosses processes. */
-  readonly request: string
+  /** Bytes of the requests, sent in turn; base64: a plan crosses processes. */
+  readonly requests: readonly string[]
   readonly connections: number
   readonly seconds: number
   readonly warmupSeconds: number
@@ -33,7 +33,8 @@ export async function generateLoad(
   plan: LoadPlan,
   onMeasure: (moment: 'start' | 'end') => void,
 ): Promise<LoadResult> {
-  const request = Buffer.from(plan.request, 'base64')
+  const requests = plan.requests.map((request) => Buffer.from(request, 'base64'))
+  let next = 0
   const read = plan.protocol === 'http' ? readReply : readFrame
   const connections = await Promise.all(
     Array.from({ length: plan.connections }, () => openConnection(plan.place, read)),
@@ -49,7 +50,7 @@ export async function generateLoad(
   const drive = async (connection: (typeof connections)[number]): Promise<void> => {
     while (!stop) {
       const sent = performance.now()
-      const reply = await connection.exchange(request)
+      const reply = await connection.exchange(requests[next++ % requests.length] as Buffer)
       if (!right(reply)) {
         wrong += 1
         firstWrong ??= `${reply.status} ${reply.body.toString().slice(0, 300)}`

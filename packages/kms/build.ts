@@ -3,6 +3,7 @@ import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/run
 import { ownerQuota } from './access/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { authenticateBy, configuredExtractors, configuredLogin, configuredOidc } from './identity/index.ts'
+import { ContentKeys } from './jose/index.ts'
 import { createKmipEngine } from './kmip/engine/index.ts'
 import { kmipOperations } from './kmip/operations/index.ts'
 import { createKmipSocket } from './kmip/transport/index.ts'
@@ -77,6 +78,7 @@ function servicesOf({
       leaseMs: config.cache_lease_ms,
     }),
     budgets: createGcmBudgets(db, mostBudgets),
+    contentKeys: new ContentKeys(config.unwrapped_cache_max_size),
     roles: {
       cryptoOfficers: new Set(config['roles.crypto_officer_users']),
       quota:

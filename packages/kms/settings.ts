@@ -136,7 +136,7 @@ export const kmsSettings = {
     default: 10_000,
     min: 1,
     max: 1_000_000,
-    docs: 'Opened keys that a worker holds in memory at most.',
+    docs: 'Opened keys that a worker holds in memory at most, and as many content keys of tokens that they opened.',
   }),
 } as const
 

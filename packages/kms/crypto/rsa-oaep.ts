@@ -51,7 +51,7 @@ export async function oaepUnwrap(hash: OaepHash, key: KeyObject, wrapped: Uint8A
  *
  * The other key is a function of the private key and the bytes, so that asking twice tells no more than asking once.
  */
-export async function oaepUnwrapCek(
+export function oaepUnwrapCek(
   hash: OaepHash,
   key: KeyObject,
   wrapped: Uint8Array,
@@ -59,8 +59,7 @@ export async function oaepUnwrapCek(
 ): Promise<Buffer> {
   const { secret } = rejectionOf(key)
   const rejection = createHmac('sha256', secret).update(`${hash}.${size}.`).update(wrapped).digest()
-  const { encoded } = await rsaOpen(key, wrapped)
-  return oaepDecode(hash, encoded, rejection.subarray(0, size))
+  return rsaOpen(key, wrapped).then(({ encoded }) => oaepDecode(hash, encoded, rejection.subarray(0, size)))
 }
 
 /**
@@ -68,7 +67,7 @@ export async function oaepUnwrapCek(
  * of the key. What is made of `encoded` must not show, by an error or by time, whether its padding was right.
  * @returns the encoded message as long as the modulus, to be wiped; `inRange` false = the ciphertext was none of the key
  */
-export async function rsaOpen(
+export function rsaOpen(
   key: KeyObject,
   ciphertext: Uint8Array,
 ): Promise<{ readonly encoded: Buffer; readonly inRange: boolean }> {
@@ -76,8 +75,8 @@ export async function rsaOpen(
   const inRange =
     ciphertext.length === modulusLess1.length &&
     Buffer.compare(ciphertext, modulusLess1) < 0 &&
-    ciphertext.subarray(0, -1).some((byte) => byte !== 0)
-  return { encoded: await rsaPrivate(key, inRange ? ciphertext : decoy), inRange }
+    ciphertext.some((byte, index) => byte !== 0 && index + 1 < ciphertext.length)
+  return rsaPrivate(key, inRange ? ciphertext : decoy).then((encoded) => ({ encoded, inRange }))
 }
 
 interface Rejection {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '@warder/foundation/errors'
 import { algorithmFor, generateKey, oaepWrap } from '../crypto/index.ts'
-import { decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from './index.ts'
+import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from './index.ts'
 
 const policy = { fips: false }
 const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })
@@ -26,12 +26,15 @@ test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a 
         aad: undefined,
       }
       const right = bytes(jwe.encrypted_key)
-      assert.equal((await jweDecryptOaep(secret, algorithm, encryption, right, sealed)).toString(), 'hello')
+      // With content keys that were opened, and with none: the refusals are the same.
+      const contentKeys = new ContentKeys(8)
+      const again = async () => jweDecryptOaep(contentKeys, secret, algorithm, encryption, right, sealed)
+      assert.equal((await again()).toString(), 'hello')
+      assert.equal((await again()).toString(), 'hello')
       const attempt = async (encryptedKey: Uint8Array, tag: Buffer = sealed.tag) => {
-        const thrown = await jweDecryptOaep(secret, algorithm, encryption, encryptedKey, {
-          ...sealed,
-          tag,
-        }).then(
+        const opening = async () =>
+          jweDecryptOaep(contentKeys, secret, algorithm, encryption, encryptedKey, { ...sealed, tag })
+        const thrown = await opening().then(
           () => assert.fail('it opened'),
           (error: unknown) => error,
         )

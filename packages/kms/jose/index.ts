@@ -1,4 +1,5 @@
 export { type Base64Url, decodeBase64Url, encodeBase64Url } from './base64url.ts'
+export { ContentKeys } from './content-keys.ts'
 export {
   additionalData,
   type ContentCipher,

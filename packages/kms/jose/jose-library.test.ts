@@ -13,6 +13,7 @@ import {
   keySpecOf,
 } from '../crypto/index.ts'
 import {
+  ContentKeys,
   decodeBase64Url,
   encodeBase64Url,
   type FlattenedJwe,
@@ -84,8 +85,9 @@ async function cipherOf(alg: string, enc: (typeof encs)[number]): Promise<Cipher
     enc,
     seal: (plaintext, aad) =>
       jweEncryptOaep(rsa.public, 'k', { name: alg, algorithm }, named, plaintext, aad),
-    open: (jwe) =>
+    open: async (jwe) =>
       jweDecryptOaep(
+        new ContentKeys(1),
         rsa.private,
         algorithm,
         encryption,
@@ -213,9 +215,9 @@ test('a key of another size or type than the enc or the alg needs is crypto_fail
       jweEncryptOaep(ec.public, 'k', { name: 'RSA-OAEP', algorithm }, named, Buffer.alloc(1), undefined),
     )
     for (const material of [ec.private, rsa.public, hmacKey])
-      await assert.rejects(jweDecryptOaep(material, algorithm, encryption, Buffer.alloc(256), sealed), {
-        kind: 'crypto_failure',
-      })
+      needs(() =>
+        jweDecryptOaep(new ContentKeys(1), material, algorithm, encryption, Buffer.alloc(256), sealed),
+      )
   }
 })
 

@@ -1,5 +1,6 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/sql'
 import {
   type ContentEncryption,
   gcmDecrypt,
@@ -10,6 +11,7 @@ import {
   oaepWrap,
 } from '../crypto/index.ts'
 import { type Base64Url, encodeBase64Url } from './base64url.ts'
+import type { ContentKeys } from './content-keys.ts'
 import { jweHeader } from './protected-header.ts'
 
 /** Flattened JWE (RFC 7516 §7.2.2) with everything in the protected header. */
@@ -113,24 +115,31 @@ export function jweDecryptDirect(
 
 /**
  * Opens the content encryption key, or draws a random one (RFC 7516 §11.5, implicit rejection): a wrong
- * `encrypted_key` and a wrong tag end in the same place with the same sentence.
+ * `encrypted_key` and a wrong tag end in the same place with the same sentence. What opened is remembered.
  * @throws failure('decryption_failed'); failure('crypto_failure') when the key is not an RSA private key
  */
-export async function jweDecryptOaep(
+export function jweDecryptOaep(
+  contentKeys: ContentKeys,
   material: KeyMaterial,
   algorithm: KeyManagementAlgorithm,
   enc: ContentEncryption,
   encryptedKey: Uint8Array,
   sealed: SealedContent,
-): Promise<Buffer> {
+): MaybePromise<Buffer> {
   requireRsa(material)
   if (material.kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
-  const cek = await oaepUnwrapCek(algorithm.oaepHash, material.key, encryptedKey, enc.bits / 8)
-  try {
-    return gcmDecrypt(createSecretKey(cek), sealed, additionalData(sealed.protected, sealed.aad))
-  } finally {
+  const size = enc.bits / 8
+  const additional = additionalData(sealed.protected, sealed.aad)
+  const wrapping = `${algorithm.oaepHash} ${size} ${Buffer.from(encryptedKey).toString('latin1')}`
+  const known = contentKeys.get(material, wrapping)
+  if (known !== undefined) return gcmDecrypt(known, sealed, additional)
+  return oaepUnwrapCek(algorithm.oaepHash, material.key, encryptedKey, size).then((cek) => {
+    const key = createSecretKey(cek)
     cek.fill(0)
-  }
+    const plaintext = gcmDecrypt(key, sealed, additional)
+    contentKeys.add(material, wrapping, key)
+    return plaintext
+  })
 }
 
 /** A header as it is sent, and the bytes that it adds to the additional data. */

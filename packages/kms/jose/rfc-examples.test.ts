@@ -13,7 +13,14 @@ import {
   keySpecOf,
   publicFromPrivate,
 } from '../crypto/index.ts'
-import { additionalData, decodeBase64Url, jweDecryptDirect, jweDecryptOaep, jwsVerify } from './index.ts'
+import {
+  additionalData,
+  ContentKeys,
+  decodeBase64Url,
+  jweDecryptDirect,
+  jweDecryptOaep,
+  jwsVerify,
+} from './index.ts'
 
 /** The examples of RFC 7515, 7516, 7520, 7638 and 8037 whose algorithms Warder has; `source` names the section. */
 interface Examples {
@@ -99,6 +106,7 @@ for (const example of examples.jwe) {
       alg === 'dir'
         ? jweDecryptDirect(material, encryption, sealed)
         : await jweDecryptOaep(
+            new ContentKeys(1),
             material,
             algorithmFor('key management', alg, policy),
             encryption,

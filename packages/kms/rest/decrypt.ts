@@ -81,9 +81,9 @@ export const decrypt = define({
     key.requireProcessing('decrypt')
     if (management === undefined) return opened(kid, jweDecryptDirect(key.material, encryption, sealed))
     key.requireBoundTo(alg)
-    return jweDecryptOaep(key.material, management, encryption, encryptedKey, sealed).then((data) =>
-      opened(kid, data),
-    )
+    const { contentKeys } = context.services
+    const data = jweDecryptOaep(contentKeys, key.material, management, encryption, encryptedKey, sealed)
+    return data instanceof Promise ? data.then((late) => opened(kid, late)) : opened(kid, data)
   },
 })
 

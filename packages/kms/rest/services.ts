@@ -5,6 +5,7 @@ import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from '../access/index.ts'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { OidcLogin, PasswordLogin } from '../identity/index.ts'
+import type { ContentKeys } from '../jose/index.ts'
 import type { GcmBudgets } from '../objects/index.ts'
 
 /** What the operations of the key management service work with. */
@@ -12,6 +13,7 @@ export interface KmsServices extends AccessServices {
   readonly seal: Seal
   readonly clock: Clock
   readonly budgets: GcmBudgets
+  readonly contentKeys: ContentKeys
   /** For records of batch items; everything else is recorded by the dispatcher. */
   readonly audit: AuditTrail
   /** true: only algorithms of FIPS builds. */
