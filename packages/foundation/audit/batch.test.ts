@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BatchBuilder, batchOfOne, builderFor, chainBatch, type RecordBatch } from './batch.ts'
+import { BatchBuilder, batchMemory, batchOfOne, builderFor, chainBatch, type RecordBatch } from './batch.ts'
 import { canonicalJson } from './canonical.ts'
 import { genesis, hashOf, recordMaker } from './record.ts'
 import type { AuditEvent } from './types.ts'
@@ -35,7 +35,7 @@ function checked(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[]
 }
 
 function batchOf(events: readonly AuditEvent[], seqDigits: number): RecordBatch {
-  const builder = new BatchBuilder(seqDigits, 1_000_000, events.length)
+  const builder = new BatchBuilder(seqDigits, batchMemory(1_000_000, events.length))
   for (const event of events) assert.ok(builder.add(recordOf(event)))
   return builder.build()
 }
@@ -132,13 +132,13 @@ test('durations have three places at most, written as ECMAScript writes numbers'
 
 test('a batch takes what it has room for, and one is made for a record of any size', () => {
   const small = recordOf(plain)
-  const full = new BatchBuilder(1, 100_000, 3)
+  const full = new BatchBuilder(1, batchMemory(100_000, 3))
   assert.deepEqual(
     [full.add(small), full.add(small), full.add(small), full.add(small)],
     [true, true, true, false],
   )
   assert.equal(full.count, 3)
-  const short = new BatchBuilder(1, 1200, 100)
+  const short = new BatchBuilder(1, batchMemory(1200, 100))
   assert.deepEqual([short.add(small), short.add(small)], [true, false])
   const huge = recordOf({
     ...plain,
@@ -146,7 +146,7 @@ test('a batch takes what it has room for, and one is made for a record of any si
     object: 'ö'.repeat(1024),
     details: Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`m${index}`, '€'.repeat(1000)])),
   })
-  const builder = builderFor(huge, 3)
+  const builder = builderFor(huge, 3, () => undefined)
   assert.ok(builder.add(huge))
   const head: ChainHead = { seq: 7, hash: genesis }
   const [line] = checked(chainBatch(builder.build(), head).lines, head)

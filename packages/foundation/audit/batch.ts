@@ -3,10 +3,19 @@ import type { RecordText } from './record.ts'
 import type { ChainHead } from './verify.ts'
 
 /**
- * Records as the bytes of their lines, one behind the other, with gaps for what only the writer knows: `prev`, `seq`
- * and `hash`. A worker lays them out and gives its memory away; the writer fills the gaps and writes those very bytes.
+ * What a batch lies in. It goes to the writer with the batch and comes back: new memory for each batch would have both
+ * threads collect garbage ten times as often.
  */
-export interface RecordBatch {
+export interface BatchMemory {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly marks: Uint32Array<ArrayBuffer>
+}
+
+/**
+ * Records as the bytes of their lines, one behind the other, with gaps for what only the writer knows: `prev`, `seq`
+ * and `hash`. A worker lays them out and lends its memory; the writer fills the gaps and writes those very bytes.
+ */
+export interface RecordBatch extends BatchMemory {
   /** 64 bytes to work with, then the lines. */
   readonly bytes: Uint8Array<ArrayBuffer>
   /** Where the last line ends. */
@@ -37,10 +46,9 @@ export class BatchBuilder {
   #at = hashLength
   #count = 0
 
-  /** @param bytes,records how much it has room for */
-  constructor(seqDigits: number, bytes: number, records: number) {
-    this.#bytes = Buffer.allocUnsafeSlow(bytes)
-    this.#marks = new Uint32Array(records * marksOfOne)
+  constructor(seqDigits: number, { bytes, marks }: BatchMemory) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#marks = marks
     this.#seqDigits = seqDigits
   }
 
@@ -84,18 +92,30 @@ function mostBytes({ beforePrev, beforeSeq, afterSeq }: RecordText, seqDigits: n
   return units * widestUnit + hashLength + seqDigits + endLength
 }
 
-/** A builder for this record and others, whatever its size. */
-export function builderFor(record: RecordText, seqDigits: number): BatchBuilder {
-  return new BatchBuilder(
-    seqDigits,
-    Math.max(usualBytes, hashLength + mostBytes(record, seqDigits)),
-    usualRecords,
-  )
+/** @param bytes,records how much there is room for */
+export function batchMemory(bytes: number, records: number): BatchMemory {
+  return { bytes: Buffer.allocUnsafeSlow(bytes), marks: new Uint32Array(records * marksOfOne) }
+}
+
+/** Memory of the size that most batches have. */
+export function isUsual({ bytes, marks }: BatchMemory): boolean {
+  return bytes.length === usualBytes && marks.length === usualRecords * marksOfOne
+}
+
+/** A builder for this record and others, whatever its size. @param spare memory of the usual size, if there is some */
+export function builderFor(
+  record: RecordText,
+  seqDigits: number,
+  spare: () => BatchMemory | undefined,
+): BatchBuilder {
+  const needed = hashLength + mostBytes(record, seqDigits)
+  const known = needed > usualBytes ? undefined : spare()
+  return new BatchBuilder(seqDigits, known ?? batchMemory(Math.max(usualBytes, needed), usualRecords))
 }
 
 /** One record, in no more memory than it may need. */
 export function batchOfOne(record: RecordText, seqDigits: number): RecordBatch {
-  const builder = new BatchBuilder(seqDigits, hashLength + mostBytes(record, seqDigits), 1)
+  const builder = new BatchBuilder(seqDigits, batchMemory(hashLength + mostBytes(record, seqDigits), 1))
   builder.add(record)
   return builder.build()
 }

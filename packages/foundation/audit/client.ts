@@ -1,5 +1,5 @@
 import { failure } from '../errors/index.ts'
-import { type BatchBuilder, builderFor } from './batch.ts'
+import { type BatchBuilder, type BatchMemory, builderFor, isUsual } from './batch.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { recordMaker } from './record.ts'
 import type { AuditFailureMode, AuditTrail } from './types.ts'
@@ -9,6 +9,8 @@ const gatherMs = 10
 
 /** Records that the writer has not taken yet, here or on their way: more are lost, and counted. */
 const mostWaiting = 50_000
+/** Memory for batches that is kept for the next ones. */
+const mostSpare = 4
 /** Durable records that may wait for the writer. */
 const mostUnanswered = 20_000
 
@@ -30,6 +32,7 @@ export function auditClient(
   const recordOf = recordMaker(connection)
   let batch: BatchBuilder | undefined
   let durable: number[] = []
+  const spare: BatchMemory[] = []
   /** As the writer told last; a guess that is wrong costs it some work. */
   let seqDigits = 1
   let lost = 0
@@ -59,7 +62,7 @@ export function auditClient(
     const record = recordOf(event)
     if (batch?.add(record) !== true) {
       send()
-      batch = builderFor(record, seqDigits)
+      batch = builderFor(record, seqDigits, () => spare.pop())
       batch.add(record)
     }
     if (scheduled === 'no' || (scheduled === 'soon' && when === 'this turn')) {
@@ -86,6 +89,7 @@ export function auditClient(
     if ('taken' in message) {
       underWay -= message.taken
       seqDigits = message.seqDigits
+      for (const memory of message.memory) if (spare.length < mostSpare && isUsual(memory)) spare.push(memory)
       return
     }
     const { written, failed } = message

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, truncateSync } from 'node:fs'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
+import type { BatchMemory } from './batch.ts'
 import { openLogFile } from './files.ts'
 import { lockFolder, logFileName, logFiles, setAside, syncFolder } from './folder.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
@@ -108,7 +109,8 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
       const { port1, port2 } = new MessageChannel()
       ports.add(port1)
       port1.on('close', () => ports.delete(port1))
-      port1.on('message', (message: ToWriter) => receive(writer, port1, message))
+      const spare: BatchMemory[] = []
+      port1.on('message', (message: ToWriter) => receive(writer, port1, spare, message))
       return { port: port2, node: options.node, service: options.service }
     },
     get head() {
@@ -125,7 +127,8 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
   }
 }
 
-function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): void {
+/** @param spare memory of this worker's batches that are written; it goes back with the next answer */
+function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], message: ToWriter): void {
   if (message.type === 'flush') {
     const { id } = message
     writer.flush().then(
@@ -139,9 +142,16 @@ function receive(writer: AuditWriter, port: MessagePort, message: ToWriter): voi
   if (batch === undefined) return
   // One answer for the durable records of a message: they come to the disk together, or none of them does.
   const settled = (error: Error | undefined): void => {
+    const { bytes, marks } = batch
+    spare.push({ bytes, marks })
+    if (durable.length === 0) return
     const answer = error === undefined ? { written: durable, failed: [] } : { written: [], failed: durable }
     port.postMessage(answer satisfies FromWriter)
   }
-  writer.addBatch(batch, durable.length, durable.length === 0 ? undefined : settled)
-  port.postMessage({ taken: batch.count, seqDigits: writer.seqDigits } satisfies FromWriter)
+  writer.addBatch(batch, durable.length, settled)
+  const memory = spare.splice(0)
+  port.postMessage(
+    { taken: batch.count, seqDigits: writer.seqDigits, memory } satisfies FromWriter,
+    memory.flatMap(({ bytes, marks }) => [bytes.buffer, marks.buffer]),
+  )
 }

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { RecordBatch } from './batch.ts'
+import type { BatchMemory, RecordBatch } from './batch.ts'
 
 /** What a worker needs to speak with the writer. The port is transferable. */
 export interface AuditConnection {
@@ -12,7 +12,7 @@ export interface AuditConnection {
 export type ToWriter =
   | {
       readonly type: 'records'
-      /** undefined = it only tells of losses. Its memory is given away. */
+      /** undefined = it only tells of losses. Its memory goes with it. */
       readonly batch: RecordBatch | undefined
       /** An id for each record of the batch that must be on disk, to answer. */
       readonly durable: readonly number[]
@@ -24,5 +24,8 @@ export type ToWriter =
 /** To a worker. */
 export type FromWriter =
   | { readonly written: readonly number[]; readonly failed: readonly number[] }
-  /** Records of one message that the writer has in its own (bounded) queue now, and how long its next number is. */
-  | { readonly taken: number; readonly seqDigits: number }
+  /**
+   * Records of one message that the writer has in its own (bounded) queue now, how long its next number is, and memory
+   * of batches of this worker that it is done with.
+   */
+  | { readonly taken: number; readonly seqDigits: number; readonly memory: readonly BatchMemory[] }
