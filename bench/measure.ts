@@ -5,7 +5,7 @@ import type { Subjects } from './subjects.ts'
 
 const barePrimitiveSeconds = 0.5
 /** Code is compiled while it is used, on threads of the service: what is measured is a service that has run for a while. */
-export const warmupSeconds = 4
+export const warmupSeconds = 8
 
 export type Primitives = ReadonlyMap<string, (seconds: number) => number>
 

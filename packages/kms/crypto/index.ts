@@ -15,7 +15,7 @@ export { es256Sign, es256Verify } from './ecdsa.ts'
 export { generateEc, generateRsa, generateSecret } from './generate.ts'
 export { generateKey } from './generate-key.ts'
 export { inGenerationQueue } from './generation-queue.ts'
-export { type HmacHash, hmacCompute, hmacVerify } from './hmac.ts'
+export { type HmacHash, hmacCompute, hmacText, hmacVerify } from './hmac.ts'
 export { type ImportMembers, importKey } from './import-jwk.ts'
 export { type KeyRequest, type KeySpec, keySpecOf } from './key-request.ts'
 export {

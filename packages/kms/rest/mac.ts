@@ -2,8 +2,8 @@ import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { keyRight } from '../access/index.ts'
-import { algorithmFor, hmacCompute, hmacVerify } from '../crypto/index.ts'
-import { decodeBase64Url, encodeBase64Url } from '../jose/index.ts'
+import { algorithmFor, hmacText, hmacVerify } from '../crypto/index.ts'
+import { decodeBase64Url } from '../jose/index.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -56,7 +56,7 @@ export const mac = define({
     const { material } = key
     if (material.algorithm !== 'HMAC') throw failure('crypto_failure', 'The key is not an HMAC key.')
     return given === undefined
-      ? { kid, mac: encodeBase64Url(hmacCompute(algorithm.hash, material.key, data)) }
+      ? { kid, mac: hmacText(algorithm.hash, material.key, data) }
       : { kid, valid: hmacVerify(algorithm.hash, material.key, data, given) }
   },
 })
