@@ -3,7 +3,7 @@ import { type Measured, perCore, toEcho } from './report/markdown.ts'
 import type { Scenario } from './scenarios.ts'
 import type { Subjects } from './subjects.ts'
 
-const barePrimitiveSeconds = 0.5
+const barePrimitiveSeconds = 1
 /** Code is compiled while it is used, on threads of the service: what is measured is a service that has run for a while. */
 export const warmupSeconds = 8
 
@@ -40,7 +40,14 @@ export async function measure(
       bare: primitive?.(barePrimitiveSeconds),
     })
   }
-  return { row: median(measured), limits }
+  const row = median(measured)
+  const toBare = middleOf(measured.map((one) => perCore(one) / (one.bare ?? Number.NaN)))
+  return { row: primitive === undefined ? row : { ...row, bare: perCore(row) / toBare }, limits }
+}
+
+/** The bare primitive drifts by itself from round to round: the ratio to it has a middle of its own. */
+function middleOf(ratios: readonly number[]): number {
+  return ratios.toSorted((a, b) => a - b)[ratios.length >> 1] ?? Number.NaN
 }
 
 /** The round in the middle, by its ratio to the echo beside it. */
