@@ -58,6 +58,16 @@ test('TLS 1.3 and 1.2 are spoken, the newer one when the client may choose', asy
   assert.match(cipher, /^ECDHE-ECDSA-/)
 })
 
+test('a client names the version of HTTP that it speaks, or none (RFC 7301)', async () => {
+  const one = await live()
+  for (const ALPNProtocols of [undefined, ['h2', 'http/1.1'], ['http/1.1'], ['http/1.0']])
+    assert.equal(
+      (await shake(one, { ...client(), ...(ALPNProtocols && { ALPNProtocols }) })).protocol,
+      'TLSv1.3',
+    )
+  await fails(one, client({ ALPNProtocols: ['h2'] }), /NO_APPLICATION_PROTOCOL/)
+})
+
 test('TLS 1.1 is not spoken, whoever asks for it', async () => {
   const lax = await live({}, { minVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' })
   assert.equal((await shake(lax, old)).protocol, 'TLSv1.1', 'this client can speak it')

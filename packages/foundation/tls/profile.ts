@@ -49,7 +49,8 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     // own (CVE-2002-20001), so only those who name it get it.
     ...(files.cipherSuites !== undefined && /(^|:)DHE-/.test(choice.ciphers) ? { dhparam: 'auto' } : {}),
     honorCipherOrder: false,
-    ALPNProtocols: ['http/1.1'],
+    // Both are served; a client that names one of them alone must not be turned away (RFC 7301 §3.2).
+    ALPNProtocols: ['http/1.1', 'http/1.0'],
     handshakeTimeout: 10_000,
     ...(files.ticketKeys === undefined ? {} : { ticketKeys: files.ticketKeys }),
     sessionIdContext: trustContext(ca, files.requireClientCertificate === true),
