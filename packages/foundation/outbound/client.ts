@@ -59,27 +59,34 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const url = checkedUrl(address)
     const deadline = AbortSignal.timeout(timeoutMs)
     const pinned = await addressesOf(url, resolve, options.allowPrivateNetworks, deadline)
-    const incoming = await new Promise<IncomingMessage>((answered, failed) => {
-      const outgoing = request(
-        url,
-        {
-          method,
-          agent,
-          signal: deadline,
-          servername: isIP(url.hostname) === 0 ? url.hostname : '',
-          headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
-          // The name was resolved and checked above; this only hands over the result.
-          lookup: (_hostname, wanted, callback) => {
-            const [first] = pinned
-            if (wanted.all) callback(null, [...pinned])
-            else callback(null, first?.address ?? '', first?.family ?? 4)
+    const send = (): Promise<IncomingMessage> =>
+      new Promise((answered, failed) => {
+        const outgoing = request(
+          url,
+          {
+            method,
+            agent,
+            signal: deadline,
+            servername: isIP(url.hostname) === 0 ? url.hostname : '',
+            headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
+            // The name was resolved and checked above; this only hands over the result.
+            lookup: (_hostname, wanted, callback) => {
+              const [first] = pinned
+              if (wanted.all) callback(null, [...pinned])
+              else callback(null, first?.address ?? '', first?.family ?? 4)
+            },
           },
-        },
-        answered,
-      )
-      outgoing.once('error', (error) => failed(failureOf(error, deadline)))
-      outgoing.end(body)
-    })
+          answered,
+        )
+        outgoing.once('error', (error) => {
+          // RFC 9110 §9.2.2: the peer may have ended a kept connection while the request was on its way.
+          const again = method === 'GET' && outgoing.reusedSocket && !deadline.aborted
+          if (again) send().then(answered, failed)
+          else failed(failureOf(error, deadline))
+        })
+        outgoing.end(body)
+      })
+    const incoming = await send()
     const status = incoming.statusCode ?? 0
     if (status >= 300 && status < 400) {
       incoming.destroy()

@@ -140,6 +140,28 @@ test('too large and too slow are cut', async () => {
   )
 })
 
+test('a kept connection that the peer has ended is no failure of a GET; a POST is not sent twice', async () => {
+  const seen = new Set<unknown>()
+  const requests: (string | undefined)[] = []
+  answer = (request, response) => {
+    requests.push(request.method)
+    // The second request of a connection finds it ended, as one does that crosses the peer's idle limit.
+    if (seen.has(request.socket)) request.socket.destroy()
+    else response.end('{}')
+    seen.add(request.socket)
+  }
+  const outbound = local()
+  const url = `https://localhost:${port}/`
+  for (let call = 0; call < 3; call += 1) assert.equal((await outbound.get(url)).status, 200)
+  assert.deepEqual(requests, ['GET', 'GET', 'GET', 'GET', 'GET'])
+  requests.length = 0
+  await refused('connection', outbound.post(url, Buffer.from('body')))
+  assert.deepEqual(requests, ['POST'])
+  // A connection of its own that breaks is a failure, at once.
+  answer = (request) => request.socket.destroy()
+  await refused('connection', outbound.get(url))
+})
+
 test('no address of a special block is public', () => {
   const byte = fc.integer({ min: 0, max: 255 })
   fc.assert(
