@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { Agent, request } from 'node:https'
+import { Agent, type RequestOptions, request } from 'node:https'
 import { isIP } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { StartupError } from '../errors/index.ts'
@@ -59,34 +59,22 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const url = checkedUrl(address)
     const deadline = AbortSignal.timeout(timeoutMs)
     const pinned = await addressesOf(url, resolve, options.allowPrivateNetworks, deadline)
-    const send = (): Promise<IncomingMessage> =>
-      new Promise((answered, failed) => {
-        const outgoing = request(
-          url,
-          {
-            method,
-            agent,
-            signal: deadline,
-            servername: isIP(url.hostname) === 0 ? url.hostname : '',
-            headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
-            // The name was resolved and checked above; this only hands over the result.
-            lookup: (_hostname, wanted, callback) => {
-              const [first] = pinned
-              if (wanted.all) callback(null, [...pinned])
-              else callback(null, first?.address ?? '', first?.family ?? 4)
-            },
-          },
-          answered,
-        )
-        outgoing.once('error', (error) => {
-          // RFC 9110 §9.2.2: the peer may have ended a kept connection while the request was on its way.
-          const again = method === 'GET' && outgoing.reusedSocket && !deadline.aborted
-          if (again) send().then(answered, failed)
-          else failed(failureOf(error, deadline))
-        })
-        outgoing.end(body)
-      })
-    const incoming = await send()
+    const asked: RequestOptions = {
+      method,
+      agent,
+      signal: deadline,
+      servername: isIP(url.hostname) === 0 ? url.hostname : '',
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
+      // The name was resolved and checked above; this only hands over the result.
+      lookup: (_hostname, wanted, callback) => {
+        const [first] = pinned
+        if (wanted.all) callback(null, [...pinned])
+        else callback(null, first?.address ?? '', first?.family ?? 4)
+      },
+    }
+    const incoming = await answered(url, asked, body).catch((error: unknown) => {
+      throw failureOf(error, deadline)
+    })
     const status = incoming.statusCode ?? 0
     if (status >= 300 && status < 400) {
       incoming.destroy()
@@ -99,6 +87,25 @@ export function createOutbound(options: OutboundOptions): Outbound {
     get: (url, more) => exchange('GET', url, undefined, more?.headers),
     post: (url, body, more) => exchange('POST', url, body, more?.headers),
   }
+}
+
+/** The head of the answer. @throws whatever the connection fails with before */
+function answered(url: URL, options: RequestOptions, body: Uint8Array | undefined): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, options)
+    let begun = false
+    outgoing.once('response', (incoming) => {
+      begun = true
+      resolve(incoming)
+    })
+    outgoing.once('error', (error) => {
+      // RFC 9110 §9.2.2: the peer may have ended a kept connection while the request was on its way.
+      const again = options.method === 'GET' && outgoing.reusedSocket && options.signal?.aborted !== true
+      if (again && !begun) answered(url, options, body).then(resolve, reject)
+      else reject(error)
+    })
+    outgoing.end(body)
+  })
 }
 
 function trust(caFile: string | undefined): { ca?: string[] } {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -14,6 +15,8 @@ const folder = mkdtempSync(join(tmpdir(), 'warder-outbound-'))
 let answer: RequestListener = (_, response) => response.end('{}')
 let port = 0
 const closers: (() => void)[] = []
+/** By the client's port, beneath TLS: only there can a test reset them. */
+const connections = new Map<number | undefined, Socket>()
 
 before(async () => {
   await ensureLocalAuthority({ folder, clock: systemClock })
@@ -21,6 +24,7 @@ before(async () => {
     { cert: readFileSync(join(folder, 'auth.crt')), key: readFileSync(join(folder, 'auth.key')) },
     (request, response) => answer(request, response),
   )
+  server.on('connection', (socket: Socket) => connections.set(socket.remotePort, socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   port = typeof address === 'object' && address !== null ? address.port : 0
@@ -142,9 +146,9 @@ test('too large and too slow are cut', async () => {
 
 test('a kept connection that the peer has ended is no failure of a GET; a POST is not sent twice', async () => {
   const seen = new Set<unknown>()
-  const requests: (string | undefined)[] = []
+  const requests: string[] = []
   answer = (request, response) => {
-    requests.push(request.method)
+    requests.push(request.method ?? '')
     // The second request of a connection finds it ended, as one does that crosses the peer's idle limit.
     if (seen.has(request.socket)) request.socket.destroy()
     else response.end('{}')
@@ -157,6 +161,19 @@ test('a kept connection that the peer has ended is no failure of a GET; a POST i
   requests.length = 0
   await refused('connection', outbound.post(url, Buffer.from('body')))
   assert.deepEqual(requests, ['POST'])
+  // An answer that breaks off had begun: it is not asked for again.
+  answer = (request, response) => {
+    requests.push(request.method ?? '')
+    if (requests.length !== 3) response.end('{}')
+    else {
+      response.writeHead(200, { 'content-length': 2 }).write('{')
+      setTimeout(() => connections.get(request.socket.remotePort)?.resetAndDestroy(), 50)
+    }
+  }
+  assert.equal((await outbound.get(url)).status, 200)
+  await refused('connection', outbound.get(url))
+  assert.equal((await outbound.get(url)).status, 200)
+  assert.deepEqual(requests, ['POST', 'GET', 'GET', 'GET'])
   // A connection of its own that breaks is a failure, at once.
   answer = (request) => request.socket.destroy()
   await refused('connection', outbound.get(url))
