@@ -3,7 +3,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Driven, DriveOptions } from './load/drive.ts'
-import { measure, median, warmUp } from './measure.ts'
+import { measure, middleRound, warmUp } from './measure.ts'
 import { type Measured, markdown, perCore, toEcho } from './report/markdown.ts'
 import { costOfSecondWorker } from './scaling.ts'
 import { primitives } from './server/primitives.ts'
@@ -60,7 +60,7 @@ export async function main(args: readonly string[]): Promise<number> {
       if (scenario.limit === undefined) echoes.push(...limits)
       print(
         `${row.name.padEnd(40)} ${Math.round(perCore(row))}/s a core, ${toEcho(row).toFixed(2)} of echo` +
-          `${row.bare === undefined ? '' : `, ${(perCore(row) / row.bare).toFixed(2)} of bare`}, p99 ${row.p99Ms.toFixed(2)} ms`,
+          `${row.toBare === undefined ? '' : `, ${row.toBare.toFixed(2)} of bare`}, p99 ${row.p99Ms.toFixed(2)} ms`,
       )
     }
     const [hot] = chosen
@@ -71,7 +71,7 @@ export async function main(args: readonly string[]): Promise<number> {
     const text = markdown({
       date: new Date().toISOString().slice(0, 10),
       machine: `${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unknown processor'}, Node ${process.version}`,
-      echo: median(echoes.map((one) => ({ ...one, echo: perCore(one), bare: undefined }))),
+      echo: middleRound(echoes.map((one) => ({ ...one, echo: perCore(one), toBare: undefined }))),
       rows,
       notes: [
         `${values.connections} connections, ${rounds} rounds of ${values.seconds} s each, the echo in between, 1 worker for each service`,

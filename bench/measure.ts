@@ -1,4 +1,5 @@
 import { type Driven, type DriveOptions, drive } from './load/drive.ts'
+import { median } from './median.ts'
 import { type Measured, perCore, toEcho } from './report/markdown.ts'
 import type { Scenario } from './scenarios.ts'
 import type { Subjects } from './subjects.ts'
@@ -34,24 +35,17 @@ export async function measure(
   for (let round = 0; round < rounds; round += 1) {
     const limit = await drive(load, targetOf(scenario.limit ?? echo), options)
     limits.push(limit)
-    measured.push({
-      ...(await drive(load, targetOf(scenario), options)),
-      echo: perCore(limit),
-      bare: primitive?.(barePrimitiveSeconds),
-    })
+    const driven = await drive(load, targetOf(scenario), options)
+    const toBare = primitive && perCore(driven) / primitive(barePrimitiveSeconds)
+    measured.push({ ...driven, echo: perCore(limit), toBare })
   }
-  const row = median(measured)
-  const toBare = middleOf(measured.map((one) => perCore(one) / (one.bare ?? Number.NaN)))
-  return { row: primitive === undefined ? row : { ...row, bare: perCore(row) / toBare }, limits }
-}
-
-/** The bare primitive drifts by itself from round to round: the ratio to it has a middle of its own. */
-function middleOf(ratios: readonly number[]): number {
-  return ratios.toSorted((a, b) => a - b)[ratios.length >> 1] ?? Number.NaN
+  // The bare primitive drifts by itself from round to round: the ratio to it has a middle of its own.
+  const toBare = median(measured.flatMap((one) => one.toBare ?? []))
+  return { row: { ...middleRound(measured), toBare: primitive && toBare }, limits }
 }
 
 /** The round in the middle, by its ratio to the echo beside it. */
-export function median(rounds: readonly Measured[]): Measured {
+export function middleRound(rounds: readonly Measured[]): Measured {
   const sorted = [...rounds].sort((a, b) => toEcho(a) - toEcho(b) || perCore(a) - perCore(b))
   const middle = sorted[Math.floor(sorted.length / 2)]
   if (middle === undefined) throw new Error('nothing was measured')

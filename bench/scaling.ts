@@ -1,6 +1,7 @@
 import { startInstallation } from 'warder/testing'
 import type { LoadClient } from './load/client.ts'
 import { type DriveOptions, drive, type Target } from './load/drive.ts'
+import { median } from './median.ts'
 import { prepareScenarios } from './scenarios.ts'
 import { type Pinning, pin } from './server/pin.ts'
 
@@ -16,9 +17,9 @@ export async function costOfSecondWorker(
   pinning: Pinning | undefined,
 ): Promise<number> {
   const warder = await startInstallation({ env: { AUTH_WORKERS: '1', KMS_WORKERS: '2' } })
-  const client = { auth: warder.client('auth'), kms: warder.client('kms') }
+  const kms = warder.client('kms')
   try {
-    const scenarios = await prepareScenarios(warder, client, 'https://127.0.0.1:1')
+    const scenarios = await prepareScenarios(warder, kms, 'https://127.0.0.1:1')
     const scenario = scenarios.find(({ name }) => name === withOne.scenario.name)
     if (scenario?.server !== 'kms' && scenario?.server !== 'auth') throw new Error('no such scenario')
     const pid = warder.pid(scenario.server)
@@ -31,11 +32,9 @@ export async function costOfSecondWorker(
       const two = await drive(load, withTwo, options)
       ratios.push(two.cpuSeconds / two.requests / (one.cpuSeconds / one.requests))
     }
-    ratios.sort((a, b) => a - b)
-    return ratios[Math.floor(ratios.length / 2)] ?? Number.NaN
+    return median(ratios)
   } finally {
-    client.auth.close()
-    client.kms.close()
+    kms.close()
     await warder.stop()
   }
 }

@@ -31,15 +31,14 @@ type Json = Readonly<Record<string, unknown>>
 /** Logs in, makes the keys, and describes what is measured. The first scenario is the echo, of the same request. */
 export async function prepareScenarios(
   warder: Installation,
-  client: { readonly auth: HttpsClient; readonly kms: HttpsClient },
+  kms: HttpsClient,
   echoUrl: string,
 ): Promise<readonly Scenario[]> {
   const basic = `Basic ${Buffer.from(`admin:${warder.password}`).toString('base64')}`
-  const login = await client.auth.ask('/login?realm=_', { json: {}, headers: { authorization: basic } })
-  const cookie = [login.headers['set-cookie']].flat()[0]?.split(';')[0] ?? ''
-  const bearer = { Authorization: `Bearer ${cookie.slice('_ea_='.length)}` }
+  const token = await warder.adminToken()
+  const bearer = { Authorization: `Bearer ${token}` }
   const ask = async (path: string, json: Json): Promise<Json> => {
-    const answer = await client.kms.ask(path, { json, headers: bearer })
+    const answer = await kms.ask(path, { json, headers: bearer })
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
     return answer.json as Json
   }
@@ -118,7 +117,7 @@ export async function prepareScenarios(
       server: 'auth',
       method: 'GET',
       url: `${warder.authUrl}/whoami?realm=_`,
-      headers: { Cookie: cookie },
+      headers: { Cookie: `_ea_=${token}` },
       body: undefined,
       expect: { status: 200, includes: '"sub":"admin"' },
     },

@@ -50,12 +50,9 @@ export async function startSubjects(): Promise<Subjects> {
       pin(load.pid, pinned.load)
       for (const pid of Object.values(pids)) pin(pid, pinned.servers)
     }
-    const client = { auth: warder.client('auth'), kms: warder.client('kms') }
-    stops.push(
-      () => client.auth.close(),
-      () => client.kms.close(),
-    )
-    const [echo, ...rest] = await prepareScenarios(warder, client, httpsEcho.url)
+    const kms = warder.client('kms')
+    stops.push(() => kms.close())
+    const [echo, ...rest] = await prepareScenarios(warder, kms, httpsEcho.url)
     if (echo === undefined) throw new Error('no scenario')
     const kmip = await prepareKmipScenarios(warder, { httpsUrl: httpsEcho.url, frameUrl: frameEcho.url })
     return {

@@ -8,6 +8,7 @@ import { type HttpsClient, httpsClient } from 'warder/client'
 import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
 import { type LoadClient, startLoadClient } from '../load/client.ts'
 import { drive } from '../load/drive.ts'
+import { median } from '../median.ts'
 import type { Scenario } from '../scenarios.ts'
 import { type EchoProcess, startEcho } from '../server/echo-process.ts'
 import { pinning } from '../server/pin.ts'
@@ -44,8 +45,6 @@ const environment = {
 const passwordHash =
   '$argon2id$v=19$m=65536,t=3,p=4$SZ8k9fzwBgGDi6bF619UnA$XTCnYZMBRmOx0cO4C1m1zHjxAo/vsGcagcrf9GtAFRs'
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
-const median = (list: readonly number[]): number =>
-  list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN
 
 interface Credentials {
   readonly cookie: string
@@ -55,8 +54,7 @@ interface Credentials {
 
 async function logIn(warder: Installation, client: HttpsClient): Promise<Credentials> {
   const basic = `Basic ${Buffer.from(`admin:${warder.password}`).toString('base64')}`
-  const login = await client.ask('/login?realm=_', { json: {}, headers: { authorization: basic } })
-  const cookie = [login.headers['set-cookie']].flat()[0]?.split(';')[0] ?? ''
+  const cookie = `_ea_=${await warder.adminToken()}`
   const headers = { cookie }
   await client.ask('/auth/approle/role/bench', {
     json: { bind_secret_id: false, token_ttl: 86_400 },

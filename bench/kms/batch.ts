@@ -15,15 +15,10 @@ const { values } = parseArgs({
 const itemsOfBatch = 100
 
 const warder = await startInstallation({ env: { AUTH_WORKERS: '1', KMS_WORKERS: '1' } })
-const auth = warder.client('auth')
-const basic = `Basic ${Buffer.from(`admin:${warder.password}`).toString('base64')}`
-const login = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: basic } })
-auth.close()
-const cookie = [login.headers['set-cookie']].flat()[0]?.split(';')[0] ?? ''
 const client = kmsClient({
   url: warder.kmsUrl,
   ca: readFileSync(warder.caFile, 'utf8'),
-  credentials: { bearer: cookie.slice('_ea_='.length) },
+  credentials: { bearer: await warder.adminToken() },
   maxConnections: 32,
 })
 const { kid } = await client.call('crypto.keys.create', { body: { kty: 'oct', alg: 'A256GCM' } })

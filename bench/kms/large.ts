@@ -24,12 +24,7 @@ interface Session {
 }
 
 async function logIn(warder: Installation): Promise<Session> {
-  const auth = warder.client('auth')
-  const basic = Buffer.from(`admin:${warder.password}`).toString('base64')
-  const login = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
-  auth.close()
-  const cookie = [login.headers['set-cookie']].flat()[0]?.split(';')[0] ?? ''
-  const headers = { authorization: `Bearer ${cookie.slice('_ea_='.length)}` }
+  const headers = { authorization: `Bearer ${await warder.adminToken()}` }
   const kms: HttpsClient = warder.client('kms')
   const send = async (path: string, json: unknown) => {
     const answer = await kms.ask(path, json === undefined ? { headers } : { json, headers })

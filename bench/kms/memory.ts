@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { HttpsClient } from 'warder/client'
 import { startInstallation } from 'warder/testing'
+import { median } from '../median.ts'
 import { costOf } from '../server/cost.ts'
 
 /**
@@ -23,12 +24,7 @@ const most = 1.1
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 const warder = await startInstallation()
-const auth = warder.client('auth')
-const basic = `Basic ${Buffer.from(`admin:${warder.password}`).toString('base64')}`
-const login = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: basic } })
-const cookie = [login.headers['set-cookie']].flat()[0]?.split(';')[0] ?? ''
-const headers = { authorization: `Bearer ${cookie.slice('_ea_='.length)}` }
-auth.close()
+const headers = { authorization: `Bearer ${await warder.adminToken()}` }
 
 const pid = warder.pid('kms')
 const samples: { readonly done: number; readonly mib: number }[] = []
@@ -80,8 +76,7 @@ try {
 }
 const warm = samples.filter((sample) => sample.done > wanted * warmShare)
 const middle = Math.floor(warm.length / 2)
-const median = (list: readonly { readonly mib: number }[]): number =>
-  list.map(({ mib }) => mib).sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? Number.NaN
-const growth = median(warm.slice(middle)) / median(warm.slice(0, middle))
+const memory = warm.map(({ mib }) => mib)
+const growth = median(memory.slice(middle)) / median(memory.slice(0, middle))
 print(`\nmemory of the second half of the warm part is ${growth.toFixed(3)} times that of the first`)
 process.exitCode = growth < most ? 0 : 1

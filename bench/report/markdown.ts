@@ -2,8 +2,8 @@ import type { Driven } from '../load/drive.ts'
 
 /** One row of the report. */
 export interface Measured extends Driven {
-  /** Operations of bare `node:crypto` a core, where there is such a thing. */
-  readonly bare: number | undefined
+  /** Ratio to operations of bare `node:crypto` a core, where there is such a thing. */
+  readonly toBare: number | undefined
   /** What the echo did a core in the seconds before this measurement. */
   readonly echo: number
 }
@@ -33,7 +33,7 @@ export function markdown(report: Report): string {
       row.name,
       Math.round(perCore(row)).toLocaleString('en'),
       toEcho(row).toFixed(2),
-      row.bare === undefined ? '' : (perCore(row) / row.bare).toFixed(2),
+      row.toBare?.toFixed(2) ?? '',
       Math.round(row.requests / row.seconds).toLocaleString('en'),
       row.p50Ms.toFixed(2),
       row.p99Ms.toFixed(2),

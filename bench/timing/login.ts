@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { startInstallation, temporaryHome } from 'warder/testing'
 import { seed } from '../auth/seed.ts'
+import { median } from '../median.ts'
 
 /**
  * Times refused logins of users that exist beside those of users, and of realms, that do not: nobody must learn from
@@ -63,10 +64,6 @@ for (const [index, list] of others.entries()) {
   process.stdout.write(
     `  ${kind.padEnd(28)} ${median(list).toFixed(2).padStart(8)}  z ${z.toFixed(2).padStart(6)}  ${verdict}\n`,
   )
-}
-
-function median(list: readonly number[]): number {
-  return list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN
 }
 
 /** Normal approximation of the U test; ties do not occur among times of this resolution. */

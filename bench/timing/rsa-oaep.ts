@@ -1,5 +1,6 @@
 import { algorithmFor, generateKey, oaepWrap } from '@warder/kms/crypto'
 import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from '@warder/kms/jose'
+import { median } from '../median.ts'
 
 /**
  * Times the decryption of tokens whose `encrypted_key` fails in different ways beside one whose key is right and whose
@@ -69,10 +70,6 @@ for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
     const apart = (middle - reference).toFixed(1)
     process.stdout.write(`  ${token.padEnd(26)} ${middle.toFixed(1).padStart(8)} ${apart.padStart(8)}\n`)
   }
-}
-
-function median(list: readonly number[]): number {
-  return list.toSorted((a, b) => a - b)[list.length >> 1] ?? Number.NaN
 }
 
 /** Each round in another order, so that what runs before a token favours none. */

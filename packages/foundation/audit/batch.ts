@@ -3,11 +3,13 @@ import type { RecordText } from './record.ts'
 import type { ChainHead } from './verify.ts'
 
 /**
- * What a batch lies in. It goes to the writer with the batch and comes back: new memory for each batch would have both
- * threads collect garbage ten times as often.
+ * What a batch lies in. It goes to the writer with the batch and comes back: new memory for each batch would have the
+ * writer's thread collect all of its garbage several times a second.
  */
 export interface BatchMemory {
+  /** 64 bytes to work with, then the lines. */
   readonly bytes: Uint8Array<ArrayBuffer>
+  /** Three numbers for each record: where it begins, where its `prev` goes, where its `seq` goes. */
   readonly marks: Uint32Array<ArrayBuffer>
 }
 
@@ -16,13 +18,9 @@ export interface BatchMemory {
  * and `hash`. A worker lays them out and lends its memory; the writer fills the gaps and writes those very bytes.
  */
 export interface RecordBatch extends BatchMemory {
-  /** 64 bytes to work with, then the lines. */
-  readonly bytes: Uint8Array<ArrayBuffer>
   /** Where the last line ends. */
   readonly end: number
   readonly count: number
-  /** Three numbers for each record: where it begins, where its `prev` goes, where its `seq` goes. */
-  readonly marks: Uint32Array<ArrayBuffer>
   /** Width of the gap for `seq`. */
   readonly seqDigits: number
 }

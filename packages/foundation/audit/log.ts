@@ -142,8 +142,7 @@ function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], m
   if (batch === undefined) return
   // One answer for the durable records of a message: they come to the disk together, or none of them does.
   const settled = (error: Error | undefined): void => {
-    const { bytes, marks } = batch
-    spare.push({ bytes, marks })
+    spare.push({ bytes: batch.bytes, marks: batch.marks })
     if (durable.length === 0) return
     const answer = error === undefined ? { written: durable, failed: [] } : { written: [], failed: durable }
     port.postMessage(answer satisfies FromWriter)

@@ -22,7 +22,7 @@ export interface Connection {
   stalling: boolean
   /** What the parser refused behind requests that still wait for their replies; it is told after these. */
   refusal: NodeJS.ErrnoException | undefined
-  /** Node's parser reads it through its stream (`repliesWait`). */
+  /** Node's parser reads it through its stream (`readThroughStream`). */
   throughStream: boolean
 }
 

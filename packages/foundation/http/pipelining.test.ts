@@ -1,50 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineOperation, get, post } from '../operations/index.ts'
+import { get, post } from '../operations/index.ts'
 import { live } from './fixtures/live.ts'
+import { ask, common, define, paced, put, said } from './fixtures/paced.ts'
 import { idle, secureWire } from './fixtures/wire.ts'
 
-const define = defineOperation<undefined>()
-const common = { summary: 'Test', tag: 'test', access: { name: 'public', public: true } } as const
-
-/** `/slow` answers when told to; `/fast` at once. */
-const paced = () => {
-  const begun = Promise.withResolvers<void>()
-  const go = Promise.withResolvers<void>()
-  const slow = define({
-    ...common,
-    name: 'test.slow',
-    route: get('/slow'),
-    async act() {
-      begun.resolve()
-      await go.promise
-      return { said: 'slow' }
-    },
-  })
-  const fast = define({ ...common, name: 'test.fast', route: get('/fast'), act: () => ({ said: 'fast' }) })
-  const upload = define({
-    ...common,
-    name: 'test.upload',
-    route: post('/upload'),
-    act: (_input, { request }) => ({ said: Buffer.from(request.body).toString() }),
-  })
-  return {
-    begun: begun.promise,
-    go: go.resolve,
-    options: { services: undefined, operations: [slow, fast, upload] },
-  }
-}
-const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
-const put = (body: string) =>
-  `POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-const said = ({ body }: { readonly body: Buffer }): string => JSON.parse(body.toString()).said
+const fast = define({ ...common, name: 'test.fast', route: get('/fast'), act: () => ({ said: 'fast' }) })
+const upload = define({
+  ...common,
+  name: 'test.upload',
+  route: post('/upload'),
+  act: (_input, { request }) => ({ said: Buffer.from(request.body).toString() }),
+})
+const service = () => paced([fast, upload])
+const request = (body: string) => put('/upload', body)
 
 test('requests that arrive together are answered in their order', async () => {
-  const { options } = paced()
+  const { options } = service()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   const words = Array.from({ length: 50 }, (_, index) => `word ${index}`)
-  wire.send(words.map((word) => put(word) + ask('/fast')).join(''))
+  wire.send(words.map((word) => request(word) + ask('/fast')).join(''))
   for (const word of words) {
     assert.equal(said(await wire.reply()), word)
     assert.equal(said(await wire.reply()), 'fast')
@@ -53,10 +29,10 @@ test('requests that arrive together are answered in their order', async () => {
 })
 
 test('a slow first request is still answered first, also before a body and before a refusal', async () => {
-  const { begun, go, options } = paced()
+  const { begun, go, options } = service()
   await using server = await live(options)
   using wire = await secureWire(server.port)
-  wire.send(ask('/slow') + put('second') + ask('/nowhere') + ask('/fast'))
+  wire.send(ask('/slow') + request('second') + ask('/nowhere') + ask('/fast'))
   await begun
   go()
   assert.equal(said(await wire.reply()), 'slow')
@@ -66,10 +42,10 @@ test('a slow first request is still answered first, also before a body and befor
 })
 
 test('requests cut at any byte are the same requests', async () => {
-  const { options } = paced()
+  const { options } = service()
   await using server = await live(options)
   using wire = await secureWire(server.port)
-  const bytes = put('one') + ask('/fast') + put('two')
+  const bytes = request('one') + ask('/fast') + request('two')
   for (let at = 0; at < bytes.length; at += 7) {
     wire.send(bytes.slice(at, at + 7))
     await new Promise(setImmediate)
@@ -78,7 +54,7 @@ test('requests cut at any byte are the same requests', async () => {
 })
 
 test('a second request that cannot be read does not spoil the first reply', async () => {
-  const { options } = paced()
+  const { options } = service()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(`${ask('/fast')}NONSENSE\r\n\r\n${ask('/fast')}`)
@@ -90,7 +66,7 @@ test('a second request that cannot be read does not spoil the first reply', asyn
 })
 
 test('a second request that cannot be read does not spoil a first reply that is still being made', async () => {
-  const { begun, go, options } = paced()
+  const { begun, go, options } = service()
   await using server = await live(options)
   for (const together of [true, false]) {
     using wire = await secureWire(server.port)
@@ -108,7 +84,7 @@ test('a second request that cannot be read does not spoil a first reply that is 
 })
 
 test('a refusal comes behind all replies that wait for one another', async () => {
-  const { begun, go, options } = paced()
+  const { begun, go, options } = service()
   await using server = await live(options)
   using quick = await secureWire(server.port)
   quick.send(`${ask('/fast').repeat(20)}NONSENSE\r\n\r\n`)
@@ -124,7 +100,7 @@ test('a refusal comes behind all replies that wait for one another', async () =>
 })
 
 test('a second request whose body breaks off does not spoil the first reply', async () => {
-  const { options } = paced()
+  const { options } = service()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(`${ask('/fast')}POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc`)
@@ -136,7 +112,7 @@ test('a second request whose body breaks off does not spoil the first reply', as
 })
 
 test('nothing is served behind a request that closes its connection', async () => {
-  const { options } = paced()
+  const { options } = service()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(`GET /fast HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n${ask('/fast')}`)
@@ -145,7 +121,7 @@ test('nothing is served behind a request that closes its connection', async () =
 })
 
 test('a caller that goes away while its requests are served leaves nothing in flight', async () => {
-  const { begun, go, options } = paced()
+  const { begun, go, options } = service()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(ask('/slow') + ask('/fast'))

@@ -23,7 +23,7 @@ import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
 import { createUsualHeads } from './usual-head.ts'
-import { repliesWait } from './waiting-replies.ts'
+import { readThroughStream } from './waiting-replies.ts'
 
 /** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
 const drainableBytes = 64 * 1024
@@ -108,7 +108,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
         write(exchange, reply)
       }
       const { socket } = exchange.message
-      if (socket.writableNeedDrain) repliesWait(exchange.connection, socket)
+      if (socket.writableNeedDrain) readThroughStream(exchange.connection, socket)
     }
     const status = reply?.status ?? 408
     const durationMs = exchange.durationMs()
@@ -229,7 +229,7 @@ function drainable(message: IncomingMessage): boolean {
 /** The reply to a pipelined request that is ready before those of earlier requests are sent (RFC 9112 §9.3.2). */
 function queueBehindOthers<Services>({ connection, response, message }: Exchange<Services>): void {
   connection.queued++
-  repliesWait(connection, message.socket)
+  readThroughStream(connection, message.socket)
   response.once('finish', () => {
     connection.queued--
     tellRefusal(connection, message.socket)

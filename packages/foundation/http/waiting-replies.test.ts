@@ -1,52 +1,38 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { defineOperation, get, post } from '../operations/index.ts'
+import { get, post } from '../operations/index.ts'
 import { live } from './fixtures/live.ts'
+import { ask, common, define, paced, put, said } from './fixtures/paced.ts'
 import { idle, plainWire, secureWire, type Wire } from './fixtures/wire.ts'
 
 /** More than the kernel keeps between two ends, so that the rest of the reply has to wait. */
 const large = 'r'.repeat(16 * 1024 * 1024)
-const define = defineOperation<undefined>()
-const common = { summary: 'Test', tag: 'test', access: { name: 'public', public: true } } as const
-
-const service = () => {
-  const begun = Promise.withResolvers<void>()
-  const go = Promise.withResolvers<void>()
-  const first = define({
-    ...common,
-    name: 'test.slow',
-    route: get('/slow'),
-    async act() {
-      begun.resolve()
-      await go.promise
-      return { said: 'slow' }
-    },
-  })
-  const second = define({ ...common, name: 'test.large', route: get('/large'), act: () => ({ said: large }) })
-  const digest = define({
-    ...common,
-    name: 'test.digest',
-    route: post('/digest'),
-    act: (_input, { request }) => ({ said: createHash('sha256').update(request.body).digest('hex') }),
-  })
-  const options = { services: undefined, operations: [first, second, digest] }
-  return { begun: begun.promise, go: go.resolve, options }
-}
-
-const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
-const put = (body: string) =>
-  `POST /digest HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+const digestOf = (body: string | Uint8Array) => createHash('sha256').update(body).digest('hex')
+const largeReply = define({
+  ...common,
+  name: 'test.large',
+  route: get('/large'),
+  act: () => ({ said: large }),
+})
+const digest = define({
+  ...common,
+  name: 'test.digest',
+  route: post('/digest'),
+  act: (_input, { request }) => ({ said: digestOf(request.body) }),
+})
+const service = () => paced([largeReply, digest])
+const request = (body: string) => put('/digest', body)
 const bodies = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000))
 
-async function said(wire: Wire): Promise<string> {
-  const { status, body } = await wire.reply()
-  assert.equal(status, 200)
-  return JSON.parse(body.toString()).said
+async function next(wire: Wire): Promise<string> {
+  const reply = await wire.reply()
+  assert.equal(reply.status, 200)
+  return said(reply)
 }
 
 async function expectDigests(wire: Wire): Promise<void> {
-  for (const body of bodies) assert.equal(await said(wire), createHash('sha256').update(body).digest('hex'))
+  for (const body of bodies) assert.equal(await next(wire), digestOf(body))
 }
 
 for (const [name, connect] of [
@@ -61,11 +47,11 @@ for (const [name, connect] of [
       wire.socket.pause()
       wire.send(ask('/large'))
       await halted(wire)
-      for (const body of bodies) wire.send(put(body))
+      for (const body of bodies) wire.send(request(body))
       // Enough for the server to read what it does not keep waiting.
       await new Promise((resolve) => setTimeout(resolve, 50))
       wire.socket.resume()
-      assert.equal(await said(wire), large)
+      assert.equal(await next(wire), large)
       await expectDigests(wire)
     }
     await idle(server)
@@ -77,11 +63,11 @@ for (const [name, connect] of [
     using wire = await connect(server.port)
     wire.send(ask('/slow') + ask('/large'))
     await begun
-    for (const body of bodies) wire.send(put(body))
+    for (const body of bodies) wire.send(request(body))
     await new Promise((resolve) => setTimeout(resolve, 50))
     go()
-    assert.equal(await said(wire), 'slow')
-    assert.equal(await said(wire), large)
+    assert.equal(await next(wire), 'slow')
+    assert.equal(await next(wire), large)
     await expectDigests(wire)
     await idle(server)
   })
@@ -95,7 +81,7 @@ test('a caller who sends and takes nothing is not read any further', async () =>
   wire.send(ask('/large'))
   await halted(wire)
   const body = 'x'.repeat(1024 * 1024)
-  for (let sent = 0; sent < 64; sent += 1) wire.send(put(body))
+  for (let sent = 0; sent < 64; sent += 1) wire.send(request(body))
   await halted(wire)
   assert.ok(wire.socket.writableLength > 32 * body.length, `${wire.socket.writableLength} bytes are unsent`)
   assert.ok(server.service.inFlight() <= 2, `${server.service.inFlight()} requests are being served`)

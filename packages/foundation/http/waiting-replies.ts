@@ -8,7 +8,7 @@ import type { Connection } from './connections.ts'
  * honest caller loses the connection. Somebody who listens to the stream makes node read through it from now on, and
  * the stream keeps such bytes. ADR 22.
  */
-export function repliesWait(connection: Connection, socket: Socket): void {
+export function readThroughStream(connection: Connection, socket: Socket): void {
   if (connection.throughStream) return
   connection.throughStream = true
   socket.on('data', ignore)

@@ -31,6 +31,7 @@ export {
   publicFromPrivate,
   serializeMaterial,
 } from './material.ts'
+export { maskWith } from './mgf1.ts'
 export type { OaepHash } from './oaep-decode.ts'
 export {
   type AlgorithmPolicy,

@@ -1,17 +1,31 @@
 import { hash as digestOf } from 'node:crypto'
-import type { HashAlgorithm } from './hashes.ts'
+
+/** A hash by node's name, and how many bytes it makes. */
+export interface MaskHash {
+  readonly node: string
+  readonly bytes: number
+}
+
+/**
+ * What a mask is made in; wiped after each. Kept, because node turns every small buffer that it hashes, and every digest
+ * that it gives as a buffer, into a large object: with those, making a mask costs four times as much.
+ */
+let input = Buffer.alloc(1024)
+let mask = Buffer.alloc(1024)
 
 /** target ^= MGF1(seed) (RFC 8017 §B.2.1). */
-export function maskWith(hash: HashAlgorithm, seed: Uint8Array, target: Uint8Array): void {
-  const input = Buffer.alloc(seed.length + 4)
+export function maskWith(hash: MaskHash, seed: Uint8Array, target: Uint8Array): void {
+  const inputBytes = seed.length + 4
+  if (input.length < inputBytes) input = Buffer.alloc(inputBytes)
+  if (mask.length < target.length) mask = Buffer.alloc(target.length)
   input.set(seed)
+  const hashed = input.subarray(0, inputBytes)
   for (let start = 0, counter = 0; start < target.length; start += hash.bytes, counter += 1) {
     input.writeUInt32BE(counter, seed.length)
-    const mask = digestOf(hash.node, input, 'buffer')
-    const end = Math.min(hash.bytes, target.length - start)
-    for (let at = 0; at < end; at += 1)
-      target[start + at] = (target[start + at] as number) ^ (mask[at] as number)
-    mask.fill(0)
+    // Text cannot be wiped; a mask without what it covers says nothing.
+    mask.write(digestOf(hash.node, hashed, 'latin1'), start, 'latin1')
   }
-  input.fill(0)
+  for (let at = 0; at < target.length; at += 1) target[at] = (target[at] as number) ^ (mask[at] as number)
+  input.fill(0, 0, inputBytes)
+  mask.fill(0, 0, target.length)
 }

@@ -75,7 +75,7 @@ export function rsaOpen(
   const inRange =
     ciphertext.length === modulusLess1.length &&
     Buffer.compare(ciphertext, modulusLess1) < 0 &&
-    ciphertext.some((byte, index) => byte !== 0 && index + 1 < ciphertext.length)
+    ciphertext.subarray(0, -1).some((byte) => byte !== 0)
   return rsaPrivate(key, inRange ? ciphertext : decoy).then((encoded) => ({ encoded, inRange }))
 }
 

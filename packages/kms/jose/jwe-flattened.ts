@@ -130,7 +130,7 @@ export function jweDecryptOaep(
   if (material.kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
   const size = enc.bits / 8
   const additional = additionalData(sealed.protected, sealed.aad)
-  const wrapping = `${algorithm.oaepHash} ${size} ${Buffer.from(encryptedKey).toString('latin1')}`
+  const wrapping = `${algorithm.oaepHash} ${size} ${encodeBase64Url(encryptedKey)}`
   const known = contentKeys.get(material, wrapping)
   if (known !== undefined) return gcmDecrypt(known, sealed, additional)
   return oaepUnwrapCek(algorithm.oaepHash, material.key, encryptedKey, size).then((cek) => {

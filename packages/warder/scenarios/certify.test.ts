@@ -7,9 +7,7 @@ test('a certificate is no session, in neither service; a session opens both', as
   const warder = await startInstallation()
   const [auth, kms] = [warder.client('auth'), warder.client('kms')]
   try {
-    const basic = `Basic ${Buffer.from(`admin:${warder.password}`).toString('base64')}`
-    const login = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: basic } })
-    const session = [login.headers['set-cookie']].flat()[0]?.split(';')[0]?.slice('_ea_='.length) ?? ''
+    const session = await warder.adminToken()
     const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' })
     const certified = await auth.ask('/certify?realm=_', {
       json: { verification_key: pem },

@@ -17,17 +17,6 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** A session of the first administrator, as a bearer token. */
-async function token(): Promise<string> {
-  const basic = Buffer.from(`admin:${warder.password}`).toString('base64')
-  const auth = warder.client('auth')
-  const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
-  auth.close()
-  assert.equal(answer.status, 200, answer.text)
-  const cookie = [answer.headers['set-cookie']].flat()[0] ?? ''
-  return /^_ea_=([^;]+)/.exec(cookie)?.[1] ?? ''
-}
-
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -77,7 +66,7 @@ test('the three lines that the start prints work as they are in a shell', {
 test('no byte of an imported key is in clear anywhere in the home, in any spelling', async () => {
   const raw = randomBytes(32)
   const kms = warder.client('kms')
-  const authorization = `Bearer ${await token()}`
+  const authorization = `Bearer ${await warder.adminToken()}`
   const k = raw.toString('base64url')
   const made = await kms.ask('/v1/crypto/keys', {
     json: { kty: 'oct', alg: 'A256GCM', k },
@@ -116,7 +105,7 @@ test('each step is in the audit log, without secrets, and the chain verifies', a
       .map((name) => readFileSync(join(home, 'audit', service, name), 'utf8'))
       .join('')
   const logged = log('auth').length
-  const bearer = await token()
+  const bearer = await warder.adminToken()
   const kms = warder.client('kms')
   assert.equal((await kms.ask('/v1/crypto/keys', { json: { kty: 'oct', alg: 'A256GCM' } })).status, 401)
   kms.close()
@@ -156,7 +145,7 @@ test('a changed audit line is found and named, exit code 1', async () => {
 })
 
 test('it stops in order on SIGTERM with code 0, and starts again with the same keys', async () => {
-  const authorization = `Bearer ${await token()}`
+  const authorization = `Bearer ${await warder.adminToken()}`
   const first = warder.client('kms')
   const made = await first.ask('/v1/crypto/keys', {
     json: { kty: 'oct', alg: 'HS256' },
@@ -172,7 +161,7 @@ test('it stops in order on SIGTERM with code 0, and starts again with the same k
   const second = warder.client('kms')
   const again = await second.ask('/v1/crypto/mac', {
     json: request,
-    headers: { authorization: `Bearer ${await token()}` },
+    headers: { authorization: `Bearer ${await warder.adminToken()}` },
   })
   second.close()
   assert.deepEqual(again.json, before.json)

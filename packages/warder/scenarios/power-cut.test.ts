@@ -12,15 +12,6 @@ interface Acknowledged {
   readonly kty: string
 }
 
-async function bearer(warder: Installation): Promise<string> {
-  const auth = warder.client('auth')
-  const basic = Buffer.from(`admin:${warder.password}`).toString('base64')
-  const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
-  auth.close()
-  const cookie = [answer.headers['set-cookie']].flat()[0] ?? ''
-  return `Bearer ${/^_ea_=([^;]+)/.exec(cookie)?.[1]}`
-}
-
 /** Creates keys of both kinds from several connections until the server is gone; keeps what was acknowledged. */
 async function createUntilGone(
   warder: Installation,
@@ -80,7 +71,7 @@ test(`killed ${rounds} times at random moments of a stream of creates, nothing a
   const all: Acknowledged[] = []
   for (let round = 0; round < rounds; round += 1) {
     const warder = await startInstallation({ home })
-    const authorization = await bearer(warder)
+    const authorization = `Bearer ${await warder.adminToken()}`
     await checkAll(warder, authorization, all.slice(-60))
     const before = all.length
     const stream = createUntilGone(warder, authorization, all)
@@ -92,7 +83,7 @@ test(`killed ${rounds} times at random moments of a stream of creates, nothing a
   }
   const warder = await startInstallation({ home })
   assert.ok(all.length > rounds, 'the stream did create keys')
-  await checkAll(warder, await bearer(warder), all)
+  await checkAll(warder, `Bearer ${await warder.adminToken()}`, all)
   assert.equal(await warder.stop(), 0)
   const { code, out } = await runWarder(['audit', 'verify', '--home', home])
   assert.equal(code, 0, out)

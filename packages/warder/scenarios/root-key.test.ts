@@ -24,17 +24,9 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function bearer(): Promise<string> {
-  const auth = warder.client('auth')
-  const basic = Buffer.from(`admin:${warder.password}`).toString('base64')
-  const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
-  auth.close()
-  return `Bearer ${/^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]}`
-}
-
 /** Makes a key, or uses one that was made before: its MAC of a fixed text. */
 async function mac(kid?: string): Promise<{ kid: string; mac: string }> {
-  const authorization = await bearer()
+  const authorization = `Bearer ${await warder.adminToken()}`
   const kms = warder.client('kms')
   const ask = async (path: string, json: unknown) => {
     const answer = await kms.ask(path, { json, headers: { authorization } })

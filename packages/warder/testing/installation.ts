@@ -16,6 +16,8 @@ export interface Installation {
   /** Everything written to standard output and standard error so far. */
   output(): string
   client(service: 'auth' | 'kms'): HttpsClient
+  /** Logs the first administrator in. @returns the session's token */
+  adminToken(): Promise<string>
   /** SIGTERM. @returns the exit code */
   stop(): Promise<number | null>
   /** SIGKILL to it and both services, as when the machine loses its power. */
@@ -102,15 +104,25 @@ export async function startInstallation(
   const endpoints = JSON.parse(readFileSync(path, 'utf8')) as { auth: { url: string }; kms: { url: string } }
   const caFile = join(home, 'tls', 'ca.crt')
   const passwordFile = join(home, 'initial-admin-password')
+  const password = options.env?.WARDER_ADMIN_PASSWORD ?? readFileSync(passwordFile, 'utf8').trim()
+  const client = (service: 'auth' | 'kms'): HttpsClient => httpsClient(endpoints[service].url, caFile)
   return {
     home,
     authUrl: endpoints.auth.url,
     kmsUrl: endpoints.kms.url,
     caFile,
-    password: options.env?.WARDER_ADMIN_PASSWORD ?? readFileSync(passwordFile, 'utf8').trim(),
+    password,
     process: child,
     output: () => output,
-    client: (service) => httpsClient(service === 'auth' ? endpoints.auth.url : endpoints.kms.url, caFile),
+    client,
+    async adminToken() {
+      const auth = client('auth')
+      try {
+        return await tokenOf(auth, password)
+      } finally {
+        auth.close()
+      }
+    },
     async stop() {
       child.kill('SIGTERM')
       const code = await ended
@@ -125,6 +137,14 @@ export async function startInstallation(
     },
     pid: (service) => servicePid(child.pid ?? 0, service),
   }
+}
+
+async function tokenOf(auth: HttpsClient, password: string): Promise<string> {
+  const basic = Buffer.from(`admin:${password}`).toString('base64')
+  const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
+  const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
+  if (token === undefined) throw new Error(`nobody was let in: ${answer.status} ${answer.text}`)
+  return token
 }
 
 /** Finds the child process that runs `warder auth` or `warder kms` (Linux). */

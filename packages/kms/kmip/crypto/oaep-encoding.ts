@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
+import { maskWith } from '../../crypto/index.ts'
 import { digest, type HashAlgorithm } from './hashes.ts'
-import { maskWith } from './mgf1.ts'
 import { cryptographicFailure, refuse } from './refusal.ts'
 
 export interface OaepScheme {

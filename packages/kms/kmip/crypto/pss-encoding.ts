@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { maskWith } from '../../crypto/index.ts'
 import { digest, type HashAlgorithm } from './hashes.ts'
-import { maskWith } from './mgf1.ts'
 import { refuse } from './refusal.ts'
 
 export interface PssScheme {
