@@ -432,6 +432,23 @@ test('SQLite: what the event loop is told next sees what was committed before it
   other.close()
 })
 
+test('SQLite: a commit that is acknowledged before the event loop asks again is seen over every connection', async () => {
+  await things(sqlite)
+  const path = join(folder, `${count}.db`)
+  const [one, two] = [openSqlite({ path }), openSqlite({ path })]
+  opened.push(one, two)
+  await one.commit([change(insert, ['a', null, 1, 1], 1)])
+  const cache = amounts(two)
+  await cache.get('a')
+  const turn = new Promise((resolve) => setImmediate(resolve))
+  const earlier = one.commit([change(insert, ['b', null, 1, 1], 1)])
+  await turn
+  assert.equal(cache.get('a'), 1)
+  // Written with the earlier one, later in this very turn.
+  await Promise.all([earlier, one.commit([change(add, [4, 'a', 1], 1)])])
+  assert.equal(await cache.get('a'), 5)
+})
+
 test('SQLite: a commit that fails leaves its neighbours of the same group alone', async () => {
   const [one, two] = await things(sqlite)
   await one.commit([change(insert, ['taken', null, 1, 1], 1)])

@@ -40,7 +40,7 @@ export function openSqlite(options: {
   const writer =
     options.writer === undefined
       ? ownWriter(db, version.committed)
-      : remoteWriter(options.writer, version.forget)
+      : remoteWriter(options.writer, acknowledge)
   const database: Database = {
     dialect: 'sqlite',
     get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
@@ -83,7 +83,6 @@ function classified<T>(read: () => T): T {
 interface VersionReader {
   /** The pragma, read once for all that the event loop was told at the same time. */
   readonly read: () => number
-  readonly forget: () => void
   /** After a commit of this very connection, which the pragma does not count. */
   readonly committed: () => void
 }
@@ -91,11 +90,18 @@ interface VersionReader {
 /** The pragma is a number of 32 bits. */
 const beyondPragma = 2 ** 32
 
+/** Groups of commits that any connection of this thread has heard of. */
+let acknowledged = 0
+
+function acknowledge(): void {
+  acknowledged += 1
+}
+
 /**
  * The event loop asks the operating system which connections have something to read, handles those, and asks again. A
  * request that is handled before it asks again had begun before it asked last, so a version read since then is not
- * older than the request. Our own commits end that memory when they are acknowledged: what comes after
- * `await commit()` sees them.
+ * older than the request. Commits of this thread end that memory when they are acknowledged, which can be before it
+ * asks again: what comes after `await commit()` sees them, over any connection.
  */
 function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
   const pragma = db.prepare('PRAGMA data_version')
@@ -105,25 +111,29 @@ function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
   let known: number | undefined
   let knownInLoop = 0
   let knownAfterEvents = 0
-  const forget = (): void => {
-    known = undefined
-  }
+  let knownAfterCommits = 0
   return {
     read() {
       // One of them is another number whenever the loop has asked in between: a full list of events is followed by
       // the next in the same round.
       const { loopCount, events } = nodeTiming.uvMetricsInfo
-      if (known !== undefined && loopCount === knownInLoop && events === knownAfterEvents) return known
+      if (
+        known !== undefined &&
+        loopCount === knownInLoop &&
+        events === knownAfterEvents &&
+        acknowledged === knownAfterCommits
+      )
+        return known
       const [version] = classified(() => pragma.get() as unknown as readonly [number])
       known = own * beyondPragma + version
       knownInLoop = loopCount
       knownAfterEvents = events
+      knownAfterCommits = acknowledged
       return known
     },
-    forget,
     committed() {
       own += 1
-      forget()
+      acknowledge()
     },
   }
 }
