@@ -30,11 +30,12 @@ export const objectVersion = query<[id: string], { readonly version: number }>(
 const ownedPage = query<[owner: string, after: string, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`,
 )
-// Anybody may put the tag on what is no public key: only so many of the newest are looked at.
+// Anybody may put the tag on what has no public half: only so many of the newest are looked at.
 const taggedPublic = query<[tag: string, looked: number, limit: number], { readonly id: string }>(
   `SELECT o.id FROM (SELECT object_id FROM object_tag WHERE tag = ? ORDER BY object_id DESC LIMIT ?) t
      JOIN managed_object o ON o.id = t.object_id
-     WHERE o.object_type = 'PublicKey' AND o.state IN ('Active', 'PreActive')
+     WHERE (o.object_type = 'PublicKey' OR (o.object_type = 'PrivateKey' AND o.linked_id IS NULL))
+       AND o.state IN ('Active', 'PreActive')
      ORDER BY o.id DESC LIMIT ?`,
 )
 const mostLooked = 10_000
@@ -97,7 +98,10 @@ export async function ownedObjects(
   return (await db.all(ownedPage, [owner, after, limit])).map(toObject)
 }
 
-/** Public keys among the newest objects with a tag, the newest first. Their dates are for the caller to look at. */
+/**
+ * Public keys, and private ones that came without their public half, among the newest objects with a tag, the newest
+ * first. Their dates are for the caller to look at.
+ */
 export async function publicKeysWithTag(
   db: Database,
   tag: string,

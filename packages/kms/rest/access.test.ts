@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { query } from '@warder/foundation/sql'
 import { rights } from '../access/index.ts'
@@ -179,6 +180,37 @@ test('tags: sorted, idempotent, system tags refused; gone with the key', async (
   }
   await alice.del(`/v1/crypto/keys/${kid}`)
   assert.equal((await alice.get(path)).status, 404)
+})
+
+test('who may change tags but not read them is told of none that they did not name', async () => {
+  const { kid } = await make({ kty: 'oct', alg: 'A256GCM', tags: ['payroll', 'x'] })
+  const path = `/v1/crypto/keys/${kid}/tags`
+  await grant(kid, 'bob', ['addattribute', 'deleteattribute'])
+  assert.equal((await bob.get(path)).status, 403)
+  assert.deepEqual((await bob.post(path, { tags: ['mine'] })).json, { kid, tags: ['mine'] })
+  assert.deepEqual((await bob.post(path, { tags: [] })).json, { kid, tags: [] })
+  assert.deepEqual((await bob.del(path, { tags: ['x'] })).json, { kid, tags: [] })
+  await grant(kid, 'bob', ['getattributes'])
+  assert.deepEqual((await bob.post(path, { tags: [] })).json, { kid, tags: ['mine', 'payroll'] })
+})
+
+test('a pair whose public half would get one tag too many is not made', async () => {
+  const tags = Array.from({ length: 64 }, (_, index) => `t${index}`)
+  const pair = { kty: 'EC', crv: 'P-256', alg: 'ES256' }
+  const refused = await alice.post('/v1/crypto/keys', { ...pair, tags })
+  assert.deepEqual([refused.status, refused.json.error], [400, 'bad_request'])
+  await make({ ...pair, tags: tags.slice(1) })
+  await make({ kty: 'oct', alg: 'A256GCM', tags })
+})
+
+test('an imported key that is tagged jwks is in the key set by the name that its signatures carry', async () => {
+  const { d, x, y } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
+  const { kid } = await make({ kty: 'EC', crv: 'P-256', alg: 'ES256', d, x, y, tags: ['jwks'] })
+  const signed = (await alice.post('/v1/crypto/sign', { kid, alg: 'ES256', data })).json
+  assert.equal(JSON.parse(Buffer.from(signed.protected, 'base64url').toString()).kid, kid)
+  const { keys } = (await kms.with({}).get('/.well-known/jwks.json')).json
+  const shown = keys.find((jwk: { kid: string }) => jwk.kid === kid)
+  assert.deepEqual(shown, { kid, kty: 'EC', crv: 'P-256', x, y, use: 'sig', alg: 'ES256' })
 })
 
 test('the JWKS shows tagged public keys and nothing secret, with an entity tag', async () => {

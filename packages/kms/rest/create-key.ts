@@ -15,7 +15,7 @@ import {
   requirePermitted,
 } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
-import { type NewHalf, type NewObject, newKeyChanges } from '../objects/index.ts'
+import { maxTags, type NewHalf, type NewObject, newKeyChanges } from '../objects/index.ts'
 import { Ext, extAttributes, extIndexChanges } from './extractable.ts'
 import { jwksTag } from './jwks.ts'
 import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
@@ -126,6 +126,11 @@ export const createKey = define({
     const made = await makeMaterial(spec, body)
     const attributes = extAttributes(body.ext)
     const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), attributes)
+    if (halves.some((half) => half.tags.length > maxTags))
+      throw failure(
+        'bad_request',
+        `tags: a key can have at most ${maxTags}, \`${jwksTag}\` of its public half among them.`,
+      )
     const [{ material }] = halves
     requireBits(body, material)
     requirePermitted(policyOf(services), keyFacts(material))

@@ -10,6 +10,7 @@ import {
   jweDecryptOaep,
   readJweHeader,
 } from '../jose/index.ts'
+import { requireProcessing } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -78,7 +79,7 @@ export const decrypt = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { kid, alg, management, encryption, encryptedKey, sealed } = request
-    key.requireProcessing('decrypt')
+    requireProcessing(key, 'decrypt', context)
     if (management === undefined) return opened(kid, jweDecryptDirect(key.material, encryption, sealed))
     key.requireBoundTo(alg)
     const { contentKeys } = context.services

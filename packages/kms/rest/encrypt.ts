@@ -1,8 +1,10 @@
 import { post } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { keyRight } from '../access/index.ts'
 import { algorithmFor } from '../crypto/index.ts'
 import { decodeBase64Url, jweEncryptDirect, jweEncryptOaep } from '../jose/index.ts'
+import { counted, requireProtecting } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -62,18 +64,20 @@ export const encrypt = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { alg, management, enc, data, aad } = request
-    key.requireProtecting('encrypt')
+    requireProtecting(key, 'encrypt', context)
+    const whole = <R>(made: MaybePromise<R>) => counted(context, key, data.length, made)
     const { id, type, linkedId } = key.object
     if (management === undefined) {
       const { budgets } = context.services
       // The key's type is looked at first: only AES keys have a budget.
       const seal = () => jweEncryptDirect(key.material, id, enc, data, aad)
-      if (key.object.algorithm !== 'AES') return seal()
+      if (key.object.algorithm !== 'AES') return whole(seal())
       const waiting = budgets.take(id)
-      return waiting === undefined ? seal() : waiting.then(seal)
+      return whole(waiting === undefined ? seal() : waiting.then(seal))
     }
     key.requireBoundTo(alg)
     const opener = type === 'PublicKey' ? (linkedId ?? id) : id
-    return jweEncryptOaep(key.publicMaterial, opener, { name: alg, algorithm: management }, enc, data, aad)
+    const recipient = { name: alg, algorithm: management }
+    return whole(jweEncryptOaep(key.publicMaterial, opener, recipient, enc, data, aad))
   },
 })

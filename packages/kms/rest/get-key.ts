@@ -2,10 +2,9 @@ import { get } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { keyRight } from '../access/index.ts'
-import { keyOpsOf } from '../crypto/index.ts'
 import type { Key } from '../objects/index.ts'
 import { extOf } from './extractable.ts'
-import { crvOf, ktyOf } from './key-shape.ts'
+import { crvOf, ktyOf, shownOps } from './key-shape.ts'
 import { shownTags } from './key-tags.ts'
 import { publicJwkOf } from './public-jwk.ts'
 import { define, type KmsServices } from './services.ts'
@@ -59,7 +58,7 @@ export const getKey = define({
       ...(object.boundAlg !== undefined && { alg: object.boundAlg }),
       ...(crv !== undefined && { crv }),
       ...(object.bits !== undefined && { bits: object.bits }),
-      key_ops: [...keyOpsOf(object.boundAlg)],
+      key_ops: [...shownOps(object)],
       ...(ext !== undefined && { ext }),
       state: key.state,
       owner: object.owner,

@@ -5,7 +5,7 @@ import { get } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import Type from 'typebox'
-import { type ObjectId, publicKeysWithTag } from '../objects/index.ts'
+import { type ManagedObject, type ObjectId, publicKeysWithTag } from '../objects/index.ts'
 import { publicJwkOf } from './public-jwk.ts'
 import { anybody, define, type KmsServices } from './services.ts'
 
@@ -36,13 +36,18 @@ async function shownKey({ keys }: KmsServices, id: ObjectId, log: Logger) {
   try {
     const key = await keys.get(id)
     // The row may be older than its dates, and may have changed since it was listed.
-    if (key === undefined || key.object.type !== 'PublicKey' || key.state !== 'Active') return undefined
+    if (key === undefined || !standsForItself(key.object) || key.state !== 'Active') return undefined
     return publicJwkOf(key, 'verification')
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error
     log.warn({ object: id, detail: String(error) }, 'a public key cannot be shown in the key set')
     return undefined
   }
+}
+
+/** A public key, or a private one whose public half is derived from it: signatures name that one. */
+function standsForItself({ type, linkedId }: ManagedObject): boolean {
+  return type === 'PublicKey' || (type === 'PrivateKey' && linkedId === undefined)
 }
 
 /** `GET /.well-known/jwks.json`. */

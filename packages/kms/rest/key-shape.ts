@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import type { KeyMaterial } from '../crypto/index.ts'
-import { type Usage, usageMask } from '../objects/index.ts'
+import { type KeyMaterial, keyOpsOf } from '../crypto/index.ts'
+import { allows, type ManagedObject, type Usage, usageMask } from '../objects/index.ts'
 
 /** JOSE key type of stored material. */
 export function ktyOf(algorithm: string | undefined): string {
@@ -46,6 +46,25 @@ const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'w
 export function usageOf(material: KeyMaterial, boundAlg: string | undefined): number {
   const uses = usesOf(material.algorithm, boundAlg)
   return usageMask(...(material.kind === 'public' ? uses.filter((use) => ofPublicHalf.has(use)) : uses))
+}
+
+/** JWK `key_ops` of secret keys, by what the usage mask has to allow. */
+const secretOps: Readonly<Record<string, readonly (readonly [op: string, use: Usage])[]>> = {
+  AES: [
+    ['encrypt', 'encrypt'],
+    ['decrypt', 'decrypt'],
+  ],
+  HMAC: [
+    ['sign', 'macGenerate'],
+    ['verify', 'macVerify'],
+  ],
+}
+const pairs: ReadonlySet<string> = new Set(['RSA', 'EC', 'Ed25519', 'ML-DSA-44'])
+
+/** `key_ops` of a stored key: what it does over REST. Keys of KMIP need not be bound, or of an algorithm of REST. */
+export function shownOps({ boundAlg, algorithm = '', usageMask: mask }: ManagedObject): readonly string[] {
+  if (boundAlg !== undefined || pairs.has(algorithm)) return keyOpsOf(boundAlg)
+  return (secretOps[algorithm] ?? []).filter(([, use]) => allows(mask, use)).map(([op]) => op)
 }
 
 export const KeyReply = Type.Object({

@@ -2,12 +2,12 @@ import { failure } from '@warder/foundation/errors'
 import { del, get, type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { type Change, retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight, type Right } from '../access/index.ts'
+import { keyNotFound, keyRight, principalOf, type Right, verdictOn } from '../access/index.ts'
 import {
   addTagChanges,
   findObject,
+  type ManagedObject,
   maxTags,
-  type ObjectId,
   removeTagChanges,
   tagsOf,
   touchChanges,
@@ -38,20 +38,28 @@ function keyInPath(right: Right) {
   })
 }
 
-/** Changes tags with the object's version, so that a deleted key keeps no tags and everybody sees the change. */
+/**
+ * Changes tags with the object's version, so that a deleted key keeps no tags and everybody sees the change.
+ * @param named what the caller knows already: others are shown to those who may read them
+ */
 async function changeTags(
   context: OperationContext<KmsServices>,
-  id: ObjectId,
+  object: ManagedObject,
+  named: readonly string[],
   changes: (before: readonly string[]) => Change[],
 ): Promise<Static<typeof TagsReply>> {
-  const { db, clock } = context.services
+  const { db, clock, roles } = context.services
+  const { id } = object
   await retryOnGuard(attempts, async () => {
-    const object = await findObject(db, id)
-    if (object === undefined) throw keyNotFound()
+    const now = await findObject(db, id)
+    if (now === undefined) throw keyNotFound()
     const wanted = changes(await tagsOf(db, id))
-    if (wanted.length > 0) await context.commit([...touchChanges(db, object, clock.now()), ...wanted])
+    if (wanted.length > 0) await context.commit([...touchChanges(db, now, clock.now()), ...wanted])
   })
-  return { kid: id, tags: [...(await shownTags(context.services, id))] }
+  const tags = await shownTags(context.services, id)
+  const mayRead =
+    (await verdictOn(db, roles, object, principalOf(context).name, 'getattributes')) === 'allowed'
+  return { kid: id, tags: mayRead ? [...tags] : tags.filter((tag) => named.includes(tag)) }
 }
 
 /** The user's tags of an object, sorted. */
@@ -93,12 +101,12 @@ const addTags = define({
   act({ body }, context) {
     const tags = userTags(body.tags)
     context.audit({ details: { tags } })
-    const { id } = addAccess.resolved(context).key.object
-    return changeTags(context, id, (before) => {
+    const { object } = addAccess.resolved(context).key
+    return changeTags(context, object, tags, (before) => {
       if (new Set([...before, ...tags]).size > maxTags) {
         throw failure('bad_request', `A key can have at most ${maxTags} tags.`)
       }
-      return addTagChanges(id, tags)
+      return addTagChanges(object.id, tags)
     })
   },
 })
@@ -121,8 +129,8 @@ const removeTags = define({
   act({ body }, context) {
     const tags = userTags(body.tags)
     context.audit({ details: { tags } })
-    const { id } = removeAccess.resolved(context).key.object
-    return changeTags(context, id, () => removeTagChanges(id, tags))
+    const { object } = removeAccess.resolved(context).key
+    return changeTags(context, object, tags, () => removeTagChanges(object.id, tags))
   },
 })
 

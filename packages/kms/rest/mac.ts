@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox'
 import { keyRight } from '../access/index.ts'
 import { algorithmFor, hmacText, hmacVerify } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
+import { counted, requireProcessing, requireProtecting } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -50,13 +51,12 @@ export const mac = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { kid, alg, algorithm, data, mac: given } = request
-    if (given === undefined) key.requireProtecting('macGenerate')
-    else key.requireProcessing('macVerify')
+    if (given === undefined) requireProtecting(key, 'macGenerate', context)
+    else requireProcessing(key, 'macVerify', context)
     key.requireBoundTo(alg)
     const { material } = key
     if (material.algorithm !== 'HMAC') throw failure('crypto_failure', 'The key is not an HMAC key.')
-    return given === undefined
-      ? { kid, mac: hmacText(algorithm.hash, material.key, data) }
-      : { kid, valid: hmacVerify(algorithm.hash, material.key, data, given) }
+    if (given !== undefined) return { kid, valid: hmacVerify(algorithm.hash, material.key, data, given) }
+    return counted(context, key, data.length, { kid, mac: hmacText(algorithm.hash, material.key, data) })
   },
 })

@@ -8,6 +8,7 @@ import { decodeBase64Url, readJweHeader } from '../jose/index.ts'
 import { newKeyChanges } from '../objects/index.ts'
 import { Ext, extAttributes, extIndexChanges } from './extractable.ts'
 import { KeyReply, usageOf } from './key-shape.ts'
+import { requireProcessing } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -55,7 +56,7 @@ export const unwrapKey = define({
     const { services } = context
     const { key, request } = access.resolved(context)
     await requireCreate(context)
-    key.requireProcessing('decrypt').requireBoundTo(request.alg)
+    requireProcessing(key, 'decrypt', context).requireBoundTo(request.alg)
     const cek = await oaepUnwrap(request.management.oaepHash, rsaKey(key.material), request.encryptedKey)
     const material = importCek(cek, request.encryption.bits)
     const attributes = extAttributes(ext)

@@ -10,6 +10,7 @@ import type { Jobs } from '../asynchronous/jobs.ts'
 import { type CreationRules, noRules } from '../object/creation-rules.ts'
 import { readRules } from '../object/creation-rules-store.ts'
 import type { UnitOfWork } from '../object/unit-of-work.ts'
+import { isArchived } from '../object/use-bounds.ts'
 import { kmipFailure } from './failure.ts'
 import type { Message } from './message.ts'
 import type { KmipAccess, KmipContext } from './types.ts'
@@ -164,12 +165,8 @@ function passed<Found>(
   if (object === undefined || found === undefined || verdict === 'nothing')
     throw kmipFailure('ObjectNotFound', 'DENIED')
   if (verdict !== 'allowed') throw kmipFailure('PermissionDenied', 'DENIED')
-  // What is destroyed cannot be recovered: the operation says that it is gone.
-  if (
-    object.attributes.archivedAt !== undefined &&
-    object.destroyedAt === undefined &&
-    needsMaterial.has(right)
-  )
+  // Of what is destroyed the operation says that it is gone.
+  if (isArchived(object) && needsMaterial.has(right))
     throw kmipFailure('ObjectArchived', 'The object is archived: recover it first.')
   return found
 }

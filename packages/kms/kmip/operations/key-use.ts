@@ -1,6 +1,6 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import type { MaybePromise } from '@warder/foundation/sql'
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
 import { keyFacts, requirePermitted } from '../../crypto/index.ts'
 import {
@@ -15,17 +15,13 @@ import type { AlgorithmName } from '../crypto/key-in-use.ts'
 import { type CryptographicParameters, noParameters, readParameters } from '../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { algorithmOf } from '../keys/object-shape.ts'
-import { storedAttributes } from '../object/index.ts'
-import { usageLeft, usageLimits, withUsageLeft } from './usage-limits.ts'
+import { takeUse as stageUse, storedAttributes, useBounds } from '../object/index.ts'
 
-/** What an object says about its use, beside its columns. Times in Unix milliseconds. */
+/** What an object says about its use over KMIP, beside its columns and its bounds. */
 interface UseRules {
   readonly algorithm: AlgorithmName | undefined
   /** The first CryptographicParameters attribute: what holds when a request has none (KMIP 2.1 §6.1.17). */
   readonly parameters: CryptographicParameters
-  readonly processStart: number | undefined
-  readonly protectStop: number | undefined
-  readonly limits: StructureNode | undefined
 }
 
 /** By row that is in memory: read once for each version of it. */
@@ -35,20 +31,12 @@ function rulesOf(object: ManagedObject): UseRules {
   const before = known.get(object)
   if (before !== undefined) return before
   let parameters: CryptographicParameters | undefined
-  let processStart: number | undefined
-  let protectStop: number | undefined
-  for (const node of storedAttributes(object)) {
+  for (const node of storedAttributes(object))
     if (node.tag === Tag.CryptographicParameters && node.type === 'Structure')
       parameters ??= readParameters(node)
-    else if (node.type === 'DateTime' && node.tag === Tag.ProcessStartDate) processStart = node.value * 1000
-    else if (node.type === 'DateTime' && node.tag === Tag.ProtectStopDate) protectStop = node.value * 1000
-  }
   const rules: UseRules = {
     algorithm: algorithmOf(object),
     parameters: parameters ?? noParameters,
-    processStart,
-    protectStop,
-    limits: usageLimits(object),
   }
   known.set(object, rules)
   return rules
@@ -73,7 +61,7 @@ const unrestricted = 0x200000
  */
 export function requireUse(context: KmipContext, object: ManagedObject, use: Usage): void {
   const { now, services } = context
-  const { processStart, protectStop } = rulesOf(object)
+  const { processStart, protectStop } = useBounds(object)
   const state = stateAt(object, now)
   const protects = protecting.has(use)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
@@ -89,20 +77,9 @@ export function requireUse(context: KmipContext, object: ManagedObject, use: Usa
   if (policy.fips || policy.lists !== undefined) requirePermitted(policy, keyFacts(object))
 }
 
-/**
- * Takes a use from the usage limits, if the object has any. It is staged with the version of the object as its guard and
- * committed before the answer goes out, so that two at once never use more than there is.
- * @param bytes of data that are protected; a use that is counted by objects is taken with the first part only
- * @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7)
- */
+/** As in `object`. @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7) */
 export function takeUse(context: KmipContext, object: ManagedObject, bytes: number, first: boolean): void {
-  const { limits } = rulesOf(object)
-  if (limits === undefined) return
-  const unit = limits.value.find(({ tag }) => tag === Tag.UsageLimitsUnit)?.value
-  const amount = unit === Enumeration.UsageLimitsUnit.Byte ? bytes : Number(first)
-  const left = usageLeft(limits)
-  if (left < BigInt(amount) || left <= 0n) throw kmipFailure('PermissionDenied', 'DENIED')
-  if (amount > 0) context.objects.update(object, { attributes: withUsageLeft(object, left - BigInt(amount)) })
+  if (!stageUse(context.objects, object, bytes, first)) throw kmipFailure('PermissionDenied', 'DENIED')
 }
 
 /** What the request asks for, or the key when it asks for nothing. @throws as `readParameters` */

@@ -3,8 +3,7 @@ import { dateTime, interval, memberOf, optional, required, type StructureNode } 
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../engine/index.ts'
 import { defaultLease } from '../object/attribute-view.ts'
-import { storedWithTag } from '../object/index.ts'
-import { usageLeft, usageLimits, withUsageLeft } from './usage-limits.ts'
+import { storedWithTag, usageLeft, useBounds, withUsageLeft } from '../object/index.ts'
 
 /** How long a client may use what it has got before it asks again, in seconds. */
 function leaseOf(object: ManagedObject): number {
@@ -40,7 +39,7 @@ export const getUsageAllocation: KmipOperation = {
     const wanted = required(payload, Tag.UsageLimitsCount, 'LongInteger')
     if (wanted < 1n) throw kmipFailure('InvalidField', 'UsageLimitsCount must be positive.')
     if (stateAt(object, now) !== 'Active') throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
-    const limits = usageLimits(object)
+    const { limits } = useBounds(object)
     if (limits === undefined) throw kmipFailure('AttributeNotFound', 'The object has no usage limits.')
     const left = usageLeft(limits)
     if (left < wanted) throw kmipFailure('PermissionDenied', 'DENIED')
@@ -64,7 +63,7 @@ export const check: KmipOperation = {
     if ((object.usageMask & mask) !== mask)
       throw kmipFailure('IncompatibleCryptographicUsageMask', 'Check Failed')
     const count = optional(payload, Tag.UsageLimitsCount, 'LongInteger')
-    const limits = usageLimits(object)
+    const { limits } = useBounds(object)
     if (count !== undefined && limits !== undefined && usageLeft(limits) < count)
       throw kmipFailure('UsageLimitExceeded', 'Check Failed')
     if ((leaseAsked(payload) ?? 0) > leaseOf(object)) throw kmipFailure('PermissionDenied', 'Check Failed')
