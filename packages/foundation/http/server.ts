@@ -27,6 +27,8 @@ import { readThroughStream } from './waiting-replies.ts'
 
 /** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
 const drainableBytes = 64 * 1024
+/** Replies up to this size are not counted while they wait for their callers. */
+const smallReply = 64 * 1024
 /** How long a refused upload is read and thrown away, so that the caller gets to read the reply. */
 const lingerMs = 1000
 
@@ -108,13 +110,27 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
         write(exchange, reply)
       }
       const { socket } = exchange.message
-      if (socket.writableNeedDrain) readThroughStream(exchange.connection, socket)
+      if (socket.writableNeedDrain) {
+        readThroughStream(exchange.connection, socket)
+        holdUntaken(exchange, reply)
+      }
     }
     const status = reply?.status ?? 408
     const durationMs = exchange.durationMs()
     metrics.operation(exchange.operationName, status, durationMs)
     if (reply !== undefined && audit.mode === 'continue' && exchange.audited) {
       audit.record(exchange.auditEvent(status, reply.reason, undefined, durationMs))
+    }
+  }
+
+  /** A reply that its caller does not take counts as a body does that is held; where that is too much, it is dropped. */
+  function holdUntaken({ message, response }: Exchange<Services>, { body }: PreparedReply): void {
+    const bytes = body === undefined ? 0 : Buffer.byteLength(body)
+    if (bytes <= smallReply) return
+    if (dispatcher.budget.take(bytes)) response.once('close', () => dispatcher.budget.give(bytes))
+    else {
+      options.metrics.count('http_replies_dropped_total')
+      message.socket.destroy()
     }
   }
 

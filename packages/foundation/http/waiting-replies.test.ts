@@ -87,6 +87,29 @@ test('a caller who sends and takes nothing is not read any further', async () =>
   assert.ok(server.service.inFlight() <= 2, `${server.service.inFlight()} requests are being served`)
 })
 
+test('replies that are not taken are held up to a bound; beyond it the connection ends', async () => {
+  const { options } = service()
+  await using server = await live({ ...options, limits: { bufferedBytes: 1.5 * large.length } })
+  using one = await secureWire(server.port)
+  one.socket.pause()
+  one.send(ask('/large'))
+  await halted(one)
+  using two = await secureWire(server.port)
+  two.socket.pause()
+  two.send(ask('/large'))
+  await halted(two)
+  two.socket.resume()
+  await assert.rejects(two.reply())
+  // The first is whole, and when it has been taken there is room again.
+  one.socket.resume()
+  for (let round = 0; round < 2; round += 1) {
+    assert.equal(await next(one), large)
+    one.send(ask('/large'))
+  }
+  assert.equal(await next(one), large)
+  await idle(server)
+})
+
 /** Until nothing has moved on the connection for a while. */
 async function halted({ socket }: Wire): Promise<void> {
   for (let before = '', still = 0; still < 5; ) {
