@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, constants, createReadStream, fsyncSync, openSync, readdirSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { takeLock } from '../runtime/process-lock.ts'
 
 const pattern = /^audit-(\d{16})\.jsonl$/
@@ -12,6 +12,12 @@ export function logFiles(folder: string): readonly { readonly path: string; read
     .filter(({ match }) => match !== null)
     .map(({ name, match }) => ({ path: join(folder, name), firstSeq: Number(match?.[1]) }))
     .sort((a, b) => a.firstSeq - b.firstSeq)
+}
+
+/** The number in the name of one file, also of one that was put aside; undefined: the file was named otherwise. */
+export function firstSeqOf(path: string): number | undefined {
+  const match = /^audit-(\d{16})\.jsonl(?:\.broken-.+)?$/.exec(basename(path))
+  return match === null ? undefined : Number(match[1])
 }
 
 export function logFileName(folder: string, firstSeq: number): string {

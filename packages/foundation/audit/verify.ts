@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
-import { logFiles } from './folder.ts'
+import { firstSeqOf, logFiles } from './folder.ts'
 import { genesis, hashOf } from './record.ts'
 
 export interface ChainHead {
@@ -30,9 +30,9 @@ const longestLine = 1_048_576
 
 /**
  * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were changed,
- * removed, inserted or moved, and missing files. A single rotated file starts from what its first record says. Lines
- * cut off at the very end leave a chain that is whole: compare the head with one that was kept elsewhere
- * (`expectHead`).
+ * removed, inserted or moved, and missing files. A single rotated file starts from what its first record says, which
+ * is the one that its name says. Lines cut off at the very end leave a chain that is whole: compare the head with one
+ * that was kept elsewhere (`expectHead`).
  * @param options.thorough also parses every line and looks at how it is written; without it lines whose bytes hash
  *   right are taken as they are (a start has to be quick)
  */
@@ -41,11 +41,12 @@ export async function verifyAudit(
   options: { readonly thorough?: boolean; readonly expectHead?: ChainHead } = {},
 ): Promise<Verdict> {
   const isFolder = statSync(path).isDirectory()
-  const files = isFolder ? logFiles(path) : [{ path, firstSeq: undefined }]
+  const files = isFolder ? logFiles(path) : [{ path, firstSeq: firstSeqOf(path) }]
   let head: ChainHead | undefined
   let records = 0
   let torn: Verdict['torn']
   let expected = options.expectHead === undefined
+  const anywhere = !isFolder && files[0]?.firstSeq !== 1
   let place = { file: path, line: 0 }
   const broken = (reason: string): Verdict => ({
     ok: false,
@@ -66,7 +67,7 @@ export async function verifyAudit(
         break
       }
       const quick = head === undefined || options.thorough === true ? undefined : quickCheck(bytes, head)
-      const checked = quick ?? checkLine(bytes, head, records === 0 && !isFolder)
+      const checked = quick ?? checkLine(bytes, head, records === 0 && anywhere)
       if (typeof checked === 'string') return broken(checked)
       if (number === 1 && file.firstSeq !== undefined && file.firstSeq !== checked.seq) {
         return broken(`the file name says its first record is ${file.firstSeq}, it is ${checked.seq}`)

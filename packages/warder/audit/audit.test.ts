@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { openAuditLog } from '@warder/foundation/audit'
+import { systemClock } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
+import { main } from '../main.ts'
+import { verifyLogs } from './verify.ts'
+
+const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet }
+const room = mkdtempSync(join(tmpdir(), 'warder-audit-command-'))
+after(() => rmSync(room, { recursive: true, force: true }))
+let count = 0
+
+/** A home with a log of three records for each service that is named. */
+async function homeWith(...services: readonly string[]): Promise<string> {
+  const home = join(room, String(count++))
+  mkdirSync(home)
+  for (const service of services) {
+    const log = await openAuditLog({
+      folder: join(home, 'audit', service),
+      service,
+      node: 'n1',
+      mode: 'continue',
+      rotateBytes: 1_000_000,
+      clock: systemClock,
+      log: quiet,
+    })
+    for (const operation of ['one', 'two', 'three']) {
+      log.trail.record({
+        time: 1_700_000_000_000,
+        request_id: '-',
+        operation,
+        principal: 'alice',
+        auth_method: 'jwt',
+        client_ip: '127.0.0.1',
+        outcome: 'success',
+        status: 200,
+        duration_ms: 0,
+      })
+    }
+    await log.close()
+  }
+  return home
+}
+
+const logOf = (home: string, service = 'kms'): string => join(home, 'audit', service)
+const fileOf = (home: string): string => join(logOf(home), 'audit-0000000000000001.jsonl')
+
+async function run(...words: readonly string[]) {
+  const out: string[] = []
+  const err: string[] = []
+  const code = await main(['audit', ...words], {
+    out: (line) => void out.push(line),
+    err: (line) => void err.push(line),
+    env: {},
+  })
+  return { code, out, err }
+}
+
+test('whole logs are ok; a service that was never started needs none', async () => {
+  const home = await homeWith('auth', 'kms')
+  const { code, out } = await run('verify', '--home', home)
+  assert.equal(code, 0)
+  assert.match(out.join('\n'), /^ok {6}\S+auth: 3 records in 1 files, head 3:\S+\nok {6}\S+kms: 3 records/)
+  assert.equal((await run('verify', '--home', await homeWith('auth'))).code, 0)
+})
+
+test('a file whose first record is gone is broken, also when it was put aside', async () => {
+  const home = await homeWith('kms')
+  const [, ...rest] = readFileSync(fileOf(home), 'utf8').split('\n')
+  writeFileSync(fileOf(home), rest.join('\n'))
+  const aside = `${fileOf(home)}.broken-2026-11-21`
+  writeFileSync(aside, rest.join('\n'))
+  for (const file of [fileOf(home), aside]) {
+    const { code, out } = await run('verify', file)
+    assert.deepEqual([code, out], [1, [`BROKEN  ${file}:1: record 1 is missing here (found 2)`]])
+  }
+})
+
+test('a log without records fails, named or of a home, and the other log is still looked at', async () => {
+  const home = await homeWith('auth', 'kms')
+  for (const name of readdirSync(logOf(home))) rmSync(join(logOf(home), name))
+  const told = `MISSING ${logOf(home)}: holds no record; a service writes one at each start`
+  assert.deepEqual(await run('verify', logOf(home)), { code: 1, out: [told], err: [] })
+  const both = await run('verify', '--home', home)
+  assert.equal(both.code, 1)
+  assert.match(both.out[0] ?? '', /^ok {6}\S+auth: 3 records/)
+  assert.equal(both.out[1], told)
+  writeFileSync(fileOf(home), '')
+  assert.deepEqual((await run('verify', fileOf(home))).code, 1)
+})
+
+test('a service that has a database and no log is told, unless its log is switched off', async () => {
+  const home = await homeWith('auth')
+  writeFileSync(join(home, 'kms.db'), '')
+  const { code, out } = await run('verify', '--home', home)
+  assert.equal(code, 1)
+  assert.equal(out[1], `MISSING ${logOf(home)}: kms has a database (${join(home, 'kms.db')}) and no log`)
+  writeFileSync(join(home, 'kms.toml'), 'audit_enabled = false\n')
+  assert.equal((await run('verify', '--home', home)).code, 0)
+})
+
+test('a torn last line is told with its place, exit code 1', async () => {
+  const home = await homeWith('kms')
+  const size = statSync(fileOf(home)).size
+  const at = readFileSync(fileOf(home)).lastIndexOf(10, size - 2) + 1
+  truncateSync(fileOf(home), size - 20)
+  for (const path of [logOf(home), fileOf(home)]) {
+    const { code, out } = await run('verify', path)
+    assert.equal(code, 1)
+    assert.equal(out.length, 1)
+    assert.ok(out[0]?.startsWith(`TORN    ${fileOf(home)}: `), out.join())
+    assert.ok(out[0]?.includes(`(${size - 20 - at} bytes at offset ${at})`), out.join())
+    assert.match(out[0] ?? '', /the next start of the service cuts it off and records that$/)
+  }
+})
+
+test('a line that is being written is not torn', async () => {
+  const home = await homeWith('kms')
+  const bytes = readFileSync(fileOf(home))
+  truncateSync(fileOf(home), bytes.length - 20)
+  const out: string[] = []
+  const wait = async (): Promise<void> => appendFileSync(fileOf(home), bytes.subarray(-20))
+  const logs = { paths: [logOf(home)], missing: [] }
+  const code = await verifyLogs(logs, undefined, { out: (line) => void out.push(line) }, wait)
+  assert.equal(code, 0, out.join())
+  assert.match(out.join(), /^ok .*: 3 records/)
+})

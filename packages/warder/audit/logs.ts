@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { databasePlace } from '@warder/foundation/runtime'
+import type { Terminal } from '../command/command.ts'
+import { configure } from '../start/configuration.ts'
+import { type ServiceName, serviceNames } from '../start/services.ts'
+
+export interface Logs {
+  /** Folders and files with records. */
+  readonly paths: readonly string[]
+  /** One line for each log that ought to be there and is not. */
+  readonly missing: readonly string[]
+}
+
+/** The one log that was named. @throws StartupError when there is nothing of that name */
+export function logNamed(path: string): Logs {
+  if (!existsSync(path)) throw new StartupError(`${path} is not there`)
+  return { paths: [resolve(path)], missing: [] }
+}
+
+/** Both services' logs; a service that was never started has none. @throws StartupError when there is no log at all */
+export function logsOf(home: string, env: Terminal['env']): Logs {
+  const logs = serviceNames.map((name) => ({ name, folder: resolve(join(home, 'audit', name)) }))
+  const paths = logs.map(({ folder }) => folder).filter((folder) => existsSync(folder))
+  if (paths.length === 0)
+    throw new StartupError(`there is no audit log in ${resolve(home)}/audit: name the home with --home`)
+  const missing = logs.flatMap(({ name, folder }) => {
+    const database = paths.includes(folder) ? undefined : loggedDatabase(name, home, env)
+    return database === undefined ? [] : [`${folder}: ${name} has a database (${database}) and no log`]
+  })
+  return { paths, missing }
+}
+
+/** The database file of a service that was started and keeps a log. */
+function loggedDatabase(name: ServiceName, home: string, env: Terminal['env']): string | undefined {
+  const { config } = configure(name, home, [], env).launch
+  if (!config.audit_enabled) return undefined
+  const place = databasePlace(config.database_url, resolve(home), name)
+  return place.kind === 'sqlite' && existsSync(place.path) ? place.path : undefined
+}
