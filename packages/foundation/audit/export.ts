@@ -12,17 +12,22 @@ export interface ExportOptions {
   readonly until?: number
 }
 
-/** The records of a log, one a line, as they stand (JSON) or as CEF:0 for a SIEM. */
+/**
+ * The records of a log, one a line, as they stand (JSON) or as CEF:0 for a SIEM.
+ * @throws StartupError at a line that is not a record, with its place
+ */
 export async function* exportAudit(options: ExportOptions): AsyncGenerator<string> {
   const files = statSync(options.folder).isDirectory() ? logFiles(options.folder) : [{ path: options.folder }]
   for (const { path } of files) {
+    let number = 0
     for await (const { bytes, whole } of linesOf(path)) {
+      number += 1
       // The last line without its end is being written right now.
       if (!whole) break
       const line = bytes.toString('utf8')
       const record = parse(line)
       if (record === undefined) {
-        throw new StartupError(`${path} holds a line that is not a record: run warder audit verify`)
+        throw new StartupError(`${path}:${number}: the line is not a record: run warder audit verify`)
       }
       const time = Date.parse(String(record.time))
       if (options.since !== undefined && time < options.since) continue
@@ -33,11 +38,14 @@ export async function* exportAudit(options: ExportOptions): AsyncGenerator<strin
 }
 
 function parse(line: string): Readonly<Record<string, unknown>> | undefined {
+  let record: unknown
   try {
-    return JSON.parse(line) as Readonly<Record<string, unknown>>
+    record = JSON.parse(line)
   } catch {
     return undefined
   }
+  if (typeof record !== 'object' || record === null || Array.isArray(record)) return undefined
+  return record as Readonly<Record<string, unknown>>
 }
 
 /** ArcSight Common Event Format, version 0: header fields escape `|` and `\`, extension values `=`, `\` and newlines. */

@@ -139,3 +139,30 @@ test('a line that is being written is not torn', async () => {
   assert.equal(code, 0, out.join())
   assert.match(out.join(), /^ok .*: 3 records/)
 })
+
+test('what cannot be read is told in one line, exit code 1', async () => {
+  const home = await homeWith('kms')
+  rmSync(fileOf(home))
+  mkdirSync(fileOf(home))
+  for (const verb of ['verify', 'export']) {
+    const nowhere = await run(verb, join(home, 'nope'))
+    assert.deepEqual(nowhere, { code: 1, out: [], err: [`warder audit: ${join(home, 'nope')} is not there`] })
+    const unreadable = await run(verb, logOf(home))
+    assert.deepEqual([unreadable.code, unreadable.out, unreadable.err.length], [1, [], 1])
+    assert.match(unreadable.err.join(), /^warder audit: .*illegal operation on a directory$/)
+  }
+})
+
+test('an export stops at a line that is no record, and names it', async () => {
+  for (const line of ['null', '5', '"text"', '[]', '{']) {
+    const home = await homeWith('kms')
+    appendFileSync(fileOf(home), `${line}\n`)
+    for (const format of ['json', 'cef']) {
+      const { code, out, err } = await run('export', logOf(home), '--format', format)
+      assert.deepEqual([code, out.length], [1, 3])
+      assert.deepEqual(err, [
+        `warder audit: ${fileOf(home)}:4: the line is not a record: run warder audit verify`,
+      ])
+    }
+  }
+})

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { exportAudit } from '@warder/foundation/audit'
 import { logNamed, logsOf } from '../audit/logs.ts'
 import { verifyLogs } from '../audit/verify.ts'
+import { refusalOf } from '../crypto-files/index.ts'
 import { type Command, expectNothing, homeOf, takeOption, UsageError } from './command.ts'
 
 /** Longer than a service takes to write a line. */
@@ -36,13 +37,17 @@ Example:
     }
     const times = { ...timeOption('since', since.value), ...timeOption('until', until.value) }
     const logs = path === undefined ? logsOf(homeOf(home.value, terminal.env), terminal.env) : logNamed(path)
-    if (verb === 'verify') return verifyLogs(logs, head.value, terminal, () => setTimeout(writingMs))
-    for (const folder of logs.paths) {
-      for await (const line of exportAudit({ folder, format: format.value ?? 'json', ...times })) {
-        terminal.out(line)
+    try {
+      if (verb === 'verify') return await verifyLogs(logs, head.value, terminal, () => setTimeout(writingMs))
+      for (const folder of logs.paths) {
+        for await (const line of exportAudit({ folder, format: format.value ?? 'json', ...times })) {
+          terminal.out(line)
+        }
       }
+      return 0
+    } catch (error) {
+      throw refusalOf(error)
     }
-    return 0
   },
 }
 
