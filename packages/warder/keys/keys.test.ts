@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { algorithms } from '@warder/kms/crypto'
 import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
 import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
 
@@ -84,6 +85,9 @@ test('the algorithm alone says which key to make, and the ids are printed', asyn
   }
   assert.equal((await json(['keys', 'create', '--kty', 'RSA', '--bits', '3072'])).kty, 'RSA')
   await fails(['keys', 'create'], /say which kind of key: --alg ALG, or --kty TYPE/, {}, 2)
+  const unknown = await fails(['keys', 'create', '--alg', 'ROT13'], /--alg is one of A128GCM, /, {}, 2)
+  const named = /--alg is one of ([^;]+)/.exec(unknown.err)?.[1]?.split(', ') ?? []
+  assert.deepEqual(named.toSorted(), Object.keys(algorithms).toSorted())
   await fails(
     ['keys', 'create', '--alg', 'ROT13', '--kty', 'oct'],
     /ROT13.*\(unsupported_algorithm, request /,
