@@ -53,12 +53,12 @@ function begin<Services>(
     return 'after its body'
   }
   connection.reading++
-  readBody(message, response, compiled.bodyLimit, dispatcher.budget, (outcome) => {
+  readBody(message, response, compiled.bodyLimit, dispatcher.budget, (outcome, held) => {
     connection.reading--
     if (outcome === aborted) done(undefined)
     else if (outcome instanceof Failure) conclude(exchange, failed(exchange, outcome), done)
     else {
-      exchange.bodyBytes = outcome.length
+      exchange.bodyBytes = held
       exchange.request.body = outcome
       perform(dispatcher, exchange, compiled, done)
     }

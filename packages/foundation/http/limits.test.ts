@@ -103,6 +103,16 @@ test('bodies of all requests together are bounded', async () => {
   }
 })
 
+test('a body in many pieces counts with the buffer that holds it, until it is answered', async () => {
+  await using server = await live({ ...base, limits: { bufferedBytes: 1000 } })
+  const body = `${'1\r\na\r\n'.repeat(600)}0\r\n\r\n`
+  for (let round = 0; round < 3; round++) {
+    const answer = await server.raw(`${head}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n${body}`)
+    assert.match(answer, /^HTTP\/1.1 200 [\s\S]*"bytes":600/)
+  }
+  assert.equal((await server.call('POST', '/upload', { body: 'a'.repeat(1000) })).status, 200)
+})
+
 test('the rate limit answers every path with the seconds to wait', async () => {
   const clock = { now: () => 1_000_000, monotonic: () => 0 }
   const rateLimiter = createTokenBuckets({ ratePerSecond: 0.5, burst: 2, slots: 16, clock })
