@@ -287,6 +287,119 @@ test('continue: nothing waits for a full disk, and the next record that can be w
   assert.equal((await verifyAudit(path)).ok, true)
 })
 
+/** A disk whose syncs end when the test says so. */
+function slowDisk() {
+  const steps: string[] = []
+  const ends: ((error?: Error) => void)[] = []
+  let begun = Promise.withResolvers<void>()
+  const open: OpenLogFile = (path) => {
+    const name = `file ${files(path.slice(0, path.lastIndexOf('/'))).length + 1}`
+    const file = openLogFile(path)
+    steps.push(`${name} opened`)
+    return {
+      get size() {
+        return file.size
+      },
+      append: (bytes) => file.append(bytes),
+      async sync() {
+        const end = Promise.withResolvers<void>()
+        ends.push((error) => (error === undefined ? end.resolve() : end.reject(error)))
+        begun.resolve()
+        await end.promise
+        await file.sync()
+        steps.push(`${name} synced`)
+      },
+      cutTo: (size) => file.cutTo(size),
+      close() {
+        steps.push(`${name} closed`)
+        file.close()
+      },
+    }
+  }
+  return {
+    steps,
+    open,
+    /** A sync is under way: what ends it. */
+    async underWay(): Promise<(error?: Error) => void> {
+      if (ends.length === 0) await begun.promise
+      begun = Promise.withResolvers()
+      return ends.shift() ?? (() => {})
+    },
+  }
+}
+
+/** What is not waited for by a timer or a disk has happened. */
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('who flushes or closes while a sync is under way waits for it, and for what came behind it', async () => {
+  const { steps, open, underWay } = slowDisk()
+  const log = await openAuditLog(options(folder(), { openFile: open }))
+  log.trail.record(event())
+  const flushes = [log.trail.flush(), log.trail.flush()].map((flush) =>
+    flush.then(() => steps.push('flushed')),
+  )
+  const endFirst = await underWay()
+  log.trail.record(event())
+  const behind = log.trail.flush().then(() => steps.push('flushed behind'))
+  await turns()
+  assert.deepEqual(steps, ['file 1 opened'])
+  endFirst()
+  const endSecond = await underWay()
+  const closed = log.close()
+  await turns()
+  assert.deepEqual(steps.slice(0, 3), ['file 1 opened', 'file 1 synced', 'flushed'])
+  assert.ok(!steps.includes('flushed behind') && !steps.includes('file 1 closed'))
+  endSecond()
+  await Promise.all([...flushes, behind, closed])
+  assert.deepEqual(
+    [steps.filter((step) => step === 'file 1 synced').length, steps.at(-1)],
+    [2, 'file 1 closed'],
+  )
+})
+
+test('a sync that failed is told to who began it, and tried again by who waited for it', async () => {
+  const { steps, open, underWay } = slowDisk()
+  const log = await openAuditLog(options(folder(), { openFile: open }))
+  log.trail.record(event())
+  const first = log.trail.flush()
+  const endFirst = await underWay()
+  const closed = log.close()
+  await turns()
+  endFirst(new Error('EIO: i/o error'))
+  await assert.rejects(first, /EIO/)
+  const endSecond = await underWay()
+  endSecond()
+  await closed
+  assert.deepEqual(steps, ['file 1 opened', 'file 1 synced', 'file 1 closed'])
+})
+
+test('the next file begins when the full one is on disk, also when its sync was under way', async () => {
+  const { steps, open, underWay } = slowDisk()
+  const log = await openAuditLog(options(folder(), { openFile: open, rotateBytes: 100 }))
+  log.trail.record(event())
+  const flushed = log.trail.flush()
+  const endFirst = await underWay()
+  log.trail.record(event())
+  await turns()
+  assert.deepEqual(steps, ['file 1 opened'])
+  endFirst()
+  await flushed
+  const closed = log.close()
+  const endSecond = await underWay()
+  endSecond()
+  await closed
+  assert.deepEqual(steps, [
+    'file 1 opened',
+    'file 1 synced',
+    'file 2 opened',
+    'file 1 closed',
+    'file 2 synced',
+    'file 2 closed',
+  ])
+})
+
 test('reject: a record that cannot be on disk is refused with audit_unavailable, and it recovers by itself', async () => {
   const path = folder()
   const { disk, open } = failingDisk()

@@ -49,6 +49,7 @@ export class AuditWriter {
   #lost = 0
   #lostSince = 0
   #unsynced = false
+  #syncing: Promise<void> | undefined
   #syncTimer: NodeJS.Timeout | undefined
   #complainedAt = Number.NEGATIVE_INFINITY
   #closed = false
@@ -118,6 +119,7 @@ export class AuditWriter {
     } finally {
       this.#closed = true
       clearTimeout(this.#syncTimer)
+      while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
       this.#file.close()
     }
   }
@@ -195,8 +197,20 @@ export class AuditWriter {
     syncFolder(this.#options.folder)
   }
 
+  /** What has been appended by now is on disk. One at a time: a sync under way may have begun before the last append. */
   async #sync(): Promise<void> {
+    // That it failed is told to who began it; what it left is tried again here.
+    while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
     if (!this.#unsynced) return
+    this.#syncing = this.#syncFile()
+    try {
+      await this.#syncing
+    } finally {
+      this.#syncing = undefined
+    }
+  }
+
+  async #syncFile(): Promise<void> {
     this.#unsynced = false
     try {
       await this.#file.sync()
