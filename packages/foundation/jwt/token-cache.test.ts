@@ -17,6 +17,23 @@ test('a token is remembered until it expires, to the second', () => {
   assert.equal(cache.size, 0, 'what expired is not kept')
 })
 
+test('a token is believed no longer when the wall clock is set, back or forward', () => {
+  for (const setSeconds of [-3600, 3600]) {
+    const held = heldClock()
+    let setMs = 0
+    const clock = { now: () => held.now() + setMs, monotonic: held.monotonic }
+    const cache = createTokenCache<string>({ capacity: 10, clock })
+    cache.put('token', 'alice', testTime + 60)
+    held.advance(59)
+    assert.equal(cache.get('token', connection), 'alice')
+    setMs = setSeconds * 1000
+    if (setSeconds < 0) assert.equal(cache.get('token', connection), 'alice')
+    held.advance(1)
+    assert.equal(cache.get('token', connection), undefined)
+    assert.equal(cache.size, 0)
+  }
+})
+
 test('a token that differs in one character is another token', () => {
   const cache = createTokenCache<string>({ capacity: 10, clock: heldClock() })
   cache.put('a.b.c', 'alice', testTime + 60)

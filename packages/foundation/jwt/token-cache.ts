@@ -4,7 +4,8 @@ import type { Clock } from '../runtime/clock.ts'
 
 /**
  * Remembers what verified tokens said until they expire, by their SHA-256, so that a caller who comes again costs one
- * hash and one look-up instead of a signature check. Failures are not remembered. Bounded: the oldest goes first.
+ * hash and one look-up instead of a signature check. Failures are not remembered. Bounded: the oldest goes first; none
+ * is believed for more time than it had left, also where the wall clock is set back meanwhile.
  */
 export interface TokenCache<V> {
   /** @param connection that the token came over: who shows the same one again costs a comparison instead of the hash */
@@ -12,6 +13,14 @@ export interface TokenCache<V> {
   /** @param expiresAt Unix seconds */
   put(compact: string, value: V, expiresAt: number): void
   readonly size: number
+}
+
+interface Entry<V> {
+  readonly value: V
+  /** Wall clock, milliseconds. */
+  readonly until: number
+  /** The same end by the clock that nobody sets. */
+  readonly untilMonotonic: number
 }
 
 /** The token that a connection showed last, and its hash. */
@@ -26,7 +35,8 @@ export function createTokenCache<V>(options: {
   readonly capacity: number
   readonly clock: Clock
 }): TokenCache<V> {
-  const entries = new Map<string, { readonly value: V; readonly until: number }>()
+  const { clock } = options
+  const entries = new Map<string, Entry<V>>()
   const shown = new WeakMap<object, Shown>()
 
   /**
@@ -56,7 +66,7 @@ export function createTokenCache<V>(options: {
       const key = keyAt(connection, compact)
       const entry = entries.get(key)
       if (entry === undefined) return undefined
-      if (options.clock.now() < entry.until) {
+      if (clock.now() < entry.until && clock.monotonic() < entry.untilMonotonic) {
         if (shown.get(connection)?.key !== key) remember(connection, compact, key)
         return entry.value
       }
@@ -64,7 +74,9 @@ export function createTokenCache<V>(options: {
       return undefined
     },
     put(compact, value, expiresAt) {
-      setBounded(entries, keyOf(compact), { value, until: expiresAt * 1000 }, options.capacity)
+      const until = expiresAt * 1000
+      const untilMonotonic = clock.monotonic() + (until - clock.now())
+      setBounded(entries, keyOf(compact), { value, until, untilMonotonic }, options.capacity)
     },
     get size() {
       return entries.size
