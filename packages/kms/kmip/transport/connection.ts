@@ -66,7 +66,7 @@ export class KmipConnection {
     socket.on('drain', () => this.#next())
     socket.once('close', () => {
       clearTimeout(this.#late)
-      clearTimeout(this.#waiting)
+      this.#dropWaiting()
       this.#closing = true
       this.#reader.close()
     })
@@ -153,16 +153,27 @@ export class KmipConnection {
       return
     }
     this.#busy = true
+    this.#hold(message.length)
     this.#waiting = setTimeout(() => {
+      this.#waiting = undefined
       this.#busy = false
       this.#answerInTurn(message)
       this.#next()
     }, verdict.retryAfterSeconds * 1000)
   }
 
+  /** Nobody is left to answer. */
+  #dropWaiting(): void {
+    if (this.#waiting === undefined) return
+    clearTimeout(this.#waiting)
+    this.#waiting = undefined
+    this.#hold(0)
+  }
+
   #answer(message: Buffer): void {
     const { engine, clock } = this.#environment
     if (clock.now() >= this.#owner.validUntil) {
+      this.#hold(0)
       this.#finish()
       return
     }
@@ -194,7 +205,7 @@ export class KmipConnection {
     })
   }
 
-  /** A message in work takes as much of what all connections may hold as an unfinished one. */
+  /** A message in work, or waiting for its token, takes as much of what all connections may hold as an unfinished one. */
   #hold(bytes: number): void {
     this.#environment.budget.used += bytes - this.#held
     this.#held = bytes

@@ -2,7 +2,7 @@
 export interface SocketLimits {
   /** The largest message that is read. */
   readonly messageBytes: number
-  /** Unfinished messages of all connections together, and those being answered. */
+  /** Unfinished messages of all connections together, those that wait for their turn, and those being answered. */
   readonly bufferedBytes: number
   readonly handshakeMs: number
   /** From the first byte of a message to its last. */
