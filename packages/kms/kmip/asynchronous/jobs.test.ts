@@ -15,7 +15,9 @@ function controlled(most = 10) {
       begun.push(name)
       return end.promise
     }
-    return jobs.add(run, [name])
+    const place = jobs.reserve()
+    place?.fill(run, [name])
+    return place !== undefined
   }
   return { jobs, begun, errors, add, end: (name: string) => ends.get(name)?.resolve(), ends }
 }
@@ -57,4 +59,13 @@ test('what waits is bounded; what a job throws is told, and ends its wait', asyn
   await turn()
   assert.deepEqual([begun, jobs.waiting], [['one', 'two'], 0])
   end('two')
+})
+
+test('a place is taken from when it is reserved until it is given back', () => {
+  const { jobs, add } = controlled(1)
+  const place = jobs.reserve()
+  assert.ok(place)
+  assert.deepEqual([add('one'), jobs.waiting], [false, 0])
+  place.giveBack()
+  assert.deepEqual([add('one'), add('two'), jobs.waiting], [true, false, 1])
 })

@@ -1,13 +1,20 @@
 /** How far a job is. */
 export type JobStage = 'waiting' | 'running'
 
-/** Work that goes on after its request was answered. */
-export interface Jobs {
+/** Room for one job in the queue. One of the two has to be called, once. */
+export interface Place {
   /**
-   * Runs `job` when its turn comes. false: too many wait. What it throws is told to `onError`.
+   * Runs `job` when its turn comes. What it throws is told to `onError`.
    * @param names under which `hurry` and `stageOf` find it
    */
-  add(job: () => Promise<void>, names: readonly string[]): boolean
+  fill(job: () => Promise<void>, names: readonly string[]): void
+  giveBack(): void
+}
+
+/** Work that goes on after its request was answered. */
+export interface Jobs {
+  /** Room for a job, taken before its request is promised anything. undefined: too many wait. */
+  reserve(): Place | undefined
   /**
    * Runs the job of this name now if it still waits; done when it is. undefined: no such job waits or runs here;
    * `already`: somebody else was in a hurry for this name, and it is not done yet.
@@ -35,6 +42,7 @@ export function createJobs(running: number, most: number, onError: (error: unkno
   const queue: Entry[] = []
   const byName = new Map<string, Entry>()
   let active = 0
+  let reserved = 0
   const start = (entry: Entry): Promise<void> => {
     active++
     entry.running = entry
@@ -51,14 +59,25 @@ export function createJobs(running: number, most: number, onError: (error: unkno
     const entry = active < running ? queue.shift() : undefined
     if (entry !== undefined) void start(entry)
   }
+  const add = (run: Entry['run'], names: readonly string[]): void => {
+    const entry: Entry = { run, names, hurried: new Set(), running: undefined }
+    queue.push(entry)
+    for (const name of names) byName.set(name, entry)
+    setImmediate(next)
+  }
   return {
-    add(run, names) {
-      if (queue.length >= most) return false
-      const entry: Entry = { run, names, hurried: new Set(), running: undefined }
-      queue.push(entry)
-      for (const name of names) byName.set(name, entry)
-      setImmediate(next)
-      return true
+    reserve() {
+      if (queue.length + reserved >= most) return undefined
+      reserved++
+      return {
+        fill(job, names) {
+          reserved--
+          add(job, names)
+        },
+        giveBack() {
+          reserved--
+        },
+      }
     },
     hurry(name) {
       const entry = byName.get(name)

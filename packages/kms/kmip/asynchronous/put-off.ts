@@ -6,6 +6,7 @@ import { took } from '../engine/batch.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
 import type { Message } from '../engine/message.ts'
+import type { Place } from './jobs.ts'
 import { countPending, findPending, insertPending, settlePending, sweepPending } from './pending-store.ts'
 import { correlationValue, sealedResult } from './result.ts'
 
@@ -44,20 +45,23 @@ export async function putOff(
   const now = services.clock.now()
   const runs = items.map((item) => new ItemRun(message, item, undefined))
   const ids = items.map((): string => newObjectId(now))
+  let place: Place | undefined
   try {
     if (continuation === 'Undo')
       throw kmipFailure('FeatureNotSupported', 'A batch that is put off cannot be undone.')
     if ((await countPending(services.db, owner, now)) + items.length > mostOfUser)
       throw kmipFailure('ServerLimitExceeded', `At most ${mostOfUser} requests of a user can be put off.`)
+    place = message.jobs.reserve()
+    if (place === undefined) throw kmipFailure('ServerLimitExceeded', 'Too many requests wait already.')
     const rows = items.map(({ operation }, index) =>
       insertPending({ id: ids[index] ?? '', owner, operation, expires_at: now + lifetime }),
     )
     await services.db.commit([sweepPending(now), ...rows])
-    if (!message.jobs.add(() => done(message, items, ids, continuation ?? 'Stop'), ids))
-      throw kmipFailure('ServerLimitExceeded', 'Too many requests wait already.')
   } catch (thrown) {
+    place?.giveBack()
     return runs.map((run) => run.failed(thrown))
   }
+  place.fill(() => done(message, items, ids, continuation ?? 'Stop'), ids)
   return runs.map((run, index) => run.pending(correlationValue(ids[index] ?? '')))
 }
 

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Database, query, StorageUnavailable } from '@warder/foundation/sql'
+import { Tag } from '@warder/kmip/tables'
+import { structure } from '@warder/kmip/ttlv'
+import { type Started, startKms } from '../../testing/index.ts'
+import { newMessage } from '../engine/message.ts'
+import { createJobs, type Jobs } from './jobs.ts'
+import { putOff } from './put-off.ts'
+
+let kms: Started
+before(async () => {
+  kms = await startKms()
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const rows = query<[], { readonly n: number }>('SELECT COUNT(*) AS n FROM kmip_pending')
+const countRows = async () => Number((await kms.environment.db.get(rows, []))?.n)
+const item = {
+  operation: 'Ping',
+  uniqueBatchItemId: undefined,
+  ephemeral: undefined,
+  payload: structure(Tag.RequestPayload, []),
+  extensions: [],
+  refusal: undefined,
+} as const
+
+/** Puts one item off. @returns its answer in short */
+async function asked(jobs: Jobs, { user = 'alice', db = kms.environment.db } = {}) {
+  const { environment } = kms
+  const message = newMessage(
+    {
+      services: { ...kms.services, db },
+      operations: new Map(),
+      log: environment.log,
+      metrics: environment.metrics,
+    },
+    jobs,
+    { principal: undefined, clientAddress: '192.0.2.1', requestId: 'r' },
+    { name: user, method: 'test' },
+    { version: '2.1', maximumResponseSize: undefined, clientCorrelationValue: undefined },
+  )
+  const [answer] = await putOff(message, [item], undefined)
+  const { status, message: text } = answer?.response ?? {}
+  return text === undefined ? status : `${status}: ${text}`
+}
+
+const broken = (error: unknown): never => assert.fail(String(error))
+const full = 'OperationFailed: Too many requests wait already.'
+
+test('requests that are refused for want of a place leave nothing behind', async () => {
+  const jobs = createJobs(0, 0, broken)
+  for (let count = 0; count < 101; count++) assert.equal(await asked(jobs), full)
+  assert.equal(await countRows(), 0)
+})
+
+test('a place is given back when the request could not be written', async () => {
+  const jobs = createJobs(0, 1, broken)
+  const commit: Database['commit'] = () => Promise.reject(new StorageUnavailable('the test took it away'))
+  assert.match(`${await asked(jobs, { db: { ...kms.environment.db, commit } })}`, /^OperationFailed/)
+  assert.equal(jobs.waiting, 0)
+  assert.equal(await asked(jobs), 'OperationPending')
+  assert.deepEqual([await asked(jobs), await countRows()], [full, 1])
+})
