@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { type Database, openSqlite } from '@warder/foundation/sql'
 import type { ResponseItem } from '@warder/kmip/messages'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
@@ -113,6 +117,40 @@ test('requests that one user puts off are bounded, and what must be answered at 
   ).items
   assert.equal(undo?.reason, 'FeatureNotSupported')
   await polled(dave, hundred.items[99])
+})
+
+/** A service of its own; `before` each commit, numbered from when `count` was called, the test may wait or throw. */
+async function startOver(before: (commit: number) => unknown) {
+  const opened = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'warder-kmip-'))
+  opened.defer(() => rmSync(folder, { recursive: true }))
+  const db = openSqlite({ path: join(folder, 'kms.db') })
+  opened.defer(() => db.close())
+  let commits = Number.NEGATIVE_INFINITY
+  const commit: Database['commit'] = async (changes) => {
+    await before(++commits)
+    return db.commit(changes)
+  }
+  const own = opened.use(await startKms({ db: { ...db, commit } }))
+  const count = () => {
+    commits = 0
+  }
+  return { own, count, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+test('requests of one user that keep too much while they wait are refused', async () => {
+  const gate = Promise.withResolvers<void>()
+  // The row of the request comes first, then its answer.
+  await using started = await startOver((commit) => commit === 2 && gate.promise)
+  const alice = kmipClient(started.own.user('alice'))
+  started.count()
+  const large: Ask = { operation: 'Hash', payload: [byteString(Tag.Data, new Uint8Array(50 * 2 ** 20))] }
+  const [first] = (await alice.send([large], later)).items
+  assert.equal(first?.status, 'OperationPending')
+  const [second] = (await alice.send([large], later)).items
+  assert.equal(second?.reason, 'ServerLimitExceeded')
+  gate.resolve()
+  await polled(alice, first)
 })
 
 /** Twelve slow requests, more than are done at one time, and one that stands behind them. */

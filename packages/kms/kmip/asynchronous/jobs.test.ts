@@ -3,19 +3,19 @@ import { test } from 'node:test'
 import { createJobs } from './jobs.ts'
 
 /** Jobs that end when they are told to, and the order in which they were begun. */
-function controlled(most = 10) {
+function controlled(waiting = 10) {
   const begun: string[] = []
   const errors: unknown[] = []
   const ends = new Map<string, PromiseWithResolvers<void>>()
-  const jobs = createJobs(1, most, (error) => errors.push(error))
-  const add = (name: string) => {
+  const jobs = createJobs(1, { waiting, bytes: 100, bytesOfOwner: 60 }, (error) => errors.push(error))
+  const add = (name: string, owner = 'alice', bytes = 1) => {
     const end = Promise.withResolvers<void>()
     ends.set(name, end)
     const run = () => {
       begun.push(name)
       return end.promise
     }
-    const place = jobs.reserve()
+    const place = jobs.reserve(owner, bytes)
     place?.fill(run, [name])
     return place !== undefined
   }
@@ -63,9 +63,29 @@ test('what waits is bounded; what a job throws is told, and ends its wait', asyn
 
 test('a place is taken from when it is reserved until it is given back', () => {
   const { jobs, add } = controlled(1)
-  const place = jobs.reserve()
+  const place = jobs.reserve('alice', 1)
   assert.ok(place)
   assert.deepEqual([add('one'), jobs.waiting], [false, 0])
   place.giveBack()
   assert.deepEqual([add('one'), add('two'), jobs.waiting], [true, false, 1])
+})
+
+test('what jobs keep is bounded for each owner and for all, until they are done', async () => {
+  const { jobs, add, end } = controlled()
+  assert.equal(add('one', 'alice', 61), false)
+  assert.equal(add('one', 'alice', 60), true)
+  assert.deepEqual([add('two', 'alice', 1), add('two', 'bob', 41)], [false, false])
+  assert.equal(add('two', 'bob', 40), true)
+  assert.equal(add('three', 'carol', 1), false)
+  await turn()
+  // It is begun, and still keeps what it has.
+  assert.equal(add('three', 'carol', 1), false)
+  const done = jobs.hurry('one')
+  end('one')
+  await done
+  const place = jobs.reserve('alice', 60)
+  assert.ok(place)
+  assert.equal(add('three', 'carol', 1), false)
+  place.giveBack()
+  assert.equal(add('three', 'carol', 60), true)
 })

@@ -1,3 +1,5 @@
+import { OwnerBytes } from './owner-bytes.ts'
+
 /** How far a job is. */
 export type JobStage = 'waiting' | 'running'
 
@@ -13,8 +15,11 @@ export interface Place {
 
 /** Work that goes on after its request was answered. */
 export interface Jobs {
-  /** Room for a job, taken before its request is promised anything. undefined: too many wait. */
-  reserve(): Place | undefined
+  /**
+   * Room for a job, taken before its request is promised anything. undefined: too many wait, or keep too much.
+   * @param bytes that it keeps in memory until it is done
+   */
+  reserve(owner: string, bytes: number): Place | undefined
   /**
    * Runs the job of this name now if it still waits; done when it is. undefined: no such job waits or runs here;
    * `already`: somebody else was in a hurry for this name, and it is not done yet.
@@ -25,9 +30,19 @@ export interface Jobs {
   readonly waiting: number
 }
 
+export interface JobLimits {
+  /** Jobs that may wait. */
+  readonly waiting: number
+  /** What all jobs keep in memory until they are done, in bytes. */
+  readonly bytes: number
+  /** The same of one owner. */
+  readonly bytesOfOwner: number
+}
+
 interface Entry {
   readonly run: () => Promise<void>
   readonly names: readonly string[]
+  readonly leave: () => void
   readonly hurried: Set<string>
   /** Set when it is begun; never fails. */
   running: Promise<void> | undefined
@@ -36,9 +51,9 @@ interface Entry {
 /**
  * A bounded queue of one worker.
  * @param running jobs at one time, beside those that somebody is in a hurry for and waits for
- * @param most jobs that may wait
  */
-export function createJobs(running: number, most: number, onError: (error: unknown) => void): Jobs {
+export function createJobs(running: number, limits: JobLimits, onError: (error: unknown) => void): Jobs {
+  const kept = new OwnerBytes(limits.bytes, limits.bytesOfOwner)
   const queue: Entry[] = []
   const byName = new Map<string, Entry>()
   let active = 0
@@ -50,6 +65,7 @@ export function createJobs(running: number, most: number, onError: (error: unkno
       .catch(onError)
       .finally(() => {
         for (const name of entry.names) byName.delete(name)
+        entry.leave()
         active--
         next()
       })
@@ -59,23 +75,25 @@ export function createJobs(running: number, most: number, onError: (error: unkno
     const entry = active < running ? queue.shift() : undefined
     if (entry !== undefined) void start(entry)
   }
-  const add = (run: Entry['run'], names: readonly string[]): void => {
-    const entry: Entry = { run, names, hurried: new Set(), running: undefined }
+  const add = (run: Entry['run'], names: readonly string[], leave: () => void): void => {
+    const entry: Entry = { run, names, leave, hurried: new Set(), running: undefined }
     queue.push(entry)
     for (const name of names) byName.set(name, entry)
     setImmediate(next)
   }
   return {
-    reserve() {
-      if (queue.length + reserved >= most) return undefined
+    reserve(owner, bytes) {
+      if (queue.length + reserved >= limits.waiting || !kept.take(owner, bytes)) return undefined
+      const leave = () => kept.give(owner, bytes)
       reserved++
       return {
         fill(job, names) {
           reserved--
-          add(job, names)
+          add(job, names, leave)
         },
         giveBack() {
           reserved--
+          leave()
         },
       }
     },

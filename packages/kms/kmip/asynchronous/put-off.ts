@@ -7,6 +7,7 @@ import { kmipFailure } from '../engine/failure.ts'
 import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
 import type { Message } from '../engine/message.ts'
 import type { Place } from './jobs.ts'
+import { keptBytes } from './kept-bytes.ts'
 import { countPending, findPending, insertPending, settlePending, sweepPending } from './pending-store.ts'
 import { correlationValue, sealedResult } from './result.ts'
 
@@ -51,7 +52,7 @@ export async function putOff(
       throw kmipFailure('FeatureNotSupported', 'A batch that is put off cannot be undone.')
     if ((await countPending(services.db, owner, now)) + items.length > mostOfUser)
       throw kmipFailure('ServerLimitExceeded', `At most ${mostOfUser} requests of a user can be put off.`)
-    place = message.jobs.reserve()
+    place = message.jobs.reserve(owner, keptBytes(message.size, items))
     if (place === undefined) throw kmipFailure('ServerLimitExceeded', 'Too many requests wait already.')
     const rows = items.map(({ operation }, index) =>
       insertPending({ id: ids[index] ?? '', owner, operation, expires_at: now + lifetime }),

@@ -12,7 +12,7 @@ import {
 } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
-import { createJobs, type Jobs } from '../asynchronous/jobs.ts'
+import { createJobs, type JobLimits, type Jobs } from '../asynchronous/jobs.ts'
 import { canBePutOff, putOff } from '../asynchronous/put-off.ts'
 import { runBatch } from './batch.ts'
 import { checkedCredentials } from './credentials.ts'
@@ -25,13 +25,13 @@ interface Engine extends KmipEngineOptions {
   readonly jobs: Jobs
 }
 
-/** Requests that one worker does later: at one time, and waiting. */
+/** Requests that one worker does later: at one time, and how many wait. One of the largest fits in what a user may keep. */
 const jobsAtOnce = 4
-const mostJobs = 1000
+const jobLimits: JobLimits = { waiting: 1000, bytes: 256 * 2 ** 20, bytesOfOwner: 96 * 2 ** 20 }
 
 /** The engine over a table of operations. */
 export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
-  const jobs = createJobs(jobsAtOnce, mostJobs, (error) =>
+  const jobs = createJobs(jobsAtOnce, jobLimits, (error) =>
     given.log.error({ detail: String(error) }, 'a KMIP request that was put off could not be answered'),
   )
   const options: Engine = { ...given, jobs }
@@ -47,9 +47,10 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
         throw thrown
       }
       const principal = principalOf(options, request, caller)
+      const size = bytes.buffer.byteLength
       return principal instanceof Promise
-        ? principal.then((late) => answerAs(options, request, encoding, caller, late))
-        : answerAs(options, request, encoding, caller, principal)
+        ? principal.then((late) => answerAs(options, request, encoding, caller, late, size))
+        : answerAs(options, request, encoding, caller, principal, size)
     },
   }
 }
@@ -93,6 +94,7 @@ function answerAs(
   encoding: Encoding,
   caller: KmipCaller,
   principal: Principal | undefined,
+  size: number,
 ): MaybePromise<Uint8Array> {
   if (principal === undefined) {
     return refused(options, request, encoding, caller)
@@ -101,6 +103,7 @@ function answerAs(
   const message = (): Message =>
     newMessage(options, options.jobs, caller, principal, {
       version,
+      size,
       maximumResponseSize: header.maximumResponseSize,
       clientCorrelationValue: header.clientCorrelationValue,
     })

@@ -22,6 +22,8 @@ export interface Message {
   readonly caller: KmipCaller
   readonly principal: Principal
   readonly version: KmipVersion
+  /** Of the buffer that it lies in, in bytes; what is put off keeps all of it. */
+  readonly size: number
   readonly identifiers: BatchIdentifiers
   readonly data: BatchData
   /** Requests that this worker does later. */
@@ -37,6 +39,7 @@ export function newMessage(
   principal: Principal,
   asked: {
     readonly version: KmipVersion
+    readonly size: number
     readonly maximumResponseSize: number | undefined
     readonly clientCorrelationValue: string | undefined
   },
@@ -48,6 +51,7 @@ export function newMessage(
     caller,
     principal,
     version: asked.version,
+    size: asked.size,
     identifiers: new BatchIdentifiers(),
     data: new BatchData(),
     room:

@@ -1,0 +1,24 @@
+import type { RequestItem } from '@warder/kmip/messages'
+import type { TtlvNode } from '@warder/kmip/ttlv'
+
+/** What a decoded node takes beside the bytes of the message, about. */
+const nodeBytes = 200
+
+/**
+ * Memory that a request keeps while it waits, in bytes. Values are views of the message, so that one of them keeps
+ * all of it; a message of empty structures takes more in nodes than it has bytes.
+ * @param size of the buffer that the message lies in
+ */
+export function keptBytes(size: number, items: readonly RequestItem[]): number {
+  let nodes = 0
+  for (const { payload, extensions } of items) {
+    nodes += countNodes(payload)
+    for (const extension of extensions) nodes += countNodes(extension)
+  }
+  return size + nodes * nodeBytes
+}
+
+function countNodes(node: TtlvNode): number {
+  if (node.type !== 'Structure') return 1
+  return node.value.reduce((sum, member) => sum + countNodes(member), 1)
+}
