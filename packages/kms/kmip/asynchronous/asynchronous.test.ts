@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Database, openSqlite } from '@warder/foundation/sql'
+import { type Database, openSqlite, StorageUnavailable } from '@warder/foundation/sql'
 import type { ResponseItem } from '@warder/kmip/messages'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
@@ -151,6 +151,50 @@ test('requests of one user that keep too much while they wait are refused', asyn
   assert.equal(second?.reason, 'ServerLimitExceeded')
   gate.resolve()
   await polled(alice, first)
+})
+
+for (const [continuation, following] of [
+  ['Continue', 'Success'],
+  ['Stop', 'OperationFailed'],
+] as const) {
+  test(`a batch comes to its end when storage is away for a moment, with ${continuation}`, async () => {
+    const recordsAtTries: number[] = []
+    const failed = () =>
+      started.own.audit.filter(
+        ({ operation, outcome }) => operation === 'kmip.Create' && outcome === 'failure',
+      )
+    // The rows of the requests, the first item, and the second; its answer is tried until it is written.
+    await using started = await startOver((commit) => {
+      if (commit > 3 && commit < 8) recordsAtTries.push(failed().length)
+      if (commit > 2 && commit < 7) throw new StorageUnavailable('the test took it away')
+    })
+    const alice = kmipClient(started.own.user('alice'))
+    started.count()
+    const { items } = await alice.send([make, make, make], {
+      ...later,
+      batchErrorContinuation: continuation,
+    })
+    const statuses = []
+    for (const item of items) statuses.push((await polled(alice, item)).status)
+    assert.deepEqual(statuses, ['Success', 'OperationFailed', following])
+    // It is on record before the first try, once.
+    assert.deepEqual(recordsAtTries, [1, 1, 1, 1])
+    assert.equal(failed().length, following === 'Success' ? 1 : 2)
+  })
+}
+
+test('an item whose answer cannot be written at all does not hold up those behind it', async () => {
+  await using started = await startOver((commit) => {
+    if (commit === 2) throw new StorageUnavailable('the test took it away')
+    if (commit === 3) throw new Error('the test broke it')
+  })
+  const alice = kmipClient(started.own.user('alice'))
+  started.count()
+  const { items } = await alice.send([make, make], { ...later, batchErrorContinuation: 'Continue' })
+  assert.equal((await polled(alice, items[1])).status, 'Success')
+  const { items: lost } = await alice.send([{ operation: 'Poll', payload: [value(items[0])] }])
+  assert.equal(lost[0]?.status, 'OperationPending')
+  assert.match(started.own.log.join(), /put off could not be answered/)
 })
 
 /** Twelve slow requests, more than are done at one time, and one that stands behind them. */

@@ -7,6 +7,9 @@ import {
   query,
 } from '@warder/foundation/sql'
 
+/** How long an answer waits to be fetched, and a request to be done, in milliseconds. */
+export const lifetime = 600_000
+
 /** A request that was put off, or its answer. */
 export interface PendingRow {
   readonly id: string

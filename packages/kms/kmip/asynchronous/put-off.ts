@@ -1,20 +1,17 @@
-import { GuardFailed } from '@warder/foundation/sql'
-import type { BatchErrorContinuation, RequestItem, ResponseItem } from '@warder/kmip/messages'
+import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
 import type { OperationName } from '@warder/kmip/tables'
 import { newObjectId } from '../../objects/index.ts'
-import { took } from '../engine/batch.ts'
 import { kmipFailure } from '../engine/failure.ts'
-import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
+import { type AnsweredItem, ItemRun } from '../engine/item.ts'
 import type { Message } from '../engine/message.ts'
+import { carryOut } from './carry-out.ts'
 import type { Place } from './jobs.ts'
 import { keptBytes } from './kept-bytes.ts'
-import { countPending, findPending, insertPending, settlePending, sweepPending } from './pending-store.ts'
-import { correlationValue, sealedResult } from './result.ts'
+import { countPending, insertPending, lifetime, sweepPending } from './pending-store.ts'
+import { correlationValue } from './result.ts'
 
 /** Requests of one user that are pending or whose answers wait. */
 export const mostOfUser = 100
-/** How long an answer waits to be fetched, and a request to be done, in milliseconds. */
-const lifetime = 600_000
 
 /** What is answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38, §6.1.39). */
 const immediate: ReadonlySet<OperationName> = new Set<OperationName>([
@@ -62,57 +59,6 @@ export async function putOff(
     place?.giveBack()
     return runs.map((run) => run.failed(thrown))
   }
-  place.fill(() => done(message, items, ids, continuation ?? 'Stop'), ids)
+  place.fill(() => carryOut(message, items, ids, continuation ?? 'Stop'), ids)
   return runs.map((run, index) => run.pending(correlationValue(ids[index] ?? '')))
-}
-
-/** Does the items of a batch that was put off. */
-async function done(
-  message: Message,
-  items: readonly RequestItem[],
-  ids: readonly string[],
-  continuation: 'Continue' | 'Stop',
-): Promise<void> {
-  const { services, metrics } = message.options
-  let stopped = false
-  for (const [index, item] of items.entries()) {
-    const id = ids[index] ?? ''
-    const run = new ItemRun(message, item, undefined, settlementOf(message, id))
-    const answered = stopped
-      ? run.failed(kmipFailure('GeneralFailure', 'An earlier item of the batch failed.'))
-      : await run.run()
-    const { response, event, failure, recorded } = answered
-    metrics.operation(event.operation, event.status, event.duration_ms)
-    if (failure === undefined) took(message, answered)
-    else {
-      stopped ||= continuation === 'Stop'
-      await told(message, id, response)
-    }
-    if (recorded) continue
-    if (services.audit.mode === 'continue') services.audit.record(event)
-    else await services.audit.recordDurably(event)
-  }
-}
-
-function settlementOf(message: Message, id: string): Settlement {
-  const { services } = message.options
-  return {
-    change: (response) => answerOf(message, id, response),
-    wanted: async () =>
-      (await findPending(services.db, id, message.principal.name, services.clock.now()))?.result === null,
-  }
-}
-
-function answerOf(message: Message, id: string, response: ResponseItem) {
-  const { seal, clock } = message.options.services
-  return settlePending(id, sealedResult(seal, id, response), clock.now() + lifetime)
-}
-
-/** Keeps the answer of an item that failed. Nobody misses it when it was cancelled. */
-async function told(message: Message, id: string, response: ResponseItem): Promise<void> {
-  try {
-    await message.options.services.db.commit([answerOf(message, id, response)])
-  } catch (thrown) {
-    if (!(thrown instanceof GuardFailed)) throw thrown
-  }
 }

@@ -1,4 +1,3 @@
-import { failure } from '@warder/foundation/errors'
 import type { Principal } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/sql'
 import { parseRoot } from '@warder/kmip/json'
@@ -19,6 +18,7 @@ import { checkedCredentials } from './credentials.ts'
 import { kmipFailure, toldOf } from './failure.ts'
 import type { AnsweredItem } from './item.ts'
 import { type KmipEngineOptions, type Message, newMessage } from './message.ts'
+import { recordedOrRefused } from './recorded.ts'
 import type { KmipAnswerOptions, KmipCaller, KmipEngine } from './types.ts'
 
 interface Engine extends KmipEngineOptions {
@@ -134,26 +134,6 @@ function conclude(
   return Promise.all(answers.map((answered) => recordedOrRefused(options, answered))).then((told) =>
     written(options, request, encoding, caller, told),
   )
-}
-
-/** Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already. */
-async function recordedOrRefused(options: KmipEngineOptions, answered: AnsweredItem): Promise<AnsweredItem> {
-  if (answered.recorded) return answered
-  try {
-    await options.services.audit.recordDurably(answered.event)
-    return answered
-  } catch (cause) {
-    const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
-    const { operation, uniqueBatchItemId } = answered.response
-    const response: ResponseItem = {
-      operation,
-      uniqueBatchItemId,
-      status: 'OperationFailed',
-      reason,
-      message,
-    }
-    return { ...answered, response, failure: told }
-  }
 }
 
 /** @throws Failure for a bare operation that failed */

@@ -1,0 +1,28 @@
+import { failure } from '@warder/foundation/errors'
+import type { ResponseItem } from '@warder/kmip/messages'
+import { toldOf } from './failure.ts'
+import type { AnsweredItem } from './item.ts'
+import type { KmipEngineOptions } from './message.ts'
+
+/** Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already. */
+export async function recordedOrRefused(
+  options: KmipEngineOptions,
+  answered: AnsweredItem,
+): Promise<AnsweredItem> {
+  if (answered.recorded) return answered
+  try {
+    await options.services.audit.recordDurably(answered.event)
+    return answered
+  } catch (cause) {
+    const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
+    const { operation, uniqueBatchItemId } = answered.response
+    const response: ResponseItem = {
+      operation,
+      uniqueBatchItemId,
+      status: 'OperationFailed',
+      reason,
+      message,
+    }
+    return { ...answered, response, failure: told }
+  }
+}
