@@ -11,7 +11,7 @@ import {
   stagePart,
   streamOf,
 } from '../streams/index.ts'
-import { type CryptographicRequest, isPart, readCryptographicRequest } from './cryptographic-request.ts'
+import { type CryptographicRequest, isPart, receivedRequest } from './cryptographic-request.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 
@@ -25,7 +25,7 @@ export function collectParts(
   context: KmipContext,
   finish: (request: CryptographicRequest) => MaybePromise<Answer>,
 ): MaybePromise<Answer> {
-  const request = readCryptographicRequest(payload)
+  const request = receivedRequest(payload, context)
   return isPart(request) ? collectPart(operation, request, context, finish) : finish(request)
 }
 

@@ -1,6 +1,6 @@
-import { Tag } from '@warder/kmip/tables'
+import { atLeast, Tag } from '@warder/kmip/tables'
 import { type StructureNode, typed } from '@warder/kmip/ttlv'
-import { kmipFailure } from '../engine/index.ts'
+import { type KmipContext, kmipFailure } from '../engine/index.ts'
 
 /** The members that cryptographic operations share (KMIP 2.1 §6.1.17 and others), as they were given. */
 export interface CryptographicRequest {
@@ -60,6 +60,22 @@ export function readCryptographicRequest(payload: StructureNode): CryptographicR
     else if (node.tag === Tag.FinalIndicator) read.final = typed(node, 'Boolean').value
   }
   return read
+}
+
+/**
+ * As `readCryptographicRequest`, from a client of this version. Parts came with 1.3: an older client could neither find
+ * the CorrelationValue in an answer nor tell that the answer is not whole.
+ * @throws InvalidField for members that its version does not have
+ */
+export function receivedRequest(
+  payload: StructureNode,
+  { version }: Pick<KmipContext, 'version'>,
+): CryptographicRequest {
+  const request = readCryptographicRequest(payload)
+  const inParts = request.init || request.final || request.correlation !== undefined
+  if (inParts && !atLeast(version, '1.3'))
+    throw kmipFailure('InvalidField', `KMIP ${version} has no operations in parts.`)
+  return request
 }
 
 function twice() {

@@ -13,12 +13,7 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../engine/index.ts'
-import {
-  type CryptographicRequest,
-  isPart,
-  readCryptographicRequest,
-  requireData,
-} from './cryptographic-request.ts'
+import { type CryptographicRequest, isPart, receivedRequest, requireData } from './cryptographic-request.ts'
 import { decryptPart } from './decrypt-parts.ts'
 import { cipherOf, requireNone } from './encrypt.ts'
 import { algorithmInUse, keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
@@ -28,7 +23,7 @@ export const decrypt: KmipOperation = {
   name: 'Decrypt',
   access: keyUse('decrypt'),
   act(payload, context) {
-    const request = readCryptographicRequest(payload)
+    const request = receivedRequest(payload, context)
     requireUse(context, context.key.object, 'decrypt')
     if (isPart(request)) return decryptPart(request, context)
     return then(keyObjectOf(context), (key) => decryptWhole(key, request, context))

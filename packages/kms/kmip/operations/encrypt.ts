@@ -14,12 +14,7 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../engine/index.ts'
-import {
-  type CryptographicRequest,
-  isPart,
-  readCryptographicRequest,
-  requireData,
-} from './cryptographic-request.ts'
+import { type CryptographicRequest, isPart, receivedRequest, requireData } from './cryptographic-request.ts'
 import { encryptPart } from './encrypt-parts.ts'
 import {
   algorithmInUse,
@@ -39,7 +34,7 @@ export const encrypt: KmipOperation = {
   name: 'Encrypt',
   access: keyUse('encrypt'),
   act(payload, context) {
-    const request = readCryptographicRequest(payload)
+    const request = receivedRequest(payload, context)
     const { object } = context.key
     requireUse(context, object, 'encrypt')
     if (isPart(request)) return encryptPart(request, context)

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { Enumeration, Tag } from '@warder/kmip/tables'
-import { boolean, byteString, integer, type TtlvNode } from '@warder/kmip/ttlv'
+import { contentTypeOf, decodeNode, readResponse } from '@warder/kmip/messages'
+import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
+import {
+  boolean,
+  byteString,
+  encodeTtlv,
+  enumeration,
+  integer,
+  structure,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
 import { streamLifetime } from '../streams/index.ts'
+import { openStreams } from '../streams/stream-store.ts'
 import { kmipClient, type Payload, uid } from '../testing/index.ts'
 import {
   bytesOf,
@@ -264,3 +274,59 @@ test('what a stream holds lies sealed in the database', async () => {
   for (const { data: sealed } of rows as readonly { data: Uint8Array }[])
     assert.equal(Buffer.from(sealed).includes(secret), false)
 })
+
+test('before 1.3 nothing comes in parts: what begins, goes on or ends is refused, and nothing stays open', async () => {
+  const id = await world.registered(randomBytes(32), 'AES')
+  const { priv, pub } = await world.pair('RSA', integer(Tag.CryptographicLength, 2048))
+  const gcm = parameters(mode('GCM'))
+  const sha = parameters(hashing('SHA_256'))
+  const asked: readonly (readonly [OperationName, readonly TtlvNode[]])[] = [
+    ['Encrypt', [uid(id), gcm]],
+    ['Decrypt', [uid(id), gcm, iv(randomBytes(12))]],
+    ['MAC', [uid(id), sha]],
+    ['MACVerify', [uid(id), sha]],
+    ['Hash', [sha]],
+    ['Sign', [uid(priv), sha]],
+    ['SignatureVerify', [uid(pub), sha]],
+  ]
+  const later = [init, final, byteString(Tag.CorrelationValue, randomBytes(16))]
+  const before = await streamsOpen()
+  for (const [operation, members] of asked)
+    for (const member of later) {
+      const payload = [...members, data(oasisData), member]
+      assert.equal(await answered(2, operation, payload), 'InvalidField', operation)
+      if (member === init) assert.equal(await answered(3, operation, payload), undefined, operation)
+    }
+  assert.equal((await streamsOpen()) - before, asked.length)
+})
+
+async function streamsOpen(): Promise<number> {
+  return openStreams(world.kms.services.db, 'alice', world.clock.now)
+}
+
+/** The reason why a message of 1.x with just these members fails: the client would leave out what came later. */
+async function answered(
+  minor: number,
+  operation: OperationName,
+  payload: readonly TtlvNode[],
+): Promise<string | undefined> {
+  const answer = await world.kms.user('alice').call('POST', '/kmip', {
+    bytes: encodeTtlv(
+      structure(Tag.RequestMessage, [
+        structure(Tag.RequestHeader, [
+          structure(Tag.ProtocolVersion, [
+            integer(Tag.ProtocolVersionMajor, 1),
+            integer(Tag.ProtocolVersionMinor, minor),
+          ]),
+          integer(Tag.BatchCount, 1),
+        ]),
+        structure(Tag.BatchItem, [
+          enumeration(Tag.Operation, Enumeration.Operation[operation]),
+          structure(Tag.RequestPayload, payload),
+        ]),
+      ]),
+    ),
+    headers: { 'content-type': contentTypeOf.ttlv },
+  })
+  return readResponse(decodeNode(answer.bytes, 'ttlv')).items[0]?.reason
+}
