@@ -4,6 +4,7 @@ import { kmipFailure } from '../engine/failure.ts'
 import type { AttributeRule } from './attribute-rules.ts'
 import { memberLong, memberNumber, memberText } from './attribute-values.ts'
 import { isTagName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { requireSoftwareStorage, requireTrueStorage } from './storage-masks.ts'
 
 /** Longest text that is looked up by an index, in bytes of UTF-8. */
 const longestKey = 1024
@@ -13,7 +14,7 @@ const firstExtension = 0x80000000
 /**
  * Is this a value that the attribute can have?
  * @returns the value as it is stored
- * @throws kmipFailure InvalidAttributeValue, ApplicationNamespaceNotSupported
+ * @throws kmipFailure InvalidAttributeValue, ApplicationNamespaceNotSupported, ProtectionStorageUnavailable
  */
 export function checkedValue(rule: AttributeRule, node: TtlvNode): TtlvNode {
   if (node.type !== rule.type) throw invalid(`${rule.name} must be of type ${rule.type}.`)
@@ -25,6 +26,7 @@ export function checkedValue(rule: AttributeRule, node: TtlvNode): TtlvNode {
       if (rule.indexed) requireKey(rule.name, node.value)
       return node
     default:
+      if (node.tag === Tag.ProtectionStorageMask) requireTrueStorage(node)
       return node
   }
 }
@@ -58,6 +60,9 @@ function checkedStructure(node: StructureNode): TtlvNode {
       return node
     case Tag.UsageLimits:
       return checkedLimits(node)
+    case Tag.ProtectionStorageMasks:
+      requireSoftwareStorage([node])
+      return node
     default:
       return node
   }

@@ -8,6 +8,7 @@ import {
   membersWithin,
   uniqueIdentifier,
 } from '../engine/index.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { type ChosenIssuer, namedIssuer, selfIssuer } from './certificate-issuer.ts'
 import { stageCertificate } from './certificate-object.ts'
 import {
@@ -17,7 +18,6 @@ import {
   requestedSubject,
 } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
-import { requireSoftwareStorage } from './storage-masks.ts'
 
 const day = 86_400_000
 /** Days that a certificate is valid when nobody says how long. */

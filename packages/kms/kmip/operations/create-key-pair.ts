@@ -6,6 +6,7 @@ import { creates, type KmipContext, type KmipOperation, kmipFailure, membersWith
 import { digestNode, keyFormatNode } from '../keys/digest.ts'
 import { withDefaults } from '../object/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
+import { requireSoftwarePair } from '../object/storage-masks.ts'
 import { algorithmNode, type CurveName, storedKeyKind } from '../object/stored-algorithm.ts'
 import { lengthOf, requiredAlgorithm } from './create.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
@@ -16,6 +17,7 @@ export const createKeyPair: KmipOperation = {
   name: 'CreateKeyPair',
   access: creates,
   async act(payload, context) {
+    requireSoftwarePair(payload.value)
     const common = membersWithin(payload, Tag.CommonAttributes)
     const { rules } = context
     const half = (type: 'PrivateKey' | 'PublicKey', tag: number) =>

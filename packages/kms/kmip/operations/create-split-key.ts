@@ -13,6 +13,7 @@ import {
 } from '../engine/index.ts'
 import { algorithmOf } from '../keys/object-shape.ts'
 import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import type { AlgorithmName } from '../object/stored-algorithm.ts'
 import { lengthOf, newSymmetricKey, requiredAlgorithm } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
@@ -32,6 +33,7 @@ export const createSplitKey: KmipOperation = {
     const method = requiredName(payload, Tag.SplitKeyMethod, 'SplitKeyMethod')
     const parts = required(payload, Tag.SplitKeyParts, 'Integer')
     const threshold = required(payload, Tag.SplitKeyThreshold, 'Integer')
+    requireSoftwareStorage(payload.value)
     const attributes = membersWithin(payload, Tag.Attributes)
     const whole = await wholeOf(payload, type, attributes, context)
     try {

@@ -13,6 +13,7 @@ import {
 import { digestNode, keyFormatNode } from '../keys/digest.ts'
 import { withDefaults } from '../object/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { type AlgorithmName, algorithmNode, storedKeyKind } from '../object/stored-algorithm.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
@@ -25,6 +26,7 @@ export const create: KmipOperation = {
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
+    requireSoftwareStorage(payload.value)
     const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
     const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
     try {

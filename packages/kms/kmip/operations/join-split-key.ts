@@ -13,6 +13,7 @@ import {
   uniqueIdentifier,
 } from '../engine/index.ts'
 import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { type PartDescription, readPart } from './split-key-parts.ts'
@@ -30,6 +31,7 @@ export const joinSplitKey: KmipOperation = {
     if (ids.length === 0) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
     if (ids.length > maximumParts)
       throw kmipFailure('InvalidField', `At most ${maximumParts} parts can be joined.`)
+    requireSoftwareStorage(payload.value)
     const attributes = membersWithin(payload, Tag.Attributes)
     const { parts, sensitive } = await partsOf(ids, context)
     const [first] = parts

@@ -7,13 +7,13 @@ import {
   objectRight,
   uniqueIdentifier,
 } from '../engine/index.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { linkOf } from './certificate-issuer.ts'
 import { stageCertificate } from './certificate-object.ts'
 import { requestedSubject, subjectOf } from './certificate-subject.ts'
 import { readCertificateWish } from './certificate-wish.ts'
 import { issuerFor } from './certify.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
-import { requireSoftwareStorage } from './storage-masks.ts'
 
 const day = 86_400_000
 

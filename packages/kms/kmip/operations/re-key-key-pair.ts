@@ -1,5 +1,5 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { memberOf, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { memberOf, textString } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
 import {
   type KmipContext,
@@ -10,10 +10,10 @@ import {
 } from '../engine/index.ts'
 import { shapeOf } from '../keys/object-shape.ts'
 import { storedAttributes } from '../object/index.ts'
+import { requireSoftwarePair } from '../object/storage-masks.ts'
 import { merged, stagePair } from './create-key-pair.ts'
 import { pairPlan } from './pair-kinds.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
-import { requireSoftwareStorage } from './storage-masks.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair takes the place of one that is there, half by half. */
 export const reKeyKeyPair: KmipOperation = {
@@ -24,7 +24,7 @@ export const reKeyKeyPair: KmipOperation = {
     if (object.type !== 'PrivateKey')
       throw kmipFailure('InvalidObjectType', `ReKeyKeyPair is not for objects of type ${object.type}.`)
     requireReplaceable(context, object)
-    for (const tag of storageMaskMembers) requireSoftwareStorage(membersOfTag(payload.value, tag))
+    requireSoftwarePair(payload.value)
     const open = await otherHalf(context, object)
     if (open !== undefined) requireReplaceable(context, open)
     const { algorithm, bits, curve } = shapeOf(object)
@@ -49,19 +49,6 @@ export const reKeyKeyPair: KmipOperation = {
       textString(Tag.PublicKeyUniqueIdentifier, publicId),
     ]
   },
-}
-
-const storageMaskMembers = [
-  Tag.CommonProtectionStorageMasks,
-  Tag.PrivateProtectionStorageMasks,
-  Tag.PublicProtectionStorageMasks,
-] as const
-
-/** Masks of one half under the tag that `requireSoftwareStorage` looks for. */
-function membersOfTag(nodes: readonly TtlvNode[], tag: number): readonly TtlvNode[] {
-  return nodes
-    .filter((node) => node.tag === tag)
-    .map((node) => ({ ...node, tag: Tag.ProtectionStorageMasks }) as TtlvNode)
 }
 
 /**

@@ -22,10 +22,10 @@ import {
 import { shapeOf } from '../keys/object-shape.ts'
 import type { NewObjectRequest } from '../object/new-object.ts'
 import { stageNewObject } from '../object/new-object.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought } from './registered-object.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
-import { requireSoftwareStorage } from './storage-masks.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
 /** ReKey (KMIP 2.1 §6.1.46): a new symmetric key takes the place of one that is there, with its name and dates. */

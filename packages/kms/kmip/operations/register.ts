@@ -11,9 +11,9 @@ import {
 } from '../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../keys/index.ts'
 import { checkTemplate, requireTemplates } from '../object/index.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
-import { requireSoftwareStorage } from './storage-masks.ts'
 
 /** Register (KMIP 2.1 §6.1.43): an object that the client has already is kept here, as it came. */
 export const register: KmipOperation = {

@@ -13,7 +13,7 @@ import { storedColumns } from '../keys/object-shape.ts'
 import { checkedValue } from '../object/attribute-checks.ts'
 import { requireRule } from '../object/index.ts'
 import { newObjectOf } from '../object/new-object.ts'
-import { requireSoftwareStorage } from './storage-masks.ts'
+import { requireSoftwareStorage } from '../object/storage-masks.ts'
 
 /** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
 export function objectNode(payload: StructureNode, type: KmipObjectType): StructureNode {

@@ -30,6 +30,7 @@ const notTakenOver: ReadonlySet<number> = new Set([
   Tag.LeaseTime,
   Tag.KeyValuePresent,
   Tag.KeyValueLocation,
+  Tag.ProtectionStorageMask,
   Tag.RotateDate,
   Tag.RotateGeneration,
   Tag.RotateLatest,
