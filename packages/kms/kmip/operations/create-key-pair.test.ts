@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { createPublicKey } from 'node:crypto'
+import { createHash, createPublicKey } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import type { ObjectId } from '../../objects/index.ts'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, type KmipClient, kmipClient, objectType, uid } from '../testing/index.ts'
+import { type FormatName, hex, inside, wanted } from '../testing/keys.ts'
+import { attributesOf } from './fixtures/peer-requests.ts'
 
 const {
   CryptographicAlgorithm: algorithms,
@@ -68,6 +70,62 @@ for (const [common, type, name] of made) {
     assert.deepEqual([secret.object.algorithm, secret.object.state], [name, 'PreActive'])
     assert.equal(secret.object.owner, 'alice')
   })
+}
+
+/** What Get answers when no format is asked for (KMIP 2.1 §4.26), and the format whose bytes Digest is of. */
+const formats: readonly (readonly [
+  wish: TtlvNode,
+  secret: FormatName,
+  open: FormatName,
+  digested: readonly [FormatName, FormatName],
+])[] = [
+  [wish('RSA', 2048), 'PKCS_1', 'PKCS_1', ['PKCS_1', 'PKCS_1']],
+  [wish('EC', 256), 'TransparentECPrivateKey', 'TransparentECPublicKey', ['PKCS_8', 'X_509']],
+  [
+    wish('ECDSA', undefined, 'SECP256K1'),
+    'TransparentECPrivateKey',
+    'TransparentECPublicKey',
+    ['PKCS_8', 'X_509'],
+  ],
+  [wish('DSA', 2048), 'TransparentDSAPrivateKey', 'TransparentDSAPublicKey', ['PKCS_8', 'X_509']],
+  [wish('DH', 2048), 'TransparentDHPrivateKey', 'TransparentDHPublicKey', ['PKCS_8', 'X_509']],
+  [wish('Ed25519'), 'PKCS_8', 'X_509', ['PKCS_8', 'X_509']],
+  [wish('EC', undefined, 'CURVE25519'), 'PKCS_8', 'X_509', ['PKCS_8', 'X_509']],
+]
+
+for (const [common, secret, open, digested] of formats) {
+  test(`a new pair is given out as ${secret} and ${open}, as is the one that takes its place`, async () => {
+    const pair = await alice.do('CreateKeyPair', [common])
+    const privateId = textString(
+      Tag.PrivateKeyUniqueIdentifier,
+      String(pair.get(Tag.PrivateKeyUniqueIdentifier)),
+    )
+    for (const made of [pair, await alice.do('ReKeyKeyPair', [privateId])]) {
+      await givenAs(String(made.get(Tag.PrivateKeyUniqueIdentifier)), Tag.PrivateKey, secret, digested[0])
+      await givenAs(String(made.get(Tag.PublicKeyUniqueIdentifier)), Tag.PublicKey, open, digested[1])
+    }
+  })
+}
+
+async function givenAs(id: string, tag: number, format: FormatName, digested: FormatName): Promise<void> {
+  const { KeyFormatType } = Enumeration
+  const block = async (...asked: readonly TtlvNode[]) => {
+    const { nodes } = await alice.do('Get', [uid(id), ...asked])
+    return inside(
+      nodes.find((node) => node.tag === tag),
+      Tag.KeyBlock,
+    )
+  }
+  assert.equal(inside(await block(), Tag.KeyFormatType)?.value, KeyFormatType[format])
+  const attributes = await attributesOf(alice, id)
+  assert.equal(attributes.find((node) => node.tag === Tag.KeyFormatType)?.value, KeyFormatType[format])
+  const digest = attributes.find((node) => node.tag === Tag.Digest)
+  assert.equal(inside(digest, Tag.KeyFormatType)?.value, KeyFormatType[digested])
+  const material = inside(await block(wanted(digested)), Tag.KeyValue, Tag.KeyMaterial)?.value as Uint8Array
+  assert.equal(
+    hex(inside(digest, Tag.DigestValue)?.value),
+    createHash('sha256').update(material).digest('hex'),
+  )
 }
 
 test('each half has its own attributes; what is said of a half takes the place of what is said of both', async () => {

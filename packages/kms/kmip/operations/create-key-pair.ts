@@ -1,9 +1,10 @@
 import type { KeyObject } from 'node:crypto'
-import { attributeOf, Enumeration, Tag, type ValueName, valueName } from '@warder/kmip/tables'
+import { attributeOf, Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { newObjectId } from '../../objects/index.ts'
 import { creates, type KmipContext, type KmipOperation, kmipFailure, membersWithin } from '../engine/index.ts'
-import { digestNode, keyFormatNode } from '../keys/digest.ts'
+import { defaultFormat } from '../keys/asymmetric.ts'
+import { digestAttribute, keyFormatNode } from '../keys/digest.ts'
 import { withDefaults } from '../object/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
 import { requireSoftwarePair } from '../object/storage-masks.ts'
@@ -51,20 +52,21 @@ export async function stagePair(
   const pair = await plan.make()
   const half = (type: 'PrivateKey' | 'PublicKey', attributes: readonly TtlvNode[]): NewObjectRequest => {
     const key = type === 'PrivateKey' ? pair.privateKey : pair.publicKey
-    const format = type === 'PrivateKey' ? plan.privateFormat : plan.publicFormat
-    const shown = exported(key, format)
+    const { algorithm, bits, curve } = plan
+    const kind = { algorithm, bits, ...(curve !== undefined && { curve }) }
+    const keyFormat = defaultFormat(type, kind)
+    const material = exported(key)
     const given = [
-      algorithmNode(plan.algorithm),
-      digestNode(shown, format),
-      keyFormatNode(format),
+      algorithmNode(algorithm),
+      digestAttribute({ objectType: type, form: 'canonical', keyFormat, ...kind }, material),
+      keyFormatNode(keyFormat),
       ...domainParameters(plan),
     ]
-    shown.fill(0)
     return {
       type,
-      ...storedKeyKind({ algorithm: plan.algorithm, curve: plan.curve }),
-      bits: plan.bits,
-      material: exported(key, type === 'PrivateKey' ? 'PKCS_8' : 'X_509'),
+      ...storedKeyKind({ algorithm, curve }),
+      bits,
+      material,
       attributes,
       given,
       id: type === 'PrivateKey' ? privateId : publicId,
@@ -82,12 +84,11 @@ export async function stagePair(
   return { privateId, publicId }
 }
 
-function exported(key: KeyObject, format: ValueName<'KeyFormatType'>): Buffer {
-  const type = format === 'PKCS_1' ? 'pkcs1' : format === 'ECPrivateKey' ? 'sec1' : undefined
-  return key.export({ format: 'der', type: type ?? (key.type === 'private' ? 'pkcs8' : 'spki') } as {
-    format: 'der'
-    type: 'pkcs8'
-  })
+/** As keys are stored: PKCS#8, or SubjectPublicKeyInfo. */
+function exported(key: KeyObject): Buffer {
+  return key.type === 'private'
+    ? key.export({ format: 'der', type: 'pkcs8' })
+    : key.export({ format: 'der', type: 'spki' })
 }
 
 function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {

@@ -1,6 +1,5 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { ValueName } from '@warder/kmip/tables'
 import { inGenerationQueue } from '../../crypto/index.ts'
 import { kmipFailure } from '../engine/index.ts'
 import { curveByName } from '../keys/curves.ts'
@@ -17,9 +16,6 @@ export interface PairPlan {
   /** CryptographicLength. */
   readonly bits: number
   readonly curve?: CurveName
-  /** Format in which Get answers when none is asked for (KMIP 2.1 §4.26). */
-  readonly privateFormat: ValueName<'KeyFormatType'>
-  readonly publicFormat: ValueName<'KeyFormatType'>
   make(): Promise<NewPair>
 }
 
@@ -35,7 +31,6 @@ export interface PairWish {
 const approved: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['RSA', 'EC', 'ECDSA', 'ECDH', 'DH'])
 
 const generate = promisify(generateKeyPair) as (type: string, options?: object) => Promise<NewPair>
-const der = { privateFormat: 'PKCS_8', publicFormat: 'X_509' } as const
 
 /**
  * What a client's wish means, or why it cannot be.
@@ -65,7 +60,7 @@ function rsa({ bits }: PairWish): PairPlan {
   if (bits < 2048 || bits > 8192 || bits % 8 !== 0)
     throw kmipFailure('InvalidField', 'An RSA key has 2048 to 8192 bits, in whole bytes.')
   const make = (): Promise<NewPair> => inGenerationQueue(() => generate('rsa', { modulusLength: bits }))
-  return { algorithm: 'RSA', bits, privateFormat: 'PKCS_1', publicFormat: 'PKCS_1', make }
+  return { algorithm: 'RSA', bits, make }
 }
 
 /** Curves whose keys are plain bytes (RFC 7748, RFC 8032), with what node:crypto calls them. */
@@ -98,7 +93,7 @@ function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWis
     if ((signs && algorithm === 'ECDH') || (!signs && algorithm === 'ECDSA'))
       throw kmipFailure('InvalidField', `Keys on ${name} are not for ${algorithm}.`)
     requireLength(bits, length)
-    return { algorithm, bits: length, curve: name, ...der, make: () => generate(type) }
+    return { algorithm, bits: length, curve: name, make: () => generate(type) }
   }
   const curve = curveByName(name)
   if (curve === undefined || curve.bits < leastCurve || (fips && !curve.fips))
@@ -109,8 +104,6 @@ function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWis
     algorithm,
     bits: curve.bits,
     curve: name,
-    privateFormat: 'ECPrivateKey',
-    publicFormat: 'X_509',
     make,
   }
 }
@@ -125,7 +118,7 @@ function dsa({ bits = 2048 }: PairWish): PairPlan {
   if (bits !== 2048 && bits !== 3072) throw kmipFailure('InvalidField', 'A DSA key has 2048 or 3072 bits.')
   const make = (): Promise<NewPair> =>
     inGenerationQueue(() => generate('dsa', { modulusLength: bits, divisorLength: 256 }))
-  return { algorithm: 'DSA', bits, ...der, make }
+  return { algorithm: 'DSA', bits, make }
 }
 
 /** RFC 3526: groups that everybody knows, in place of parameters that nobody has checked. */
@@ -140,7 +133,7 @@ const groups: ReadonlyMap<number, string> = new Map([
 function diffieHellman({ bits = 2048 }: PairWish): PairPlan {
   const group = groups.get(bits)
   if (group === undefined) throw kmipFailure('InvalidField', `A Diffie-Hellman key cannot have ${bits} bits.`)
-  return { algorithm: 'DH', bits, ...der, make: () => inGenerationQueue(() => generate('dh', { group })) }
+  return { algorithm: 'DH', bits, make: () => inGenerationQueue(() => generate('dh', { group })) }
 }
 
 /** Algorithms of one parameter set: what node:crypto calls them, and the bits of a public key (FIPS 203 to 205). */
@@ -174,5 +167,5 @@ function named({ algorithm, bits }: PairWish): PairPlan {
   const [type, length] = kind
   if (bits !== undefined && bits !== length)
     throw kmipFailure('InvalidField', `CryptographicLength of a key for ${algorithm} is ${length}.`)
-  return { algorithm, bits: length, ...der, make: () => inGenerationQueue(() => generate(type)) }
+  return { algorithm, bits: length, make: () => inGenerationQueue(() => generate(type)) }
 }
