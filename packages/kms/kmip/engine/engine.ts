@@ -9,13 +9,13 @@ import {
   type ResponseItem,
   refusalOf,
 } from '@warder/kmip/messages'
-import { Tag } from '@warder/kmip/tables'
+import { type KmipVersion, Tag } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { createJobs, type JobLimits, type Jobs } from '../asynchronous/jobs.ts'
 import { canBePutOff, putOff } from '../asynchronous/put-off.ts'
 import { runBatch } from './batch.ts'
 import { checkedCredentials } from './credentials.ts'
-import { kmipFailure, toldOf } from './failure.ts'
+import { failureIn, kmipFailure, toldOf } from './failure.ts'
 import type { AnsweredItem } from './item.ts'
 import { type KmipEngineOptions, type Message, newMessage } from './message.ts'
 import { recordedOrRefused } from './recorded.ts'
@@ -146,7 +146,7 @@ function written(
 ): Uint8Array {
   const { version, bare, header } = request
   if (bare) {
-    const problem = bareProblem(answers[0])
+    const problem = bareProblem(version, answers[0])
     if (problem !== undefined) throw problem
   }
   const encoded = (items: readonly ResponseItem[]): Uint8Array =>
@@ -170,7 +170,7 @@ function written(
       { request_id: caller.requestId, detail: told.failure.detail },
       'a KMIP answer cannot be written',
     )
-    if (bare) throw told.failure
+    if (bare) throw failureIn(version, told.failure)
     const { reason, message } = told
     return encoded(
       answers.map(({ response: { operation, uniqueBatchItemId } }) => ({
@@ -185,11 +185,11 @@ function written(
 }
 
 /** Why a bare operation has no answer of its own: there is no place for a status in it. */
-function bareProblem(answered: AnsweredItem | undefined): Error | undefined {
+function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): Error | undefined {
   if (answered === undefined || answered.response.status === 'Success') return undefined
   const { reason = 'GeneralFailure', message = 'The request is not done yet: poll again.' } =
     answered.response
-  return answered.failure ?? toldOf(kmipFailure(reason, message)).failure
+  return failureIn(version, answered.failure ?? toldOf(kmipFailure(reason, message)).failure)
 }
 
 const nobody: Principal = { name: 'unauthenticated', method: 'none' }
@@ -258,7 +258,7 @@ function unreadable(
   } as const
   options.metrics.operation(event.operation, event.status, 0)
   const answer = (): Uint8Array => {
-    if (bareVersion !== undefined && !isMessage(bytes)) throw problem.failure
+    if (bareVersion !== undefined && !isMessage(bytes)) throw failureIn(bareVersion, problem.failure)
     return encodeResponse(told, encoding)
   }
   if (audit.mode === 'continue') {

@@ -1,7 +1,7 @@
 import { type ErrorKind, errorKinds, Failure, failure, toFailure } from '@warder/foundation/errors'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { reasonOf } from '@warder/kmip/messages'
-import { Enumeration, type ResultReason } from '@warder/kmip/tables'
+import { Enumeration, type KmipVersion, messageIn, type ResultReason, reasonIn } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
 
 /** Why an operation failed, in the words of KMIP 2.1. The message goes to the client. */
@@ -47,20 +47,31 @@ export function toldOf(thrown: unknown): Told {
 /** The same failure, with its KMIP reason among the members of the body. */
 function toldOfRegistered(told: Failure): Told {
   const named = errorKinds[told.kind].kmipReason as ResultReason
-  const reason = named in Enumeration.ResultReason ? named : 'GeneralFailure'
-  const { kind, message, detail, retryAfterSeconds, cause, headers } = told
-  return {
-    reason,
-    message,
-    // For kinds with a fixed sentence what is given here is the detail.
-    failure: new Failure(kind, fixed(kind) ? detail : message, {
-      ...(detail !== undefined && { detail }),
-      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-      ...(headers !== undefined && { headers }),
-      cause,
-      members: { ...told.members, result_reason: reason },
-    }),
-  }
+  const reason = isReason(named) ? named : 'GeneralFailure'
+  return { reason, message: told.message, failure: withWords(told, told.message, reason) }
+}
+
+/** A failure that was told, in the words that a client of this version knows. The HTTP status stays. */
+export function failureIn(version: KmipVersion, told: Failure): Failure {
+  const reason = told.members?.result_reason
+  if (!isReason(reason)) return told
+  return withWords(told, messageIn(version, told.message), reasonIn(version, reason))
+}
+
+function isReason(name: unknown): name is ResultReason {
+  return typeof name === 'string' && Object.hasOwn(Enumeration.ResultReason, name)
+}
+
+function withWords(told: Failure, message: string, reason: ResultReason): Failure {
+  const { kind, detail, retryAfterSeconds, cause, headers, members } = told
+  // For kinds with a fixed sentence what is given here is the detail.
+  return new Failure(kind, fixed(kind) ? detail : message, {
+    ...(detail !== undefined && { detail }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    ...(headers !== undefined && { headers }),
+    cause,
+    members: { ...members, result_reason: reason },
+  })
 }
 
 function fixed(kind: ErrorKind): boolean {

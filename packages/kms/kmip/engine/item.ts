@@ -1,4 +1,5 @@
 import type { AuditEvent } from '@warder/foundation/audit'
+import type { Failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
 import { type Change, GuardFailed, type MaybePromise } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
@@ -21,7 +22,7 @@ export interface AnsweredItem {
   /** What it put out, also what the client does not see. */
   readonly outputs: readonly TtlvNode[]
   /** What failed, for bare operations. */
-  readonly failure: Error | undefined
+  readonly failure: Failure | undefined
 }
 
 /** What has to be written together with the changes of an item that is done later. */

@@ -67,6 +67,50 @@ test('a bare operation is answered bare, and its failure with a status and the r
   assert.deepEqual([foreign.status, foreign.json], [unknown.status, unknown.json])
 })
 
+/** A bare operation on `id`. */
+const bareOn = (tag: string, id: string, ...others: readonly object[]) => ({
+  tag,
+  value: [{ tag: 'UniqueIdentifier', type: 'TextString', value: id }, ...others],
+})
+
+test('a bare operation of KMIP 1.4 fails with a reason and a message that 1.4 has', async () => {
+  const alice = kms.user('alice')
+  const { id = '' } = await kmipClient(alice).do('Create', aes)
+  await kmipClient(alice).do('Activate', [uid(id)])
+  const sign = { tag: 'CryptographicUsageMask', type: 'Integer', value: 1 }
+  const activation = { tag: 'ActivationDate', type: 'DateTime', value: '2030-01-01T00:00:00Z' }
+  const legacyActivation = {
+    tag: 'Attribute',
+    value: [
+      { tag: 'AttributeName', type: 'TextString', value: 'Activation Date' },
+      { ...activation, tag: 'AttributeValue' },
+    ],
+  }
+  const failing = async (path: string, request: object) => {
+    const { status, json } = await alice.post(path, request)
+    return [status, json.result_reason, json.description]
+  }
+  for (const [request, status, reason, legacyReason, message] of [
+    [bareOn('Get', 'nothing'), 404, 'ObjectNotFound', 'ItemNotFound', 'DENIED'],
+    [bareOn('Destroy', id), 422, 'WrongKeyLifecycleState', 'PermissionDenied', 'DENIED'],
+    [
+      bareOn('Check', id, sign),
+      422,
+      'IncompatibleCryptographicUsageMask',
+      'IllegalOperation',
+      'Check Failed',
+    ],
+  ] as const) {
+    assert.deepEqual(await failing('/kmip/2_1', request), [status, reason, message])
+    assert.deepEqual(await failing('/kmip/1_4', request), [status, legacyReason, message])
+  }
+  const modified = bareOn('ModifyAttribute', id, { tag: 'NewAttribute', value: [activation] })
+  const precise = [422, 'WrongKeyLifecycleState', 'ACTIVATION_DATE:!PRE_ACTIVE']
+  assert.deepEqual(await failing('/kmip/2_1', modified), precise)
+  const legacyModified = bareOn('ModifyAttribute', id, legacyActivation)
+  assert.deepEqual(await failing('/kmip/1_4', legacyModified), [422, 'PermissionDenied', 'DENIED'])
+})
+
 test('nobody is let in without credentials, and no other content type is read', async () => {
   assert.equal((await kms.with({}).post('/kmip/2_1', { tag: 'Query', value: [] })).status, 401)
   const alice = kms.user('alice')
