@@ -17,7 +17,7 @@ export interface LegacyAttribute {
 
 /**
  * 1.x `Attribute {AttributeName, AttributeIndex?, AttributeValue}` -> 2.x node: the typed tag, or a vendor attribute
- * for names that begin `x-` (the client's) or `y-` (the server's) and for attributes that 2.x no longer has.
+ * for names that begin `x-` (the client's) or `y-` (the server's) and for what clients say that 2.x no longer has.
  * @throws ItemRefusal InvalidField for a name that is no attribute or a missing value
  */
 export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
@@ -32,7 +32,7 @@ export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
   const row = attributeByLegacyName(name)
   if (row === undefined)
     throw new ItemRefusal('InvalidField', 'An attribute has a name that is not known here.')
-  if (row.until !== undefined)
+  if (isKeptFor1x(row))
     return { node: vendorAttribute({ vendor: legacyVendor, name: row.legacyName ?? row.name }, value), index }
   if (value.type !== row.type)
     throw new ItemRefusal('InvalidField', `The attribute ${row.name} must be of type ${row.type}.`)
@@ -46,7 +46,7 @@ export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
 export function fromLegacyName(name: string): TtlvNode {
   const vendor = vendorName(name)
   const row = vendor === undefined ? attributeByLegacyName(name) : undefined
-  if (row !== undefined && row.until === undefined) return enumeration(Tag.AttributeReference, row.tag)
+  if (row !== undefined && !isKeptFor1x(row)) return enumeration(Tag.AttributeReference, row.tag)
   const { vendor: identification, name: plain } = vendor ?? {
     vendor: legacyVendor,
     name: row?.legacyName ?? name,
@@ -127,6 +127,11 @@ function legacyNamed(version: KmipVersion, node: TtlvNode): Named | undefined {
     : undefined
 }
 
+/** What 2.x dropped is the vendor's, unless the server makes it of what 2.x has (the names of a certificate). */
+function isKeptFor1x({ until, readOnly }: AttributeRow): boolean {
+  return until !== undefined && !readOnly
+}
+
 interface VendorName {
   readonly vendor: string
   readonly name: string
@@ -144,7 +149,7 @@ function vendorLegacyName(version: KmipVersion, node: StructureNode): string | u
   if (vendor === 'x' || vendor === 'y') return `${vendor}-${name}`
   if (vendor !== legacyVendor || !isLegacy(version)) return undefined
   const row: AttributeRow | undefined = attributeByLegacyName(name)
-  return row?.legacyName
+  return row !== undefined && isKeptFor1x(row) ? row.legacyName : undefined
 }
 
 function vendorAttribute({ vendor, name }: VendorName, value: TtlvNode): StructureNode {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { kmipFailure } from '../engine/failure.ts'
-import { contextTag, der } from '../keys/der.ts'
+import { contextTag, der, derElements } from '../keys/der.ts'
 
 /** Kinds of GeneralName (RFC 5280 §4.2.1.6) as OpenSSL's configuration calls them. */
 const tags = { email: 1, DNS: 2, URI: 6 } as const
@@ -13,6 +13,29 @@ export function generalName(text: string): Buffer {
   if (!Object.hasOwn(tags, kind) || value === '' || !/^[\u0020-\u007e]+$/.test(value))
     throw kmipFailure('InvalidField', 'A subject alternative name is not one of DNS, IP, email and URI.')
   return der(contextTag(tags[kind as keyof typeof tags], false), Buffer.from(value, 'latin1'))
+}
+
+const kinds: ReadonlyMap<number, string> = new Map(
+  Object.entries(tags).map(([kind, number]) => [contextTag(number, false), kind]),
+)
+
+/** A name as `generalName` takes it; one of another kind as the hexadecimal of its DER: `#a0…`. */
+export function generalNameText(whole: Uint8Array): string {
+  const [element] = derElements(whole, 'An alternative name')
+  if (element === undefined) return '#'
+  const { tag, content } = element
+  const kind = kinds.get(tag)
+  if (kind !== undefined) return `${kind}:${Buffer.from(content).toString('latin1')}`
+  const address = tag === contextTag(7, false) ? addressText(content) : undefined
+  return address === undefined ? `#${Buffer.from(whole).toString('hex')}` : `IP:${address}`
+}
+
+function addressText(bytes: Uint8Array): string | undefined {
+  if (bytes.length === 4) return bytes.join('.')
+  if (bytes.length !== 16) return undefined
+  const words = Buffer.from(bytes).toString('hex').match(/.{4}/g) ?? []
+  // URLs write addresses in the short form of RFC 5952.
+  return new URL(`http://[${words.join(':')}]`).hostname.slice(1, -1)
 }
 
 function addressBytes(text: string): Uint8Array {

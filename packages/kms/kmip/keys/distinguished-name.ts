@@ -1,5 +1,5 @@
 import { kmipFailure } from '../engine/failure.ts'
-import { derContent, derElements, derIdentifier, derMembers, derTag } from './der.ts'
+import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from './der.ts'
 
 /** The parts of a name that KMIP has attributes for, as in CertificateSubjectCN (KMIP 2.1 §4.6). */
 export type NamePart =
@@ -51,8 +51,51 @@ export function namePartsOf(name: Uint8Array): NameParts {
   )
 }
 
+/** What RFC 4514 §3 and the registry of LDAP call the parts. */
+const descriptors: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...namePartIdentifiers,
+    emailAddress: namePartIdentifiers.Email,
+    serialNumber: namePartIdentifiers.SerialNumber,
+    title: namePartIdentifiers.Title,
+    dnQualifier: namePartIdentifiers.DNQualifier,
+    STREET: '2.5.4.9',
+  }).map(([descriptor, identifier]) => [identifier, descriptor]),
+)
+
+/** A distinguished name as text, the last part first (RFC 4514 §2). @throws InvalidField */
+export function nameText(name: Uint8Array): string {
+  const what = 'A distinguished name'
+  return derMembers(name, what)
+    .map((relative) =>
+      derElements(derContent(relative, derTag.set, what), what)
+        .map((attribute) => partText(derMembers(attribute.whole, what), what))
+        .join('+'),
+    )
+    .reverse()
+    .join(',')
+}
+
+/** RFC 4514 §2.3, §2.4: what has no descriptor or is no text is the hexadecimal of its DER. */
+function partText([identifier, value]: readonly DerElement[], what: string): string {
+  const dotted = derIdentifier(identifier, what)
+  if (value === undefined) throw kmipFailure('InvalidField', `${what} has a part without value.`)
+  const descriptor = descriptors.get(dotted)
+  const text = descriptor === undefined ? undefined : stringOf(value.tag, value.content)
+  const shown = text === undefined ? `#${Buffer.from(value.whole).toString('hex')}` : escaped(text)
+  return `${descriptor ?? dotted}=${shown}`
+}
+
+function escaped(text: string): string {
+  return text.replace(/^[ #]|["+,;<>\\]| $/g, '\\$&').replaceAll('\u0000', '\\00')
+}
+
 /** Text of the string types of X.520; what is no text is shown in hexadecimal. */
 function textOf(tag: number, content: Uint8Array): string {
+  return stringOf(tag, content) ?? Buffer.from(content).toString('hex')
+}
+
+function stringOf(tag: number, content: Uint8Array): string | undefined {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
   switch (tag) {
     // UTF8String, NumericString, PrintableString, IA5String, VisibleString
@@ -69,8 +112,8 @@ function textOf(tag: number, content: Uint8Array): string {
     case 0x1e:
       return bytes.length % 2 === 0
         ? Buffer.from(bytes).swap16().toString('utf16le').toWellFormed()
-        : bytes.toString('hex')
+        : undefined
     default:
-      return bytes.toString('hex')
+      return undefined
   }
 }

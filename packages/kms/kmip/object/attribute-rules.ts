@@ -1,7 +1,9 @@
 import {
   type AttributeRow,
+  atLeast,
   attributeOf,
   attributes,
+  type KmipVersion,
   type OperationName,
   Tag,
   type TagName,
@@ -102,7 +104,10 @@ const rows: readonly Row[] = [
   ['AlwaysSensitive', 'all', 'server', '!', 'made'],
   ['ApplicationSpecificInformation', 'all and templates', 'either', '+#', 'renewed'],
   ['ArchiveDate', 'all and templates', 'server', '', 'archived'],
+  ['CertificateIdentifier', 'certificates', 'server', '', 'certified'],
+  ['CertificateIssuer', 'certificates', 'server', '', 'certified'],
   ['CertificateLength', 'certificates', 'server', '', 'certified'],
+  ['CertificateSubject', 'certificates', 'server', '', 'certified'],
   ['CertificateType', 'certificates', 'server', '', 'certified'],
   ['Comment', 'all and templates', 'client', '+', 'none'],
   ['CompromiseDate', 'all', 'server', '', 'revoked'],
@@ -190,7 +195,12 @@ export const attributeRules: readonly AttributeRule[] = [...rows, ...certificate
 
 const byTag = new Map(attributeRules.map((rule) => [rule.tag, rule]))
 
-/** The rule of an attribute by its tag; undefined when the tag is no attribute of 2.x. */
+/** Does a client of this version not know the attribute any more? */
+export function isGoneFrom(version: KmipVersion, { until }: AttributeRule): boolean {
+  return until !== undefined && !atLeast(until, version)
+}
+
+/** The rule of an attribute by its tag; undefined when the tag is no attribute. */
 export function attributeRule(tag: number): AttributeRule | undefined {
   return byTag.get(tag)
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Enumeration, Tag, valueByName } from '@warder/kmip/tables'
+import { Enumeration, type KmipVersion, Tag, valueByName } from '@warder/kmip/tables'
 import {
   boolean,
   byteString,
@@ -15,9 +15,10 @@ import {
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { keyFormatNumber } from '../keys/key-format.ts'
 import { shapeOf } from '../keys/object-shape.ts'
-import { attributeRule, attributeRules } from './attribute-rules.ts'
+import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
 import { sameValue } from './attribute-values.ts'
 import { tagsNode } from './attribute-vendor.ts'
+import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
 import { storedAttributes } from './stored-attributes.ts'
 
 /** Everything that the attributes of an object are made of. */
@@ -32,13 +33,20 @@ export const defaultLease = 3600
 
 /**
  * Every attribute that the object has at `now`, as nodes of 2.x, in the order of `attributeRules`. What has a column is
- * read from it, the rest is as stored; what the standard wants of every object is there even if nobody stored it.
+ * read from it, the rest is as stored; what the standard wants of every object is there even if nobody stored it. What
+ * later versions dropped is there for clients of the older ones alone.
  * @param now Unix milliseconds
  */
-export function attributesOf(state: AttributeState, now: number): readonly TtlvNode[] {
+export function attributesOf(
+  state: AttributeState,
+  now: number,
+  version: KmipVersion = '2.1',
+): readonly TtlvNode[] {
   const stored = groupedByTag(storedAttributes(state.object))
   return attributeRules.flatMap((rule) =>
-    rule.appliesTo.has(state.object.type) ? instances(state, rule.tag, stored.get(rule.tag) ?? [], now) : [],
+    rule.appliesTo.has(state.object.type) && !isGoneFrom(version, rule)
+      ? instances(state, rule.tag, stored.get(rule.tag) ?? [], now)
+      : [],
   )
 }
 
@@ -123,6 +131,9 @@ export function archivedAt({ attributes }: Pick<ManagedObject, 'attributes'>): n
 
 /** What attributes say that nobody stored: keys made over REST have no others. */
 const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
+  [Tag.CertificateIdentifier, certificateIdentifier],
+  [Tag.CertificateIssuer, certificateIssuer],
+  [Tag.CertificateSubject, certificateSubject],
   [Tag.CryptographicAlgorithm, usualAlgorithm],
   [Tag.CryptographicDomainParameters, domainParameters],
   [Tag.KeyFormatType, keyFormat],

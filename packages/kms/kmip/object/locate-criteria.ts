@@ -1,4 +1,4 @@
-import { Enumeration, Tag, tagText } from '@warder/kmip/tables'
+import { Enumeration, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
 import {
   boolean,
   enumeration,
@@ -8,7 +8,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../engine/failure.ts'
-import { attributeRule } from './attribute-rules.ts'
+import { attributeRule, isGoneFrom } from './attribute-rules.ts'
 import { isTagName, vendorNameOf } from './attribute-vendor.ts'
 
 /** One thing that an object must have to be found. */
@@ -47,12 +47,12 @@ const mostTerms = 64
  * twice is a range.
  * @throws kmipFailure InvalidAttribute, InvalidField; KmipDecodeError
  */
-export function readCriteria(payload: StructureNode): Criteria {
+export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1'): Criteria {
   const attributes = memberOf(payload, Tag.Attributes)
   const nodes = attributes?.type === 'Structure' ? attributes.value : []
   const member = optional(payload, Tag.ObjectGroupMember, 'Enumeration')
   const fresh = member === Enumeration.ObjectGroupMember.GroupMemberFresh
-  const terms = termsOf(fresh ? [...nodes, boolean(Tag.Fresh, true)] : nodes)
+  const terms = termsOf(fresh ? [...nodes, boolean(Tag.Fresh, true)] : nodes, version)
   if (terms.length > mostTerms)
     throw kmipFailure('InvalidField', `At most ${mostTerms} attributes can be asked for at once.`)
   return {
@@ -79,13 +79,13 @@ function notNegative(value: number | undefined, tag: number): number | undefined
   return value
 }
 
-function termsOf(nodes: readonly TtlvNode[]): readonly Term[] {
+function termsOf(nodes: readonly TtlvNode[], version: KmipVersion): readonly Term[] {
   const dates = new Map<number, number[]>()
   const tags = new Set<string>()
   const terms: Term[] = []
   for (const node of nodes) {
     const rule = attributeRule(node.tag)
-    if (rule === undefined)
+    if (rule === undefined || isGoneFrom(version, rule))
       throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute to search by.`)
     if (node.type !== rule.type)
       throw kmipFailure('InvalidField', `${rule.name} must be of type ${rule.type}.`)

@@ -100,6 +100,11 @@ function structureCondition(node: StructureNode): Condition | undefined {
       return linkCondition(node)
     case Tag.Attribute:
       return vendorCondition(node)
+    case Tag.CertificateIdentifier:
+    case Tag.CertificateIssuer:
+    case Tag.CertificateSubject:
+      // Made of stored names: no row has the text.
+      return { ...always, exact: false }
     case Tag.RevocationReason:
       return condition('o.revocation_reason IS NOT NULL', [], { exact: node.value.length === 0 })
     default:

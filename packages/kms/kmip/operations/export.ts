@@ -10,10 +10,10 @@ export const exportObject: KmipOperation = {
   name: 'Export',
   access: objectRight('export'),
   async act(payload, context) {
-    const { objects, now } = context
+    const { objects, now, version } = context
     const { object, node } = await objectInForm(context, readWanted(payload), 'export')
     const tags = await objects.tags(object)
-    const attributes = attributesOf({ object, tags }, now)
+    const attributes = attributesOf({ object, tags }, now, version)
     noLongerFresh(context, object)
     return [
       enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),

@@ -9,8 +9,9 @@ export const getAttributeList: KmipOperation = {
   name: 'GetAttributeList',
   access: objectRight('getattributes'),
   async act(_payload, context) {
+    const { now, version } = context
     const references = new Map<string, TtlvNode>()
-    for (const node of attributesOf(await attributeState(context, true), context.now)) {
+    for (const node of attributesOf(await attributeState(context, true), now, version)) {
       const vendor = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
       if (vendor === undefined)
         references.set(String(node.tag), enumeration(Tag.AttributeReference, node.tag))

@@ -34,7 +34,9 @@ export const getAttributes: KmipOperation = {
       uniqueIdentifier(state.object.id),
       structure(
         Tag.Attributes,
-        references.length === 0 ? attributesOf(state, context.now) : named(state, names, context),
+        references.length === 0
+          ? attributesOf(state, context.now, context.version)
+          : named(state, names, context),
       ),
     ]
     const state = attributeState(context, needsTags)

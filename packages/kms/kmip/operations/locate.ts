@@ -13,7 +13,7 @@ export const locate: KmipOperation = {
   name: 'Locate',
   access: signedIn,
   async act(payload, context) {
-    const criteria = readCriteria(resolved(payload, context))
+    const criteria = readCriteria(resolved(payload, context), context.version)
     const { services, principal, objects, now } = context
     const located = await search(services, principal.name, criteria, objects, now)
     const [only, ...others] = located.ids

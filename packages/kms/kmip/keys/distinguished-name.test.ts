@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { KmipFailure } from '../engine/failure.ts'
+import { der, derObjectIdentifier, derSequence, derTag } from './der.ts'
+import { nameText } from './distinguished-name.ts'
+
+type Part = readonly [identifier: string, value: string | Buffer]
+
+const part = ([identifier, value]: Part) =>
+  derSequence(
+    derObjectIdentifier(identifier),
+    typeof value === 'string' ? der(derTag.utf8String, Buffer.from(value)) : value,
+  )
+const name = (...relatives: readonly (readonly Part[])[]) =>
+  nameText(derSequence(...relatives.map((parts) => der(derTag.set, ...parts.map(part)))))
+
+const [cn, c, o, email, uid] = [
+  '2.5.4.3',
+  '2.5.4.6',
+  '2.5.4.10',
+  '1.2.840.113549.1.9.1',
+  '0.9.2342.19200300.100.1.1',
+]
+
+test('a name is text as in RFC 4514: its last part first, parts of one level with a plus', () => {
+  assert.equal(name(), '')
+  assert.equal(name([[c, 'CH']], [[o, 'Example']], [[cn, 'kms']]), 'CN=kms,O=Example,C=CH')
+  const several: readonly Part[] = [
+    [cn, 'kms'],
+    [uid, '7'],
+  ]
+  assert.equal(
+    name([[c, 'CH']], several, [[email, 'a@b.example']]),
+    'emailAddress=a@b.example,CN=kms+UID=7,C=CH',
+  )
+})
+
+test('RFC 4514 §2.4: what has a meaning in the text is escaped', () => {
+  assert.equal(name([[o, 'A, B "C" +D;<E>\\']]), 'O=A\\, B \\"C\\" \\+D\\;\\<E\\>\\\\')
+  assert.equal(name([[o, '#1 ']]), 'O=\\#1\\ ')
+  assert.equal(name([[o, '  ']]), 'O=\\ \\ ')
+  assert.equal(name([[o, ' ']]), 'O=\\ ')
+  assert.equal(name([[o, 'a\u0000b=é']]), 'O=a\\00b=é')
+})
+
+test('RFC 4514 §2.4: what has no descriptor or is no text is hexadecimal', () => {
+  assert.equal(name([['1.3.6.1.4.1.1466.0', 'Hi']]), '1.3.6.1.4.1.1466.0=#0c024869')
+  assert.equal(name([[cn, der(derTag.octetString, Buffer.from([1, 2]))]]), 'CN=#04020102')
+})
+
+test('what is no name is refused', () => {
+  for (const bytes of [new Uint8Array(), Buffer.from([0x30, 5, 0]), derSequence(derSequence())])
+    assert.throws(() => nameText(bytes), KmipFailure)
+})

@@ -1,0 +1,65 @@
+import { Tag } from '@warder/kmip/tables'
+import { memberOf, membersOf, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../objects/index.ts'
+import { generalNameText } from '../certificates/general-name.ts'
+import { nameText } from '../keys/distinguished-name.ts'
+import { storedWithTag } from './stored-attributes.ts'
+
+type Attributed = Pick<ManagedObject, 'attributes'>
+
+/**
+ * What 1.x says of a certificate in text (KMIP 1.0 §3.9 to §3.11), made of what is stored in DER. The standard leaves the
+ * form of the text open: names are as in RFC 4514, serial numbers hexadecimal, alternative names as Certify takes them.
+ */
+export function certificateIdentifier(object: Attributed): StructureNode | undefined {
+  const stored = storedStructure(object, Tag.X_509CertificateIdentifier)
+  if (stored === undefined) return undefined
+  return structure(Tag.CertificateIdentifier, [
+    textString(Tag.Issuer, nameIn(stored, Tag.IssuerDistinguishedName)),
+    textString(Tag.SerialNumber, serialText(bytesIn(stored, Tag.CertificateSerialNumber))),
+  ])
+}
+
+export function certificateSubject(object: Attributed): StructureNode | undefined {
+  const stored = storedStructure(object, Tag.X_509CertificateSubject)
+  if (stored === undefined) return undefined
+  return structure(Tag.CertificateSubject, [
+    textString(Tag.CertificateSubjectDistinguishedName, nameIn(stored, Tag.SubjectDistinguishedName)),
+    ...alternativeNames(stored, Tag.SubjectAlternativeName, Tag.CertificateSubjectAlternativeName),
+  ])
+}
+
+export function certificateIssuer(object: Attributed): StructureNode | undefined {
+  const stored = storedStructure(object, Tag.X_509CertificateIssuer)
+  if (stored === undefined) return undefined
+  return structure(Tag.CertificateIssuer, [
+    textString(Tag.CertificateIssuerDistinguishedName, nameIn(stored, Tag.IssuerDistinguishedName)),
+    ...alternativeNames(stored, Tag.IssuerAlternativeName, Tag.CertificateIssuerAlternativeName),
+  ])
+}
+
+function storedStructure(object: Attributed, tag: number): StructureNode | undefined {
+  const [node] = storedWithTag(object, tag)
+  return node?.type === 'Structure' ? node : undefined
+}
+
+function bytesIn(stored: StructureNode, tag: number): Uint8Array {
+  const member = memberOf(stored, tag)
+  return member?.type === 'ByteString' ? member.value : new Uint8Array()
+}
+
+function nameIn(stored: StructureNode, tag: number): string {
+  return nameText(bytesIn(stored, tag))
+}
+
+function alternativeNames(stored: StructureNode, tag: number, textTag: number) {
+  return membersOf(stored, tag).flatMap((name) =>
+    name.type === 'ByteString' ? [textString(textTag, generalNameText(name.value))] : [],
+  )
+}
+
+/** Without the byte that only says that the number is not negative. */
+function serialText(content: Uint8Array): string {
+  const magnitude = content[0] === 0 && content.length > 1 ? content.subarray(1) : content
+  return Buffer.from(magnitude).toString('hex').toUpperCase()
+}
