@@ -210,3 +210,53 @@ test('a key is wrapped for the holder of an RSA key, whatever its length', async
   const again = await alice.do('Get', [uid(id)])
   assert.equal(hex(inside(again.nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)?.value), hex(long))
 })
+
+test('what was wrapped for the public half of a pair is opened by its private half, for who may use that', async () => {
+  const alice = client()
+  const pair = await alice.do('CreateKeyPair', [
+    structure(Tag.CommonAttributes, [...keyOf('RSA', 2048), activeSince]),
+    structure(Tag.PrivateKeyAttributes, [mask('UnwrapKey')]),
+    structure(Tag.PublicKeyAttributes, [mask('WrapKey')]),
+  ])
+  const open = pair.get(Tag.PublicKeyUniqueIdentifier) as string
+  const secret = pair.get(Tag.PrivateKeyUniqueIdentifier) as string
+  const bytes = randomBytes(32)
+  const symmetric = objectType('SymmetricKey')
+  const encrypt = attributes(mask('Encrypt'))
+  const key = await alice.do('Register', [symmetric, encrypt, aesKey(bytes)])
+  const oaep = structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+    structure(Tag.EncryptionKeyInformation, [
+      uid(open),
+      structure(Tag.CryptographicParameters, [
+        enumeration(Tag.PaddingMethod, Enumeration.PaddingMethod.OAEP),
+        enumeration(Tag.HashingAlgorithm, Enumeration.HashingAlgorithm.SHA_256),
+      ]),
+    ]),
+    noEncoding,
+  ])
+  const wrapped = (await alice.do('Get', [uid(key.id), oaep])).nodes[2]
+  const clear = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
+  const brought = [uid(''), symmetric, clear, encrypt, wrapped]
+  const { id } = await alice.do('Import', brought)
+  assert.deepEqual(kms.audit.at(-1)?.details, { wrapping_key: secret })
+  const again = await alice.do('Get', [uid(id)])
+  const path = [Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial]
+  assert.equal(hex(inside(again.nodes[2], ...path)?.value), hex(bytes))
+  // Registered as it is and asked for in clear, it is opened the same way.
+  const kept = await alice.do('Register', [symmetric, encrypt, wrapped])
+  const opened = await alice.do('Get', [uid(kept.id), clear])
+  assert.equal(hex(inside(opened.nodes[2], ...path)?.value), hex(bytes))
+  // Rights on the public half are none on the private one.
+  const bob = kmipClient(kms.user('bob'))
+  const granted = async (to: string, ...operations: readonly string[]) => {
+    const grant = { unique_identifier: to, user_id: 'bob', operation_types: operations }
+    assert.equal((await kms.user('alice').post('/access/grant', grant)).status, 200)
+  }
+  await granted(open, 'get', 'encrypt', 'decrypt')
+  await bob.fails('Import', brought, 'WrappingObjectNotFound')
+  await granted(secret, 'getattributes')
+  await bob.fails('Import', brought, 'PermissionDenied')
+  await granted(secret, 'decrypt')
+  await bob.do('Import', brought)
+})

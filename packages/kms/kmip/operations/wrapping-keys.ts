@@ -12,6 +12,7 @@ import { planSignature } from '../crypto/signature-plan.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../engine/index.ts'
 import type { Authenticator, WrappingData, WrappingKeyInformation, WrappingKeys } from '../keys/index.ts'
 import { storedWithTag } from '../object/index.ts'
+import { privateKeyOf } from './certificate-issuer.ts'
 import { algorithmInUse, requireUse, takeUse } from './key-use.ts'
 
 /** The keys that a wrapping names, with their identifiers as text. */
@@ -29,6 +30,7 @@ export const toUnwrap: WrappingPurpose = { wrap: false }
 /**
  * Opens the keys that are to wrap or unwrap. The caller needs the right to encrypt (to decrypt) with the wrapping key
  * and the key must be made for it: Active to wrap, and not PreActive or destroyed to unwrap. A wrapping counts as a use.
+ * Where a public key or a certificate is named to unwrap, all that is asked of its private key, which does it.
  * @throws WrappingObjectNotFound, WrappingObjectDestroyed, WrappingObjectArchived, PermissionDenied,
  *   WrongKeyLifecycleState, IncompatibleCryptographicUsageMask
  */
@@ -63,7 +65,9 @@ async function openNamed(
   right: Right,
   use: Usage,
 ): Promise<Opened> {
-  const key = await permitted(context, context.identifier(information.identifier), right)
+  const named = context.identifier(information.identifier)
+  const id = use === 'unwrapKey' ? await unwrapping(context, named) : named
+  const key = await permitted(context, id, right)
   const { object } = key
   requireUsable(context, object, use)
   const [own] = storedWithTag(object, Tag.CryptographicParameters)
@@ -72,6 +76,13 @@ async function openNamed(
     parameters: information.parameters ?? (own?.type === 'Structure' ? own : undefined),
     object,
   }
+}
+
+/** What was wrapped for a public key names that one; the private half opens it. */
+async function unwrapping(context: KmipContext, named: string): Promise<string> {
+  const object = await context.objects.read(named)
+  const isOpen = object?.type === 'PublicKey' || object?.type === 'Certificate'
+  return (isOpen ? privateKeyOf(object) : undefined) ?? named
 }
 
 async function permitted(context: KmipContext, id: string, right: Right): Promise<Key> {
