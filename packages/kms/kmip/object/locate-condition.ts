@@ -26,10 +26,25 @@ export function condition(
 
 /** Attributes that not every type has: the column may be there all the same. */
 export function narrowed(tag: number, found: Condition | undefined): Condition | undefined {
+  const types = typesWith(tag)
+  if (found === undefined || types === undefined) return found
+  return { ...found, text: `(${found.text} AND o.object_type IN (${types}))` }
+}
+
+/** What holds of objects without an attribute: whatever the column says, of types that cannot have it as well. */
+export function widened(tag: number, found: Condition): Condition {
+  const types = typesWith(tag)
+  return types === undefined
+    ? found
+    : { ...found, text: `(${found.text} OR o.object_type NOT IN (${types}))` }
+}
+
+/** As a list for SQL; undefined = every type can have it. */
+function typesWith(tag: number): string | undefined {
   const applies = attributeRule(tag)?.appliesTo
-  if (found === undefined || applies === undefined || applies.size >= objectTypes.length) return found
+  if (applies === undefined || applies.size >= objectTypes.length) return undefined
   const types = objectTypes.filter((type) => applies.has(type)).map((type) => `'${type}'`)
-  return { ...found, text: `(${found.text} AND o.object_type IN (${types.join(', ')}))` }
+  return types.join(', ')
 }
 
 /** Objects with this row in `object_attribute`. */

@@ -1,7 +1,7 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { attributeRule } from './attribute-rules.ts'
 import { indexValue } from './index-rows.ts'
-import { always, type Condition, condition, narrowed, withoutRow } from './locate-condition.ts'
+import { always, type Condition, condition, narrowed, widened, withoutRow } from './locate-condition.ts'
 import type { StorageStatuses } from './locate-criteria.ts'
 import { dateNotSet } from './locate-match.ts'
 
@@ -48,16 +48,9 @@ export function rangeCondition(tag: number, from: number, to: number): Condition
   const inside = narrowed(tag, dateWithin(tag, from, to))
   if (to !== dateNotSet || inside === undefined) return inside
   const absent = dateAbsent(tag) ?? always
-  return condition(`(${inside.text} OR NOT (${present(tag)}))`, [...inside.params, ...absent.params], {
+  return condition(`(${inside.text} OR ${absent.text})`, [...inside.params, ...absent.params], {
     exact: false,
   })
-}
-
-function present(tag: number): string {
-  const column = dateColumns[tag]
-  return column === undefined
-    ? 'EXISTS (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = ?)'
-    : `${column} IS NOT NULL`
 }
 
 /** Columns count milliseconds, attributes seconds: a second is a range of the column. */
@@ -74,11 +67,11 @@ export function dateWithin(tag: number, from: number, to: number): Condition | u
   )
 }
 
-/** A date that is not set. */
+/** A date that is not set; objects of a type that cannot have it do not have it either. */
 export function dateAbsent(tag: number): Condition | undefined {
   const column = dateColumns[tag]
-  if (column !== undefined) return condition(`${column} IS NULL`, [])
-  return hasDateRows(tag) ? withoutRow(tagText(tag)) : undefined
+  if (column !== undefined) return widened(tag, condition(`${column} IS NULL`, []))
+  return hasDateRows(tag) ? widened(tag, withoutRow(tagText(tag))) : undefined
 }
 
 const archived =

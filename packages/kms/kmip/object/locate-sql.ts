@@ -28,7 +28,6 @@ export function conditionOf(term: Term, now: number): Condition | undefined {
     case 'range':
       return rangeCondition(term.tag, term.from, term.to)
     case 'value':
-      // An object of a type that cannot have a date does not have it either.
       if (term.node.type === 'DateTime' && term.node.value === dateNotSet) return dateAbsent(term.node.tag)
       return narrowed(term.node.tag, valueCondition(term.node, now))
   }
