@@ -12,6 +12,7 @@ import { ensureLocalAuthority } from '../tls/index.ts'
 import { systemClock } from './clock.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
 import { rateLimitSlots, rootKeySource, type ServiceLaunch, toPlain } from './launch.ts'
+import type { SocketStart, TlsMaterial, TlsMaterials } from './messages.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { noAudit } from './no-audit.ts'
 import { startPeriodic } from './periodic.ts'
@@ -60,9 +61,10 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
   try {
     if (usesLocalAuthority(config)) await ensureLocalAuthority({ folder: join(home, 'tls'), clock })
     const readTls = tlsReader(config, home, name)
-    const tls = readTls()
     const readSocketTls = socketTlsReader(definition, config, home)
-    const socketTls = readSocketTls()
+    const readMaterials = (): TlsMaterials => ({ https: readTls(), socket: readSocketTls() })
+    /** Those of the last reload: a worker that takes another's place begins with them. */
+    let tls = readMaterials()
     const place = databasePlace(config.database_url, home, name)
     const writer = await startWriter(place)
     if (writer !== undefined) cleanup.push(() => writer.close())
@@ -129,9 +131,8 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             sharePort: size > 1 && canSharePort(process.platform),
             baseUrl: url,
             rootKeys: rootKeys.map(toPlain),
-            tls,
-            socket:
-              socket === undefined || socketTls === undefined ? undefined : { ...socket, tls: socketTls },
+            tls: tls.https,
+            socket: socketStart(socket, tls.socket),
             database: place,
             writer: writer?.port(),
             audit: audit?.connect(),
@@ -165,7 +166,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
         : await startMetricsListener({
             host: config.host,
             port: config.metrics_port,
-            tls,
+            tls: tls.https,
             exposition: async () => mergeMetrics(await snapshots()),
           })
     if (listener !== undefined) cleanup.push(() => listener.close())
@@ -184,7 +185,8 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       notices,
       reloadTls() {
         try {
-          team.setTls({ https: readTls(), socket: readSocketTls() })
+          tls = readMaterials()
+          team.setTls(tls)
           log.info({}, 'certificates were read again')
         } catch (error) {
           log.error({ error }, 'the certificates cannot be used; the ones read before stay')
@@ -222,6 +224,10 @@ async function claimSocket(
   const place = canRequireCertificates(config) ? definition.socket?.(config) : undefined
   if (place === undefined) return undefined
   return { ...place, port: await claimPort(place.host, place.port, place.name) }
+}
+
+function socketStart(place: SocketPlace | undefined, tls: TlsMaterial | undefined): SocketStart | undefined {
+  return place === undefined || tls === undefined ? undefined : { ...place, tls }
 }
 
 async function loadDefinition(launch: ServiceLaunch): Promise<ServiceDefinition<unknown, unknown>> {

@@ -16,6 +16,7 @@ export interface Team {
 export interface TeamOptions {
   readonly size: number
   readonly log: Logger
+  /** Starts one with what is in force now; a later `setTls` reaches it, whether or not it serves yet. */
   start(index: number): WorkerHandle
   /** Called when workers keep ending: the service cannot go on. */
   onGivingUp(reason: string): void
@@ -29,7 +30,6 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
   const members = new Map<number, WorkerHandle>()
   const ends: number[] = []
   let draining = false
-  let tls: TlsMaterials | undefined
 
   const hire = (index: number): WorkerHandle => {
     const member = options.start(index)
@@ -47,9 +47,7 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
         options.onGivingUp(`workers ended ${ends.length} times within a minute`)
         return
       }
-      const next = hire(member.index)
-      if (tls !== undefined) next.setTls(tls)
-      replaceWhenGone(next)
+      replaceWhenGone(hire(member.index))
     })
   }
 
@@ -65,9 +63,8 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
 
   return {
     size: options.size,
-    setTls(next) {
-      tls = next
-      for (const member of members.values()) member.setTls(next)
+    setTls(tls) {
+      for (const member of members.values()) member.setTls(tls)
     },
     metrics: () => Promise.all([...members.values()].map((member) => member.metrics())),
     async drain(timeoutMs) {

@@ -22,6 +22,7 @@ import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
 import { Secret } from './secret.ts'
 import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
+import { tlsInForce } from './tls-in-force.ts'
 import { inHome } from './tls-material.ts'
 
 const start = workerData as WorkerStart
@@ -30,6 +31,7 @@ const { config } = launch
 const clock = systemClock
 const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const metrics = createMetrics()
+const tls = tlsInForce({ https: start.tls, socket: start.socket?.tls })
 
 interface Running {
   readonly server: ServiceServer
@@ -82,7 +84,7 @@ async function run(): Promise<Running> {
     metrics,
     clock,
     serviceName: definition.name,
-    tls: start.tls,
+    tls: tls.current().https,
     corsAllowedOrigins: config.cors_allowed_origins,
     trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
     rateLimiter,
@@ -93,6 +95,9 @@ async function run(): Promise<Running> {
       keepAliveTimeoutMs: config.keep_alive_timeout_ms,
     },
     baseUrl: start.baseUrl,
+  })
+  tls.follow(({ https }) => {
+    if (https !== undefined) server.setTls(https)
   })
   metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
   const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
@@ -124,8 +129,11 @@ async function listenBeside(
   rateLimiter: TokenBuckets | undefined,
 ): Promise<ServiceSocket | undefined> {
   if (start.socket === undefined || service.socket === undefined) return undefined
-  const { host, port, tls } = start.socket
-  const socket = service.socket({ tls, rateLimiter })
+  const { host, port } = start.socket
+  const socket = service.socket({ tls: tls.current().socket ?? start.socket.tls, rateLimiter })
+  tls.follow(({ socket: next }) => {
+    if (next !== undefined) socket.setTls(next)
+  })
   await socket.listen({ host, port, reusePort: start.sharePort })
   return socket
 }
@@ -159,8 +167,7 @@ let running: Running | undefined
 parentPort?.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'tls':
-      if (message.tls.https !== undefined) running?.server.setTls(message.tls.https)
-      if (message.tls.socket !== undefined) running?.socket?.setTls(message.tls.socket)
+      tls.set(message.tls)
       break
     case 'metrics':
       void metrics.snapshot().then((snapshot) => send({ type: 'metrics', id: message.id, metrics: snapshot }))
