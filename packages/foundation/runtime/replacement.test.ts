@@ -137,3 +137,11 @@ test('a reload reaches a worker that still starts', async () => {
   gate.open()
   await assertServes(third, second)
 })
+
+test('a worker that could not take the place of another is followed by one that can', async () => {
+  const before = gate.starts()
+  gate.refuse(1)
+  await ask('/end', first)
+  await until('it serves again', async () => (await ask('/whoami', third)) !== undefined)
+  assert.equal(gate.starts() - before, 2)
+})

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import type { Logger } from '../telemetry/types.ts'
-import { startTeam } from './team.ts'
+import { startTeam, type TeamOptions } from './team.ts'
 import type { WorkerHandle } from './worker.ts'
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet }
@@ -48,6 +49,71 @@ test('a worker that ends is replaced, and one that keeps ending makes the servic
   }
   assert.equal(hired.length, 2 + 5)
   assert.equal(reasons.length, 1)
+})
+
+/** A team of one whose replacements start as `starts` says, one after the other; those that cannot, end. */
+async function teamOfOne(starts: readonly boolean[], wait?: TeamOptions['wait']) {
+  const hired: Fake[] = []
+  const reasons: string[] = []
+  const waits: number[] = []
+  const team = await startTeam({
+    size: 1,
+    log: quiet,
+    start(index) {
+      const starting = hired.length === 0 || starts[hired.length - 1] === true
+      const listening = starting ? Promise.resolve(1) : Promise.reject(new Error('no database'))
+      const worker = fakeWorker(index, listening)
+      if (!starting) worker.end()
+      hired.push(worker)
+      return worker
+    },
+    onGivingUp: (reason) => reasons.push(reason),
+    wait: wait ?? (async (ms) => void waits.push(ms)),
+  })
+  const endLast = async (): Promise<void> => {
+    hired.at(-1)?.end()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { team, hired, reasons, waits, endLast }
+}
+
+test('a replacement that cannot start is followed by another, later each time, until one serves', async () => {
+  const { hired, reasons, waits, endLast } = await teamOfOne([false, false, true, true])
+  await endLast()
+  assert.equal(hired.length, 1 + 3)
+  assert.deepEqual(waits, [1000, 2000])
+  await endLast()
+  assert.equal(hired.length, 1 + 4, 'one that served is replaced at once')
+  assert.deepEqual(waits, [1000, 2000])
+  assert.deepEqual(reasons, [])
+})
+
+test('replacements that never start make the service give up, however long each of them takes', async (context) => {
+  let now = 0
+  context.mock.method(performance, 'now', () => {
+    now += 61_000
+    return now
+  })
+  const { hired, reasons, waits, endLast } = await teamOfOne([])
+  await endLast()
+  assert.equal(hired.length, 1 + 5)
+  assert.deepEqual(waits, [1000, 2000, 4000, 8000])
+  assert.deepEqual(reasons, ['workers could not start 5 times in a row'])
+})
+
+test('a team that is drained between two starts waits no longer and starts none again', async () => {
+  let waited = false
+  const { team, hired, endLast } = await teamOfOne([], async (_ms, signal) => {
+    await once(signal, 'abort')
+    waited = true
+  })
+  await endLast()
+  assert.equal(hired.length, 2)
+  assert.deepEqual(await team.metrics(), [], 'the one that is gone is not asked')
+  await team.drain(0)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.ok(waited)
+  assert.equal(hired.length, 2)
 })
 
 test('one worker that cannot start takes the others back and its reason is thrown', async () => {

@@ -1,9 +1,14 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Logger } from '../telemetry/types.ts'
 import type { TlsMaterials } from './messages.ts'
 import type { WorkerHandle } from './worker.ts'
 
 /** A worker that ends this often within a minute is a fault that starting again does not mend. */
 const mostRestartsPerMinute = 5
+/** In a row, in one place: what workers wait for (a database) is away for longer than a service can do without. */
+const mostFailedStarts = 5
+/** From a failed start to the next; twice as long after each further one: 15 s in all. */
+const firstWaitMs = 1_000
 
 /** The workers of one service, kept at their number. */
 export interface Team {
@@ -18,48 +23,70 @@ export interface TeamOptions {
   readonly log: Logger
   /** Starts one with what is in force now; a later `setTls` reaches it, whether or not it serves yet. */
   start(index: number): WorkerHandle
-  /** Called when workers keep ending: the service cannot go on. */
+  /** Called when workers keep ending, or cannot start any more: the service cannot go on. */
   onGivingUp(reason: string): void
+  /** Resolves after so many milliseconds, or when `signal` is aborted. Default: a timer. */
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
+const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
+  setTimeout(ms, undefined, { signal }).catch(() => undefined)
+
 /**
- * Starts the workers, all of which must serve before it resolves, and replaces one that ends by itself.
+ * Starts the workers, all of which must serve before it resolves, and replaces one that ends by itself. A
+ * replacement that cannot start counts as one that ended; the next is started later.
  * @throws what the first worker that could not start threw
  */
 export async function startTeam(options: TeamOptions): Promise<Team> {
+  const { log, onGivingUp, wait = sleep } = options
   const members = new Map<number, WorkerHandle>()
   const ends: number[] = []
-  let draining = false
+  const draining = new AbortController()
 
   const hire = (index: number): WorkerHandle => {
     const member = options.start(index)
     members.set(index, member)
     return member
   }
-  const replaceWhenGone = (member: WorkerHandle): void => {
-    void member.gone.then((code) => {
-      if (draining) return
-      const now = performance.now()
-      while (ends[0] !== undefined && now - ends[0] > 60_000) ends.shift()
-      ends.push(now)
-      options.log.error({ worker: member.index, code }, 'a worker ended; another takes its place')
-      if (ends.length > mostRestartsPerMinute) {
-        options.onGivingUp(`workers ended ${ends.length} times within a minute`)
-        return
-      }
-      replaceWhenGone(hire(member.index))
-    })
+  const endsWithinMinute = (): number => {
+    const now = performance.now()
+    while (ends[0] !== undefined && now - ends[0] > 60_000) ends.shift()
+    return ends.push(now)
+  }
+  const served = ({ index, listening }: WorkerHandle): Promise<boolean> =>
+    listening.then(
+      () => true,
+      (error: unknown) => {
+        if (!draining.signal.aborted) log.error({ worker: index, error }, 'a worker could not start')
+        return false
+      },
+    )
+  /** @param before how many workers in a row could not start in this place before this one */
+  const replaceWhenGone = async (member: WorkerHandle, before = 0): Promise<void> => {
+    const failedStarts = (await served(member)) ? 0 : before + 1
+    const code = await member.gone
+    if (draining.signal.aborted) return
+    members.delete(member.index)
+    const count = endsWithinMinute()
+    if (failedStarts >= mostFailedStarts) {
+      return onGivingUp(`workers could not start ${failedStarts} times in a row`)
+    }
+    if (count > mostRestartsPerMinute) return onGivingUp(`workers ended ${count} times within a minute`)
+    const waitMs = failedStarts === 0 ? 0 : firstWaitMs * 2 ** (failedStarts - 1)
+    log.error({ worker: member.index, code, wait_ms: waitMs }, 'a worker ended; another takes its place')
+    if (waitMs > 0) await wait(waitMs, draining.signal)
+    if (!draining.signal.aborted) void replaceWhenGone(hire(member.index), failedStarts)
   }
 
   const first = Array.from({ length: options.size }, (_, index) => hire(index))
   try {
     await Promise.all(first.map((member) => member.listening))
   } catch (error) {
-    draining = true
+    draining.abort()
     await Promise.all(first.map((member) => member.drain(0)))
     throw error
   }
-  for (const member of first) replaceWhenGone(member)
+  for (const member of first) void replaceWhenGone(member)
 
   return {
     size: options.size,
@@ -68,7 +95,7 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
     },
     metrics: () => Promise.all([...members.values()].map((member) => member.metrics())),
     async drain(timeoutMs) {
-      draining = true
+      draining.abort()
       await Promise.all([...members.values()].map((member) => member.drain(timeoutMs)))
     },
   }

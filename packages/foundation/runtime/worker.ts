@@ -5,7 +5,7 @@ import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages
 /** A worker thread as the primary sees it. */
 export interface WorkerHandle {
   readonly index: number
-  /** Resolves when it serves; rejects when it could not start. */
+  /** Resolves when it serves; rejects when it could not start, and then it ends. */
   readonly listening: Promise<number>
   /** Resolves with the exit code when the thread is gone. */
   readonly gone: Promise<number>
@@ -45,9 +45,14 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
   let drained: (() => void) | undefined
   const gone = new Promise<number>((resolve) => thread.once('exit', resolve))
   const listening = new Promise<number>((resolve, reject) => {
+    // What it opened before it failed would keep the thread: nobody would see that it serves nobody.
+    const fail = (reason: WorkerStartFailed): void => {
+      reject(reason)
+      void thread.terminate()
+    }
     thread.on('message', (message: FromWorker) => {
       if (message.type === 'listening') resolve(message.port)
-      else if (message.type === 'failed') reject(new WorkerStartFailed(message.message, message.startup))
+      else if (message.type === 'failed') fail(new WorkerStartFailed(message.message, message.startup))
       else if (message.type === 'drained') drained?.()
       else questions.get(message.id)?.(message.metrics)
     })
