@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Clock } from '../runtime/clock.ts'
-import { migrate, openSqlite, query } from '../sql/index.ts'
+import { migrate, openSqlite, query, StorageUnavailable } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import {
   loadRootKeys,
@@ -13,6 +13,7 @@ import {
   rotateRootKeyFile,
   type Seal,
   sealMigrations,
+  UnknownDataKey,
 } from './index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-data-keys-'))
@@ -95,6 +96,62 @@ test('a running process finds the data key that another one made', async () => {
   clock.time += 40 * day
   const sealed = (await open()).seal(place, Buffer.from('news'))
   assert.equal(await text(running, sealed), 'news')
+  await db.close()
+})
+
+/** A process whose reads of data keys end when the test says so, and the value of a process that started after it. */
+async function laterValue(name: string, arriving: () => Promise<void> | undefined) {
+  const { db, clock, path, open } = await fixture(name)
+  const rootKeys = loadRootKeys({ kind: 'file', path }, {}, { create: true })
+  let running = false
+  const held: Database = {
+    ...db,
+    async all(statement, params) {
+      const rows = await db.all(statement, params)
+      if (running) await arriving()
+      return rows
+    },
+  }
+  const seal = await openSeal({ db: held, rootKeys, service: 'kms', clock })
+  running = true
+  const later = async (): Promise<Uint8Array> => {
+    clock.time += 40 * day
+    return (await open()).seal(place, Buffer.from('news'))
+  }
+  return { db, seal, later }
+}
+
+test('all that ask at once for a data key of another process get it', async () => {
+  const { db, seal, later } = await laterValue('at-once', async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+  })
+  const sealed = await later()
+  const texts = await Promise.all(Array.from({ length: 3 }, () => text(seal, sealed)))
+  assert.deepEqual(texts, ['news', 'news', 'news'])
+  await db.close()
+})
+
+test('a data key is found right after a look that failed, and after one that began before it was made', {
+  timeout: 10_000,
+}, async () => {
+  const began = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  const answers = [
+    () => Promise.reject(new StorageUnavailable('busy')),
+    async () => {
+      began.resolve()
+      await ended.promise
+    },
+  ]
+  const { db, seal, later } = await laterValue('early-look', () => answers.shift()?.())
+  const absent = Buffer.concat([Buffer.of(1), Buffer.alloc(44, 7)])
+  await assert.rejects(text(seal, absent), StorageUnavailable)
+  const asked = assert.rejects(text(seal, absent), UnknownDataKey)
+  await Promise.race([began.promise, asked])
+  const opened = text(seal, await later())
+  ended.resolve()
+  assert.equal(await opened, 'news')
+  await asked
   await db.close()
 })
 

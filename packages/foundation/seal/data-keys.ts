@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../runtime/clock.ts'
 import { GuardFailed } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
@@ -14,8 +15,8 @@ import type { SealedPlace } from './types.ts'
 const defaultSealsPerKey = 2 ** 27
 /** A start with a newest data key of this age makes another, so that restarts cannot add up to the bound either. */
 const renewAfterMs = 30 * 24 * 3600 * 1000
-/** Data keys appear rarely; a value that names one that is not there must not cost a query each time. */
-const reloadEveryMs = 1000
+/** Data keys appear rarely; values that name what is not there, hostile cookies too, share a query in this time. */
+const lookEveryMs = 100
 
 export function dataKeyPlace(id: string): SealedPlace {
   return { table: 'data_key', row: id, column: 'wrapped' }
@@ -31,7 +32,7 @@ export interface DataKeys {
   /** The newest. Counts: after `sealsPerKey` values a new one is made in the background. */
   forSealing(): DataKey
   known(id: string): KeyObject | undefined
-  /** Also one that another process has made since. */
+  /** Also one that another process made before this was asked. @throws StorageUnavailable */
   find(id: string): Promise<KeyObject | undefined>
 }
 
@@ -53,8 +54,11 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
   let newest: (DataKey & { readonly createdAt: number }) | undefined
   let sealed = 0
   let version = options.version
-  let loadedAt = Number.NEGATIVE_INFINITY
   let renewing = false
+  let lookedAt = Number.NEGATIVE_INFINITY
+  /** Ends when the last look did, well or not. */
+  let looked: Promise<void> = Promise.resolve()
+  let next: Promise<void> | undefined
 
   const load = async (): Promise<void> => {
     for (const row of await db.all(readDataKeys, [])) {
@@ -67,6 +71,18 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
       newest = { id: Buffer.from(row.id, 'hex'), key, createdAt: row.created_at }
       sealed = 0
     }
+  }
+  /** Who waits for a look that has not begun shares it; one that has begun may have missed the key. */
+  const look = async (): Promise<void> => {
+    await looked
+    const early = lookedAt + lookEveryMs - clock.monotonic()
+    if (early > 0) await wait(early)
+    next = undefined
+    const loading = load().finally(() => {
+      lookedAt = clock.monotonic()
+    })
+    looked = loading.catch(() => undefined)
+    await loading
   }
   const renew = async (): Promise<void> => {
     const id = randomBytes(16).toString('hex')
@@ -106,10 +122,10 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
     },
     known: (id) => keys.get(id),
     async find(id) {
-      const now = clock.monotonic()
-      if (now - loadedAt >= reloadEveryMs) {
-        loadedAt = now
-        await load()
+      await looked
+      if (!keys.has(id)) {
+        next ??= look()
+        await next
       }
       return keys.get(id)
     },

@@ -1,3 +1,4 @@
+export { UnknownDataKey } from './errors.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './root-key.ts'
 export {
   type RotateOptions,

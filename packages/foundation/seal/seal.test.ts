@@ -15,6 +15,7 @@ import {
   rotateRootKey,
   rotateRootKeyFile,
   sealMigrations,
+  UnknownDataKey,
 } from './index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-seal-'))
@@ -209,7 +210,7 @@ test('two rotations at once: one is refused, and everything opens', async () => 
   await kms.close()
 })
 
-test('an unknown data key is looked for once in a while, not at each use', async () => {
+test('those that ask for an unknown data key share a look, and the next look waits a while', async () => {
   const [one, two, path] = [await database(), await database(), keyFile()]
   const foreign = (await open(one, fileKeys(path))).seal(place, Buffer.from('x'))
   let reads = 0
@@ -222,8 +223,13 @@ test('an unknown data key is looked for once in a while, not at each use', async
   }
   const seal = await open(counting, fileKeys(path))
   const before = reads
-  for (let index = 0; index < 5; index += 1) await assert.rejects(async () => seal.open(place, foreign))
+  const ask = () => assert.rejects(async () => seal.open(place, foreign), UnknownDataKey)
+  await Promise.all(Array.from({ length: 50 }, ask))
   assert.equal(reads - before, 1)
+  const began = performance.now()
+  for (let index = 0; index < 3; index += 1) await ask()
+  assert.equal(reads - before, 4)
+  assert.ok(performance.now() - began > 250)
   await one.close()
   await two.close()
 })

@@ -6,6 +6,7 @@ import type { Database } from '../sql/types.ts'
 import { fitsCheckValue, makeCheckValue, noId } from './check-value.ts'
 import { dataKeyPlace, openDataKeys } from './data-keys.ts'
 import { additionalData, dataKeyIdOf, openWith, sealWith } from './envelope.ts'
+import { UnknownDataKey } from './errors.ts'
 import { deriveServiceKey, type RootKey } from './root-key.ts'
 import { addDataKey, addRootKey, readRootKeyRow, rootKeyParameters } from './store.ts'
 import type { Seal } from './types.ts'
@@ -119,7 +120,7 @@ async function createSeal(options: OpenSealOptions, fitting: FittingKey): Promis
       if (key !== undefined) return openWith(key, aad, sealed)
       return keys.find(id).then((found) => {
         if (found === undefined)
-          throw new Error(`the data key of ${place.table}.${place.column} is not known`)
+          throw new UnknownDataKey(`the data key of ${place.table}.${place.column} is not known`)
         return openWith(found, aad, sealed)
       })
     },

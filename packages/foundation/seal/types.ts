@@ -11,6 +11,9 @@ export interface SealedPlace {
  */
 export interface Seal {
   seal(place: SealedPlace, bytes: Uint8Array): Uint8Array
-  /** Throws when the bytes were not sealed for this place, or by this root key. Synchronous for every known data key. */
+  /**
+   * Synchronous for every known data key. Throws when the bytes were not sealed for this place, or by this root key.
+   * @throws UnknownDataKey when there is no such data key now
+   */
   open(place: SealedPlace, sealed: Uint8Array): Uint8Array | Promise<Uint8Array>
 }

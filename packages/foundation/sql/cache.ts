@@ -7,7 +7,7 @@ export interface RowCacheOptions<V> {
   readonly topic: string
   /** Reads the row's version; no row = it does not exist. */
   readonly version: Query<[key: string], { readonly version: number }>
-  load(key: string): Promise<{ readonly version: number; readonly value: V } | undefined>
+  load(key: string): Promise<Loaded<V> | undefined>
   /** Entries at most; the least recently used goes first. */
   readonly capacity: number
   /** PostgreSQL: how long an entry may be trusted without asking again (0 = ask each time). */
@@ -15,6 +15,13 @@ export interface RowCacheOptions<V> {
   readonly clock: Clock
   /** Called when an entry leaves the cache, e.g. to wipe what it holds. */
   onForget?(value: V): void
+}
+
+interface Loaded<V> {
+  readonly version: number
+  readonly value: V
+  /** true: for those that wait for it only; the next use loads it again. */
+  readonly passing?: boolean
 }
 
 interface Entry<V> {
@@ -75,7 +82,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
       .load(key)
       .then((loaded) => {
         forget(key)
-        if (loaded === undefined) return undefined
+        if (loaded === undefined || loaded.passing === true) return loaded?.value
         entries.set(key, { ...loaded, checkedAt: began, seen })
         if (entries.size > options.capacity) {
           const [oldest] = entries.keys()

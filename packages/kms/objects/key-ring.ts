@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { Clock } from '@warder/foundation/runtime'
-import type { Seal } from '@warder/foundation/seal'
+import { type Seal, UnknownDataKey } from '@warder/foundation/seal'
 import { createRowCache, type Database, type MaybePromise, StorageUnavailable } from '@warder/foundation/sql'
 import {
   type AlgorithmPolicy,
@@ -128,7 +128,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       const found = await opened(db, seal, id as ObjectId)
       if (found === undefined) return undefined
       const { object, key } = found
-      return { version: object.version, value: new Key(object, key, clock, options.policy) }
+      const value = new Key(object, key, clock, options.policy)
+      // Another process may just have made the data key: nothing about the object.
+      return { version: object.version, value, passing: key.problem instanceof UnknownDataKey }
     },
     capacity: options.capacity,
     leaseMs: options.leaseMs,
