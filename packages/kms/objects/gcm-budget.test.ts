@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Database, migrate, openSqlite, query } from '@warder/foundation/sql'
+import { type Database, migrate, openSqlite, query, StorageUnavailable } from '@warder/foundation/sql'
 import { kmsMigrations } from '../migrations.ts'
 import { createGcmBudgets } from './gcm-budget.ts'
 import { maxInvocations, openBudget, reserveBlock } from './gcm-budget-store.ts'
@@ -59,6 +59,30 @@ test('the last invocations are given out one by one, and then none, whatever ask
     }
     await assert.rejects(async () => one.take('k'), { kind: 'crypto_failure' })
     assert.ok(((await db.get(reserved, ['k']))?.reserved ?? 0) <= maxInvocations)
+  }))
+
+test('a database that cannot be written for a moment ends no key', () =>
+  withDatabase(async (db) => {
+    await db.commit([openBudget('k')])
+    let down = true
+    let refused = 0
+    const commit: Database['commit'] = async (changes) => {
+      if (!down) return db.commit(changes)
+      refused += 1
+      throw new StorageUnavailable('busy')
+    }
+    const budgets = createGcmBudgets({ commit }, 10)
+    await assert.rejects(async () => budgets.take('k'), StorageUnavailable)
+    down = false
+    await budgets.take('k')
+    // The next block is asked for in the background while three quarters of the first are used.
+    down = true
+    for (let used = 1; used < 1024; used++) await budgets.take('k')
+    assert.ok(refused > 1)
+    await assert.rejects(async () => budgets.take('k'), StorageUnavailable)
+    down = false
+    await budgets.take('k')
+    assert.equal((await db.get(reserved, ['k']))?.reserved, 1024 + 2048)
   }))
 
 test('memory is bounded: the key that was counted first leaves first', () =>

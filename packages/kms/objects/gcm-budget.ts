@@ -1,4 +1,4 @@
-import { Failure, failure } from '@warder/foundation/errors'
+import { type Failure, failure } from '@warder/foundation/errors'
 import { setBounded } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { reserveBlock } from './gcm-budget-store.ts'
@@ -8,6 +8,7 @@ export interface GcmBudgets {
   /**
    * Takes one invocation; synchronous unless a new block has to be reserved first.
    * @throws failure('crypto_failure') when the key has none left
+   * @throws StorageUnavailable when no block can be reserved now
    */
   take(id: string): Promise<void> | undefined
   readonly size: number
@@ -36,23 +37,21 @@ export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number)
   const reserve = (id: string, block: Block): Promise<void> => {
     const size = Math.min(largestBlock, block.size === 0 ? firstBlock : block.size * 2)
     block.pending = commitBlock(id, size)
-      .then(
-        (reserved) => {
-          block.left += reserved
-          block.size = reserved
-        },
-        (error: unknown) => {
-          block.spent = error instanceof Failure
-          throw error
-        },
-      )
+      .then((reserved) => {
+        block.left += reserved
+        block.size = reserved
+        block.spent = reserved === 0
+      })
       .finally(() => {
         block.pending = undefined
       })
     return block.pending
   }
 
-  /** Near the end of the budget smaller and smaller blocks still fit. */
+  /**
+   * Near the end of the budget smaller and smaller blocks still fit.
+   * @returns what was reserved; 0 when there is nothing left
+   */
   const commitBlock = async (id: string, wanted: number): Promise<number> => {
     for (let size = wanted; size >= 1; size = Math.floor(size / 32)) {
       try {
@@ -62,7 +61,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number)
         if (!(error instanceof GuardFailed)) throw error
       }
     }
-    throw spentBudget()
+    return 0
   }
 
   const blockOf = (id: string): Block => {
@@ -87,7 +86,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number)
       const block = blockOf(id)
       if (block.left === 0) return takeLater(id, block)
       block.left -= 1
-      // A refusal now is not this caller's: the one who finds the block empty is told.
+      // A failure now is not this caller's: the one who finds the block empty is told.
       if (block.left < block.size / 4 && block.pending === undefined && !block.spent) {
         reserve(id, block).catch(() => undefined)
       }
