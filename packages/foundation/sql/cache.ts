@@ -44,15 +44,20 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
   const { db, clock } = options
   const strict = db.dialect === 'sqlite' || options.leaseMs === 0
 
-  const forget = (key: string): void => {
+  const drop = (key: string): void => {
     const entry = entries.get(key)
     if (entry === undefined) return
     entries.delete(key)
     options.onForget?.(entry.value)
   }
+  /** Also what is being loaded: it may have been read before the change, so it is kept by nobody. */
+  const forget = (key: string): void => {
+    loading.delete(key)
+    drop(key)
+  }
   db.watch(options.topic, (key) => {
     if (key !== undefined) forget(key)
-    else for (const known of [...entries.keys()]) forget(known)
+    else for (const known of [...loading.keys(), ...entries.keys()]) forget(known)
   })
 
   const touch = (key: string, entry: Entry<V>): V => {
@@ -78,19 +83,22 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
   const begin = (key: string): Promise<V | undefined> => {
     const began = clock.monotonic()
     const seen = db.dataVersion?.()
-    const fresh = options
+    const fresh: Promise<V | undefined> = options
       .load(key)
       .then((loaded) => {
-        forget(key)
+        if (loading.get(key) !== fresh) return loaded?.value
+        drop(key)
         if (loaded === undefined || loaded.passing === true) return loaded?.value
         entries.set(key, { ...loaded, checkedAt: began, seen })
         if (entries.size > options.capacity) {
           const [oldest] = entries.keys()
-          if (oldest !== undefined) forget(oldest)
+          if (oldest !== undefined) drop(oldest)
         }
         return loaded.value
       })
-      .finally(() => loading.delete(key))
+      .finally(() => {
+        if (loading.get(key) === fresh) loading.delete(key)
+      })
     loading.set(key, fresh)
     return fresh
   }
@@ -99,15 +107,17 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     key: string,
     entry: Entry<V>,
     row: { readonly version: number } | undefined,
-    seen: number | undefined,
+    asked: { readonly at: number; readonly seen: number | undefined },
   ): MaybePromise<V | undefined> => {
+    // Forgotten, or loaded anew, while its version was read: what was read may be older. Each change does this once.
+    if (entries.get(key) !== entry) return get(key)
     if (row === undefined) {
       forget(key)
       return undefined
     }
     if (row.version !== entry.version) return load(key)
-    entry.checkedAt = clock.monotonic()
-    entry.seen = seen
+    entry.checkedAt = asked.at
+    entry.seen = asked.seen
     return touch(key, entry)
   }
 
@@ -117,9 +127,10 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     if (!strict && clock.monotonic() - entry.checkedAt < options.leaseMs) return touch(key, entry)
     const seen = db.dataVersion?.()
     if (seen !== undefined && seen === entry.seen) return touch(key, entry)
+    const asked = { at: clock.monotonic(), seen }
     const row = db.get(options.version, [key])
-    if (row instanceof Promise) return row.then((now) => checked(key, entry, now, seen))
-    return checked(key, entry, row, seen)
+    if (row instanceof Promise) return row.then((now) => checked(key, entry, now, asked))
+    return checked(key, entry, row, asked)
   }
 
   return {
