@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
+import pg from 'pg'
 import { StartupError } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Migration } from '../runtime/service.ts'
@@ -382,6 +383,32 @@ test('PostgreSQL: a database that is closed while its change feed waits to conne
   await new Promise((resolve) => setTimeout(resolve, 300))
   assert.equal((await watcher.all(feeds, [])).length, 1)
   assert.ok((await one.ping()) >= 0)
+})
+
+test('PostgreSQL: a LISTEN that fails is tried again over a new connection', {
+  skip: 'missing' in server && server.missing,
+  timeout: 20_000,
+}, async ({ mock }) => {
+  assert.ok('database' in server)
+  const { query: real } = pg.Client.prototype
+  let listens = 0
+  mock.method(pg.Client.prototype, 'query', function (this: pg.Client, ...args: unknown[]) {
+    if (!String(args[0]).startsWith('LISTEN')) return Reflect.apply(real, this, args)
+    listens += 1
+    if (listens > 1) return Reflect.apply(real, this, args)
+    return Promise.reject(new Error('canceling statement due to statement timeout'))
+  })
+  const db = await openPostgres({ url: await server.database() })
+  opened.push(db)
+  const heard = new Promise((resolve) => db.watch('thing', (key) => key === 'a' && resolve(key)))
+  // Until the second LISTEN there is nobody to hear it.
+  const telling = setInterval(() => void db.commit([db.changed('thing', 'a')]), 20)
+  try {
+    assert.equal(await heard, 'a')
+  } finally {
+    clearInterval(telling)
+  }
+  assert.equal(listens, 2)
 })
 
 test('SQLite: the files can be read by their owner only, and ATTACH is refused', async () => {

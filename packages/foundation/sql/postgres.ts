@@ -255,7 +255,13 @@ function listenForChanges(
       await client.end()
       return
     }
-    await client.query(`LISTEN ${channel}`)
+    try {
+      await client.query(`LISTEN ${channel}`)
+    } catch {
+      // A connection that hears nothing is no use: its end has another one made.
+      await client.end()
+      return
+    }
     failures = 0
     tellAll()
   }
