@@ -1,6 +1,6 @@
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, type MaybePromise, query, readOne } from '@warder/foundation/sql'
-import { openBudget, removeBudget } from './gcm-budget-store.ts'
+import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
 import {
@@ -176,6 +176,7 @@ export function updateChanges(
   return [
     change(updateObject, toUpdate(after, now, version), 1),
     ...(sealed === undefined ? [] : [change(setMaterial, [sealed, id], 1)]),
+    ...(after.algorithm === 'AES' && before.algorithm !== 'AES' ? [ensureBudget(id)] : []),
     db.changed(objectTopic, id),
   ]
 }

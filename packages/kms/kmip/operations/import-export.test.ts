@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   boolean,
+  byteString,
   dateTime,
   enumeration,
   integer,
@@ -14,7 +15,17 @@ import {
 } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
-import { activeSince, aesKey, inside, mask, nameNode, same, wrappingSpecification } from '../testing/keys.ts'
+import {
+  activeSince,
+  aesKey,
+  inside,
+  keyBlock,
+  keyOf,
+  mask,
+  nameNode,
+  same,
+  wrappingSpecification,
+} from '../testing/keys.ts'
 
 let kms: Started
 let other: Started
@@ -100,6 +111,23 @@ test('nobody replaces what is not their own, and the answer does not depend on t
   same(find((await alice.do('Get', [uid('of alice')])).nodes, Tag.SymmetricKey), key)
   const secret = structure(Tag.SecretData, [])
   await alice.fails('Import', [uid('of alice'), objectType('SecretData'), replacing, secret], 'InvalidField')
+})
+
+test('an AES key in the place of a key of another algorithm encrypts with GCM', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const place = [uid('becomes-aes'), symmetric]
+  const usable = attributes(mask('Encrypt'), activeSince)
+  const hmac = structure(Tag.SymmetricKey, [keyBlock('Raw', randomBytes(32), ...keyOf('HMAC_SHA256', 256))])
+  await alice.do('Import', [...place, attributes(mask('MACGenerate')), hmac])
+  for (const key of [aesKey(randomBytes(32)), hmac, aesKey(randomBytes(32))])
+    await alice.do('Import', [...place, replacing, usable, key])
+  await alice.do('Encrypt', [
+    uid('becomes-aes'),
+    structure(Tag.CryptographicParameters, [
+      enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.GCM),
+    ]),
+    byteString(Tag.Data, Buffer.from('x')),
+  ])
 })
 
 test('a wrapped key is opened on the way in when the client asks for it', async () => {
