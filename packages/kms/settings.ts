@@ -49,7 +49,8 @@ export const kmsSettings = {
   }),
   jwt_auth_provider: list({
     default: [],
-    docs: 'Issuers of bearer tokens: `issuer[,key set[,audience…]]`; the key set is an https address or `file:` and a path. An issuer `spiffe://domain` accepts workload tokens of that domain and needs an audience.',
+    separator: /[;\n]/,
+    docs: 'Issuers of bearer tokens: `issuer[,key set[,audience…]]`; the key set is an https address or `file:` and a path. An issuer `spiffe://domain` accepts workload tokens of that domain and needs an audience. In the variable and the flag a semicolon or a line break stands between issuers.',
   }),
   api_token_id: optionalText({
     env: 'KMS_API_TOKEN',

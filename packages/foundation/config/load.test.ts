@@ -26,6 +26,7 @@ const table = {
   mode: choice({ default: 'continue', choices: ['continue', 'reject'], docs: 'Mode.' }),
   enabled: boolean({ default: true, docs: 'Switch.' }),
   origins: list({ default: [], docs: 'Origins.' }),
+  issuers: list({ default: [], separator: /[;\n]/, docs: 'Issuers.' }),
   'roles.crypto_officer_users': list({ default: [], docs: 'Officers.' }),
   password: { type: 'secret', default: undefined, docs: 'Secret.' } as const,
   name: optionalText({
@@ -83,6 +84,15 @@ test('sections, lists, switches and variables with a name of their own are read'
     load(undefined, {}, ['--roles-crypto-officer-users=c']).values['roles.crypto_officer_users'],
     ['c'],
   )
+})
+
+test('where commas belong to the items, a variable and a flag have another separator', () => {
+  const items = ['https://a,https://a/keys,https://kms', 'https://b']
+  assert.deepEqual(load(`issuers = ${JSON.stringify(items)}\n`).values.issuers, items)
+  for (const text of [items.join(';'), `${items.join(' ; ')};`, `${items.join('\n')}\n`]) {
+    assert.deepEqual(load(undefined, { KMS_ISSUERS: text }).values.issuers, items)
+    assert.deepEqual(load(undefined, {}, ['--issuers', text]).values.issuers, items)
+  }
 })
 
 test('an unknown setting is named with file and line, and the nearest name', () => {

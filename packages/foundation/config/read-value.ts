@@ -40,7 +40,7 @@ export function readText(setting: Setting<unknown>, text: string): Read {
       return checked(
         setting,
         text
-          .split(',')
+          .split(setting.separator ?? ',')
           .map((item) => item.trim())
           .filter((item) => item !== ''),
       )

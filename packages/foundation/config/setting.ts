@@ -14,6 +14,8 @@ export interface Setting<T> {
   /** Full name of the environment variable where it does not follow from the key, e.g. `AUTH_PORT`. */
   readonly env?: string
   readonly flag?: string
+  /** What stands between the items of a list in a variable or a flag, where a comma is part of them. */
+  readonly separator?: RegExp
   /** Returns a sentence when the value will not do. */
   check?(value: NonNullable<T>): string | undefined
 }
@@ -61,7 +63,7 @@ export function choice<const C extends readonly string[]>(
 }
 
 export function list(
-  row: Common<readonly string[]> & { default: readonly string[] },
+  row: Common<readonly string[]> & { default: readonly string[]; separator?: RegExp },
 ): Setting<readonly string[]> {
   return { type: 'list', ...row }
 }

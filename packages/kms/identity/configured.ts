@@ -37,6 +37,8 @@ export interface IdentityEnvironment {
   readonly config: IdentityConfig
   /** Paths that are not absolute start here. */
   readonly home: string
+  /** Where this service is reached on this machine. */
+  readonly baseUrl: string
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Logger
@@ -60,7 +62,10 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
   }
   if (config.clients_ca_cert_file !== undefined) extractors.push(clientCertificates(clock))
   if (config.jwt_auth_provider.length > 0) {
-    const providers = [...new Set(config.jwt_auth_provider)].map((text) => readProvider(text, environment))
+    const providers = [...new Set(config.jwt_auth_provider)].map((text) => {
+      refuseOwnAddress(text, environment)
+      return readProvider(text, environment)
+    })
     extractors.push(jwtProviders(providers, clock))
   }
   const keySet = verifierKeySet(config)
@@ -136,6 +141,33 @@ function verifierKeySet(config: IdentityConfig): string | undefined {
   if (config.auth_verifier_jwks !== undefined) return config.auth_verifier_jwks
   if (config.auth_verifier_url === undefined) return undefined
   return `${httpsAddress('auth_verifier_url', config.auth_verifier_url)}/.well-known/jwks.json`
+}
+
+/**
+ * Whoever may sign with a key here could write tokens in the name of anybody, were this service's key set trusted.
+ * @throws StartupError for a provider whose issuer or key set is this service
+ */
+function refuseOwnAddress(
+  provider: string,
+  { config, baseUrl }: Pick<IdentityEnvironment, 'config' | 'baseUrl'>,
+): void {
+  const own = new Set([...sameMachine(baseUrl), originOf(config.kms_public_url ?? baseUrl)])
+  for (const address of provider.split(',').slice(0, 2)) {
+    const origin = originOf(address.trim())
+    if (origin !== undefined && own.has(origin))
+      throw new StartupError(`jwt_auth_provider: ${origin} is this service, whose keys are its users'`)
+  }
+}
+
+/** The other names of a listener that may be on the loopback address. */
+function sameMachine(baseUrl: string): readonly (string | undefined)[] {
+  const { protocol, hostname, port } = new URL(baseUrl)
+  const names = [hostname, 'localhost', '127.0.0.1', '[::1]']
+  return names.map((name) => originOf(`${protocol}//${name}:${port}`))
+}
+
+function originOf(address: string): string | undefined {
+  return /^https?:/i.test(address) && URL.canParse(address) ? new URL(address).origin : undefined
 }
 
 function httpsAddress(setting: string, address: string): string {

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { loadConfig } from '@warder/foundation/config'
 import { publicJwk, signToken } from '@warder/foundation/jwt'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
+import { kmsSettings } from '../settings.ts'
 import { type Started, startKms } from '../testing/index.ts'
 import { appToken, principalNamed } from './index.ts'
 
@@ -149,6 +152,45 @@ test('a provider that cannot work stops the start', async () => {
     startKms({ config: { force_default_username: true, 'roles.crypto_officer_users': ['x'] } }),
     { name: 'StartupError' },
   )
+})
+
+test('an audience is no issuer, wherever the provider is configured', () => {
+  const provider = 'https://idp,https://idp/keys,https://kms'
+  const file = join(mkdtempSync(join(tmpdir(), 'warder-providers-')), 'kms.toml')
+  const read = (env: Readonly<Record<string, string>>, args: readonly string[]) =>
+    loadConfig({ service: 'kms', table: kmsSettings, file, env, args }).values.jwt_auth_provider
+  try {
+    assert.deepEqual(read({ KMS_JWT_AUTH_PROVIDER: provider }, []), [provider])
+    assert.deepEqual(read({ KMS_JWT_AUTH_PROVIDER: `${provider};https://two` }, []), [
+      provider,
+      'https://two',
+    ])
+    assert.deepEqual(read({}, ['--jwt-auth-provider', provider]), [provider])
+    writeFileSync(file, `jwt_auth_provider = ["${provider}"]\n`)
+    assert.deepEqual(read({}, []), [provider])
+  } finally {
+    rmSync(dirname(file), { recursive: true })
+  }
+})
+
+test('this service is no issuer of its own callers: anybody may sign with its keys', async () => {
+  for (const provider of [
+    'https://localhost',
+    'https://LOCALHOST:443/x,file:jwks.json',
+    'https://127.0.0.1',
+    'https://idp.test,https://localhost/.well-known/jwks.json,kms',
+    'https://kms.test,file:jwks.json',
+    'https://idp.test, https://kms.test/.well-known/jwks.json',
+  ]) {
+    const config = { jwt_auth_provider: [provider], kms_public_url: 'https://kms.test/' }
+    await assert.rejects(startKms({ config }), {
+      name: 'StartupError',
+      message: /^jwt_auth_provider: .* is this service/,
+    })
+  }
+  const config = { jwt_auth_provider: ['https://localhost:8443,file:jwks.json,https://localhost'] }
+  await using kms = await startKms({ config })
+  assert.equal(await who(kms, {}), '401')
 })
 
 test('a client certificate is its common name; without one the next method is asked', async () => {
