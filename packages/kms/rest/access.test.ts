@@ -312,6 +312,50 @@ test('with crypto officers only they, and whom they let, create; they look after
   assert.equal((await create(carl)).status, 403)
 })
 
+test('an officer cannot come to use a key of others: not through everybody, not through another officer', async () => {
+  await using guarded = await startKms({ config: { 'roles.crypto_officer_users': ['olga', 'oleg'] } })
+  const [olga, oleg, carl, emma] = ['olga', 'oleg', 'carl', 'emma'].map((name) => guarded.user(name)) as [
+    Caller,
+    Caller,
+    Caller,
+    Caller,
+  ]
+  await grant(undefined, 'carl', ['create'], olga)
+  const { kid } = (await carl.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const encrypt = (who: Caller) => who.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
+  for (const rights of [
+    ['encrypt'],
+    ['get'],
+    ['export'],
+    ['rekey'],
+    ['Read'],
+    ['UseKey'],
+    ['Modify'],
+    ['revoke', 'mac'],
+  ]) {
+    for (const user of ['*', 'oleg'])
+      assert.equal((await grant(kid, user, rights, olga)).status, 403, `${user} ${rights}`)
+    assert.equal((await grant(kid, 'olga', rights, olga)).status, 400)
+  }
+  assert.equal((await grant(kid, '*', ['create', 'encrypt'], olga)).status, 403)
+  assert.deepEqual((await carl.get(`/access/list/${kid}`)).json, [])
+  assert.equal((await encrypt(olga)).status, 403)
+
+  // What an officer may do as such goes to everybody, and use goes to users; what the owner gave is theirs to pass on.
+  assert.equal((await grant(kid, '*', ['getattributes', 'Destroy'], olga)).status, 200)
+  assert.equal((await grant(kid, 'emma', ['UseKey'], olga)).status, 200)
+  assert.equal((await encrypt(emma)).status, 200)
+  assert.equal((await grant(kid, '*', ['UseKey'], carl)).status, 200)
+  assert.equal((await encrypt(oleg)).status, 200)
+  assert.equal((await grant(kid, 'oleg', ['encrypt'], olga)).status, 200)
+  for (const user of ['*', 'oleg'])
+    assert.equal((await revoke(kid, user, ['UseKey', 'Read'], olga)).status, 200)
+  for (const officer of [olga, oleg]) assert.equal((await encrypt(officer)).status, 403)
+
+  const own = (await olga.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  assert.equal((await grant(own.kid, '*', ['encrypt'], olga)).status, 200)
+})
+
 test('a failed audit record in reject mode means that nothing was done', async () => {
   await using strict = await startKms({ auditMode: 'reject' })
   const anna = strict.user('anna')

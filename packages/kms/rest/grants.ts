@@ -11,6 +11,7 @@ import {
   parseRights,
   principalOf,
   type Right,
+  type Roles,
   requireAllowed,
   revokeChanges,
   verdictOn,
@@ -32,7 +33,13 @@ const GrantRequest = Type.Object({
 const GrantReply = Type.Object({ success: Type.String() })
 const attempts = 10
 
-type Changes = (id: string, user: string, operations: readonly string[]) => Change[]
+/** Whether rights are given or taken back, and the statements that do it. */
+interface Direction {
+  readonly gives: boolean
+  readonly changes: (id: string, user: string, operations: readonly string[]) => Change[]
+}
+const giving: Direction = { gives: true, changes: grantChanges }
+const takingBack: Direction = { gives: false, changes: revokeChanges }
 
 interface Wanted {
   readonly user: string
@@ -55,7 +62,7 @@ function readWanted(body: Static<typeof GrantRequest>, caller: string): Wanted {
 async function changeRights(
   context: OperationContext<KmsServices>,
   body: Static<typeof GrantRequest>,
-  changes: Changes,
+  direction: Direction,
 ): Promise<void> {
   const caller = principalOf(context).name
   const wanted = readWanted(body, caller)
@@ -64,13 +71,13 @@ async function changeRights(
     ...(kid !== undefined && { object: kid.slice(0, 256) }),
     details: { user: wanted.user, operations: [...wanted.rights, ...(wanted.create ? [createRight] : [])] },
   })
-  const createChanges = wanted.create ? changesOfCreate(context, caller, wanted, changes) : []
+  const createChanges = wanted.create ? changesOfCreate(context, caller, wanted, direction) : []
   if (wanted.rights.length === 0) {
     if (createChanges.length > 0) await context.commit(createChanges)
     return
   }
   if (kid === undefined) throw failure('bad_request', 'unique_identifier is missing.')
-  await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, changes, createChanges))
+  await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, direction, createChanges))
 }
 
 /** Only officers decide who else may create; without officers everybody may, and there is nothing to change. */
@@ -78,7 +85,7 @@ function changesOfCreate(
   { services }: OperationContext<KmsServices>,
   caller: string,
   { user }: Wanted,
-  changes: Changes,
+  { changes }: Direction,
 ): Change[] {
   const { cryptoOfficers } = services.roles
   if (cryptoOfficers.size === 0) return []
@@ -92,7 +99,7 @@ async function changeOnObject(
   kid: string,
   caller: string,
   { user, rights }: Wanted,
-  changes: Changes,
+  direction: Direction,
   more: readonly Change[],
 ): Promise<void> {
   const { db, roles, clock } = context.services
@@ -101,15 +108,28 @@ async function changeOnObject(
   if (object === undefined) throw keyNotFound()
   requireAllowed(await verdictOn(db, roles, object, caller, 'authorize'))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
-  if (object.owner !== caller && !roles.cryptoOfficers.has(caller)) {
-    // Who acts on the owner's behalf passes on, or takes back, what they have themselves, and no more.
+  if (object.owner !== caller && isBoundToOwnRights(roles, caller, user, direction)) {
     for (const right of rights) requireAllowed(await verdictOn(db, roles, object, caller, right))
   }
   await context.commit([
     ...touchChanges(db, object, clock.now()),
-    ...changes(object.id, user, rights),
+    ...direction.changes(object.id, user, rights),
     ...more,
   ])
+}
+
+/**
+ * Who acts on the owner's behalf passes on, or takes back, what they have themselves, and no more. Officers decide who
+ * else uses a key, but give no use of it to themselves: not through everybody, and not to one another.
+ */
+function isBoundToOwnRights(
+  { cryptoOfficers }: Roles,
+  caller: string,
+  user: string,
+  { gives }: Direction,
+): boolean {
+  if (!cryptoOfficers.has(caller)) return true
+  return gives && (user === everybody || cryptoOfficers.has(user))
 }
 
 const errors = {
@@ -128,7 +148,7 @@ const grant = define({
   reply: GrantReply,
   errors,
   async act({ body }, context) {
-    await changeRights(context, body, grantChanges)
+    await changeRights(context, body, giving)
     return { success: `Access for ${nameOf(body.user_id)} successfully added` }
   },
 })
@@ -143,7 +163,7 @@ const revoke = define({
   reply: GrantReply,
   errors,
   async act({ body }, context) {
-    await changeRights(context, body, revokeChanges)
+    await changeRights(context, body, takingBack)
     return { success: `Access for ${nameOf(body.user_id)} successfully deleted` }
   },
 })
