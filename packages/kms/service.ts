@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { refuseHalfMethods, warnOfMethods } from './identity/methods.ts'
 import { sweepPending } from './kmip/asynchronous/pending-store.ts'
 import { kmsMigrations } from './migrations.ts'
 import { lifeCycleChanges, overdueObjects, stateAt } from './objects/index.ts'
@@ -18,6 +19,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     refuseContradictions(config)
     configuredPolicy(config)
     askForFipsProvider(config, log)
+    warnOfMethods(config, log)
     if (config['roles.crypto_officer_users'].length > 0) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
@@ -57,6 +59,7 @@ function refuseContradictions(config: KmsConfig): void {
       'force_default_username makes everybody one user: it cannot be used with roles.crypto_officer_users',
     )
   }
+  refuseHalfMethods(config)
 }
 
 const overduePerRun = 1000

@@ -1,0 +1,65 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { Logger } from '@warder/foundation/telemetry'
+import type { IdentityConfig } from './configured.ts'
+
+/** Whether the settings name any way to authenticate: then nobody is let in without. The same as any extractor (§5). */
+export function hasMethod(config: IdentityConfig): boolean {
+  return (
+    config.vault_auth_verifier_url !== undefined ||
+    config.clients_ca_cert_file !== undefined ||
+    config.jwt_auth_provider.length > 0 ||
+    hasVerifier(config) ||
+    config.api_token_id !== undefined ||
+    config['ui_config.ui_oidc_auth.ui_oidc_issuer_url'] !== undefined ||
+    config['ui_config.ui_oidc_auth.ui_oidc_client_id'] !== undefined
+  )
+}
+
+function hasVerifier(config: IdentityConfig): boolean {
+  return config.auth_verifier_url !== undefined || config.auth_verifier_jwks !== undefined
+}
+
+/**
+ * Refuses settings that narrow a method which is not configured: who wrote them did not mean that everybody is let in.
+ * @throws StartupError that names what is set and what is missing
+ */
+export function refuseHalfMethods(config: IdentityConfig): void {
+  const missing = 'neither auth_verifier_url nor auth_verifier_jwks'
+  if (!hasVerifier(config)) {
+    if (config.auth_verifier_issuer !== undefined) throw halfSet('auth_verifier_issuer', missing)
+    if (config.auth_verifier_ca_cert !== undefined && config.vault_auth_verifier_url === undefined)
+      throw halfSet('auth_verifier_ca_cert', `${missing} nor vault_auth_verifier_url`)
+    // The first run writes it for a service beside the authentication service; alone, client certificates are left.
+    if (config.auth_verifier_realm !== undefined && !hasMethod(config))
+      throw halfSet('auth_verifier_realm', missing)
+  }
+  const oidc = 'ui_config.ui_oidc_auth'
+  if (
+    config[`${oidc}.ui_oidc_client_secret`] !== undefined &&
+    config[`${oidc}.ui_oidc_issuer_url`] === undefined &&
+    config[`${oidc}.ui_oidc_client_id`] === undefined
+  )
+    throw halfSet(`${oidc}.ui_oidc_client_secret`, 'neither ui_oidc_issuer_url nor ui_oidc_client_id')
+}
+
+function halfSet(given: string, missing: string): StartupError {
+  return new StartupError(`${given} is set and ${missing} is: set what is missing, or take it out`)
+}
+
+/** Says in the log what the settings let in, where that may not be meant. */
+export function warnOfMethods(
+  config: IdentityConfig & { readonly force_default_username: boolean },
+  log: Logger,
+): void {
+  if (!hasMethod(config)) {
+    log.warn(
+      { default_username: config.default_username },
+      'no authentication method is configured: everybody who reaches this service is default_username',
+    )
+  } else if (config.auth_verifier_realm !== undefined && !hasVerifier(config)) {
+    log.warn(
+      {},
+      'auth_verifier_realm means nothing: neither auth_verifier_url nor auth_verifier_jwks is set, so no session tokens are accepted',
+    )
+  }
+}
