@@ -28,7 +28,7 @@ export const kmsSettings = {
   }),
   force_default_username: boolean({
     default: false,
-    docs: 'Authentication still has to succeed, then everybody is `default_username`.',
+    docs: 'Authentication still has to succeed, then everybody is `default_username`; without a method nobody gets in.',
   }),
   'roles.crypto_officer_users': list({
     default: [],

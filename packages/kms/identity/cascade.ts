@@ -10,12 +10,13 @@ export interface CascadeOptions {
 
 /**
  * The extractors in their order: the first that finds its credential decides, by success or by refusal. When none is
- * configured the request runs as the default user; when one is and finds nothing, nobody does.
+ * configured the request runs as the default user, unless that name is forced: it takes an authentication. When one is
+ * and finds nothing, nobody does.
  */
 export function authenticateBy(options: CascadeOptions): Authenticate {
   const { extractors, defaultUsername, forceDefaultUsername } = options
   const nobodyAsked: Principal = { name: defaultUsername, method: 'default_username' }
-  if (extractors.length === 0) return () => nobodyAsked
+  if (extractors.length === 0) return () => (forceDefaultUsername ? undefined : nobodyAsked)
 
   const named = (principal: Principal): Principal =>
     forceDefaultUsername ? { name: defaultUsername, method: principal.method } : principal

@@ -63,6 +63,15 @@ test('that everybody is let in is said in the log', async () => {
   assert.match(kms.log.join('\n'), everybody)
 })
 
+test('force_default_username without a method lets nobody in, and the log says so (§5 rule 2)', async () => {
+  await using kms = await startKms({ tokens: false, config: { force_default_username: true } })
+  for (const headers of [{}, { authorization: `Bearer ${kms.token({ sub: 'admin' })}` }])
+    assert.equal((await kms.with(headers).get('/me')).status, 401)
+  assert.equal((await kms.with({}).post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).status, 401)
+  assert.equal((await kms.with({}).post('/kmip/2_1', {})).status, 401)
+  assert.match(kms.log.join('\n'), /force_default_username is on and no .* every request is refused/)
+})
+
 test('the realm of the first run without its authentication service leaves client certificates, and a warning', async () => {
   await using kms = await startKms({ tokens: false, clientCertificates: true, config: verifier.realm })
   assert.equal((await kms.with({}).get('/me')).status, 401)

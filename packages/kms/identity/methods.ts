@@ -51,7 +51,12 @@ export function warnOfMethods(
   config: IdentityConfig & { readonly force_default_username: boolean },
   log: Logger,
 ): void {
-  if (!hasMethod(config)) {
+  if (!hasMethod(config) && config.force_default_username) {
+    log.warn(
+      {},
+      'force_default_username is on and no authentication method is configured: every request is refused',
+    )
+  } else if (!hasMethod(config)) {
     log.warn(
       { default_username: config.default_username },
       'no authentication method is configured: everybody who reaches this service is default_username',
