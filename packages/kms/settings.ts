@@ -10,6 +10,7 @@ import {
   text,
 } from '@warder/foundation/config'
 import { algorithmSettings } from './algorithm-settings.ts'
+import { httpsProblem, keySetProblem, providersProblem } from './identity/addresses.ts'
 
 const oidcSecret: Setting<string | undefined> = {
   type: 'secret',
@@ -36,9 +37,11 @@ export const kmsSettings = {
   }),
   auth_verifier_url: optionalText({
     docs: 'Address of the authentication service whose session tokens are accepted as bearer tokens.',
+    check: httpsProblem,
   }),
   auth_verifier_jwks: optionalText({
     docs: 'Key set of those tokens; unset: `/.well-known/jwks.json` under `auth_verifier_url`.',
+    check: keySetProblem,
   }),
   auth_verifier_ca_cert: optionalText({
     docs: 'PEM file of the CA that the authentication service has its certificate from.',
@@ -51,6 +54,7 @@ export const kmsSettings = {
     default: [],
     separator: /[;\n]/,
     docs: 'Issuers of bearer tokens: `issuer[,key set[,audience…]]`; the key set is an https address or `file:` and a path. An issuer `spiffe://domain` accepts workload tokens of that domain and needs an audience. In the variable and the flag a semicolon or a line break stands between issuers.',
+    check: providersProblem,
   }),
   api_token_id: optionalText({
     env: 'KMS_API_TOKEN',
@@ -58,6 +62,7 @@ export const kmsSettings = {
   }),
   vault_auth_verifier_url: optionalText({
     docs: 'Authentication service that is asked about `X-Secret-Token`; unset: such tokens are not accepted.',
+    check: httpsProblem,
   }),
   vault_token_cache_ttl_secs: integer({
     default: 30,
@@ -67,10 +72,12 @@ export const kmsSettings = {
   }),
   kms_public_url: optionalText({
     docs: 'Address (https) under which browsers reach this service; default: its own. The OpenID provider sends them back to `/ui/callback` below it.',
+    check: httpsProblem,
   }),
   'ui_config.ui_oidc_auth.ui_oidc_issuer_url': optionalText({
     env: 'UI_OIDC_ISSUER_URL',
     docs: 'OpenID provider (https) where people log in for the web page.',
+    check: httpsProblem,
   }),
   'ui_config.ui_oidc_auth.ui_oidc_client_id': optionalText({
     env: 'UI_OIDC_CLIENT_ID',

@@ -4,6 +4,7 @@ import { createOutbound, type Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Logger } from '@warder/foundation/telemetry'
+import { httpsProblem } from './addresses.ts'
 import { apiToken } from './api-token.ts'
 import { appToken } from './app-token.ts'
 import { authVerifier } from './auth-verifier.ts'
@@ -72,7 +73,7 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
   if (keySet !== undefined) {
     extractors.push(
       authVerifier({
-        keys: keySetAt(keySet, { home, outbound, clock, log }),
+        keys: keySetAt('auth_verifier_jwks', keySet, { home, outbound, clock, log }),
         issuer: config.auth_verifier_issuer,
         realm: config.auth_verifier_realm,
         clock,
@@ -126,10 +127,7 @@ function oidcClient(
       'ui_config.ui_oidc_auth needs both ui_oidc_issuer_url and ui_oidc_client_id, or neither of them',
     )
   }
-  if (!issuer.startsWith('https://') || !URL.canParse(issuer))
-    throw new StartupError(
-      `ui_config.ui_oidc_auth.ui_oidc_issuer_url must begin with https:// (got ${issuer})`,
-    )
+  httpsAddress('ui_config.ui_oidc_auth.ui_oidc_issuer_url', issuer)
   return { issuer, clientId }
 }
 
@@ -171,8 +169,8 @@ function originOf(address: string): string | undefined {
 }
 
 function httpsAddress(setting: string, address: string): string {
-  if (!address.startsWith('https://'))
-    throw new StartupError(`${setting} must begin with https:// (got ${address})`)
+  const problem = httpsProblem(address)
+  if (problem !== undefined) throw new StartupError(`${setting} ${problem} (got ${address})`)
   return address.replace(/\/+$/, '')
 }
 

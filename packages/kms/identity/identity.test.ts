@@ -146,7 +146,7 @@ test('a provider that cannot work stops the start', async () => {
   // The line says what is wrong with the file, not only that something is.
   await assert.rejects(
     startKms({ tokens: false, config: { jwt_auth_provider: ['https://i.test,file:/nowhere'] } }),
-    /the key set \/nowhere cannot be read: .*ENOENT/,
+    /^StartupError: jwt_auth_provider: the key set \/nowhere cannot be read: .*ENOENT/,
   )
   await assert.rejects(
     startKms({ config: { force_default_username: true, 'roles.crypto_officer_users': ['x'] } }),

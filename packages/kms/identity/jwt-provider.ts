@@ -13,6 +13,7 @@ import type { Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
+import { keySetProblem, readProviderText, spiffe } from './addresses.ts'
 import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
 
 /** An issuer whose tokens are accepted. */
@@ -31,41 +32,36 @@ interface Environment {
   readonly log: Logger
 }
 
-const spiffe = 'spiffe://'
-
 /**
  * Reads `issuer[,key set[,audience…]]`.
  * @throws StartupError for what cannot work
  */
 export function readProvider(text: string, environment: Environment): JwtProvider {
-  const [issuer = '', keySet = '', ...rest] = text.split(',').map((part) => part.trim())
-  const audiences = rest.filter((audience) => audience !== '')
-  if (issuer === '') throw new StartupError('jwt_auth_provider: an entry has no issuer')
-  if (issuer.startsWith(spiffe)) {
-    if (audiences.length === 0) throw new StartupError(`jwt_auth_provider: ${issuer} needs an audience`)
-    if (keySet === '') throw new StartupError(`jwt_auth_provider: ${issuer} needs a key set`)
-  }
-  return {
-    issuer,
-    keys: keySetAt(
-      keySet === '' ? `${issuer.replace(/\/+$/, '')}/.well-known/jwks.json` : keySet,
-      environment,
-    ),
-    audiences: audiences.length === 0 ? undefined : audiences,
-  }
+  const read = readProviderText(text)
+  if ('problem' in read) throw new StartupError(`jwt_auth_provider ${read.problem}`)
+  const { issuer, keySet, audiences } = read
+  return { issuer, keys: keySetAt('jwt_auth_provider', keySet, environment), audiences }
 }
 
 /**
  * A key set by its address: https, or `file:` and a path.
- * @throws StartupError for another address, and for a file that holds no key set
+ * @throws StartupError that names the setting, for another address, and for a file that holds no key set
  */
-export function keySetAt(address: string, { home, outbound, clock, log }: Environment): KeySet {
-  if (address.startsWith('file:')) {
-    const path = resolve(home, address.slice('file:'.length).replace(/^\/\/(?=\/)/, ''))
+export function keySetAt(
+  setting: string,
+  address: string,
+  { home, outbound, clock, log }: Environment,
+): KeySet {
+  const problem = keySetProblem(address)
+  if (problem !== undefined) throw new StartupError(`${setting} ${problem} (got ${address})`)
+  if (!address.startsWith('file:')) return remoteKeySet({ url: address, outbound, clock, log })
+  const path = resolve(home, address.slice('file:'.length).replace(/^\/\/(?=\/)/, ''))
+  try {
     return fileKeySet(path, clock, log)
+  } catch (error) {
+    if (error instanceof StartupError) throw new StartupError(`${setting}: ${error.message}`)
+    throw error
   }
-  if (!address.startsWith('https://')) throw new StartupError(`the key set ${address} must be https or file:`)
-  return remoteKeySet({ url: address, outbound, clock, log })
 }
 
 /** How long a verified token is believed without looking at the keys again. */

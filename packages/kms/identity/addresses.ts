@@ -1,0 +1,46 @@
+/** What the settings that say who may ask must look like: each check returns a sentence when the value will not do. */
+
+/** An address that is asked or named, https alone. */
+export function httpsProblem(address: string): string | undefined {
+  return address.startsWith('https://') && URL.canParse(address) ? undefined : 'must begin with https://'
+}
+
+/** https, or `file:` and a path. */
+export function keySetProblem(address: string): string | undefined {
+  return address.startsWith('file:') || httpsProblem(address) === undefined
+    ? undefined
+    : 'must be an https address or file: and a path'
+}
+
+export interface ProviderText {
+  readonly issuer: string
+  /** Where its keys are, as configured or as follows from the issuer. */
+  readonly keySet: string
+  /** undefined = not checked. */
+  readonly audiences: readonly string[] | undefined
+}
+
+export const spiffe = 'spiffe://'
+
+/** Reads `issuer[,key set[,audience…]]`, or says what is wrong with it. */
+export function readProviderText(text: string): ProviderText | { readonly problem: string } {
+  const [issuer = '', keySet = '', ...rest] = text.split(',').map((part) => part.trim())
+  const audiences = rest.filter((audience) => audience !== '')
+  if (issuer === '') return { problem: 'must begin each entry with an issuer' }
+  if (issuer.startsWith(spiffe)) {
+    if (audiences.length === 0) return { problem: `must give ${issuer} an audience` }
+    if (keySet === '') return { problem: `must give ${issuer} a key set` }
+  }
+  const place = keySet === '' ? `${issuer.replace(/\/+$/, '')}/.well-known/jwks.json` : keySet
+  const wrong = keySetProblem(place)
+  if (wrong !== undefined) return { problem: `has the key set ${place}, which ${wrong}` }
+  return { issuer, keySet: place, audiences: audiences.length === 0 ? undefined : audiences }
+}
+
+export function providersProblem(providers: readonly string[]): string | undefined {
+  for (const text of providers) {
+    const read = readProviderText(text)
+    if ('problem' in read) return read.problem
+  }
+  return undefined
+}
