@@ -152,3 +152,12 @@ for (const { name: engine, skip, url, open } of await bothEngines()) {
     assert.ok(((await db.get(reserved, [kid]))?.reserved ?? 0) <= maxInvocations)
   })
 }
+
+test('a service that says that it serves can be stopped at once, and in order', async () => {
+  using site = createSite()
+  const databaseUrl = `sqlite:${site.folder}/kms.db`
+  for (let round = 0; round < 3; round += 1) {
+    const service = await site.start({ name: 'home', databaseUrl })
+    assert.equal(await service.stop(), 0)
+  }
+})

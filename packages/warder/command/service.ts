@@ -78,13 +78,14 @@ function besideAuth(
   }
 }
 
+function announce({ url, notices, socket }: RunningService, terminal: Terminal): void {
+  const kmip = socket === undefined ? {} : { kmip: { host: socket.host, port: socket.port } }
+  if (process.send === undefined) for (const notice of notices) terminal.out(notice)
+  else process.send({ type: 'ready', url, notices, ...kmip })
+}
+
 /** Runs until a signal, or until the service cannot go on. */
 async function serve(service: RunningService, terminal: Terminal): Promise<number> {
-  const { socket } = service
-  const kmip = socket === undefined ? {} : { kmip: { host: socket.host, port: socket.port } }
-  const ready = { type: 'ready', url: service.url, notices: service.notices, ...kmip }
-  if (process.send === undefined) for (const notice of service.notices) terminal.out(notice)
-  else process.send(ready)
   let stopping = false
   const stopped = new Promise<number>((resolve) => {
     const stop = (): void => {
@@ -111,6 +112,8 @@ async function serve(service: RunningService, terminal: Terminal): Promise<numbe
       resolve(1)
     })
   })
+  // Only now: whoever is told may stop it at once, and that is in order.
+  announce(service, terminal)
   const code = await stopped
   if (process.connected) process.disconnect?.()
   return code
