@@ -343,6 +343,15 @@ test('PostgreSQL: within the lease a cached row is used unless its change is ann
   const [one, two] = await things(postgres)
   await one.commit([change(insert, ['a', null, 1, 1], 1)])
   const cache = amounts(two, { leaseMs: 60_000 })
+  // The feed begins to listen some time after the database is open.
+  let listens = false
+  two.watch('thing', (key) => {
+    listens ||= key === 'ready'
+  })
+  while (!listens) {
+    await one.commit([one.changed('thing', 'ready')])
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
   const heard = new Promise((resolve) => two.watch('thing', (key) => key === 'a' && resolve(key)))
   assert.equal(await cache.get('a'), 1)
   await one.commit([change(add, [1, 'a', 1], 1)])
