@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { describe, it } from 'node:test'
 import type { Outbound } from '@warder/foundation/outbound'
-import type { Logger } from '@warder/foundation/telemetry'
+import { quietLog } from '@warder/foundation/telemetry/testing'
 import { keySetOf, tokenOf } from '../testing/issuer.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth, testClock } from '../testing/start.ts'
@@ -81,8 +81,6 @@ function samples(now: number): readonly Sample[] {
   return [...right, ...forged.map(([what, token]) => ({ what, token, subject: undefined }))]
 }
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet } as unknown as Logger
-
 describe('right and forged tokens, a hundred at a time (A14)', () => {
   it('of identity providers: each right one names its own subject, no forged one names anybody', async () => {
     const clock = testClock()
@@ -98,7 +96,7 @@ describe('right and forged tokens, a hundred at a time (A14)', () => {
         return { status: 200, headers: {}, body: Buffer.from(answers[url] ?? '') }
       },
     } as unknown as Outbound
-    const providers = createIdentityProviders({ outbound, clock, log: quiet })
+    const providers = createIdentityProviders({ outbound, clock, log: quietLog })
     const params = {
       idp_params: ['one', 'two'].map((name) => ({
         jwt_issuer_uri: `https://${name}`,

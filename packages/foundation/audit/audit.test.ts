@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { systemClock } from '../runtime/clock.ts'
 import { Secret } from '../runtime/secret.ts'
-import type { Logger } from '../telemetry/types.ts'
+import { quietLog } from '../telemetry/testing/index.ts'
 import {
   type AuditEvent,
   type AuditLogOptions,
@@ -32,7 +32,6 @@ import {
   verifyAudit,
 } from './index.ts'
 
-const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet }
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-'))
 after(() => rmSync(room, { recursive: true, force: true }))
 let count = 0
@@ -50,7 +49,7 @@ function options(path: string, more: Partial<AuditLogOptions> = {}): AuditLogOpt
     mode: 'continue',
     rotateBytes: 1_000_000,
     clock: systemClock,
-    log: quiet,
+    log: quietLog,
     ...more,
   }
 }

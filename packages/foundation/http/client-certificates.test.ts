@@ -8,17 +8,10 @@ import { day, issue } from '../tls/fixtures/certificates.ts'
 import type { Issued } from '../tls/index.ts'
 import { peerCommonName } from '../tls/index.ts'
 import { certificate, live, privateKey } from './fixtures/live.ts'
+import { whoami } from './fixtures/whoami.ts'
 import { plainWire, secureWire } from './fixtures/wire.ts'
 
 const define = defineOperation<undefined>()
-const whoami = define({
-  name: 'test.whoami',
-  route: get('/whoami'),
-  summary: 'Who asks',
-  tag: 'test',
-  access: { name: 'signed in' },
-  act: (_input, { principal }) => ({ name: principal?.name }),
-})
 const open = define({
   name: 'test.open',
   route: get('/open'),

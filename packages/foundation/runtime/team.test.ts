@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import type { Logger } from '../telemetry/types.ts'
+import { quietLog } from '../telemetry/testing/index.ts'
 import { startTeam, type TeamOptions } from './team.ts'
 import type { WorkerHandle } from './worker.ts'
-
-const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet }
 
 interface Fake extends WorkerHandle {
   end(): void
@@ -35,7 +33,7 @@ test('a worker that ends is replaced, and one that keeps ending makes the servic
   const reasons: string[] = []
   await startTeam({
     size: 2,
-    log: quiet,
+    log: quietLog,
     start(index) {
       const worker = fakeWorker(index, Promise.resolve(1))
       hired.push(worker)
@@ -58,7 +56,7 @@ async function teamOfOne(starts: readonly boolean[], wait?: TeamOptions['wait'])
   const waits: number[] = []
   const team = await startTeam({
     size: 1,
-    log: quiet,
+    log: quietLog,
     start(index) {
       const starting = hired.length === 0 || starts[hired.length - 1] === true
       const listening = starting ? Promise.resolve(1) : Promise.reject(new Error('no database'))
@@ -120,7 +118,7 @@ test('one worker that cannot start takes the others back and its reason is throw
   const hired: Fake[] = []
   const refused = startTeam({
     size: 2,
-    log: quiet,
+    log: quietLog,
     start(index) {
       const worker = fakeWorker(
         index,
@@ -142,7 +140,7 @@ test('draining waits for every worker and starts none again', async () => {
   const hired: Fake[] = []
   const team = await startTeam({
     size: 3,
-    log: quiet,
+    log: quietLog,
     start(index) {
       const worker = fakeWorker(index, Promise.resolve(1))
       hired.push(worker)

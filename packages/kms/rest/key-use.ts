@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { type MaybePromise, retryOnGuard } from '@warder/foundation/sql'
 import { keyNotFound } from '../access/index.ts'
-import { isArchived, takeUse, UnitOfWork, useBounds } from '../kmip/object/index.ts'
+import { datesAllow, isArchived, stageUse, UnitOfWork, useBounds } from '../kmip/object/index.ts'
 import { type Key, type ManagedObject, mayProtect, stateAt, type Usage } from '../objects/index.ts'
 import type { KmsServices } from './services.ts'
 
@@ -34,11 +34,13 @@ export function requireProcessing(key: Key, use: Usage, { services }: Context): 
 function requireOpen(object: ManagedObject, what: 'protect' | 'process', now: number): void {
   if (isArchived(object))
     throw failure('crypto_failure', 'The key is archived: it has to be recovered first.')
-  const { processStart, protectStop } = useBounds(object)
-  if (what === 'protect' && protectStop !== undefined && now >= protectStop)
-    throw failure('crypto_failure', 'The key is past its ProtectStopDate: it protects nothing new.')
-  if (what === 'process' && processStart !== undefined && now < processStart)
-    throw failure('crypto_failure', 'The key has not reached its ProcessStartDate.')
+  if (datesAllow(object, what, now)) return
+  throw failure(
+    'crypto_failure',
+    what === 'protect'
+      ? 'The key is past its ProtectStopDate: it protects nothing new.'
+      : 'The key has not reached its ProcessStartDate.',
+  )
 }
 
 /**
@@ -67,7 +69,7 @@ async function count({ services, commit }: Context, id: string, bytes: number): 
   if (object === undefined) throw keyNotFound()
   if (!mayProtect(stateAt(object, now)))
     throw failure('crypto_failure', 'The key has changed: it cannot be used for this any more.')
-  if (!takeUse(objects, object, bytes, true))
+  if (!stageUse(objects, object, bytes, true))
     throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')
   if (!objects.empty) await commit(objects.changes())
 }

@@ -15,11 +15,10 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { openAuditLog } from '@warder/foundation/audit'
 import { systemClock } from '@warder/foundation/runtime'
-import type { Logger } from '@warder/foundation/telemetry'
+import { quietLog } from '@warder/foundation/telemetry/testing'
 import { main } from '../main.ts'
 import { verifyLogs } from './verify.ts'
 
-const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet }
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-command-'))
 after(() => rmSync(room, { recursive: true, force: true }))
 let count = 0
@@ -36,7 +35,7 @@ async function homeWith(...services: readonly string[]): Promise<string> {
       mode: 'continue',
       rotateBytes: 1_000_000,
       clock: systemClock,
-      log: quiet,
+      log: quietLog,
     })
     for (const operation of ['one', 'two', 'three']) {
       log.trail.record({

@@ -39,18 +39,26 @@ export function useBounds(object: ManagedObject): UseBounds {
   return bounds
 }
 
+/** Do its dates let it protect new data now, or process what was protected before? Whatever its state. */
+export function datesAllow(object: ManagedObject, what: 'protect' | 'process', now: number): boolean {
+  const { processStart, protectStop } = useBounds(object)
+  return what === 'protect'
+    ? protectStop === undefined || now < protectStop
+    : processStart === undefined || now >= processStart
+}
+
 /** Is it used for nothing until somebody recovers it (KMIP 2.1 §6.1.4)? What is destroyed cannot be recovered. */
 export function isArchived({ attributes, destroyedAt }: ManagedObject): boolean {
   return attributes.archivedAt !== undefined && destroyedAt === undefined
 }
 
 /**
- * Takes a use from the usage limits, if the object has any. It is staged with the version of the object as its guard, to
- * be committed before the answer goes out, so that two at once never use more than there is.
+ * Stages a use of an object that has usage limits. The object's version guards it, and it is committed before the answer
+ * goes out: two at once never use more than there is.
  * @param bytes of data that are protected; a use that is counted by objects is taken with the first part only
  * @returns false: not so much is left, and nothing is staged
  */
-export function takeUse(objects: UnitOfWork, object: ManagedObject, bytes: number, first: boolean): boolean {
+export function stageUse(objects: UnitOfWork, object: ManagedObject, bytes: number, first: boolean): boolean {
   const { limits } = useBounds(object)
   if (limits === undefined) return true
   const unit = limits.value.find(({ tag }) => tag === Tag.UsageLimitsUnit)?.value

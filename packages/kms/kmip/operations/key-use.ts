@@ -15,7 +15,7 @@ import type { AlgorithmName } from '../crypto/key-in-use.ts'
 import { type CryptographicParameters, noParameters, readParameters } from '../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { algorithmOf } from '../keys/object-shape.ts'
-import { takeUse as stageUse, storedAttributes, useBounds } from '../object/index.ts'
+import { datesAllow, stageUse, storedAttributes } from '../object/index.ts'
 
 /** What an object says about its use over KMIP, beside its columns and its bounds. */
 interface UseRules {
@@ -61,15 +61,13 @@ const unrestricted = 0x200000
  */
 export function requireUse(context: KmipContext, object: ManagedObject, use: Usage): void {
   const { now, services } = context
-  const { processStart, protectStop } = useBounds(object)
   const state = stateAt(object, now)
   const protects = protecting.has(use)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
-  const open = protects
-    ? mayProtect(state) && (protectStop === undefined || now < protectStop)
-    : mayProcess(state) && (processStart === undefined || now >= processStart)
-  if (!open) throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
+  const open = protects ? mayProtect(state) : mayProcess(state)
+  if (!open || !datesAllow(object, protects ? 'protect' : 'process', now))
+    throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
   const anything = !services.fips && (object.usageMask & unrestricted) !== 0
   if ((object.usageMask & usage[use]) === 0 && !anything)
     throw kmipFailure('IncompatibleCryptographicUsageMask', 'The key was not made for this use.')
@@ -77,7 +75,7 @@ export function requireUse(context: KmipContext, object: ManagedObject, use: Usa
   if (policy.fips || policy.lists !== undefined) requirePermitted(policy, keyFacts(object))
 }
 
-/** As in `object`. @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7) */
+/** Stages a use of it. @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7) */
 export function takeUse(context: KmipContext, object: ManagedObject, bytes: number, first: boolean): void {
   if (!stageUse(context.objects, object, bytes, first)) throw kmipFailure('PermissionDenied', 'DENIED')
 }

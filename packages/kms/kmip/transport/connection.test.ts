@@ -4,7 +4,7 @@ import { Duplex } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 import { Stages, systemClock } from '@warder/foundation/runtime'
-import type { Logger } from '@warder/foundation/telemetry'
+import { strictLog } from '@warder/foundation/telemetry/testing'
 import { Tag } from '@warder/kmip/tables'
 import { byteString, encodeTtlv, structure } from '@warder/kmip/ttlv'
 import { KmipConnection } from './connection.ts'
@@ -14,13 +14,6 @@ import type { ReadBudget } from './message-reader.ts'
 const message = Buffer.from(
   encodeTtlv(structure(Tag.RequestMessage, [byteString(Tag.Data, Buffer.alloc(4096))])),
 )
-const silent: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: (_fields, text) => assert.fail(text),
-  child: () => silent,
-}
 const turns = async (): Promise<void> => {
   for (let count = 0; count < 5; count++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -40,7 +33,7 @@ async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.P
       },
     },
     clock: { ...systemClock, now: () => state.now },
-    log: silent,
+    log: strictLog,
     limits: defaultSocketLimits,
     budget,
     rateLimiter: { take: () => ({ allowed: state.allowed, retryAfterSeconds: 1 }) },

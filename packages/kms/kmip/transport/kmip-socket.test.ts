@@ -8,7 +8,8 @@ import { after, test } from 'node:test'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import type { TokenBuckets } from '@warder/foundation/http'
 import { systemClock } from '@warder/foundation/runtime'
-import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { Metrics } from '@warder/foundation/telemetry'
+import { strictLog } from '@warder/foundation/telemetry/testing'
 import { ensureLocalAuthority, newTicketKeys, tlsProfile } from '@warder/foundation/tls'
 import { decodeNode, decodeRequest, encodeResponse } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
@@ -48,13 +49,6 @@ const identity = {
   servername: 'localhost',
 }
 
-const silent: Logger = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: (_fields, message) => assert.fail(message),
-  child: () => silent,
-}
 const metrics: Metrics = {
   operation: () => undefined,
   count: () => undefined,
@@ -110,7 +104,7 @@ async function serve(
     authenticate: clientCertificates(systemClock),
     tls: profile(options.clientsCa),
     clock: options.now === undefined ? systemClock : { ...systemClock, now: options.now },
-    log: silent,
+    log: strictLog,
     metrics,
     limits: options.limits ?? {},
     rateLimiter: options.rateLimiter,
