@@ -1,9 +1,10 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
+import type { SweptConnection } from '../runtime/idle-sweep.ts'
 import { normalAddress } from './client-address.ts'
 
 /** What is known of one connection; made once, so that a request does not ask the operating system again. */
-export interface Connection {
+export interface Connection extends SweptConnection {
   readonly peerAddress: string
   /** null = not looked at yet. */
   certificate: X509Certificate | undefined | null
@@ -15,11 +16,6 @@ export interface Connection {
   open: number
   /** Replies made that wait until those of earlier requests are sent. */
   queued: number
-  /** How often in a row the idle sweep found that nothing moved, and the bytes it had read by then. */
-  quiet: number
-  bytesSeen: number
-  /** A reply waited to be taken when it was last looked at. */
-  stalling: boolean
   /** What the parser refused behind requests that still wait for their replies; it is told after these. */
   refusal: NodeJS.ErrnoException | undefined
   /** Node's parser reads it through its stream (`readThroughStream`). */

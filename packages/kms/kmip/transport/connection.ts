@@ -2,7 +2,7 @@ import type { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { TokenBuckets } from '@warder/foundation/http'
-import type { Clock, Stages } from '@warder/foundation/runtime'
+import type { Clock, Stages, SweptConnection } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { encodeResponse, refusalOf } from '@warder/kmip/messages'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
@@ -31,12 +31,15 @@ const messagesInARow = 16
  * One connection: messages are read, answered one after the other and in their order, until the client ends it, a
  * limit is passed, or framing is lost.
  */
-export class KmipConnection {
+export class KmipConnection implements SweptConnection {
   readonly #socket: TLSSocket
   readonly #environment: ConnectionEnvironment
   readonly #owner: ConnectionOwner
   readonly #address: string
   readonly #reader: MessageReader
+  quiet = 0
+  bytesSeen = 0
+  stalling = false
   #busy = false
   /** Messages have come that are answered with those of other connections. */
   #staged = false
@@ -57,7 +60,8 @@ export class KmipConnection {
     this.#address = address
     this.#environment = environment
     this.#reader = new MessageReader(environment.limits.messageBytes, environment.budget)
-    socket.setTimeout(environment.limits.idleMs, () => socket.destroy())
+    // Set while answers wait to be taken (`startIdleSweep`).
+    socket.on('timeout', () => socket.destroy())
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.on('end', () => {
       this.#ended = true
@@ -72,9 +76,9 @@ export class KmipConnection {
     })
   }
 
-  /** A message is being answered. */
-  get busy(): boolean {
-    return this.#busy
+  /** Messages begun and not answered. */
+  get open(): number {
+    return this.#busy || this.#staged ? 1 : 0
   }
 
   /** Ends the connection after the message that is being answered, at once when there is none. */

@@ -5,6 +5,7 @@ import { connect as connectPlain, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import type { TokenBuckets } from '@warder/foundation/http'
 import { systemClock } from '@warder/foundation/runtime'
@@ -260,8 +261,8 @@ test('A large answer is sent whole to a client that has ended its side and reads
   await client.ready
   client.tls.pause()
   client.tls.end(request(1))
-  while (served.callers.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  while (served.callers.length === 0) await setTimeout(5)
+  await setTimeout(50)
   client.tls.resume()
   assert.equal(idOf(await client.next()), '1')
   await client.closed
@@ -356,6 +357,17 @@ test('A message that does not end in time, and a connection on which nothing mov
   using idle = new Client(served.port)
   await idle.ready
   await idle.closed
+})
+
+test('A connection whose answer takes longer than its idle time is not idle', async () => {
+  const answer: Answer = async (bytes, caller) => {
+    await setTimeout(400)
+    return echo(bytes, caller)
+  }
+  await using served = await serve({ limits: { idleMs: 100 }, answer })
+  using client = new Client(served.port)
+  assert.equal(await client.ask(request(1)), '1')
+  await client.closed
 })
 
 test('A client that does not read its answers makes nothing pile up', async () => {

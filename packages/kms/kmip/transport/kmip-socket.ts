@@ -4,7 +4,7 @@ import { createServer, type SecureContextOptions, type TLSSocket, type TlsOption
 import { toFailure } from '@warder/foundation/errors'
 import type { TokenBuckets } from '@warder/foundation/http'
 import type { Authenticate } from '@warder/foundation/operations'
-import { type Clock, type ListenOptions, listenOn, Stages } from '@warder/foundation/runtime'
+import { type Clock, type ListenOptions, listenOn, Stages, startIdleSweep } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import type { KmipEngine } from '../engine/types.ts'
 import { ownerOf } from './caller.ts'
@@ -65,6 +65,8 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     allowHalfOpen: true,
   })
   server.maxConnections = limits.connections
+  const { idleMs } = limits
+  server.once('close', startIdleSweep({ all: () => connections }, { keptMs: idleMs, stalledMs: idleMs }))
   let draining = false
 
   server.on('connection', (socket: Socket) => {

@@ -1,4 +1,15 @@
-import type { Connections } from './connections.ts'
+import type { Socket } from 'node:net'
+
+/** What the sweep keeps of a connection. */
+export interface SweptConnection {
+  /** Requests begun and not answered. */
+  readonly open: number
+  /** How often in a row nothing had moved, and the bytes that had been read by then. */
+  quiet: number
+  bytesSeen: number
+  /** Something waited to be taken when it was last looked at. */
+  stalling: boolean
+}
 
 /** A sweep is at most this far from the last, and an idle connection lives at most so much longer. */
 const longestBetweenMs = 5_000
@@ -7,12 +18,12 @@ const sweepsInTimeout = 10
 /**
  * Ends kept connections on which nothing has moved for `keptMs` since their last reply. One look at all of them now
  * and then, instead of timers that every read and write of every connection starts again. A reply that waits to be
- * taken gives its connection a timer of its own, of `stalledMs` without a byte. Connections that have not sent a
- * request yet, and requests that are on their way, have bounds of their own (`headersTimeoutMs`, `requestTimeoutMs`).
+ * taken gives its connection node's timer, of `stalledMs` without a byte: its `timeout` event is the owner's to follow.
+ * What is on its way, a handshake or a request, is for bounds of its own.
  * @returns ends the sweeping
  */
 export function startIdleSweep(
-  connections: Connections,
+  connections: { all(): Iterable<readonly [Socket, SweptConnection]> },
   { keptMs, stalledMs }: { readonly keptMs: number; readonly stalledMs: number },
 ): () => void {
   const betweenMs = Math.min(longestBetweenMs, Math.ceil(Math.min(keptMs, stalledMs) / sweepsInTimeout))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
-import { createConnections } from './connections.ts'
+import { createConnections } from '../http/connections.ts'
 import { startIdleSweep } from './idle-sweep.ts'
 
 /** What the sweep looks at. */
