@@ -19,10 +19,11 @@ export async function build(
 ): Promise<ServiceInstance<KmsServices>> {
   const { config, db, baseUrl } = environment
   const services = servicesOf(environment)
+  const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
   const authenticate = authenticateBy({
     extractors: configuredExtractors({
       ...environment,
-      keyDigest: (id) => digestOfKey(services.keys, id),
+      keyDigest: (id) => digestOfKey(services.keys, id, trusted),
     }),
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
@@ -99,11 +100,19 @@ function servicesOf({
 
 const digests = new WeakMap<Key, Uint8Array>()
 
-/** SHA-256 of the bytes of a symmetric key that is Active now. */
-async function digestOfKey(keys: KeyRing, id: string): Promise<Uint8Array | undefined> {
+/**
+ * SHA-256 of the bytes of a symmetric key that is Active now and belongs to one of `owners`. Whoever may create keys
+ * chooses their ids: a key of anybody else under the configured id is not the API token.
+ */
+async function digestOfKey(
+  keys: KeyRing,
+  id: string,
+  owners: ReadonlySet<string>,
+): Promise<Uint8Array | undefined> {
   const known = asObjectId(id)
   const key = known === undefined ? undefined : await keys.get(known)
   if (key === undefined || key.object.type !== 'SymmetricKey' || key.state !== 'Active') return undefined
+  if (!owners.has(key.object.owner)) return undefined
   const digest = digests.get(key) ?? createHash('sha256').update(key.material.key.export()).digest()
   digests.set(key, digest)
   return digest

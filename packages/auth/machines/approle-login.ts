@@ -6,6 +6,7 @@ import { takeLogin } from '../login/throttled.ts'
 import type { AuthServices } from '../services.ts'
 import { type AppRole, appRoleUnchanged, findAppRoleById } from './approle-store.ts'
 import { machineAuth } from './auth-reply.ts'
+import { entityOf } from './entity.ts'
 import { findSecretId, type SecretId, secretIdUse } from './secret-id-store.ts'
 import { issueToken } from './tokens.ts'
 
@@ -50,7 +51,7 @@ async function exchange(
         policies: role.policies,
         tokenTtl: role.tokenTtl,
       },
-      role.name,
+      entityOf.appRole(role.realm, role.name),
       now(),
     )
     const use = used === undefined ? [] : [secretIdUse(used, now())]

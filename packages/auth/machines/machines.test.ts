@@ -76,6 +76,24 @@ describe('machines', () => {
     assert.ok(!JSON.stringify(auth.events).includes(secret_id))
   })
 
+  it('of another realm carry it in their name: no administrator makes a namesake of a role elsewhere', async () => {
+    await using auth = await start()
+    const { asSuper, realm } = scene(auth)
+    await realm('r')
+    const entityOf = async (place: string) => {
+      const made = await asSuper('POST', `/auth/approle/role/worker${place}`, { bind_secret_id: false })
+      assert.equal(made.status, 204)
+      const { role_id } = (await asSuper('GET', '/auth/approle/role/worker/role-id')).json.data
+      const login = await auth.call('POST', '/auth/approle/login', { json: { role_id } })
+      const token = login.json.auth.client_token as string
+      const { data } = (await auth.call('GET', '/auth/token/lookup-self', { token })).json
+      assert.equal((await asSuper('DELETE', '/auth/approle/role/worker')).status, 204)
+      return data.entity_id
+    }
+    assert.equal(await entityOf(''), 'worker')
+    assert.equal(await entityOf('?realm=r'), 'r/approle:worker')
+  })
+
   it('have tokens that end, and do not come back (A21)', async () => {
     await using auth = await start()
     const worker = await role(auth, 'worker', { token_ttl: 100, bind_secret_id: false })

@@ -4,9 +4,9 @@ import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import { countedLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/throttled.ts'
-import { superRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { machineAuth } from './auth-reply.ts'
+import { entityOf } from './entity.ts'
 import {
   findOrchestratorRole,
   type OrchestratorRole,
@@ -52,7 +52,7 @@ async function exchange(
     }
     context.audit({ realm: role.realm, object: role.name, auth_method: 'orchestrator' })
     const account = await accountOf(context, role, token)
-    const entity = entityOf(role, account)
+    const entity = entityOf.account(role.realm, account.namespace, account.name)
     if (!allows(role.namespaces, account.namespace) || !allows(role.names, account.name)) {
       context.audit({ reason: 'account_not_allowed', details: { account: entity } })
       throw failure('forbidden', 'The service account is not allowed by this role.')
@@ -71,18 +71,6 @@ async function exchange(
       service_account_namespace: account.namespace,
     })
   })
-}
-
-/**
- * Who the token is to others: `namespace/account`. Whoever administers a realm says whose key set its roles trust, so
- * accounts of such a role carry the realm before them: they are nobody else's namesakes.
- */
-function entityOf(
-  role: OrchestratorRole,
-  account: { readonly namespace: string; readonly name: string },
-): string {
-  const entity = `${account.namespace}/${account.name}`
-  return role.realm === superRealm ? entity : `${role.realm}/${entity}`
 }
 
 async function accountOf(

@@ -103,10 +103,27 @@ test('of a key set only what can verify signatures is taken', () => {
   assert.deepEqual(keysOfSet({ keys: [narrowed] })[0]?.algorithms, ['PS256'])
 })
 
-test('keys with one kid are all kept, and a set is read to its fiftieth key', () => {
+test('keys with one kid are all kept, and fifty keys of a set, what cannot verify aside', () => {
   const jwk = { ...publicJwk(ec().publicKey), kid: 'same' }
   assert.equal(keysOfSet({ keys: [jwk, jwk] }).length, 2)
   assert.equal(keysOfSet({ keys: Array.from({ length: 51 }, () => jwk) }).length, 50)
+  const others = (length: number) => Array.from({ length }, () => ({ ...jwk, use: 'enc' }))
+  assert.equal(keysOfSet({ keys: [...others(60), jwk] }).length, 1)
+  assert.equal(keysOfSet({ keys: [...others(500), jwk] }).length, 0)
+})
+
+test('keys of a SPIFFE bundle say their use in words of their own', () => {
+  const jwk = publicJwk(ec().publicKey)
+  const bundle = {
+    keys: [
+      { ...jwk, kid: 'svid', use: 'jwt-svid' },
+      { ...jwk, use: 'x509-svid' },
+    ],
+  }
+  assert.deepEqual(
+    keysOfSet(bundle).map(({ kid }) => kid),
+    ['svid'],
+  )
 })
 
 test('what is no key set is refused', () => {

@@ -2,8 +2,11 @@ import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { algorithmsOf } from './algorithms.ts'
 import type { VerificationKey } from './types.ts'
 
-/** Public keys taken of one set at most; a larger set is a mistake or an attack. */
+/** Keys taken of one set, and entries looked at; a larger set is a mistake or an attack. */
 const mostKeys = 50
+const mostEntries = 500
+/** For signatures; SPIFFE's bundles say so in words of their own (SPIFFE Trust Domain and Bundle §4.2.2). */
+const signatureUses: ReadonlySet<unknown> = new Set([undefined, 'sig', 'jwt-svid'])
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth', 'priv']
 
 /**
@@ -14,8 +17,8 @@ export function keysOfSet(set: unknown): readonly VerificationKey[] {
   const list = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined
   if (!Array.isArray(list)) throw new TypeError('not a JWK set: it has no keys array')
   const keys: VerificationKey[] = []
-  for (const jwk of list.slice(0, mostKeys)) {
-    const key = verificationKey(jwk)
+  for (const jwk of list.slice(0, mostEntries)) {
+    const key = keys.length < mostKeys ? verificationKey(jwk) : undefined
     if (key !== undefined) keys.push(key)
   }
   return keys
@@ -27,7 +30,7 @@ function verificationKey(jwk: unknown): VerificationKey | undefined {
   if (privateMembers.some((name) => Object.hasOwn(members, name))) return undefined
   const { kid, use, key_ops: operations, alg } = members
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > 512)) return undefined
-  if (use !== undefined && use !== 'sig') return undefined
+  if (!signatureUses.has(use)) return undefined
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))
     return undefined
   try {

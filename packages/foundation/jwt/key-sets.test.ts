@@ -180,6 +180,18 @@ for (const [what, listener] of failures) {
   })
 }
 
+test('a withdrawn key does not stay for another hour when the question about it failed once', async () => {
+  const { clock, has } = remote()
+  serve(one, two)
+  assert.ok(await has('two'))
+  answer = (_, response) => response.writeHead(500).end()
+  clock.advance(3600)
+  assert.ok(await has('two'), 'what was there stays')
+  serve(one)
+  clock.advance(60)
+  assert.equal(await has('two'), false)
+})
+
 test('a server that never answers is given up, and known keys work meanwhile', async () => {
   const { clock, has, log } = remote({ timeoutMs: 150 })
   assert.ok(await has('one'))

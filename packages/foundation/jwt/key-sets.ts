@@ -96,6 +96,8 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   const refreshAfterMs = (options.refreshAfterSeconds ?? 3600) * 1000
   let keys: readonly VerificationKey[] | undefined
   let askedAt = Number.NEGATIVE_INFINITY
+  /** The last try: keys that might have been withdrawn meanwhile are asked for again soon. */
+  let failed = false
   let asking: Promise<void> | undefined
 
   const ask = (): Promise<void> => {
@@ -112,7 +114,9 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
       })
       if (answer.status !== 200) throw new Error(`it answered ${answer.status}`)
       keys = keysOfSet(parseStrictObject(answer.body))
+      failed = false
     } catch (error) {
+      failed = true
       log.warn({ url, error }, 'the key set cannot be fetched; the keys fetched before stay')
     }
   }
@@ -121,7 +125,8 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
     async find(kid) {
       const age = clock.monotonic() - askedAt
       // A first fetch that failed is tried again a little sooner, for a service that starts beside its issuer.
-      const patience = keys === undefined ? Math.min(smallestRefreshMs, retryFirstMs) : refreshAfterMs
+      const again = failed ? smallestRefreshMs : refreshAfterMs
+      const patience = keys === undefined ? Math.min(smallestRefreshMs, retryFirstMs) : again
       if (asking !== undefined && keys === undefined) await asking
       else if (age >= patience) await ask()
       const found = matching(keys ?? [], kid)

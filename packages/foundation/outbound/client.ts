@@ -57,13 +57,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
     headers: Readonly<Record<string, string>> | undefined,
   ): Promise<OutboundResponse> => {
     const url = checkedUrl(address)
+    const host = bareHost(url)
     const deadline = AbortSignal.timeout(timeoutMs)
     const pinned = await addressesOf(url, resolve, options.allowPrivateNetworks, deadline)
     const asked: RequestOptions = {
       method,
       agent,
       signal: deadline,
-      servername: isIP(url.hostname) === 0 ? url.hostname : '',
+      servername: isIP(host) === 0 ? host : '',
       headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
       // The name was resolved and checked above; this only hands over the result.
       lookup: (_hostname, wanted, callback) => {
@@ -126,13 +127,18 @@ function checkedUrl(address: string): URL {
   return url
 }
 
+/** The host without the brackets of an IPv6 address. */
+function bareHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '')
+}
+
 async function addressesOf(
   url: URL,
   resolve: (hostname: string) => Promise<readonly LookupAddress[]>,
   allowPrivate: boolean,
   deadline: AbortSignal,
 ): Promise<readonly LookupAddress[]> {
-  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const host = bareHost(url)
   const family = isIP(host)
   let addresses: readonly LookupAddress[]
   if (family !== 0) addresses = [{ address: host, family }]

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
 
 export interface ApiTokenOptions {
-  /** SHA-256 of the bytes of the key that is the token, if it is there, symmetric and Active now. */
+  /** SHA-256 of the bytes of the key that is the token, if it is there, symmetric, Active now and of an owner who counts. */
   readonly digest: () => Promise<Uint8Array | undefined>
   readonly username: string
 }
@@ -19,7 +19,8 @@ export function apiToken({ digest, username }: ApiTokenOptions): Extractor {
     if (bytes.length === 0 || bytes.toString('base64') !== token)
       throw unauthorized('the API token is not base64')
     const expected = await digest()
-    if (expected === undefined) throw unauthorized('the key of the API token cannot be used')
+    if (expected === undefined)
+      throw unauthorized('the key of the API token is not there, not Active, or of somebody else')
     const given = createHash('sha256').update(bytes).digest()
     if (!timingSafeEqual(given, expected)) throw unauthorized('the API token is wrong')
     return principalNamed(username, 'api_token')

@@ -4,6 +4,7 @@ import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
 import { type Clock, setBounded } from '@warder/foundation/runtime'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
+import { Places } from './places.ts'
 
 export interface AppTokenOptions {
   /** Base address of the authentication service. */
@@ -16,16 +17,18 @@ export interface AppTokenOptions {
 
 const mostTokens = 100_000
 const longestToken = 1024
+/** Look-ups at one time. */
 const mostLookups = 256
 
 /**
  * `X-Secret-Token` (or `X-Vault-Token`): a machine's token, which the authentication service is asked about. The user
  * is `app:` and the token's entity. Refusals are not remembered, so that a new token works at once; look-ups of the
- * same token at the same time are one; too many at once answer 503.
+ * same token at the same time are one; too many at once, in all or from one address, answer 503.
  */
 export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions): Extractor {
   const known = new Map<string, { readonly principal: Principal; readonly until: number }>()
   const asking = new Map<string, Promise<Principal>>()
+  const places = new Places(mostLookups, 'too many tokens are being looked up')
   const address = `${url.replace(/\/+$/, '')}/auth/token/lookup-self`
 
   return (request) => {
@@ -38,15 +41,16 @@ export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions):
     const entry = known.get(key)
     if (entry !== undefined && clock.monotonic() < entry.until) return entry.principal
     known.delete(key)
-    return asking.get(key) ?? ask(key, token)
+    return asking.get(key) ?? ask(key, token, request.clientAddress)
   }
 
-  function ask(key: string, token: string): Promise<Principal> {
-    if (asking.size >= mostLookups) throw failure('overloaded', 'too many tokens are being looked up')
+  function ask(key: string, token: string, clientAddress: string): Promise<Principal> {
     const began = clock.monotonic()
-    const asked = lookUp(token)
-      .then((principal) => {
-        setBounded(known, key, { principal, until: began + ttlSeconds * 1000 }, mostTokens)
+    const asked = places
+      .hold(clientAddress, () => lookUp(token))
+      .then(({ principal, secondsLeft }) => {
+        const seconds = Math.min(ttlSeconds, secondsLeft)
+        setBounded(known, key, { principal, until: began + seconds * 1000 }, mostTokens)
         return principal
       })
       .finally(() => asking.delete(key))
@@ -54,7 +58,9 @@ export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions):
     return asked
   }
 
-  async function lookUp(token: string): Promise<Principal> {
+  async function lookUp(
+    token: string,
+  ): Promise<{ readonly principal: Principal; readonly secondsLeft: number }> {
     const answer = await outbound
       .get(address, { headers: { 'X-Secret-Token': token } })
       .catch((cause: unknown) => {
@@ -67,7 +73,8 @@ export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions):
     if (answer.status !== 200) {
       throw failure('overloaded', `lookup-self answered ${answer.status}`, { retryAfterSeconds: 1 })
     }
-    return principalNamed(`app:${entityIn(answer.body)}`, 'app_token')
+    const { entity, secondsLeft } = subjectIn(answer.body)
+    return { principal: principalNamed(`app:${entity}`, 'app_token'), secondsLeft }
   }
 }
 
@@ -77,8 +84,8 @@ function tokenOf(request: IncomingRequest): string | undefined {
   return secret ?? vault
 }
 
-/** `data.entity_id` of the answer. */
-function entityIn(body: Uint8Array): string {
+/** `data.entity_id` of the answer, and `data.ttl`, where 0 is a token that does not end. */
+function subjectIn(body: Uint8Array): { readonly entity: string; readonly secondsLeft: number } {
   let answer: unknown
   try {
     answer = JSON.parse(Buffer.from(body).toString('utf8'))
@@ -86,7 +93,7 @@ function entityIn(body: Uint8Array): string {
     throw failure('overloaded', 'lookup-self did not answer JSON')
   }
   const data = typeof answer === 'object' && answer !== null && 'data' in answer ? answer.data : undefined
-  const entity = typeof data === 'object' && data !== null && 'entity_id' in data ? data.entity_id : undefined
+  const { entity_id: entity, ttl } = (typeof data === 'object' ? (data ?? {}) : {}) as Record<string, unknown>
   if (typeof entity !== 'string' || entity === '') throw unauthorized('the app token has no entity')
-  return entity
+  return { entity, secondsLeft: typeof ttl === 'number' && ttl > 0 ? ttl : Number.POSITIVE_INFINITY }
 }

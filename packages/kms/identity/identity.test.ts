@@ -10,6 +10,8 @@ import { loadConfig } from '@warder/foundation/config'
 import { publicJwk, signToken } from '@warder/foundation/jwt'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
+import { attributes, kmipClient, objectType, uid } from '../kmip/testing/index.ts'
+import { activeSince, aesKey, mask } from '../kmip/testing/keys.ts'
 import { kmsSettings } from '../settings.ts'
 import { type Started, startKms } from '../testing/index.ts'
 import { appToken, principalNamed } from './index.ts'
@@ -301,6 +303,36 @@ test('tokens of machines on the live service: the API token is the bytes of a ke
   }
 })
 
+test('the API token is a key of the user that it stands for, or of an officer: whoever takes its id is nobody', async () => {
+  const officer = 'ophelia'
+  await using kms = await startKms({
+    config: { api_token_id: 'the-token', 'roles.crypto_officer_users': [officer] },
+  })
+  const imports = async (name: string) => {
+    const bytes = randomBytes(32)
+    await kmipClient(kms.user(name)).do('Import', [
+      uid('the-token'),
+      objectType('SymmetricKey'),
+      attributes(mask('Encrypt'), activeSince),
+      aesKey(bytes),
+    ])
+    return bytes.toString('base64')
+  }
+  for (const [name, stands] of [
+    ['mallory', '401'],
+    ['admin', 'admin'],
+    ['mallory', '401'],
+    [officer, 'admin'],
+  ] as const) {
+    const allowed = { user_id: name, operation_types: ['create'] }
+    await kms.user(officer).post('/access/grant', allowed)
+    const token = await imports(name)
+    assert.equal(await who(kms, bearer(token)), stands, name)
+    assert.equal((await kms.user(name).del('/v1/crypto/keys/the-token')).status, 204)
+    assert.equal(await who(kms, bearer(token)), '401')
+  }
+})
+
 test('an app token is looked up once in its time, and what cannot be looked up is not let in', async () => {
   let now = 0
   let asked = 0
@@ -343,6 +375,20 @@ test('an app token is looked up once in its time, and what cannot be looked up i
   answer = { status: 403, body: '' }
   now = 30_000
   await assert.rejects(ask(), { kind: 'unauthorized' })
+  // An answer is not believed beyond the end of the token that it names; 0 is a token without an end.
+  answer = { status: 200, body: '{"data":{"entity_id":"billing","ttl":2}}' }
+  await ask()
+  answer = { status: 403, body: '' }
+  now = 31_999
+  await ask()
+  now = 32_000
+  await assert.rejects(ask(), { kind: 'unauthorized' })
+  answer = { status: 200, body: '{"data":{"entity_id":"billing","ttl":0}}' }
+  await ask()
+  asked = 0
+  now = 61_999
+  await ask()
+  assert.equal(asked, 0)
   await assert.rejects(async () => extract(requestWith({ 'x-secret-token': 'a', 'x-vault-token': 'b' })), {
     kind: 'unauthorized',
   })

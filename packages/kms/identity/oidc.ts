@@ -5,19 +5,20 @@ import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import type { Configuration, CustomFetchOptions } from 'openid-client'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { nameIn } from './jwt-provider.ts'
+import { Places } from './places.ts'
 
 /** Logins of the web page at an OpenID provider: the authorization code flow with PKCE. */
 export interface OidcLogin {
   readonly issuer: string
   /** Where the browser goes, and the cookie that it brings back. @throws failure('overloaded') */
-  begin(): Promise<{ readonly location: string; readonly cookie: string }>
+  begin(clientAddress: string): Promise<{ readonly location: string; readonly cookie: string }>
   /**
    * @param query what the provider sent the browser back with
    * @param cookies values of the cookie of `begin`
    * @returns the user
    * @throws failure('unauthorized' | 'overloaded')
    */
-  finish(query: URLSearchParams, cookies: readonly string[]): Promise<string>
+  finish(query: URLSearchParams, cookies: readonly string[], clientAddress: string): Promise<string>
 }
 
 export interface OidcOptions {
@@ -60,22 +61,12 @@ type Client = typeof import('openid-client')
 export function oidcLogin(options: OidcOptions): OidcLogin {
   const { issuer, redirectUri, seal, clock } = options
   const discovered = discovery(options)
-  let waiting = 0
-
-  async function bounded<R>(work: () => Promise<R>): Promise<R> {
-    if (waiting >= mostWaiting) throw failure('overloaded', 'too many logins wait', { retryAfterSeconds: 1 })
-    waiting++
-    try {
-      return await work()
-    } finally {
-      waiting--
-    }
-  }
+  const places = new Places(mostWaiting, 'too many logins wait')
 
   return {
     issuer,
-    begin: () =>
-      bounded(async () => {
+    begin: (clientAddress) =>
+      places.hold(clientAddress, async () => {
         const { client, config } = await discovered()
         const started: Started = {
           state: client.randomState(),
@@ -96,9 +87,9 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
         )
         return { location: location.href, cookie: loginCookie(value, loginSeconds) }
       }),
-    async finish(query, cookies) {
+    async finish(query, cookies, clientAddress) {
       const started = await openStarted(seal, clock, cookies)
-      return bounded(async () => {
+      return places.hold(clientAddress, async () => {
         const { client, config } = await discovered()
         const url = new URL(redirectUri)
         url.search = query.toString()

@@ -31,7 +31,12 @@ const login = define({
     if (passwordLogin === undefined) throw failure('not_found', 'Logins with a password are not configured.')
     // The authentication service knows names in this form only: another spelling must not become another user here.
     const username = body.username.normalize('NFC')
-    const step = await passwordLogin.check(username, body.password, body.totp_code)
+    const step = await passwordLogin.check(
+      username,
+      body.password,
+      body.totp_code,
+      context.request.clientAddress,
+    )
     context.audit({ principal: username, auth_method: 'session', details: { next_step: step } })
     if (step !== 'Authenticated') return { next_step: step }
     const cookie = sessionCookie(seal, clock, { name: username, realm: passwordLogin.realm })
@@ -63,8 +68,8 @@ const loginFlow = define({
   access: anybody,
   status: 302,
   errors: { 404: 'Logins are not configured.', 503: 'The provider does not answer.' },
-  async act(_input, { services }) {
-    const { location, cookie } = await oidcOf(services).begin()
+  async act(_input, { services, request }) {
+    const { location, cookie } = await oidcOf(services).begin(request.clientAddress)
     return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
   },
 })
@@ -85,7 +90,7 @@ const callback = define({
   async act(_input, context) {
     const { services, request } = context
     const oidc = oidcOf(services)
-    const name = await oidc.finish(request.query, request.cookies(loginCookieName))
+    const name = await oidc.finish(request.query, request.cookies(loginCookieName), request.clientAddress)
     context.audit({ principal: name, auth_method: 'session', realm: oidc.issuer })
     const cookie = sessionCookie(services.seal, services.clock, { name, realm: oidc.issuer })
     return rawReply({

@@ -4,7 +4,7 @@ import { failure } from '@warder/foundation/errors'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import type { KmsServices } from '../../rest/services.ts'
-import { checkedCredentials } from './credentials.ts'
+import { checkedCredentials as checkedFrom } from './credentials.ts'
 
 type Type = keyof typeof Enumeration.CredentialType
 
@@ -19,10 +19,14 @@ const password = (name: string, secret: string) =>
   credential('UsernameAndPassword', textString(Tag.Username, name), textString(Tag.Password, secret))
 const authentication = (...credentials: readonly TtlvNode[]) => structure(Tag.Authentication, credentials)
 
+const checkedCredentials = (given: KmsServices, asked: ReturnType<typeof authentication>) =>
+  checkedFrom(given, asked, '192.0.2.7')
+
 function services(more: Partial<KmsServices> = {}): KmsServices {
   const passwordLogin: KmsServices['passwordLogin'] = {
     realm: 'office',
-    async check(_name, secret) {
+    async check(_name, secret, _code, clientAddress) {
+      assert.equal(clientAddress, '192.0.2.7')
       if (secret === 'expired') return 'ChangePassword'
       if (secret !== 'right') throw failure('unauthorized')
       return 'Authenticated'

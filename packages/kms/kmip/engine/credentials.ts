@@ -24,13 +24,14 @@ const mostCredentials = 8
 export async function checkedCredentials(
   services: KmsServices,
   authentication: StructureNode,
+  clientAddress: string,
 ): Promise<Principal> {
   const credentials = membersOf(authentication, Tag.Credential)
   if (credentials.length === 0 || credentials.length > mostCredentials)
     throw failure('unauthorized', undefined, { detail: 'the header has no credential, or too many' })
   let principal: Principal | undefined
   for (const credential of credentials) {
-    const found = await checked(services, typed(credential, 'Structure'))
+    const found = await checked(services, typed(credential, 'Structure'), clientAddress)
     if (principal !== undefined && principal.name !== found.name)
       throw failure('unauthorized', undefined, { detail: 'the credentials are of different users' })
     principal = found
@@ -39,7 +40,11 @@ export async function checkedCredentials(
   return principal
 }
 
-async function checked(services: KmsServices, credential: StructureNode): Promise<Principal> {
+async function checked(
+  services: KmsServices,
+  credential: StructureNode,
+  clientAddress: string,
+): Promise<Principal> {
   const type = optionalName(credential, Tag.CredentialType, 'CredentialType')
   if (type !== 'UsernameAndPassword')
     throw failure('unauthorized', undefined, { detail: `credentials of type ${type} are not accepted` })
@@ -51,7 +56,8 @@ async function checked(services: KmsServices, credential: StructureNode): Promis
   const value = requiredStructure(credential, Tag.CredentialValue)
   const username = required(value, Tag.Username, 'TextString')
   const principal = principalNamed(username, 'kmip_credential', passwordLogin.realm)
-  const next = await passwordLogin.check(username, required(value, Tag.Password, 'TextString'), undefined)
+  const password = required(value, Tag.Password, 'TextString')
+  const next = await passwordLogin.check(username, password, undefined, clientAddress)
   if (next !== 'Authenticated')
     throw failure('unauthorized', undefined, { detail: `the login wants something more: ${next}` })
   return services.forceDefaultUsername ? { ...principal, name: services.defaultUsername } : principal

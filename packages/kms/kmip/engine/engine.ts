@@ -81,11 +81,13 @@ function principalOf(
 ): MaybePromise<Principal | undefined> {
   const { authentication } = request.header
   if (authentication === undefined) return caller.principal
-  return checkedCredentials(options.services, authentication).catch((thrown: unknown) => {
-    const { failure: told } = toldOf(thrown)
-    options.log.info({ request_id: caller.requestId, detail: told.detail }, 'KMIP credentials were refused')
-    return undefined
-  })
+  return checkedCredentials(options.services, authentication, caller.clientAddress).catch(
+    (thrown: unknown) => {
+      const { failure: told } = toldOf(thrown)
+      options.log.info({ request_id: caller.requestId, detail: told.detail }, 'KMIP credentials were refused')
+      return undefined
+    },
+  )
 }
 
 function answerAs(

@@ -1,0 +1,14 @@
+import { superRealm } from '../realms/index.ts'
+
+/**
+ * Who a machine's token is to others. Whoever administers a realm makes its roles and says whose key sets they trust: so
+ * what comes from another realm than the first carries the realm before it, and is nobody else's namesake.
+ */
+export const entityOf = {
+  /** `name`, or `realm/approle:name`: an account of an orchestrator has no colon in its name. */
+  appRole: (realm: string, name: string): string =>
+    realm === superRealm ? name : `${realm}/approle:${name}`,
+  /** `namespace/account`, or `realm/namespace/account`. */
+  account: (realm: string, namespace: string, name: string): string =>
+    realm === superRealm ? `${namespace}/${name}` : `${realm}/${namespace}/${name}`,
+}
