@@ -11,6 +11,7 @@ import {
 } from '@warder/foundation/config'
 import { algorithmSettings } from './algorithm-settings.ts'
 import { httpsProblem, keySetProblem, providersProblem } from './identity/addresses.ts'
+import { principalNamed } from './identity/extractor.ts'
 
 const oidcSecret: Setting<string | undefined> = {
   type: 'secret',
@@ -19,13 +20,22 @@ const oidcSecret: Setting<string | undefined> = {
   docs: 'Its secret there; unset = a public client (the code is protected by PKCE either way).',
 }
 
+/** A name that no credential could give would own keys that nobody can be granted. */
+function userNameProblem(name: string): string | undefined {
+  try {
+    principalNamed(name, 'default_username')
+    return undefined
+  } catch {
+    return 'it must be a name that a user can have: 1 to 256 characters, no blanks around them, none that is not seen, not `*`, and not begin with app: or spiffe://'
+  }
+}
+
 /** Settings of the key management service; the common ones (address, TLS, database, audit) are the runtime's. */
 export const kmsSettings = {
   default_username: text({
     default: 'admin',
     docs: 'Who a request runs as when no authentication method is configured, and who an API token stands for.',
-    check: (name) =>
-      /^[^\p{Cc}*]{1,256}$/u.test(name) ? undefined : 'it must be a name of 1 to 256 characters',
+    check: userNameProblem,
   }),
   force_default_username: boolean({
     default: false,

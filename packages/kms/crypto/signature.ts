@@ -1,5 +1,6 @@
 import { type KeyObject, sign, verify } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/sql'
 import type { SignatureAlgorithm } from './algorithms.ts'
 import { es256Sign } from './ecdsa.ts'
 import type { KeyMaterial } from './material.ts'
@@ -29,13 +30,16 @@ export function createSignature(
   }
 }
 
-/** true when the signature is right; any other bytes, of any length, are false. */
+/**
+ * true when the signature is right; any other bytes, of any length, are false. The slow curves and ML-DSA on the thread
+ * pool: a batch of a thousand would keep everybody waiting for seconds.
+ */
 export function checkSignature(
   algorithm: SignatureAlgorithm,
   material: KeyMaterial,
   data: Uint8Array,
   signature: Uint8Array,
-): boolean {
+): MaybePromise<boolean> {
   requireFit(algorithm, material, 'public')
   const { key } = material
   switch (algorithm.scheme) {
@@ -43,13 +47,14 @@ export function checkSignature(
     case 'pss':
       return rsaVerify(algorithm.scheme, algorithm.hash, key, data, signature)
     case 'ecdsa':
-      return (
-        signature.length === algorithm.signatureBytes &&
-        verify(algorithm.hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature)
-      )
+      if (signature.length !== algorithm.signatureBytes) return false
+      return algorithm.curve === 'P-256'
+        ? verify(algorithm.hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature)
+        : checkedOnPool(algorithm.hash, key, data, signature, true)
     case 'eddsa':
-    case 'ml-dsa':
       return verify(null, data, key, signature)
+    case 'ml-dsa':
+      return checkedOnPool(null, key, data, signature, false)
   }
 }
 
@@ -58,6 +63,22 @@ function requireFit(algorithm: SignatureAlgorithm, material: KeyMaterial, kind: 
   if (material.kind !== kind || material.algorithm !== algorithm.material || !curveFits) {
     throw failure('crypto_failure', 'The key is of another type than the algorithm needs.')
   }
+}
+
+function checkedOnPool(
+  hash: string | null,
+  key: KeyObject,
+  data: Uint8Array,
+  signature: Uint8Array,
+  p1363: boolean,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const input = p1363 ? ({ key, dsaEncoding: 'ieee-p1363' } as const) : { key }
+    verify(hash, data, input, signature, (error, right) => {
+      if (error) reject(error)
+      else resolve(right)
+    })
+  })
 }
 
 function onPool(hash: string | null, key: KeyObject, data: Uint8Array, p1363: boolean): Promise<Buffer> {

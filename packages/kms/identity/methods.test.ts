@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { kmsSettings } from '../settings.ts'
 import { type StartOptions, startKms } from '../testing/index.ts'
 
 type Config = NonNullable<StartOptions['config']>
@@ -77,4 +78,21 @@ test('the realm of the first run without its authentication service leaves clien
   assert.equal((await kms.with({}).get('/me')).status, 401)
   assert.equal((await kms.certified().get('/me')).json.user, 'kmip-client')
   assert.match(kms.log.join('\n'), /auth_verifier_realm means nothing/)
+})
+
+test('the default user has a name that a user can have', () => {
+  const problem = (name: string) => kmsSettings.default_username.check?.(name)
+  for (const name of ['admin', 'ann@example.com', 'Zoë', 'x'.repeat(256)])
+    assert.equal(problem(name), undefined)
+  for (const name of [
+    '',
+    '*',
+    ' admin',
+    'admin ',
+    'ad\u200bmin',
+    'app:till',
+    'spiffe://td/x',
+    'x'.repeat(257),
+  ])
+    assert.match(problem(name) ?? '', /a name that a user can have/, name)
 })

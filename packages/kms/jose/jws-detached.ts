@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@warder/foundation/sql'
 import {
   checkSignature,
   createSignature,
@@ -37,7 +38,7 @@ export function jwsVerify(
   protectedHeader: string,
   data: string,
   signature: Uint8Array,
-): boolean {
+): MaybePromise<boolean> {
   return checkSignature(algorithm, publicMaterial, signingInput(protectedHeader, data), signature)
 }
 

@@ -81,9 +81,9 @@ for (const { source, alg, key, protected: header, payload, signature } of exampl
     }
     const algorithm = algorithmFor('signature', alg, policy)
     const open = publicFromPrivate(material)
-    assert.ok(jwsVerify(open, algorithm, header, payload, bytes))
-    assert.ok(!jwsVerify(open, algorithm, header, payload, spoilt))
-    assert.ok(!jwsVerify(open, algorithm, header, `${payload}A`, bytes))
+    assert.ok(await jwsVerify(open, algorithm, header, payload, bytes))
+    assert.equal(await jwsVerify(open, algorithm, header, payload, spoilt), false)
+    assert.equal(await jwsVerify(open, algorithm, header, `${payload}A`, bytes), false)
     if (repeatable.includes(alg)) assert.deepEqual(await createSignature(algorithm, material, input), bytes)
   })
 }

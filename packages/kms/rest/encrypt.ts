@@ -1,9 +1,10 @@
-import { post } from '@warder/foundation/operations'
+import { type OperationContext, post } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { keyRight } from '../access/index.ts'
+import { keyNotFound, keyRight } from '../access/index.ts'
 import { algorithmFor } from '../crypto/index.ts'
 import { decodeBase64Url, jweEncryptDirect, jweEncryptOaep } from '../jose/index.ts'
+import type { ObjectId } from '../objects/index.ts'
 import { counted, requireProtecting } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
@@ -47,6 +48,13 @@ function read(body: Static<typeof EncryptRequest>, services: KmsServices) {
   }
 }
 
+/** The key may have come to its end while there was something to wait for. */
+async function stillProtecting(id: ObjectId, context: OperationContext<KmsServices>): Promise<void> {
+  const now = await context.services.keys.get(id)
+  if (now === undefined) throw keyNotFound()
+  requireProtecting(now, 'encrypt', context)
+}
+
 /** `POST /v1/crypto/encrypt`: a flattened JWE whose header names the key that will decrypt it. */
 export const encrypt = define({
   name: 'crypto.encrypt',
@@ -73,7 +81,9 @@ export const encrypt = define({
       const seal = () => jweEncryptDirect(key.material, id, enc, data, aad)
       if (key.object.algorithm !== 'AES') return whole(seal())
       const waiting = budgets.take(id)
-      return whole(waiting === undefined ? seal() : waiting.then(seal))
+      return whole(
+        waiting === undefined ? seal() : waiting.then(() => stillProtecting(id, context)).then(seal),
+      )
     }
     key.requireBoundTo(alg)
     const opener = type === 'PublicKey' ? (linkedId ?? id) : id

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { del, get, type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { type Change, retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight, principalOf, type Right, verdictOn } from '../access/index.ts'
+import { keyNotFound, keyRight, principalOf, type Right, requireAllowed, verdictOn } from '../access/index.ts'
 import {
   addTagChanges,
   findObject,
@@ -39,26 +39,29 @@ function keyInPath(right: Right) {
 }
 
 /**
- * Changes tags with the object's version, so that a deleted key keeps no tags and everybody sees the change.
+ * Changes tags with the object's version, so that a deleted key keeps no tags and everybody sees the change. The right is
+ * asked for in each attempt: it may be revoked meanwhile, or the id belong to a key of somebody else.
  * @param named what the caller knows already: others are shown to those who may read them
  */
 async function changeTags(
   context: OperationContext<KmsServices>,
-  object: ManagedObject,
+  { id }: ManagedObject,
+  right: Right,
   named: readonly string[],
   changes: (before: readonly string[]) => Change[],
 ): Promise<Static<typeof TagsReply>> {
   const { db, clock, roles } = context.services
-  const { id } = object
-  await retryOnGuard(attempts, async () => {
+  const { name } = principalOf(context)
+  const object = await retryOnGuard(attempts, async () => {
     const now = await findObject(db, id)
     if (now === undefined) throw keyNotFound()
+    requireAllowed(await verdictOn(db, roles, now, name, right))
     const wanted = changes(await tagsOf(db, id))
     if (wanted.length > 0) await context.commit([...touchChanges(db, now, clock.now()), ...wanted])
+    return now
   })
   const tags = await shownTags(context.services, id)
-  const mayRead =
-    (await verdictOn(db, roles, object, principalOf(context).name, 'getattributes')) === 'allowed'
+  const mayRead = (await verdictOn(db, roles, object, name, 'getattributes')) === 'allowed'
   return { kid: id, tags: mayRead ? [...tags] : tags.filter((tag) => named.includes(tag)) }
 }
 
@@ -102,7 +105,7 @@ const addTags = define({
     const tags = userTags(body.tags)
     context.audit({ details: { tags } })
     const { object } = addAccess.resolved(context).key
-    return changeTags(context, object, tags, (before) => {
+    return changeTags(context, object, 'addattribute', tags, (before) => {
       if (new Set([...before, ...tags]).size > maxTags) {
         throw failure('bad_request', `A key can have at most ${maxTags} tags.`)
       }
@@ -130,7 +133,7 @@ const removeTags = define({
     const tags = userTags(body.tags)
     context.audit({ details: { tags } })
     const { object } = removeAccess.resolved(context).key
-    return changeTags(context, object, tags, () => removeTagChanges(object.id, tags))
+    return changeTags(context, object, 'deleteattribute', tags, () => removeTagChanges(object.id, tags))
   },
 })
 

@@ -45,6 +45,7 @@ export const verify = define({
     const { key, request } = access.resolved(context)
     const { kid, alg, algorithm, header, data, signature } = request
     requireProcessing(key, 'verify', context).requireBoundTo(alg)
-    return { kid, valid: jwsVerify(key.publicMaterial, algorithm, header, data, signature) }
+    const valid = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
+    return valid instanceof Promise ? valid.then((late) => ({ kid, valid: late })) : { kid, valid }
   },
 })
