@@ -62,4 +62,12 @@ export const kmsMigrations: readonly Migration[] = [
         owner TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (owner, name))`,
     ],
   },
+  {
+    number: 3,
+    name: 'sessions of the web page that were ended before their time',
+    statements: [
+      'CREATE TABLE ended_session (id TEXT NOT NULL PRIMARY KEY, until_ms BIGINT NOT NULL)',
+      'CREATE INDEX ended_session_by_end ON ended_session (until_ms)',
+    ],
+  },
 ]

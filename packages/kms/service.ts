@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { sweepEndedSessions } from './identity/ended-sessions.ts'
 import { refuseHalfMethods, warnOfMethods } from './identity/methods.ts'
 import { sweepPending } from './kmip/asynchronous/pending-store.ts'
 import { kmsMigrations } from './migrations.ts'
@@ -33,7 +34,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
       : undefined,
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
-    { name: 'kms answers that nobody fetched', everySeconds: 300, run: forgetAnswers },
+    { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },
   ],
 }
 
@@ -76,6 +77,6 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
   }
 }
 
-async function forgetAnswers({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
-  await db.commit([sweepPending(clock.now())])
+async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
+  await db.commit([sweepPending(clock.now()), sweepEndedSessions(clock.now())])
 }

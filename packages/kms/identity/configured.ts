@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { createOutbound, type Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
+import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import { httpsProblem } from './addresses.ts'
 import { apiToken } from './api-token.ts'
@@ -44,6 +45,7 @@ export interface IdentityEnvironment {
   readonly clock: Clock
   readonly log: Logger
   readonly seal: Seal
+  readonly db: Database
   /** SHA-256 of a symmetric key that is Active now. */
   readonly keyDigest: (id: string) => Promise<Uint8Array | undefined>
 }
@@ -84,7 +86,7 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
     extractors.push(apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username }))
   }
   if (passwordRealm(config) !== undefined || oidcClient(config) !== undefined)
-    extractors.push(sessionExtractor(environment.seal, clock))
+    extractors.push(sessionExtractor(environment.seal, environment.db, clock))
   return extractors
 }
 

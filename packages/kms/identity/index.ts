@@ -8,4 +8,10 @@ export { bearerToken, type Extractor, looksLikeJwt, principalNamed } from './ext
 export { type JwtProvider, jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
 export { endedLoginCookie, loginCookieName, type OidcLogin, oidcLogin } from './oidc.ts'
 export { type PasswordLogin, passwordLogin } from './password-login.ts'
-export { endedSessionCookie, sessionCookie, sessionExtractor } from './session-cookie.ts'
+export {
+  endedSessionCookie,
+  sessionCookie,
+  sessionCookieName,
+  sessionEnds,
+  sessionExtractor,
+} from './session-cookie.ts'

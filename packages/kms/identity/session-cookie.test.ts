@@ -65,14 +65,15 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
   const port = typeof address === 'object' && address !== null ? address.port : 0
   let now = Date.now()
   try {
-    await using kms = await startKms({
+    const options = {
       clock: { now: () => now, monotonic: () => performance.now() },
       config: {
         auth_verifier_url: `https://127.0.0.1:${port}`,
         auth_verifier_ca_cert: join(first.home, 'tls/ca.crt'),
         auth_verifier_realm: 'people',
       },
-    })
+    }
+    await using kms = await startKms(options)
     const login = (username: string, password: string) =>
       kms.with({}).post('/ui/login', { username, password })
     const answer = await login('alice', 'correct horse')
@@ -131,6 +132,17 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
     ]) {
       assert.equal((await me(forged)).status, 401)
     }
+    // A logout ends the session itself, on every node: a copy of the cookie is worth nothing. Others go on.
+    const second = (await login('alice', 'correct horse')).headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+    const logout = (value: string) => kms.with({ cookie: value }).post('/ui/logout', {})
+    for (const value of [second, second, '', 'auth_session=x'])
+      assert.equal((await logout(value)).status, 204)
+    assert.equal((await me(second)).status, 401)
+    assert.deepEqual((await me(cookie)).json, { user: 'alice' })
+    await using node = await startKms({ ...options, db: kms.environment.db, seal: kms.services.seal })
+    assert.equal((await node.with({ cookie: second }).get('/me')).status, 401)
+    assert.deepEqual((await node.with({ cookie }).get('/me')).json, { user: 'alice' })
+
     now += 86_400_000
     assert.equal((await me(cookie)).status, 401)
     assert.ok(

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Change, Database } from '@warder/foundation/sql'
+import { endedSession, endSession } from './ended-sessions.ts'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
 export const sessionCookieName = 'auth_session'
@@ -8,8 +11,12 @@ export const sessionSeconds = 86_400
 
 const place: SealedPlace = { table: 'auth_session', row: 'cookie', column: 'value' }
 const longestCookie = 4096
+/** Cookies of the name that one logout looks at. */
+const mostEnded = 4
 
 interface Content {
+  /** Random; what a logout is remembered by. */
+  readonly id: string
   readonly name: string
   readonly realm: string
   /** Unix milliseconds. */
@@ -22,31 +29,50 @@ export function sessionCookie(
   clock: Clock,
   user: { readonly name: string; readonly realm: string },
 ) {
-  const content: Content = { ...user, until: clock.now() + sessionSeconds * 1000 }
+  const content: Content = { id: randomUUID(), ...user, until: clock.now() + sessionSeconds * 1000 }
   const value = Buffer.from(seal.seal(place, Buffer.from(JSON.stringify(content)))).toString('base64url')
   return `${sessionCookieName}=${value}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${sessionSeconds}`
 }
 
 export const endedSessionCookie = `${sessionCookieName}=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0`
 
-/** The session of the web page. Two cookies of the name, or one that was not sealed here, are refused. */
-export function sessionExtractor(seal: Seal, clock: Clock): Extractor {
+/** The session of the web page. Two cookies of the name, one that was not sealed here, and one that was ended are refused. */
+export function sessionExtractor(seal: Seal, db: Database, clock: Clock): Extractor {
   return async (request) => {
     const [value, second] = request.cookies(sessionCookieName)
     if (value === undefined || value === '') return undefined
     if (second !== undefined || value.length > longestCookie)
       throw unauthorized('the session cookie is malformed')
-    const { name, realm, until } = await open(seal, value)
-    if (clock.now() >= until) throw unauthorized('the session has ended')
+    const { id, name, realm, until } = await open(seal, value)
+    if (clock.now() >= until) throw unauthorized('the session is over')
+    if ((await endedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
     return principalNamed(name, 'session', realm)
   }
+}
+
+/** Ends the sessions of these cookies on every node; what is no session of this service, or over, is left alone. */
+export async function sessionEnds(
+  seal: Seal,
+  clock: Clock,
+  cookies: readonly string[],
+): Promise<readonly Change[]> {
+  const changes: Change[] = []
+  for (const value of cookies.slice(0, mostEnded)) {
+    if (value === '' || value.length > longestCookie) continue
+    const content = await open(seal, value).catch(() => undefined)
+    if (content !== undefined && clock.now() < content.until)
+      changes.push(endSession(content.id, content.until))
+  }
+  return changes
 }
 
 async function open(seal: Seal, value: string): Promise<Content> {
   try {
     const bytes = await seal.open(place, Buffer.from(value, 'base64url'))
-    return JSON.parse(Buffer.from(bytes).toString('utf8')) as Content
+    const content = JSON.parse(Buffer.from(bytes).toString('utf8')) as Partial<Content>
+    if (typeof content.id === 'string') return content as Content
   } catch (cause) {
     throw unauthorized('the session cookie was not sealed here', cause)
   }
+  throw unauthorized('the session cookie is of an earlier version')
 }

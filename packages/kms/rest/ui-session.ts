@@ -2,7 +2,14 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { endedLoginCookie, endedSessionCookie, loginCookieName, sessionCookie } from '../identity/index.ts'
+import {
+  endedLoginCookie,
+  endedSessionCookie,
+  loginCookieName,
+  sessionCookie,
+  sessionCookieName,
+  sessionEnds,
+} from '../identity/index.ts'
 import { anybody, define, type KmsServices } from './services.ts'
 import { pagePath, uiPage } from './ui-page.ts'
 
@@ -47,11 +54,16 @@ const login = define({
 const logout = define({
   name: 'ui.logout',
   route: post('/ui/logout'),
-  summary: 'Forget the session of the web page',
+  summary: 'End the session of the web page',
   tag: 'Web page',
   access: anybody,
   status: 204,
-  act: () => rawReply({ status: 204, headers: { 'Set-Cookie': endedSessionCookie } }),
+  async act(_input, context) {
+    const { services, request } = context
+    const changes = await sessionEnds(services.seal, services.clock, request.cookies(sessionCookieName))
+    if (changes.length > 0) await context.commit(changes)
+    return rawReply({ status: 204, headers: { 'Set-Cookie': endedSessionCookie } })
+  },
 })
 
 function oidcOf({ oidcLogin }: KmsServices) {
