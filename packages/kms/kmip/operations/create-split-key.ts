@@ -35,6 +35,9 @@ export const createSplitKey: KmipOperation = {
     const threshold = required(payload, Tag.SplitKeyThreshold, 'Integer')
     requireSoftwareStorage(payload.value)
     const attributes = membersWithin(payload, Tag.Attributes)
+    // One identifier for all parts would leave one part of them.
+    if (attributes.some(({ tag }) => tag === Tag.UniqueIdentifier))
+      throw kmipFailure('InvalidField', 'The parts of a key get identifiers of their own.')
     const whole = await wholeOf(payload, type, attributes, context)
     try {
       const split = splitSecret(whole.material, {
