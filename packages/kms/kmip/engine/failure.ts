@@ -23,6 +23,11 @@ export function kmipFailure(reason: ResultReason, message: string, detail?: stri
   return new KmipFailure(reason, message, detail)
 }
 
+/** The identifier that a new object is to have is that of another one. */
+export function identifierTaken(): KmipFailure {
+  return kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.')
+}
+
 /** What was thrown, as the client, the audit record and HTTP are told of it. */
 export interface Told {
   readonly reason: ResultReason
@@ -39,8 +44,7 @@ export function toldOf(thrown: unknown): Told {
     return { reason, message, failure: failure(kindOf(reason), message, options) }
   }
   if (thrown instanceof KmipDecodeError) return toldOf(kmipFailure(reasonOf(thrown), thrown.message))
-  if (thrown instanceof UniqueViolation)
-    return toldOf(kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.'))
+  if (thrown instanceof UniqueViolation) return toldOf(identifierTaken())
   return toldOfRegistered(toFailure(thrown))
 }
 

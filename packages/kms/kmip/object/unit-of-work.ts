@@ -18,6 +18,7 @@ import {
   tagsOf,
   updateChanges,
 } from '../../objects/index.ts'
+import { identifierTaken } from '../engine/failure.ts'
 import { indexChanges } from './index-store.ts'
 
 export interface UnitOfWorkServices {
@@ -86,8 +87,14 @@ export class UnitOfWork {
     return found?.material
   }
 
-  /** Stages a new object. The material is copied: the caller wipes its own. */
+  /**
+   * Stages a new object. The material is copied: the caller wipes its own.
+   * @throws kmipFailure ObjectAlreadyExists for the identifier of an object that this unit has read to change it, or made
+   */
   create({ object, material, tags }: NewObject): ManagedObject {
+    const staged = this.#staged.get(object.id)
+    // What was made and removed again by this unit leaves no trace, also of its identifier.
+    if (staged?.before !== undefined || staged?.after !== undefined) throw identifierTaken()
     const whole: ManagedObject = { ...object, changedAt: this.#now, version: 0 }
     this.#staged.set(object.id, {
       before: undefined,

@@ -3,6 +3,7 @@ import { memberOf, optional, optionalName, textString } from '@warder/kmip/ttlv'
 import { asObjectId, type ObjectId } from '../../objects/index.ts'
 import {
   creates,
+  identifierTaken,
   type KmipContext,
   type KmipOperation,
   kmipFailure,
@@ -86,8 +87,7 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
     const before = id === undefined ? undefined : await context.objects.read(id)
     if (before === undefined) return context.objects.create(created).id
     // Somebody else's object is not replaced, and an object of the caller's own only if that is said.
-    if (!replace || before.owner !== context.principal.name)
-      throw kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.')
+    if (!replace || before.owner !== context.principal.name) throw identifierTaken()
     if (before.type !== created.object.type)
       throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
     const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
