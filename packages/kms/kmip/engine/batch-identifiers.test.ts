@@ -88,3 +88,20 @@ test('with Undo an Import takes the place of what the same batch made, where the
   ])
   assert.equal((await findObject(kms.environment.db, 'brought' as ObjectId))?.bits, 128)
 })
+
+test('with Undo the item fails whose identifier is taken, not the last one, and nothing after it is done', async () => {
+  const [ping, locate]: readonly Ask[] = [{ operation: 'Ping' }, { operation: 'Locate' }]
+  assert.ok(ping && locate)
+  const bob = kmipClient(kms.user('bob'))
+  for (const [owner, id] of [
+    [alice, 'taken'],
+    [bob, 'taken-by-bob'],
+  ] as const) {
+    await owner.send([make(id)])
+    assert.deepEqual(await undo(make(id), ping, locate), ['ObjectAlreadyExists'])
+    assert.deepEqual(await undo(ping, pair('free', id), locate), ['OperationUndone', 'ObjectAlreadyExists'])
+    assert.deepEqual(await undo(ping, bring(id, false), locate), ['OperationUndone', 'ObjectAlreadyExists'])
+  }
+  assert.equal(await exists('free'), false)
+  assert.deepEqual(await undo(make('free'), ping, locate), ['Success', 'Success', 'Success'])
+})

@@ -11,6 +11,7 @@ import {
   type KeyRing,
   type ManagedObject,
   type NewObject,
+  type ObjectId,
   openKey,
   readObject,
   removalChanges,
@@ -55,6 +56,8 @@ export class UnitOfWork {
   readonly #now: number
   readonly #staged = new Map<string, Staged>()
   readonly #more: Change[] = []
+  /** Identifiers of what is new since `requireFree` was asked last. */
+  #unchecked: ObjectId[] = []
 
   /** @param now Unix milliseconds, the moment of all its changes */
   constructor(services: UnitOfWorkServices, now: number) {
@@ -102,7 +105,19 @@ export class UnitOfWork {
       material: material === undefined ? null : Uint8Array.from(material),
       tags,
     })
+    this.#unchecked.push(object.id)
     return whole
+  }
+
+  /**
+   * Asks the database whether the identifiers of what was created since the last time are free. Called by the engine
+   * after each item of a batch that is committed as a whole, so that the right item fails; the commit looks again.
+   * @throws kmipFailure ObjectAlreadyExists
+   */
+  async requireFree(): Promise<void> {
+    const ids = this.#unchecked
+    this.#unchecked = []
+    for (const id of ids) if ((await readObject(this.#services.db, id)) !== undefined) throw identifierTaken()
   }
 
   /**
@@ -183,6 +198,7 @@ export class UnitOfWork {
     for (const { material } of this.#staged.values()) material?.fill(0)
     this.#staged.clear()
     this.#more.length = 0
+    this.#unchecked = []
   }
 
   #changesOf({ before, after, material, tags }: Staged): Change[] {
