@@ -1,4 +1,4 @@
-import { type Change, change, insertInto, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
 /** SP 800-38D §8.3: with random 96-bit IVs one key must not encrypt more often. */
 export const maxInvocations = 2 ** 32
@@ -10,10 +10,14 @@ const ensure = query<[id: string], unknown>(
 const reserve = query<[block: number, id: string, most: number], unknown>(
   'UPDATE gcm_budget SET reserved = reserved + ? WHERE object_id = ? AND reserved <= ?',
 )
+const reservedBy = query<[id: string], { readonly reserved: number }>(
+  'SELECT reserved FROM gcm_budget WHERE object_id = ?',
+)
 const remove = query<[id: string], unknown>('DELETE FROM gcm_budget WHERE object_id = ?')
 
-export function openBudget(id: string): Change {
-  return change(open, [id, 0], 1)
+/** @param used invocations before the key was stored */
+export function openBudget(id: string, used = 0): Change {
+  return change(open, [id, used], 1)
 }
 
 /** For an object that becomes an AES key; if it was one before, what it used stays used. */
@@ -24,6 +28,14 @@ export function ensureBudget(id: string): Change {
 /** Takes a block of invocations for this process; the guard fails when there are not so many left. */
 export function reserveBlock(id: string, block: number): Change {
   return change(reserve, [block, id, maxInvocations - block], 1)
+}
+
+/** Invocations that are taken already; undefined: there is no such budget. */
+export async function reservedInvocations(
+  db: Pick<Database, 'get'>,
+  id: string,
+): Promise<number | undefined> {
+  return (await db.get(reservedBy, [id]))?.reserved
 }
 
 export function removeBudget(id: string): Change {

@@ -71,7 +71,7 @@ test('a database that cannot be written for a moment ends no key', () =>
       refused += 1
       throw new StorageUnavailable('busy')
     }
-    const budgets = createGcmBudgets({ commit }, 10)
+    const budgets = createGcmBudgets({ commit, get: db.get.bind(db) }, 10)
     await assert.rejects(async () => budgets.take('k'), StorageUnavailable)
     down = false
     await budgets.take('k')
@@ -83,6 +83,19 @@ test('a database that cannot be written for a moment ends no key', () =>
     down = false
     await budgets.take('k')
     assert.equal((await db.get(reserved, ['k']))?.reserved, 1024 + 2048)
+  }))
+
+test('a key that is not stored has no budget, and is not taken for one that is spent once it is stored', () =>
+  withDatabase(async (db) => {
+    const budgets = createGcmBudgets(db, 10)
+    const asked = await Promise.allSettled([budgets.take('k'), budgets.take('k')])
+    for (const outcome of asked) {
+      assert.equal(outcome.status, 'rejected')
+      if (outcome.status === 'rejected') assert.equal(outcome.reason.kind, 'not_found')
+    }
+    await db.commit([openBudget('k', 5)])
+    await budgets.take('k')
+    assert.equal((await db.get(reserved, ['k']))?.reserved, 5 + 1024)
   }))
 
 test('memory is bounded: the key that was counted first leaves first', () =>

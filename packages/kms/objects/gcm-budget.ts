@@ -1,13 +1,14 @@
 import { type Failure, failure } from '@warder/foundation/errors'
 import { setBounded } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
-import { reserveBlock } from './gcm-budget-store.ts'
+import { maxInvocations, reserveBlock, reservedInvocations } from './gcm-budget-store.ts'
 
 /** Counts the AES-GCM encryptions of every key across processes and restarts. */
 export interface GcmBudgets {
   /**
    * Takes one invocation; synchronous unless a new block has to be reserved first.
    * @throws failure('crypto_failure') when the key has none left
+   * @throws failure('not_found') when the key is not stored (any more)
    * @throws StorageUnavailable when no block can be reserved now
    */
   take(id: string): Promise<void> | undefined
@@ -31,7 +32,7 @@ const largestBlock = 2 ** 20
  * memory. What is left of a block when the process ends, or when the key leaves this map, counts as used. The next
  * block is asked for when a quarter is left, so that nobody waits for it under load.
  */
-export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number): GcmBudgets {
+export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity: number): GcmBudgets {
   const blocks = new Map<string, Block>()
 
   const reserve = (id: string, block: Block): Promise<void> => {
@@ -51,6 +52,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number)
   /**
    * Near the end of the budget smaller and smaller blocks still fit.
    * @returns what was reserved; 0 when there is nothing left
+   * @throws failure('not_found'), which nobody remembers: a key with this identifier may be stored at any time
    */
   const commitBlock = async (id: string, wanted: number): Promise<number> => {
     for (let size = wanted; size >= 1; size = Math.floor(size / 32)) {
@@ -61,6 +63,10 @@ export function createGcmBudgets(db: Pick<Database, 'commit'>, capacity: number)
         if (!(error instanceof GuardFailed)) throw error
       }
     }
+    const reserved = await reservedInvocations(db, id)
+    // One with room was opened after the tries: the key that was asked for was not there.
+    if (reserved === undefined || reserved <= maxInvocations - wanted)
+      throw failure('not_found', 'The key is not there (any more).')
     return 0
   }
 

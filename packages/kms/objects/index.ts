@@ -1,6 +1,6 @@
 export * from './create.ts'
 export * from './gcm-budget.ts'
-export { maxInvocations, reserveBlock } from './gcm-budget-store.ts'
+export { ensureBudget, maxInvocations, reserveBlock } from './gcm-budget-store.ts'
 export * from './key-ring.ts'
 export * from './managed-object.ts'
 export * from './object-id.ts'

@@ -53,6 +53,8 @@ export interface NewObject {
   /** The caller wipes it. undefined = no material (an object known by its attributes alone). */
   readonly material: Uint8Array | undefined
   readonly tags: readonly string[]
+  /** AES-GCM encryptions that were done with it before it is stored. Default: none. */
+  readonly invocations?: number
 }
 
 /** What a change of an object leaves alone: who it is and where it came from. Everything else may be written anew. */

@@ -120,13 +120,13 @@ export function creationChanges(
   created: readonly NewObject[],
   now: number,
 ): Change[] {
-  return created.flatMap(({ object, material, tags }) => {
+  return created.flatMap(({ object, material, tags, invocations }) => {
     const whole: ManagedObject = { ...object, changedAt: now, version: now * 1000 }
     const sealed = material === undefined ? undefined : seal.seal(materialPlace(object.id), material)
     return [
       change(insertObject, toParameters(whole, sealed), 1),
       ...addTagChanges(object.id, tags),
-      ...(object.algorithm === 'AES' ? [openBudget(object.id)] : []),
+      ...(object.algorithm === 'AES' ? [openBudget(object.id, invocations)] : []),
       db.changed(objectTopic, object.id),
     ]
   })

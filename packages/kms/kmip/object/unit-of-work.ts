@@ -6,6 +6,7 @@ import {
   addTagChanges,
   asObjectId,
   creationChanges,
+  ensureBudget,
   findWithMaterial,
   Key,
   type KeyRing,
@@ -16,6 +17,7 @@ import {
   readObject,
   removalChanges,
   removeTags,
+  reserveBlock,
   tagsOf,
   updateChanges,
 } from '../../objects/index.ts'
@@ -44,6 +46,8 @@ interface Staged {
   material: Uint8Array | null | undefined
   /** undefined = as stored. */
   tags: readonly string[] | undefined
+  /** AES-GCM encryptions with a key that has no budget in the database yet. */
+  invocations: number
 }
 
 /**
@@ -104,6 +108,7 @@ export class UnitOfWork {
       after: whole,
       material: material === undefined ? null : Uint8Array.from(material),
       tags,
+      invocations: 0,
     })
     this.#unchecked.push(object.id)
     return whole
@@ -129,7 +134,7 @@ export class UnitOfWork {
     const after: ManagedObject = { ...(staged?.after ?? object), ...changed, changedAt: this.#now }
     const copy = material == null ? material : Uint8Array.from(material)
     if (staged === undefined) {
-      this.#staged.set(object.id, { before: object, after, material: copy, tags: undefined })
+      this.#staged.set(object.id, { before: object, after, material: copy, tags: undefined, invocations: 0 })
       return after
     }
     staged.after = after
@@ -146,6 +151,19 @@ export class UnitOfWork {
     if (staged?.before !== undefined || staged?.after === undefined)
       throw new TypeError('only what is new can be given to another owner')
     staged.after = { ...staged.after, owner }
+  }
+
+  /**
+   * Counts an AES-GCM encryption with a key that becomes an AES key by this unit: its budget is written together with
+   * it, and what stands in the database under its identifier may be somebody else's. A message has far fewer items than
+   * a key has invocations.
+   * @returns false: nothing was counted, for the budget of the key is in the database
+   */
+  counted({ id }: Pick<ManagedObject, 'id'>): boolean {
+    const staged = this.#staged.get(id)
+    if (staged === undefined || staged.before?.algorithm === 'AES') return false
+    staged.invocations++
+    return true
   }
 
   /** The tags of an object, with what is staged. */
@@ -165,7 +183,7 @@ export class UnitOfWork {
     const staged = this.#staged.get(object.id)
     staged?.material?.fill(0)
     const before = staged === undefined ? object : staged.before
-    this.#staged.set(object.id, { before, after: undefined, material: null, tags: [] })
+    this.#staged.set(object.id, { before, after: undefined, material: null, tags: [], invocations: 0 })
   }
 
   /** A change of rows that belong to no object. */
@@ -201,16 +219,17 @@ export class UnitOfWork {
     this.#unchecked = []
   }
 
-  #changesOf({ before, after, material, tags }: Staged): Change[] {
+  #changesOf({ before, after, material, tags, invocations }: Staged): Change[] {
     const { db, seal } = this.#services
     if (after === undefined) return before === undefined ? [] : removalChanges(db, [before])
     if (before === undefined) {
-      const created = { object: after, material: material ?? undefined, tags: tags ?? [] }
+      const created = { object: after, material: material ?? undefined, tags: tags ?? [], invocations }
       return [...creationChanges(db, seal, [created], this.#now), ...indexChanges(undefined, after)]
     }
     return [
       ...updateChanges(db, seal, { before, after, material }, this.#now),
       ...indexChanges(before, after),
+      ...(invocations === 0 ? [] : [ensureBudget(after.id), reserveBlock(after.id, invocations)]),
       ...(tags === undefined ? [] : [removeTags(after.id), ...addTagChanges(after.id, tags)]),
     ]
   }

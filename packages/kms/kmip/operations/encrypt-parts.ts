@@ -16,8 +16,8 @@ import {
 } from '../streams/index.ts'
 import { collect } from './collected-parts.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
-import { budget, cipherOf, encryptWhole } from './encrypt.ts'
-import { keyObjectOf, takeUse } from './key-use.ts'
+import { cipherOf, encryptWhole } from './encrypt.ts'
+import { keyObjectOf, takeInvocation, takeUse } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
@@ -44,7 +44,7 @@ async function begun(
   request: CryptographicRequest,
   context: KmipContext,
 ): Promise<Answer> {
-  if (plan.mode === 'GCM' && request.iv === undefined) await budget(context)
+  if (plan.mode === 'GCM' && request.iv === undefined) await takeInvocation(context, context.key.object)
   const cipher = openEncryption(key, plan, request)
   const out = cipher.update(request.data ?? nothing)
   // What was made here is kept with the part, so that the cipher can be made again.

@@ -22,6 +22,7 @@ import {
   parametersOf,
   requireBinding,
   requireUse,
+  takeInvocation,
   takeUse,
   then,
 } from './key-use.ts'
@@ -90,7 +91,8 @@ function encryptSecretly(
   const seal = (): Answer =>
     answer(context, encryptSymmetric(key, plan, { data, iv: request.iv, aad: request.aad }))
   // SP 800-38D §8.3 bounds what is done with random IVs.
-  const waiting = plan.mode === 'GCM' && request.iv === undefined ? budget(context) : undefined
+  const waiting =
+    plan.mode === 'GCM' && request.iv === undefined ? takeInvocation(context, object) : undefined
   return waiting === undefined ? seal() : waiting.then(seal)
 }
 
@@ -105,11 +107,6 @@ export function cipherOf(context: KmipContext, key: KeyObject, request: Cryptogr
   requireBinding(object, plan.mode === 'GCM' ? [`A${(key.symmetricKeySize ?? 0) * 8}GCM`] : [])
   context.audit({ algorithm: plan.cipher })
   return plan
-}
-
-/** Takes an invocation of AES-GCM; only AES keys have a budget. */
-export function budget({ services, key }: KmipContext): Promise<void> | undefined {
-  return key.object.algorithm === 'AES' ? services.budgets.take(key.object.id) : undefined
 }
 
 /** Before 1.4 there is no member for a tag: it comes behind the data. */

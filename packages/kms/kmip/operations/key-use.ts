@@ -80,6 +80,18 @@ export function takeUse(context: KmipContext, object: ManagedObject, bytes: numb
   if (!stageUse(context.objects, object, bytes, first)) throw kmipFailure('PermissionDenied', 'DENIED')
 }
 
+/**
+ * Takes one of the AES-GCM encryptions with random IVs that SP 800-38D §8.3 allows a key; only AES keys have a budget.
+ * @throws Failure crypto_failure when none is left
+ */
+export function takeInvocation(
+  { objects, services }: KmipContext,
+  object: ManagedObject,
+): Promise<void> | undefined {
+  if (object.algorithm !== 'AES' || objects.counted(object)) return undefined
+  return services.budgets.take(object.id)
+}
+
 /** What the request asks for, or the key when it asks for nothing. @throws as `readParameters` */
 export function parametersOf(
   object: ManagedObject,

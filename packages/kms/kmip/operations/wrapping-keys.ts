@@ -13,7 +13,7 @@ import { type KmipContext, KmipFailure, kmipFailure } from '../engine/index.ts'
 import type { Authenticator, WrappingData, WrappingKeyInformation, WrappingKeys } from '../keys/index.ts'
 import { storedWithTag } from '../object/index.ts'
 import { privateKeyOf } from './certificate-issuer.ts'
-import { algorithmInUse, requireUse, takeUse } from './key-use.ts'
+import { algorithmInUse, requireUse, takeInvocation, takeUse } from './key-use.ts'
 
 /** The keys that a wrapping names, with their identifiers as text. */
 export interface NamedWrappingKeys extends WrappingKeys {
@@ -126,7 +126,7 @@ async function countWrapping(
   takeUse(context, object, bytes, true)
   if (object.algorithm !== 'AES' || parameters === undefined) return
   const { blockCipherMode } = readParameters(parameters)
-  if (blockCipherMode === 'GCM' || blockCipherMode === 'AEAD') await context.services.budgets.take(object.id)
+  if (blockCipherMode === 'GCM' || blockCipherMode === 'AEAD') await takeInvocation(context, object)
 }
 
 async function authenticatorOf(
