@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { boolean, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { boolean, integer, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { splitSecret } from '../crypto/split/index.ts'
 import {
@@ -34,11 +34,12 @@ export const createSplitKey: KmipOperation = {
     const parts = required(payload, Tag.SplitKeyParts, 'Integer')
     const threshold = required(payload, Tag.SplitKeyThreshold, 'Integer')
     requireSoftwareStorage(payload.value)
-    const attributes = membersWithin(payload, Tag.Attributes)
+    const requested = membersWithin(payload, Tag.Attributes)
     // One identifier for all parts would leave one part of them.
-    if (attributes.some(({ tag }) => tag === Tag.UniqueIdentifier))
+    if (requested.some(({ tag }) => tag === Tag.UniqueIdentifier))
       throw kmipFailure('InvalidField', 'The parts of a key get identifiers of their own.')
-    const whole = await wholeOf(payload, type, attributes, context)
+    const whole = await wholeOf(payload, type, requested, context)
+    const attributes = whole.base === undefined ? requested : ofBase(whole.base, requested)
     try {
       const split = splitSecret(whole.material, {
         method,
@@ -123,6 +124,23 @@ function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
   if (storedWithTag(base, Tag.Extractable).some(({ value }) => value === false))
     throw kmipFailure('NotExtractable', 'DENIED')
 }
+
+/**
+ * Attributes of the parts of a key that is there: of what it says itself, the key takes precedence (KMIP 2.1 §6.1.10).
+ * Its algorithm and length are in the key block of each part.
+ */
+function ofBase({ usageMask }: ManagedObject, requested: readonly TtlvNode[]): readonly TtlvNode[] {
+  return [
+    ...requested.filter(({ tag }) => !ofTheKey.has(tag)),
+    integer(Tag.CryptographicUsageMask, usageMask),
+  ]
+}
+
+const ofTheKey: ReadonlySet<number> = new Set([
+  Tag.CryptographicAlgorithm,
+  Tag.CryptographicLength,
+  Tag.CryptographicUsageMask,
+])
 
 /** A part knows the key that it is of, and is as sensitive as it. */
 function inherit({ objects }: KmipContext, base: ManagedObject | undefined, made: ManagedObject): void {

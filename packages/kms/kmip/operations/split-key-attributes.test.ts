@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { enumeration, integer, textString } from '@warder/kmip/ttlv'
+import { enumeration, integer, type StructureNode, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { aesAttributes, attributes, objectType, uid } from '../testing/index.ts'
-import { type CryptoWorld, key16, startCryptoWorld } from './fixtures/crypto-world.ts'
+import { algorithms, type CryptoWorld, key16, startCryptoWorld, use } from './fixtures/crypto-world.ts'
 
 let world: CryptoWorld
 before(async () => {
@@ -32,4 +32,38 @@ test('parts do not share an identifier that the client chooses: all but one woul
     assert.equal(items[1]?.reason, 'InvalidField')
   }
   await world.alice.fails('Get', [uid('my-parts')], 'ObjectNotFound')
+})
+
+async function partsOf(...about: readonly TtlvNode[]): Promise<readonly string[]> {
+  const { nodes } = await world.alice.do('CreateSplitKey', about)
+  return nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value as string)
+}
+/** The values of some attributes. */
+async function valuesOf(id: string, ...tags: readonly number[]): Promise<readonly unknown[]> {
+  const references = tags.map((tag) => enumeration(Tag.AttributeReference, tag))
+  const { nodes } = await world.alice.do('GetAttributes', [uid(id), ...references])
+  const found = nodes.find(({ tag }) => tag === Tag.Attributes) as StructureNode
+  return tags.map((wanted) => found.value.find(({ tag }) => tag === wanted)?.value)
+}
+
+test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fails nor wins', async () => {
+  const key = await world.registered(key16, 'AES', integer(Tag.CryptographicUsageMask, use.Encrypt))
+  const asked = attributes(
+    enumeration(Tag.CryptographicAlgorithm, algorithms.Camellia),
+    integer(Tag.CryptographicLength, 256),
+    integer(Tag.CryptographicUsageMask, use.Sign),
+  )
+  const parts = await partsOf(objectType('SplitKey'), uid(key), ...splitting, asked)
+  assert.equal(parts.length, 3)
+  for (const id of parts)
+    assert.deepEqual(
+      await valuesOf(id, Tag.CryptographicAlgorithm, Tag.CryptographicLength, Tag.CryptographicUsageMask),
+      [algorithms.AES, 128, use.Encrypt],
+    )
+  const joined = await world.alice.do('JoinSplitKey', [
+    objectType('SymmetricKey'),
+    ...parts.slice(1).map(uid),
+    aesAttributes(128),
+  ])
+  assert.deepEqual(await valuesOf(joined.id, Tag.CryptographicLength), [128])
 })
