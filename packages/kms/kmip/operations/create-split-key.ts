@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { boolean, integer, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { integer, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { splitSecret } from '../crypto/split/index.ts'
 import {
@@ -12,13 +12,13 @@ import {
   uniqueIdentifier,
 } from '../engine/index.ts'
 import { algorithmOf } from '../keys/object-shape.ts'
-import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
+import { storedWithTag } from '../object/index.ts'
 import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import type { AlgorithmName } from '../object/stored-algorithm.ts'
 import { lengthOf, newSymmetricKey, requiredAlgorithm } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
-import { partNode, primeAsked } from './split-key-parts.ts'
+import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.ts'
 
 /**
  * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,
@@ -61,7 +61,6 @@ export const createSplitKey: KmipOperation = {
         const made = context.objects.create(newBrought(context, brought, attributes))
         brought.material?.fill(0)
         part.bytes.fill(0)
-        inherit(context, whole.base, made)
         ids.push(made.id)
       }
       context.audit({
@@ -127,13 +126,16 @@ function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
 
 /**
  * Attributes of the parts of a key that is there: of what it says itself, the key takes precedence (KMIP 2.1 §6.1.10).
- * Its algorithm and length are in the key block of each part.
+ * Its algorithm and length are in the key block of each part. A part knows the key that it is of, and is as sensitive
+ * as it.
  */
-function ofBase({ usageMask }: ManagedObject, requested: readonly TtlvNode[]): readonly TtlvNode[] {
-  return [
+function ofBase(base: ManagedObject, requested: readonly TtlvNode[]): readonly TtlvNode[] {
+  const attributes = [
     ...requested.filter(({ tag }) => !ofTheKey.has(tag)),
-    integer(Tag.CryptographicUsageMask, usageMask),
+    integer(Tag.CryptographicUsageMask, base.usageMask),
+    link('ParentLink', base.id),
   ]
+  return isSensitive(base) ? sensitive(attributes) : attributes
 }
 
 const ofTheKey: ReadonlySet<number> = new Set([
@@ -141,14 +143,3 @@ const ofTheKey: ReadonlySet<number> = new Set([
   Tag.CryptographicLength,
   Tag.CryptographicUsageMask,
 ])
-
-/** A part knows the key that it is of, and is as sensitive as it. */
-function inherit({ objects }: KmipContext, base: ManagedObject | undefined, made: ManagedObject): void {
-  if (base === undefined) return
-  const sensitive = storedWithTag(base, Tag.Sensitive).some(({ value }) => value === true)
-  const others = storedAttributes(made).filter(({ tag }) => !sensitive || tag !== Tag.Sensitive)
-  const own = sensitive ? [boolean(Tag.Sensitive, true)] : []
-  objects.update(made, {
-    attributes: attributeBag(made.attributes, [...others, ...own, link('ParentLink', base.id)]),
-  })
-}

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Tag } from '@warder/kmip/tables'
-import { boolean, membersOf, optionalName } from '@warder/kmip/ttlv'
+import { membersOf, optionalName } from '@warder/kmip/ttlv'
 import { stateAt } from '../../objects/index.ts'
 import { joinParts, maximumParts } from '../crypto/split/index.ts'
 import {
@@ -12,11 +12,11 @@ import {
   requiredName,
   uniqueIdentifier,
 } from '../engine/index.ts'
-import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
+import { storedWithTag } from '../object/index.ts'
 import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
-import { type PartDescription, readPart } from './split-key-parts.ts'
+import { isSensitive, type PartDescription, readPart, sensitive } from './split-key-parts.ts'
 import { symmetricKinds } from './symmetric-kinds.ts'
 
 /** JoinSplitKey (KMIP 2.1 §6.1.27): a new object out of parts, each of which the caller must have the right to get. */
@@ -32,8 +32,9 @@ export const joinSplitKey: KmipOperation = {
     if (ids.length > maximumParts)
       throw kmipFailure('InvalidField', `At most ${maximumParts} parts can be joined.`)
     requireSoftwareStorage(payload.value)
-    const attributes = membersWithin(payload, Tag.Attributes)
-    const { parts, sensitive } = await partsOf(ids, context)
+    const requested = membersWithin(payload, Tag.Attributes)
+    const { parts, hidden } = await partsOf(ids, context)
+    const attributes = hidden ? sensitive(requested) : requested
     const [first] = parts
     if (first === undefined) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
     const { algorithm, bits } = first
@@ -48,11 +49,6 @@ export const joinSplitKey: KmipOperation = {
       const brought = await readBrought(type, node, attributes, context)
       const made = context.objects.create(newBrought(context, brought, attributes))
       brought.material?.fill(0)
-      if (sensitive) {
-        const others = storedAttributes(made).filter(({ tag }) => tag !== Tag.Sensitive)
-        const bag = attributeBag(made.attributes, [...others, boolean(Tag.Sensitive, true)])
-        context.objects.update(made, { attributes: bag })
-      }
       context.audit({ object: made.id, algorithm: first.method, details: { parts: ids } })
       context.placeholder = made.id
       return [uniqueIdentifier(made.id)]
@@ -68,7 +64,7 @@ type Part = Awaited<ReturnType<typeof readPart>>
 /** @throws InvalidField for parts of different keys, ObjectDestroyed, NotExtractable */
 async function partsOf(ids: readonly string[], context: KmipContext) {
   const parts: Part[] = []
-  let sensitive = false
+  let hidden = false
   for (const id of ids) {
     const object = await context.permitted(id, 'get')
     const state = stateAt(object, context.now)
@@ -76,14 +72,14 @@ async function partsOf(ids: readonly string[], context: KmipContext) {
       throw kmipFailure('ObjectDestroyed', 'DENIED')
     if (storedWithTag(object, Tag.Extractable).some(({ value }) => value === false))
       throw kmipFailure('NotExtractable', 'DENIED')
-    sensitive ||= storedWithTag(object, Tag.Sensitive).some(({ value }) => value === true)
+    hidden ||= isSensitive(object)
     const part = await readPart(object, context)
     const [first] = parts
     if (first !== undefined && !isDeepStrictEqual(described(first), described(part)))
       throw kmipFailure('InvalidField', 'The parts are not of one key.')
     parts.push(part)
   }
-  return { parts, sensitive }
+  return { parts, hidden }
 }
 
 function described({ part: _part, ...description }: Part): PartDescription {

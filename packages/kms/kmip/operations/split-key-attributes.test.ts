@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { enumeration, integer, type StructureNode, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import {
+  boolean,
+  enumeration,
+  integer,
+  type StructureNode,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
 import { aesAttributes, attributes, objectType, uid } from '../testing/index.ts'
 import { algorithms, type CryptoWorld, key16, startCryptoWorld, use } from './fixtures/crypto-world.ts'
 
@@ -66,4 +73,25 @@ test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fail
     aesAttributes(128),
   ])
   assert.deepEqual(await valuesOf(joined.id, Tag.CryptographicLength), [128])
+})
+
+test('KMIP 2.1 §4.3: parts of a sensitive key, and what is joined out of them, have always been sensitive', async () => {
+  const hidden = boolean(Tag.Sensitive, true)
+  const shown = boolean(Tag.Sensitive, false)
+  const key = await world.registered(key16, 'AES', hidden)
+  for (const said of [[], [shown], [hidden]]) {
+    const parts = await partsOf(objectType('SplitKey'), uid(key), ...splitting, attributes(...said))
+    const joined = await world.alice.do('JoinSplitKey', [
+      objectType('SymmetricKey'),
+      ...parts.slice(1).map(uid),
+      aesAttributes(128, ...said),
+    ])
+    for (const id of [...parts, joined.id])
+      assert.deepEqual(await valuesOf(id, Tag.Sensitive, Tag.AlwaysSensitive), [true, true])
+    const [found] = await valuesOf(parts[0] ?? '', Tag.Link)
+    assert.match(JSON.stringify(found), new RegExp(key), 'a part leads to its key')
+  }
+  const open = await world.registered(key16, 'AES')
+  for (const id of await partsOf(objectType('SplitKey'), uid(open), ...splitting, attributes()))
+    assert.deepEqual(await valuesOf(id, Tag.Sensitive, Tag.AlwaysSensitive), [false, false])
 })

@@ -1,5 +1,6 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
+  boolean,
   byteString,
   enumeration,
   integer,
@@ -8,6 +9,7 @@ import {
   required,
   type StructureNode,
   structure,
+  type TtlvNode,
   unsignedBytes,
   unsignedInteger,
 } from '@warder/kmip/ttlv'
@@ -15,6 +17,7 @@ import type { ManagedObject } from '../../objects/index.ts'
 import type { KeyPart, SplitKeyMethod } from '../crypto/split/index.ts'
 import { type KmipContext, kmipFailure, requiredName } from '../engine/index.ts'
 import { readKeyBlock, storedBlock } from '../keys/index.ts'
+import { storedWithTag } from '../object/index.ts'
 import type { AlgorithmName } from '../object/stored-algorithm.ts'
 
 /** What all parts of one key say. */
@@ -87,4 +90,16 @@ export function primeAsked(payload: StructureNode): Uint8Array | undefined {
   return value === undefined
     ? undefined
     : unsignedBytes({ tag: Tag.PrimeFieldSize, type: 'BigInteger', value })
+}
+
+export function isSensitive(object: ManagedObject): boolean {
+  return storedWithTag(object, Tag.Sensitive).some(({ value }) => value === true)
+}
+
+/**
+ * Attributes of what is made out of something sensitive, whatever the client says: it is so from its first moment, which
+ * AlwaysSensitive tells (KMIP 2.1 §4.3).
+ */
+export function sensitive(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  return [...attributes.filter(({ tag }) => tag !== Tag.Sensitive), boolean(Tag.Sensitive, true)]
 }
