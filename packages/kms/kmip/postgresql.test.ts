@@ -2,6 +2,7 @@ import { onPostgresql } from './testing/on-postgresql.ts'
 
 onPostgresql('messages and batches', [
   'engine/batch',
+  'engine/batch-identifiers',
   'engine/hostile',
   'asynchronous/asynchronous',
   'transport/routes',
@@ -10,6 +11,7 @@ onPostgresql('cryptography', [
   'operations/create-key-pair',
   'operations/cryptographic',
   'operations/derived-and-split',
+  'operations/gcm-in-batch',
   'operations/parts',
 ])
 onPostgresql('what other servers do wrong', ['operations/peer-defects', 'operations/peer-defects-more'])
