@@ -2,6 +2,10 @@ import { type Failure, failure } from '@warder/foundation/errors'
 import { setBounded } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { maxInvocations, reserveBlock, reservedInvocations } from './gcm-budget-store.ts'
+import type { ManagedObject } from './managed-object.ts'
+
+/** A key that comes after another one under the same identifier has a budget of its own. */
+export type BudgetedKey = Pick<ManagedObject, 'id' | 'createdAt'>
 
 /** Counts the AES-GCM encryptions of every key across processes and restarts. */
 export interface GcmBudgets {
@@ -11,11 +15,12 @@ export interface GcmBudgets {
    * @throws failure('not_found') when the key is not stored (any more)
    * @throws StorageUnavailable when no block can be reserved now
    */
-  take(id: string): Promise<void> | undefined
+  take(key: BudgetedKey): Promise<void> | undefined
   readonly size: number
 }
 
 interface Block {
+  readonly createdAt: number
   left: number
   size: number
   pending: Promise<void> | undefined
@@ -70,10 +75,10 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
     return 0
   }
 
-  const blockOf = (id: string): Block => {
+  const blockOf = ({ id, createdAt }: BudgetedKey): Block => {
     const known = blocks.get(id)
-    if (known !== undefined) return known
-    const block: Block = { left: 0, size: 0, pending: undefined, spent: false }
+    if (known?.createdAt === createdAt) return known
+    const block: Block = { createdAt, left: 0, size: 0, pending: undefined, spent: false }
     setBounded(blocks, id, block, capacity)
     return block
   }
@@ -88,8 +93,9 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
   }
 
   return {
-    take(id) {
-      const block = blockOf(id)
+    take(key) {
+      const block = blockOf(key)
+      const { id } = key
       if (block.left === 0) return takeLater(id, block)
       block.left -= 1
       // A failure now is not this caller's: the one who finds the block empty is told.

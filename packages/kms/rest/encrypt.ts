@@ -80,7 +80,7 @@ export const encrypt = define({
       // The key's type is looked at first: only AES keys have a budget.
       const seal = () => jweEncryptDirect(key.material, id, enc, data, aad)
       if (key.object.algorithm !== 'AES') return whole(seal())
-      const waiting = budgets.take(id)
+      const waiting = budgets.take(key.object)
       return whole(
         waiting === undefined ? seal() : waiting.then(() => stillProtecting(id, context)).then(seal),
       )

@@ -89,7 +89,7 @@ export function takeInvocation(
   object: ManagedObject,
 ): Promise<void> | undefined {
   if (object.algorithm !== 'AES' || objects.counted(object)) return undefined
-  return services.budgets.take(object.id)
+  return services.budgets.take(object)
 }
 
 /** What the request asks for, or the key when it asks for nothing. @throws as `readParameters` */
