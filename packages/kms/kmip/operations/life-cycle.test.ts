@@ -70,7 +70,6 @@ test('a compromise is remembered whatever the state was, with the day on which i
   const day = dateTime(Tag.CompromiseOccurrenceDate, 949_363_200)
   for (const code of ['KeyCompromise', 'CACompromise'] as const) {
     const id = await newKey()
-    await alice.fails('Revoke', [uid(id), because(code)], 'MissingData')
     await alice.do('Revoke', [uid(id), because(code), day])
     const compromised = await stored(id)
     assert.deepEqual([compromised.state, compromised.compromisedAt], ['Compromised', now])
@@ -84,6 +83,24 @@ test('a compromise is remembered whatever the state was, with the day on which i
   await alice.do('Revoke', [uid(lost), because('KeyCompromise'), day])
   assert.equal((await stored(lost)).state, 'Destroyed_Compromised')
   await alice.fails('Revoke', [uid(await newKey()), because('Superseded'), day], 'InvalidField')
+})
+
+test('KMIP 2.1 §6.1.44: a compromise without a day is dated to the InitialDate, in every version', async () => {
+  for (const version of ['1.0', '1.4', '2.0', '2.1'] as const) {
+    const id = await newKey()
+    const created = now
+    now += 60_000
+    await kmipClient(kms.user('alice'), { version }).do('Revoke', [uid(id), because('KeyCompromise')])
+    const { state, compromisedAt } = await stored(id)
+    assert.deepEqual([state, compromisedAt], ['Compromised', now])
+    const { nodes } = await alice.do('GetAttributes', [
+      uid(id),
+      enumeration(Tag.AttributeReference, Tag.CompromiseOccurrenceDate),
+    ])
+    assert.deepEqual(nodes.at(-1)?.value, [
+      dateTime(Tag.CompromiseOccurrenceDate, Math.floor(created / 1000)),
+    ])
+  }
 })
 
 test('every other reason ends the use of an active key, and of no other', async () => {

@@ -22,8 +22,6 @@ export const revoke: KmipOperation = {
       throw kmipFailure('InvalidField', `RevocationMessage has at most ${longestMessage} characters.`)
     const occurred = optional(payload, Tag.CompromiseOccurrenceDate, 'DateTime')
     const compromise = code === 'KeyCompromise' || code === 'CACompromise'
-    if (compromise && occurred === undefined)
-      throw kmipFailure('MissingData', 'A compromise has a CompromiseOccurrenceDate.')
     if (!compromise && occurred !== undefined)
       throw kmipFailure('InvalidField', 'CompromiseOccurrenceDate is for compromises.')
     const state = stateAt(object, now)
@@ -39,13 +37,19 @@ export const revoke: KmipOperation = {
       compromisedAt: cycle.compromisedAt,
       revocationReason: code,
       revocationMessage: message,
-      ...(occurred !== undefined && {
+      ...(compromise && {
         attributes: attributeBag(object.attributes, [
           ...stored,
-          dateTime(Tag.CompromiseOccurrenceDate, occurred === 0 ? Math.floor(now / 1000) : occurred),
+          dateTime(Tag.CompromiseOccurrenceDate, occurrence(occurred, object.createdAt, now)),
         ]),
       }),
     })
     return [uniqueIdentifier(object.id)]
   },
+}
+
+/** In seconds; a client that does not know when it was gets the InitialDate (KMIP 2.1 §6.1.44). */
+function occurrence(given: number | undefined, createdAt: number, now: number): number {
+  if (given === undefined) return Math.floor(createdAt / 1000)
+  return given === 0 ? Math.floor(now / 1000) : given
 }
