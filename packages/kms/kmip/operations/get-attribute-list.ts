@@ -1,10 +1,13 @@
 import { Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
-import { attributesOf, type VendorName, vendorNameOf } from '../object/index.ts'
+import { attributesOf, isAttributeOf, type VendorName, vendorNameOf } from '../object/index.ts'
 import { attributeState } from './attribute-request.ts'
 
-/** KMIP 2.1 §6.1.21: the names of every attribute that the object has, each once. */
+/**
+ * KMIP 2.1 §6.1.21: the names of every attribute that the object has, each once. Names stand in enumerations, where the
+ * message layer does not look for what is newer than the client.
+ */
 export const getAttributeList: KmipOperation = {
   name: 'GetAttributeList',
   access: objectRight('getattributes'),
@@ -12,6 +15,7 @@ export const getAttributeList: KmipOperation = {
     const { now, version } = context
     const references = new Map<string, TtlvNode>()
     for (const node of attributesOf(await attributeState(context, true), now, version)) {
+      if (!isAttributeOf(version, node.tag)) continue
       const vendor = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
       if (vendor === undefined)
         references.set(String(node.tag), enumeration(Tag.AttributeReference, node.tag))
