@@ -18,6 +18,7 @@ import {
   activeSince,
   aesKey,
   inside,
+  keyOf,
   linked,
   mask,
   nameNode,
@@ -221,6 +222,26 @@ test('both halves of a pair are replaced together', async () => {
     [textString(Tag.PrivateKeyUniqueIdentifier, newOpen)],
     'InvalidObjectType',
   )
+})
+
+test('a pair is not replaced by one on another curve', async () => {
+  const alice = client()
+  const curve = (name: 'P_256' | 'P_384') =>
+    structure(Tag.CommonAttributes, [
+      structure(Tag.CryptographicDomainParameters, [
+        enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[name]),
+      ]),
+    ])
+  const pair = await alice.do('CreateKeyPair', [
+    structure(Tag.CommonAttributes, keyOf('ECDSA', 256)),
+    structure(Tag.PrivateKeyAttributes, [mask('Sign'), activeSince]),
+    structure(Tag.PublicKeyAttributes, [mask('Verify'), activeSince]),
+  ])
+  const secret = pair.get(Tag.PrivateKeyUniqueIdentifier) as string
+  const ask = [textString(Tag.PrivateKeyUniqueIdentifier, secret)]
+  await alice.fails('ReKeyKeyPair', [...ask, curve('P_384')], 'InvalidField')
+  assert.equal(linked(await attributesOf(alice, secret), 'ReplacementObjectLink'), undefined)
+  await alice.do('ReKeyKeyPair', [...ask, curve('P_256')])
 })
 
 test('an offset that leads beyond all dates is refused, and the key stays as it was', async () => {

@@ -38,11 +38,7 @@ const notTakenOver: ReadonlySet<number> = new Set([
 ])
 
 /** Attributes of the key itself: a replacement is a key of the same kind. */
-const sameKind = [
-  Tag.CryptographicAlgorithm,
-  Tag.CryptographicLength,
-  Tag.CryptographicDomainParameters,
-] as const
+const sameKind = [Tag.CryptographicAlgorithm, Tag.CryptographicLength] as const
 
 /** @throws ObjectDestroyed, WrongKeyLifecycleState for an object that was replaced already */
 export function requireReplaceable({ now }: KmipContext, object: ManagedObject): void {
@@ -82,9 +78,13 @@ export async function takenOver(
   for (const tag of sameKind) {
     const wish = requested.find((node) => node.tag === tag)
     const has = attributeInstances({ object, tags: [] }, tag, context.now)[0]
-    if (wish !== undefined && tag !== Tag.CryptographicDomainParameters && wish.value !== has?.value)
+    if (wish !== undefined && wish.value !== has?.value)
       throw kmipFailure('InvalidField', 'The replacement of a key has the same algorithm and length.')
   }
+  const curve = curveIn(requested)
+  const there = attributeInstances({ object, tags: [] }, Tag.CryptographicDomainParameters, context.now)
+  if (curve !== undefined && curve !== curveIn(there))
+    throw kmipFailure('InvalidField', 'The replacement of a key is on the same curve.')
   const tags = await context.objects.tags(object)
   const own = [
     ...storedAttributes(object).filter(
@@ -99,6 +99,11 @@ export async function takenOver(
   const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
   if (visible !== undefined) own.push(visible)
   return [...distinct(own).filter((node) => !isReplacedBy(node, requested)), ...requested]
+}
+
+function curveIn(attributes: readonly TtlvNode[]): unknown {
+  const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
+  return domain?.type === 'Structure' ? memberOf(domain, Tag.RecommendedCurve)?.value : undefined
 }
 
 const dates: ReadonlySet<number> = new Set([
