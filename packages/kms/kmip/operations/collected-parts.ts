@@ -5,6 +5,7 @@ import { type KmipContext, uniqueIdentifier } from '../engine/index.ts'
 import {
   joined,
   requestsBefore,
+  requireNoDigest,
   requireSameParameters,
   type StreamRow,
   stageEnd,
@@ -48,6 +49,7 @@ export async function collect(
   context: KmipContext,
   finish: (request: CryptographicRequest) => MaybePromise<Answer>,
 ): Promise<Answer> {
+  requireNoDigest(request)
   if (!request.final) {
     const { correlation } = await stagePart(operation, row, request, context)
     return [

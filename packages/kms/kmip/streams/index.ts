@@ -8,6 +8,7 @@ export {
   maximumParts,
   maximumStreams,
   requestsBefore,
+  requireNoDigest,
   requireSameParameters,
   type StagedPart,
   stageEnd,

@@ -185,12 +185,15 @@ function membersOf(request: CryptographicRequest): StructureNode {
   ])
 }
 
-/** All parts as one request. @throws InvalidField for digests: those are made of whole data */
+/** A digest is made of whole data. @throws InvalidField */
+export function requireNoDigest({ digestedData }: CryptographicRequest): void {
+  if (digestedData !== undefined) throw kmipFailure('InvalidField', 'DigestedData does not come in parts.')
+}
+
+/** All parts as one request. */
 export function joined(
   parts: readonly [CryptographicRequest, ...CryptographicRequest[]],
 ): CryptographicRequest {
-  if (parts.some(({ digestedData }) => digestedData !== undefined))
-    throw kmipFailure('InvalidField', 'DigestedData does not come in parts.')
   const given = parts.flatMap(({ data }) => (data === undefined ? [] : [data]))
   const latest = (name: 'tag' | 'macData' | 'signatureData') =>
     parts.reduce<Uint8Array | undefined>((found, part) => part[name] ?? found, undefined)
