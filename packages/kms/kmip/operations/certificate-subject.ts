@@ -34,15 +34,31 @@ export interface CertificateSubject {
   readonly privateKey: string | undefined
 }
 
-/** The request for a certificate that the payload carries, if it does. @throws InvalidCSR, FeatureNotSupported */
-export function requestedSubject(payload: StructureNode): CertificateSubject | undefined {
+/**
+ * The request for a certificate that the payload carries, or names as an object that is kept here; undefined when it
+ * does neither.
+ * @throws InvalidCSR, FeatureNotSupported; InvalidField for both; ObjectNotFound, InvalidObjectType for what it names
+ */
+export async function requestedSubject(
+  payload: StructureNode,
+  context: KmipContext,
+): Promise<CertificateSubject | undefined> {
   // In 1.x the bytes stand in CertificateRequest itself (KMIP 1.4 §4.7).
   const value =
     optional(payload, Tag.CertificateRequestValue, 'ByteString') ??
     optional(payload, Tag.CertificateRequest, 'ByteString')
   const type = optionalName(payload, Tag.CertificateRequestType, 'CertificateRequestType')
-  if (value === undefined) return undefined
-  return fromRequest(value, type)
+  const kept = memberOf(payload, Tag.CertificateRequestUniqueIdentifier)
+  if (kept === undefined) return value === undefined ? undefined : fromRequest(value, type)
+  if (value !== undefined)
+    throw kmipFailure('InvalidField', 'The request for a certificate is either sent or named.')
+  const object = await context.permitted(context.identifier(kept), 'certify')
+  if (object.type !== 'CertificateRequest')
+    throw kmipFailure(
+      'InvalidObjectType',
+      `An object of type ${object.type} is no request for a certificate.`,
+    )
+  return subjectOf(context, object)
 }
 
 function fromRequest(value: Uint8Array, type: string | undefined): CertificateSubject {

@@ -56,7 +56,7 @@ async function subjectFor(
   context: KmipContext,
   { attributes }: CertificateWish,
 ): Promise<CertificateSubject> {
-  const requested = requestedSubject(payload)
+  const requested = await requestedSubject(payload, context)
   if (requested !== undefined) return requested
   const described = attributes.some(({ tag }) => tag === Tag.CryptographicAlgorithm)
   const named = payload.value.some(({ tag }) => tag === Tag.UniqueIdentifier)

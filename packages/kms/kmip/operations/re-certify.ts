@@ -32,7 +32,7 @@ export const reCertify: KmipOperation = {
     requireSoftwareStorage(payload.value)
     const wish = readCertificateWish(membersWithin(payload, Tag.Attributes))
     const before = await subjectOf(context, object)
-    const subject = requestedSubject(payload) ?? before
+    const subject = (await requestedSubject(payload, context)) ?? before
     const name = wish.subject ?? subject.name ?? before.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
     const issuer = await issuerFor(

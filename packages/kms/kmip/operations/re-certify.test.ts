@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { byteString, enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { type Started, startKms } from '../../testing/index.ts'
+import { attributes, type KmipClient, kmipClient, uid } from '../testing/index.ts'
+import { inside, keyOf, linked, mask } from '../testing/keys.ts'
+import { p256Request } from './fixtures/certificate-requests.ts'
+import { link } from './replacement.ts'
+
+let kms: Started
+let alice: KmipClient
+let bob: KmipClient
+before(async () => {
+  kms = await startKms()
+  alice = kmipClient(kms.user('alice'))
+  bob = kmipClient(kms.user('bob'))
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const named = (name: string) => textString(Tag.CertificateSubjectCN, name)
+
+function vendor(name: string, value: string): TtlvNode {
+  return structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, 'example'),
+    textString(Tag.AttributeName, name),
+    textString(Tag.AttributeValue, value),
+  ])
+}
+
+/** A certificate of a new pair: self-signed, or issued by an authority. */
+async function certified(name: string, ...more: readonly TtlvNode[]): Promise<string> {
+  return (await alice.do('Certify', [attributes(...keyOf('ECDSA', 256), named(name), ...more)])).id
+}
+
+const newAuthority = () =>
+  certified(
+    'root',
+    vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+    vendor('requested_validity_days', '3650'),
+  )
+
+async function registeredRequest(): Promise<string> {
+  const { id } = await alice.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.CertificateRequest),
+    attributes(mask()),
+    structure(Tag.CertificateRequest, [
+      enumeration(Tag.CertificateRequestType, Enumeration.CertificateRequestType.PKCS_10),
+      byteString(Tag.CertificateRequestValue, p256Request),
+    ]),
+  ])
+  return id
+}
+
+async function certificateOf(id: string): Promise<X509Certificate> {
+  const { nodes } = await alice.do('Get', [uid(id)])
+  const value = inside(
+    nodes.find(({ tag }) => tag === Tag.Certificate),
+    Tag.CertificateValue,
+  )?.value
+  assert.ok(value instanceof Uint8Array)
+  return new X509Certificate(value)
+}
+
+async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
+  const { nodes } = await alice.do('GetAttributes', [uid(id)])
+  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
+  return found?.type === 'Structure' ? found.value : []
+}
+
+async function grant(id: string, ...operations: readonly string[]): Promise<void> {
+  const body = { unique_identifier: id, user_id: 'bob', operation_types: operations }
+  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
+}
+
+test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate its subject and key', async () => {
+  const issuer = link('CertificateLink', await newAuthority())
+  const kept = textString(Tag.CertificateRequestUniqueIdentifier, await registeredRequest())
+  const asked = await alice.do('Certify', [kept, attributes(issuer)])
+  const first = await certificateOf(asked.id)
+  const id = await certified('old', issuer)
+  const made = await alice.do('ReCertify', [uid(id), kept])
+  const renewed = await certificateOf(made.id)
+  for (const { subject, subjectAltName, publicKey } of [first, renewed]) {
+    assert.equal(subject, 'C=CH\nCN=request.example')
+    assert.equal(subjectAltName, 'DNS:request.example')
+    assert.ok(publicKey.equals(first.publicKey))
+  }
+  const both = [kept, byteString(Tag.CertificateRequestValue, p256Request), attributes(issuer)]
+  await alice.fails('Certify', both, 'InvalidField')
+  const other = [textString(Tag.CertificateRequestUniqueIdentifier, id), attributes(issuer)]
+  await alice.fails('Certify', other, 'InvalidObjectType')
+})
+
+test('a request is named by nobody who may not certify with it', async () => {
+  const ca = await newAuthority()
+  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
+  const id = await certified('shared', link('CertificateLink', ca))
+  for (const each of [ca, key, id]) await grant(each, 'certify')
+  const request = await registeredRequest()
+  const ask = [uid(id), textString(Tag.CertificateRequestUniqueIdentifier, request)]
+  await bob.fails('ReCertify', ask, 'ObjectNotFound')
+  await grant(request, 'certify')
+  await bob.do('ReCertify', ask)
+})
