@@ -14,7 +14,7 @@ import {
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { publicKeyFacts, readManagedObject } from '../keys/index.ts'
 import { attributeBag, storedAttributes } from '../object/index.ts'
-import type { ChosenIssuer } from './certificate-issuer.ts'
+import { type ChosenIssuer, linkOf } from './certificate-issuer.ts'
 import type { CertificateSubject } from './certificate-subject.ts'
 import { newBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
@@ -29,6 +29,8 @@ export interface CertificateOrder {
   readonly notBefore: number
   readonly notAfter: number
   readonly attributes: readonly TtlvNode[]
+  /** The certificate that this one takes the place of: it will have the same owner. */
+  readonly replaces?: ManagedObject
 }
 
 /** Issues the certificate and stages it as an object, linked with its keys and its issuer. */
@@ -60,7 +62,8 @@ export async function stageCertificate(
       ].filter((each) => typeof each === 'object'),
     ]),
   )
-  for (const id of [subject.publicKey, subject.privateKey]) await linkKey(context, id, object.id)
+  for (const id of [subject.publicKey, subject.privateKey])
+    await linkKey(context, id, object.id, order.replaces)
   return object
 }
 
@@ -73,10 +76,20 @@ const replaced: ReadonlySet<number> = new Set([
   Tag.CryptographicDomainParameters,
 ])
 
-/** A key knows its latest certificate. */
-async function linkKey(context: KmipContext, id: string | undefined, certificate: string): Promise<void> {
+/**
+ * A key knows its latest certificate. Who renews somebody else's certificate moves the link of a key that knew the one
+ * before: the links of certificates may lead to other keys of the owner, which are not the caller's to change.
+ */
+async function linkKey(
+  context: KmipContext,
+  id: string | undefined,
+  certificate: string,
+  replaced: ManagedObject | undefined,
+): Promise<void> {
   const key = id === undefined ? undefined : await context.objects.read(id)
-  if (key === undefined || key.owner !== context.principal.name) return
+  const caller = context.principal.name
+  if (key === undefined || key.owner !== (replaced?.owner ?? caller)) return
+  if (key.owner !== caller && linkOf(key, 'CertificateLink') !== replaced?.id) return
   const others = storedAttributes(key).filter(
     (node) =>
       node.tag !== Tag.Link ||

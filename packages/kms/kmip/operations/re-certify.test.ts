@@ -104,3 +104,30 @@ test('a request is named by nobody who may not certify with it', async () => {
   await grant(request, 'certify')
   await bob.do('ReCertify', ask)
 })
+
+test('the keys know the renewed certificate, whoever renews it', async () => {
+  const id = await certified('renewed')
+  const held = await attributesOf(id)
+  const keys = [String(linked(held, 'PublicKeyLink')), String(linked(held, 'PrivateKeyLink'))]
+  for (const each of [id, ...keys]) await grant(each, 'certify', 'getattributes')
+  const made = await bob.do('ReCertify', [uid(id)])
+  for (const key of keys) assert.equal(linked(await attributesOf(key), 'CertificateLink'), made.id)
+  assert.equal(linked(await attributesOf(made.id), 'ReplacedObjectLink'), id)
+})
+
+test('who renews a certificate changes no key that knew another one', async () => {
+  const ca = await newAuthority()
+  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
+  const victim = await certified('of another key')
+  const other = String(linked(await attributesOf(victim), 'PublicKeyLink'))
+  const { nodes } = await alice.do('Get', [uid(await certified('lent', link('CertificateLink', ca)))])
+  const certificate = nodes.find(({ tag }) => tag === Tag.Certificate)
+  const { id } = await alice.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+    attributes(mask(), link('PublicKeyLink', other), link('CertificateLink', ca)),
+    certificate,
+  ])
+  for (const each of [ca, key, id]) await grant(each, 'certify')
+  await bob.do('ReCertify', [uid(id)])
+  assert.equal(linked(await attributesOf(other), 'CertificateLink'), victim)
+})

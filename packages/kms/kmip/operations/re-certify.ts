@@ -62,6 +62,7 @@ export const reCertify: KmipOperation = {
       notBefore,
       notAfter: notBefore + validity,
       attributes: await takenOver(context, object, wish.attributes, undefined),
+      replaces: object,
     })
     linkReplacement(context, object, made)
     context.audit({ object: object.id, details: { replacement: made.id } })
