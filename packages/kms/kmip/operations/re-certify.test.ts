@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { byteString, enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import {
+  byteString,
+  dateTime,
+  enumeration,
+  interval,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, type KmipClient, kmipClient, uid } from '../testing/index.ts'
 import { inside, keyOf, linked, mask } from '../testing/keys.ts'
@@ -12,8 +20,9 @@ import { link } from './replacement.ts'
 let kms: Started
 let alice: KmipClient
 let bob: KmipClient
+let now = Date.now()
 before(async () => {
-  kms = await startKms()
+  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
   alice = kmipClient(kms.user('alice'))
   bob = kmipClient(kms.user('bob'))
 })
@@ -67,6 +76,17 @@ async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
   const { nodes } = await alice.do('GetAttributes', [uid(id)])
   const found = nodes.find(({ tag }) => tag === Tag.Attributes)
   return found?.type === 'Structure' ? found.value : []
+}
+
+/** Seconds from which on until when it is valid: as the object says, and as the certificate says. */
+async function periodsOf(id: string): Promise<readonly [attributes: unknown[], x509: number[]]> {
+  const held = await attributesOf(id)
+  const dates = [Tag.ActivationDate, Tag.DeactivationDate] as const
+  const { validFromDate, validToDate } = await certificateOf(id)
+  return [
+    dates.map((date) => held.find(({ tag }) => tag === date)?.value),
+    [validFromDate, validToDate].map((date) => date.getTime() / 1000),
+  ]
 }
 
 async function grant(id: string, ...operations: readonly string[]): Promise<void> {
@@ -130,4 +150,44 @@ test('who renews a certificate changes no key that knew another one', async () =
   for (const each of [ca, key, id]) await grant(each, 'certify')
   await bob.do('ReCertify', [uid(id)])
   assert.equal(linked(await attributesOf(other), 'CertificateLink'), victim)
+})
+
+test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certificate', async () => {
+  const begin = Math.floor(now / 1000)
+  const id = await certified('dated', vendor('requested_validity_days', '1'))
+  const end = begin + 86_400
+  now += 60_000
+  const copied = await alice.do('ReCertify', [uid(id)])
+  assert.deepEqual(await periodsOf(copied.id), [
+    [begin, end],
+    [begin, end],
+  ])
+  // The attribute is what is copied: the certificate says the same as it.
+  const sooner = dateTime(Tag.DeactivationDate, end - 3600)
+  await alice.do('SetAttribute', [uid(copied.id), structure(Tag.NewAttribute, [sooner])])
+  const changed = await alice.do('ReCertify', [uid(copied.id)])
+  assert.deepEqual(await periodsOf(changed.id), [
+    [begin, end - 3600],
+    [begin, end - 3600],
+  ])
+  const at = Math.floor(now / 1000)
+  const moved = await alice.do('ReCertify', [uid(changed.id), interval(Tag.Offset, 0)])
+  assert.deepEqual((await periodsOf(moved.id))[1], [at, at + 86_400 - 3600])
+})
+
+test('a certificate that is over is renewed from now on, and one for some days too', async () => {
+  const id = await certified('over', vendor('requested_validity_days', '1'))
+  await alice.do('Revoke', [
+    uid(id),
+    structure(Tag.RevocationReason, [
+      enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.Superseded),
+    ]),
+  ])
+  now += 60_000
+  const at = Math.floor(now / 1000)
+  const made = await alice.do('ReCertify', [uid(id)])
+  assert.deepEqual((await periodsOf(made.id))[1], [at, at + 86_400])
+  const wish = attributes(vendor('requested_validity_days', '2'))
+  const longer = await alice.do('ReCertify', [uid(made.id), wish])
+  assert.deepEqual((await periodsOf(longer.id))[1], [at, at + 2 * 86_400])
 })
