@@ -1,4 +1,4 @@
-import { attributeByLegacyName, Tag, tagByName } from '@warder/kmip/tables'
+import { Tag } from '@warder/kmip/tables'
 import {
   optionalName,
   optionalStructure,
@@ -26,10 +26,10 @@ import {
   writeWrappingData,
 } from '../keys/index.ts'
 import { shapeOf } from '../keys/object-shape.ts'
-import { attributeInstances } from '../object/attribute-view.ts'
 import { storedWithTag } from '../object/index.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import { privateKeyOf } from './certificate-issuer.ts'
+import { wrappedAttributes } from './wrapped-attributes.ts'
 import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
 /** How Get and Export are asked for an object (KMIP 2.1 §6.1.19, §6.1.18). */
@@ -151,7 +151,7 @@ async function clearInForm(
   const keys = await wrappingKeys(context, specification, { wrap: true, bytes: material.length })
   if (keys.identifiers.encryption === context.object.id)
     throw kmipFailure('InvalidField', 'A key does not wrap itself.')
-  const attributes = namedAttributes(context, specification)
+  const attributes = await wrappedAttributes(context, specification)
   if (shape.form === 'block') {
     const node = writeManagedObject(shape, material, wanted)
     return wrapBlock(node, attributes, specification, keys, context)
@@ -216,18 +216,4 @@ async function wrappedInForm(
   const again =
     wanted.specification ?? (wanted.wrapType === 'NotWrapped' ? undefined : { ...wrapping, attributes: [] })
   return clearInForm(context, clear.shape, clear.material, { ...wanted, specification: again })
-}
-
-/** The attributes that are to be wrapped with the key. Those that it does not have are left out. */
-function namedAttributes(context: KmipContext, { attributes }: WrappingSpecification): readonly TtlvNode[] {
-  return attributes.flatMap((node) => {
-    const tag =
-      node.type === 'Enumeration'
-        ? node.value
-        : node.type === 'TextString'
-          ? (attributeByLegacyName(node.value)?.tag ?? tagByName(node.value))
-          : undefined
-    if (tag === undefined) return []
-    return attributeInstances({ object: context.object, tags: [] }, tag, context.now)
-  })
 }
