@@ -11,17 +11,24 @@ const longestKey = 1024
 /** Numbers from here on are for vendors to give (KMIP 2.1 §11). */
 const firstExtension = 0x80000000
 
+/** Who says it: a client, or another server through the client that brings its object (KMIP 2.1 §6.1.25). */
+export type AttributeSource = 'client' | 'server'
+
 /**
  * Is this a value that the attribute can have?
  * @returns the value as it is stored
  * @throws kmipFailure InvalidAttributeValue, ApplicationNamespaceNotSupported, ProtectionStorageUnavailable
  */
-export function checkedValue(rule: AttributeRule, node: TtlvNode): TtlvNode {
+export function checkedValue(
+  rule: AttributeRule,
+  node: TtlvNode,
+  source: AttributeSource = 'client',
+): TtlvNode {
   if (node.type !== rule.type) throw invalid(`${rule.name} must be of type ${rule.type}.`)
   requireKnown(node)
   switch (node.type) {
     case 'Structure':
-      return checkedStructure(node)
+      return checkedStructure(node, source)
     case 'TextString':
       if (rule.indexed) requireKey(rule.name, node.value)
       return node
@@ -31,7 +38,7 @@ export function checkedValue(rule: AttributeRule, node: TtlvNode): TtlvNode {
   }
 }
 
-function checkedStructure(node: StructureNode): TtlvNode {
+function checkedStructure(node: StructureNode, source: AttributeSource): TtlvNode {
   switch (node.tag) {
     case Tag.Attribute: {
       const named = vendorNameOf(node)
@@ -59,7 +66,7 @@ function checkedStructure(node: StructureNode): TtlvNode {
         throw kmipFailure('ApplicationNamespaceNotSupported', 'ApplicationData cannot be made here.')
       return node
     case Tag.UsageLimits:
-      return checkedLimits(node)
+      return checkedLimits(node, source)
     case Tag.ProtectionStorageMasks:
       requireSoftwareStorage([node])
       return node
@@ -68,18 +75,24 @@ function checkedStructure(node: StructureNode): TtlvNode {
   }
 }
 
-/** KMIP 2.1 §4.59: a client gives total and unit; what is left to use is counted here, from the total down. */
-function checkedLimits(node: StructureNode): StructureNode {
+/**
+ * KMIP 2.1 §4.59: a client gives total and unit; what is left to use is counted by the server, from the total down. Of
+ * what another server counted the rest is left.
+ */
+function checkedLimits(node: StructureNode, source: AttributeSource): StructureNode {
   const total = memberLong(node, Tag.UsageLimitsTotal)
   const count = memberLong(node, Tag.UsageLimitsCount)
   if (total === undefined || total < 0n)
     throw invalid('UsageLimitsTotal must be a long integer that is not negative.')
-  if (count !== undefined && count !== total) throw invalid('UsageLimitsCount is counted by the server.')
+  if (count !== undefined && count !== total && source === 'client')
+    throw invalid('UsageLimitsCount is counted by the server.')
+  if (count !== undefined && (count < 0n || count > total))
+    throw invalid('UsageLimitsCount is from 0 to the total.')
   requireMember(node, Tag.UsageLimitsUnit)
   const unit = memberOf(node, Tag.UsageLimitsUnit)
   return structure(node.tag, [
     longInteger(Tag.UsageLimitsTotal, total),
-    longInteger(Tag.UsageLimitsCount, total),
+    longInteger(Tag.UsageLimitsCount, count ?? total),
     unit,
   ])
 }

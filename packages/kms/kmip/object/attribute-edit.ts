@@ -7,7 +7,7 @@ import { consequences, requireAllowedNow, requireUnused } from './attribute-cond
 import { type AttributeName, isCalled, nameOfAttribute, requireRule, shownName } from './attribute-name.ts'
 import type { AttributeRule } from './attribute-rules.ts'
 import { sameValue } from './attribute-values.ts'
-import { isLegacyName, isTagName, requireVendorName, tagsOfNode } from './attribute-vendor.ts'
+import { isLegacyName, isServerName, isTagName, requireVendorName, tagsOfNode } from './attribute-vendor.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
 import { storedAttributes, withStoredAttributes } from './stored-attributes.ts'
 
@@ -81,7 +81,7 @@ export function deleteAttribute(
 ): Edited {
   const rule = requireRule(name.tag)
   if (rule.readOnly || !rule.deletable) throw readOnly()
-  if (name.vendor !== undefined && (name.vendor.vendor === 'y' || isLegacyName(name.vendor))) throw readOnly()
+  if (name.vendor !== undefined && (isServerName(name.vendor) || isLegacyName(name.vendor))) throw readOnly()
   const there = instancesCalled(state, name, now)
   const isOne = which.current !== undefined || which.index !== undefined
   const gone = isOne ? [requireInstance(state, name, which, now).node] : there

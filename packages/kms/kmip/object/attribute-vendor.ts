@@ -28,8 +28,12 @@ export function vendorNameOf(node: TtlvNode): VendorName | undefined {
   return vendor === undefined || name === undefined ? undefined : { vendor, name }
 }
 
-/** A name that a client may give. @throws kmipFailure InvalidAttribute, AttributeReadOnly */
-export function requireVendorName(node: TtlvNode): VendorName {
+/**
+ * A name that a client may give.
+ * @param source who says it: other servers have attributes of their own
+ * @throws kmipFailure InvalidAttribute, AttributeReadOnly
+ */
+export function requireVendorName(node: TtlvNode, source: 'client' | 'server' = 'client'): VendorName {
   const named = vendorNameOf(node)
   if (named === undefined || named.vendor === '' || named.name === '')
     throw kmipFailure('InvalidAttribute', 'A vendor attribute names its vendor and itself.')
@@ -38,9 +42,15 @@ export function requireVendorName(node: TtlvNode): VendorName {
       'InvalidAttribute',
       `The name of a vendor attribute has at most ${longestName} characters.`,
     )
-  if (named.vendor === serverVendor || (named.vendor === ownVendor && !isTagName(named)))
+  const reserved = isServerName(named) && source === 'client'
+  if (reserved || (named.vendor === ownVendor && !isTagName(named)))
     throw kmipFailure('AttributeReadOnly', 'DENIED')
   return named
+}
+
+/** Is it a server's word, which no client changes and nothing else takes over? */
+export function isServerName({ vendor }: VendorName): boolean {
+  return vendor === serverVendor
 }
 
 /** Attributes that only 1.x has (Operation Policy Name …) are kept, but fixed at creation. */

@@ -11,7 +11,7 @@ import {
 } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import type { KmipContext } from '../engine/types.ts'
-import { checkedValue } from './attribute-checks.ts'
+import { type AttributeSource, checkedValue } from './attribute-checks.ts'
 import { requireConsistent } from './attribute-conditions.ts'
 import { requireRoomFor } from './attribute-edit.ts'
 import { requireRule } from './attribute-name.ts'
@@ -31,6 +31,8 @@ export interface NewObjectRequest {
   readonly material: Uint8Array | undefined
   /** Attributes as the client gave them, in any order. */
   readonly attributes: readonly TtlvNode[]
+  /** Who said them first. */
+  readonly source?: AttributeSource
   /** Attributes that the server gives; they take the place of what a client said of them. */
   readonly given?: readonly TtlvNode[]
   /** Members of the row's `attributes` beside `kmip`, e.g. `format`. */
@@ -119,7 +121,7 @@ interface ReadAttributes {
 }
 
 /** Sorts what the client gave into columns and what is stored as it is. */
-function readAttributes({ type, bits, attributes }: NewObjectRequest, now: number): ReadAttributes {
+function readAttributes({ type, bits, attributes, source }: NewObjectRequest, now: number): ReadAttributes {
   if (attributes.length > mostAttributes)
     throw kmipFailure('ServerLimitExceeded', `An object has at most ${mostAttributes} attributes.`)
   const once = new Map<number, TtlvNode>()
@@ -138,9 +140,9 @@ function readAttributes({ type, bits, attributes }: NewObjectRequest, now: numbe
     }
     if (!rule.appliesTo.has(type))
       throw kmipFailure('InvalidAttribute', `${rule.name} is no attribute of an object of type ${type}.`)
-    const value = checkedValue(rule, node)
+    const value = checkedValue(rule, node, source)
     if (node.tag === Tag.Attribute) {
-      requireVendorName(node)
+      requireVendorName(node, source)
       const named = vendorNameOf(node)
       if (named !== undefined && isTagName(named)) {
         tags = tagsOfNode(node)

@@ -83,7 +83,7 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
   const said = id === undefined ? [] : [textString(Tag.UniqueIdentifier, id)]
   const ordinary = [...attributes.ordinary.filter(({ tag }) => tag !== Tag.UniqueIdentifier), ...said]
   try {
-    const created = asImported(newBrought(context, brought, ordinary), attributes, context.now)
+    const created = asImported(newBrought(context, brought, ordinary, 'server'), attributes, context.now)
     const before = id === undefined ? undefined : await context.objects.read(id)
     if (before === undefined) return context.objects.create(created).id
     // Somebody else's object is not replaced, and an object of the caller's own only if that is said.

@@ -28,7 +28,6 @@ const ofThisServer: ReadonlySet<number> = new Set([
   Tag.LastChangeDate,
   Tag.Digest,
   Tag.KeyValuePresent,
-  Tag.LeaseTime,
   Tag.CertificateType,
   Tag.CertificateIdentifier,
   Tag.CertificateIssuer,
@@ -39,7 +38,6 @@ const ofThisServer: ReadonlySet<number> = new Set([
   Tag.X_509CertificateIssuer,
   Tag.DigitalSignatureAlgorithm,
   Tag.ProtectionStorageMask,
-  Tag.ArchiveDate,
   Tag.DestroyDate,
 ])
 
@@ -49,6 +47,8 @@ export interface SortedAttributes {
   /** What only servers say: kept as it is (KMIP 2.1 §6.1.25). */
   readonly kept: readonly TtlvNode[]
   readonly life: Life
+  /** Unix milliseconds; no column, but a member of what is stored (see Archive). */
+  readonly archivedAt: number | undefined
 }
 
 /**
@@ -60,15 +60,17 @@ export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes 
   const ordinary: TtlvNode[] = []
   const kept: TtlvNode[] = []
   let life: Life = {}
+  let archivedAt: number | undefined
   for (const node of attributes) {
     const own = lifeOf(node)
     if (own !== undefined) life = { ...life, ...own }
+    else if (node.tag === Tag.ArchiveDate) archivedAt = momentOf(node)
     else if (ofThisServer.has(node.tag) || isNamePart(node.tag)) continue
     else if (attributeRule(node.tag)?.readOnly === true && !itself.has(node.tag))
       kept.push(checkedKept(node, kept))
     else ordinary.push(node)
   }
-  return { ordinary, kept, life }
+  return { ordinary, kept, life, archivedAt }
 }
 
 /** Nobody is believed about what kind of value an attribute has, or how often it is there. */
@@ -77,6 +79,12 @@ function checkedKept(node: TtlvNode, before: readonly TtlvNode[]): TtlvNode {
   if (!rule.multiple && before.some(({ tag }) => tag === node.tag))
     throw kmipFailure('AttributeSingleValued', 'DENIED')
   return checkedValue(rule, node)
+}
+
+/** @throws InvalidAttributeValue */
+function momentOf(node: TtlvNode): number | undefined {
+  const { type, value } = checkedValue(requireRule(node.tag), node)
+  return type === 'DateTime' ? value * 1000 : undefined
 }
 
 const itself: ReadonlySet<number> = new Set([Tag.UniqueIdentifier, Tag.ObjectType])
@@ -114,7 +122,8 @@ function lifeOf(node: TtlvNode): Life | undefined {
 }
 
 /** The object as it was on the other server. */
-export function asImported(created: NewObject, { kept, life }: SortedAttributes, now: number): NewObject {
+export function asImported(created: NewObject, sorted: SortedAttributes, now: number): NewObject {
+  const { kept, life, archivedAt } = sorted
   const { object } = created
   const state = life.state ?? object.state
   const before = storedAttributes(object)
@@ -133,7 +142,10 @@ export function asImported(created: NewObject, { kept, life }: SortedAttributes,
       activationAt: object.activationAt ?? (state === 'Active' ? now : undefined),
       deactivationAt: object.deactivationAt ?? (state === 'Deactivated' ? now : undefined),
       compromisedAt: life.compromisedAt ?? (state === 'Compromised' ? now : undefined),
-      attributes: attributeBag(object.attributes, stored),
+      attributes: attributeBag(
+        { ...object.attributes, ...(archivedAt !== undefined && { archivedAt }) },
+        stored,
+      ),
     },
   }
 }

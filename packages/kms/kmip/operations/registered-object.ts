@@ -10,7 +10,7 @@ import {
   type StoredShape,
 } from '../keys/index.ts'
 import { storedColumns } from '../keys/object-shape.ts'
-import { checkedValue } from '../object/attribute-checks.ts'
+import { type AttributeSource, checkedValue } from '../object/attribute-checks.ts'
 import { requireRule } from '../object/index.ts'
 import { newObjectOf } from '../object/new-object.ts'
 import { requireSoftwareStorage } from '../object/storage-masks.ts'
@@ -66,11 +66,15 @@ export async function readBrought(
   return readManagedObject(type, node, hintsOf(attributes), { fips })
 }
 
-/** An object that a client brings, as the caller's own. */
+/**
+ * An object that a client brings, as the caller's own.
+ * @param source who said the attributes first
+ */
 export function newBrought(
   context: KmipContext,
   brought: StoredObject,
   attributes: readonly TtlvNode[],
+  source: AttributeSource = 'client',
 ): NewObject {
   const { shape, material } = brought
   const columns = storedColumns(brought)
@@ -87,6 +91,7 @@ export function newBrought(
       ...generatorOf(attributes),
     ],
     attributes: [...attributes.filter((node) => !isSettled(node, shape)), ...links],
+    source,
     material,
     defaultMask: usualMask(shape),
   })

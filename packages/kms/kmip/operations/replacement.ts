@@ -13,7 +13,7 @@ import {
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { sameValue } from '../object/attribute-values.ts'
-import { tagsNode } from '../object/attribute-vendor.ts'
+import { isServerName, tagsNode, vendorNameOf } from '../object/attribute-vendor.ts'
 import { attributeBag, attributeInstances, storedAttributes } from '../object/index.ts'
 
 /**
@@ -88,7 +88,11 @@ export async function takenOver(
   const tags = await context.objects.tags(object)
   const own = [
     ...storedAttributes(object).filter(
-      ({ tag }) => !notTakenOver.has(tag) && !dates.has(tag) && attributeOf(tag)?.readOnly !== true,
+      (node) =>
+        !notTakenOver.has(node.tag) &&
+        !dates.has(node.tag) &&
+        attributeOf(node.tag)?.readOnly !== true &&
+        !isSaidByServer(node),
     ),
     ...attributeInstances({ object, tags: [] }, Tag.CryptographicAlgorithm, context.now),
     ...(object.bits === undefined ? [] : [integer(Tag.CryptographicLength, object.bits)]),
@@ -99,6 +103,12 @@ export async function takenOver(
   const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
   if (visible !== undefined) own.push(visible)
   return [...distinct(own).filter((node) => !isReplacedBy(node, requested)), ...requested]
+}
+
+/** What a server said of the object that is replaced, it did not say of another. */
+function isSaidByServer(node: TtlvNode): boolean {
+  const named = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
+  return named !== undefined && isServerName(named)
 }
 
 function curveIn(attributes: readonly TtlvNode[]): unknown {
