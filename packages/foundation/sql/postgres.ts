@@ -1,9 +1,11 @@
-import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { StartupError } from '../errors/index.ts'
-import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
+import { StorageUnavailable } from './errors.ts'
+import { transactions } from './postgres-commit.ts'
+import { classify } from './postgres-errors.ts'
+import { asked, parserOf } from './postgres-statement.ts'
 import { query } from './query.ts'
-import type { Change, ChangeResult, Commit, Database, Query, Row, SqlValue } from './types.ts'
+import type { Database, Query, SqlValue } from './types.ts'
 
 export interface PostgresOptions {
   /** `postgresql://user:password@host:port/database?sslmode=verify-full&sslrootcert=…` */
@@ -16,8 +18,6 @@ export interface PostgresOptions {
 
 const statementTimeoutMs = 15_000
 const connectTimeoutMs = 10_000
-/** Serialization failures and deadlocks are tried again this often. */
-const mostRetries = 5
 const reconnectAfterMs = [50, 200, 1000, 5000]
 const channel = 'warder_changed'
 const nothing = query<[], { one: number }>('SELECT 1 AS one')
@@ -46,6 +46,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const pool = new pg.Pool({ ...config, max: options.writers ?? 6 })
   // An idle connection that is lost is not an error of anybody's request: the pool makes another.
   pool.on('error', () => undefined)
+  // The pool listens to idle connections only: one that is lost during a commit would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   const listeners = new Map<string, Set<(key: string | undefined) => void>>()
   const feed = listenForChanges(config, listeners)
   let turn = 0
@@ -58,11 +60,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     const reader = readers[turn]
     if (reader === undefined) throw new StorageUnavailable('no connection')
     try {
-      return await reader.query({
-        name: nameOf(statement),
-        text: statement.numbered,
-        values: params.map(toDriver),
-      })
+      return await reader.query(asked(statement, params))
     } catch (error) {
       throw classify(error)
     }
@@ -151,73 +149,6 @@ async function startReader(config: pg.ClientConfig): Promise<Reader> {
   }
 }
 
-function transactions(pool: pg.Pool): Commit {
-  const once = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
-    let client: pg.PoolClient
-    try {
-      client = await pool.connect()
-    } catch (error) {
-      throw new StorageUnavailable('PostgreSQL cannot be reached', { cause: error })
-    }
-    let broken: Error | undefined
-    try {
-      await client.query('BEGIN')
-      const results: ChangeResult[] = []
-      for (const [index, { query: statement, params, expect }] of changes.entries()) {
-        const result = await client.query({
-          name: nameOf(statement),
-          text: statement.numbered,
-          values: params.map(toDriver),
-        })
-        const touched = result.rowCount ?? 0
-        if (expect !== undefined && touched !== expect) throw new GuardFailed(index)
-        results.push({ changes: touched, rows: result.rows as Row[] })
-      }
-      await client.query('COMMIT')
-      return results
-    } catch (error) {
-      const known = classify(error)
-      await client.query('ROLLBACK').catch((lost: Error) => {
-        broken = lost
-      })
-      throw known
-    } finally {
-      // A connection that could not roll back is thrown away, and its transaction with it.
-      client.release(broken)
-    }
-  }
-  return async (changes) => {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await once(changes)
-      } catch (error) {
-        if (!(error instanceof Retryable) || attempt >= mostRetries) {
-          throw error instanceof Retryable ? new StorageUnavailable(error.message) : error
-        }
-        await new Promise((resolve) => setTimeout(resolve, attempt * 5))
-      }
-    }
-  }
-}
-
-class Retryable extends Error {}
-
-function classify(error: unknown): Error {
-  if (error instanceof GuardFailed) return error
-  const {
-    code,
-    message = String(error),
-    detail,
-  } = (error ?? {}) as { code?: string; message?: string; detail?: string }
-  if (code === '23505') return new UniqueViolation(detail ?? message)
-  if (code === '40001' || code === '40P01') return new Retryable(message)
-  // Class 53 insufficient resources, 57 operator intervention, 58 system error, 08 connection; no code = the socket.
-  const unavailable =
-    code === undefined || /^(08|53|57|58)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT)/.test(code)
-  if (unavailable) return new StorageUnavailable(message, { cause: error })
-  return error instanceof Error ? error : new Error(message)
-}
-
 interface Feed {
   close(): void
 }
@@ -272,28 +203,4 @@ function listenForChanges(
       void current?.end().catch(() => undefined)
     },
   }
-}
-
-const names = new WeakMap<object, string>()
-
-/** Prepared statements are found again by name; equal texts share one. */
-function nameOf(statement: Query<readonly SqlValue[], unknown>): string {
-  let name = names.get(statement)
-  if (name === undefined) {
-    name = `w_${createHash('sha256').update(statement.numbered).digest('hex').slice(0, 40)}`
-    names.set(statement, name)
-  }
-  return name
-}
-
-function toDriver(value: SqlValue): string | number | Buffer | null {
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value
-}
-
-const int8 = 20
-
-/** 64-bit integers come as numbers: all of ours are below 2^53. */
-function parserOf(oid: number, format?: 'text' | 'binary'): unknown {
-  if (oid === int8) return Number
-  return pg.types.getTypeParser(oid, format as 'text')
 }

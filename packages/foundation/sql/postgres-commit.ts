@@ -1,0 +1,54 @@
+import type pg from 'pg'
+import { GuardFailed, StorageUnavailable } from './errors.ts'
+import { classify, Retryable } from './postgres-errors.ts'
+import { asked } from './postgres-statement.ts'
+import type { Change, ChangeResult, Commit, Row } from './types.ts'
+
+/** Serialization failures and deadlocks are tried again this often. */
+const mostRetries = 5
+
+/** Each commit is one transaction on a connection of the pool. */
+export function transactions(pool: pg.Pool): Commit {
+  const once = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
+    let client: pg.PoolClient
+    try {
+      client = await pool.connect()
+    } catch (error) {
+      throw new StorageUnavailable('PostgreSQL cannot be reached', { cause: error })
+    }
+    let broken: Error | undefined
+    try {
+      await client.query('BEGIN')
+      const results: ChangeResult[] = []
+      for (const [index, { query: statement, params, expect }] of changes.entries()) {
+        const result = await client.query(asked(statement, params))
+        const touched = result.rowCount ?? 0
+        if (expect !== undefined && touched !== expect) throw new GuardFailed(index)
+        results.push({ changes: touched, rows: result.rows as Row[] })
+      }
+      await client.query('COMMIT')
+      return results
+    } catch (error) {
+      const known = classify(error)
+      await client.query('ROLLBACK').catch((lost: Error) => {
+        broken = lost
+      })
+      throw known
+    } finally {
+      // A connection that could not roll back is thrown away, and its transaction with it.
+      client.release(broken)
+    }
+  }
+  return async (changes) => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await once(changes)
+      } catch (error) {
+        if (!(error instanceof Retryable) || attempt >= mostRetries) {
+          throw error instanceof Retryable ? new StorageUnavailable(error.message) : error
+        }
+        await new Promise((resolve) => setTimeout(resolve, attempt * 5))
+      }
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
+
+/** Nothing was changed, and the same may succeed when it is tried again. */
+export class Retryable extends Error {}
+
+/** What an error of the client library, or of the server, is to the service. */
+export function classify(error: unknown): Error {
+  if (error instanceof GuardFailed) return error
+  const {
+    code,
+    message = String(error),
+    detail,
+  } = (error ?? {}) as { code?: string; message?: string; detail?: string }
+  if (code === '23505') return new UniqueViolation(detail ?? message)
+  if (code === '40001' || code === '40P01') return new Retryable(message)
+  // Class 53 insufficient resources, 57 operator intervention, 58 system error, 08 connection; no code = the socket.
+  const unavailable =
+    code === undefined || /^(08|53|57|58)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT)/.test(code)
+  if (unavailable) return new StorageUnavailable(message, { cause: error })
+  return error instanceof Error ? error : new Error(message)
+}
