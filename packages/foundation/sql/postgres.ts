@@ -3,6 +3,7 @@ import { StartupError } from '../errors/index.ts'
 import { StorageUnavailable } from './errors.ts'
 import { transactions } from './postgres-commit.ts'
 import { classify } from './postgres-errors.ts'
+import { channel, type Listeners, listenForChanges, tell } from './postgres-feed.ts'
 import { asked, parserOf } from './postgres-statement.ts'
 import { query } from './query.ts'
 import type { Database, Query, SqlValue } from './types.ts'
@@ -18,10 +19,9 @@ export interface PostgresOptions {
 
 const statementTimeoutMs = 15_000
 const connectTimeoutMs = 10_000
-const reconnectAfterMs = [50, 200, 1000, 5000]
-const channel = 'warder_changed'
 const nothing = query<[], { one: number }>('SELECT 1 AS one')
-const notify = query<[payload: string], unknown>(`SELECT pg_notify('${channel}', ?)`)
+/** Its parameter is `topic:key`. */
+const notify: Query<readonly SqlValue[], unknown> = query(`SELECT pg_notify('${channel}', ?)`)
 
 /**
  * PostgreSQL, or an engine that speaks its protocol. Statements that stand alone are pipelined over a few
@@ -48,8 +48,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   pool.on('error', () => undefined)
   // The pool listens to idle connections only: one that is lost during a commit would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
-  const listeners = new Map<string, Set<(key: string | undefined) => void>>()
+  const listeners: Listeners = new Map()
   const feed = listenForChanges(config, listeners)
+  const commit = transactions(pool)
   let turn = 0
 
   const run = async (
@@ -76,9 +77,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       const { rows } = await run(statement as Query<readonly SqlValue[], unknown>, params)
       return rows as readonly R[]
     },
-    commit: transactions(pool),
+    async commit(changes) {
+      const results = await commit(changes)
+      // What follows the acknowledgement here must not use what was read before: the notice comes back some time later.
+      for (const { query: statement, params } of changes)
+        if (statement === notify) tell(listeners, String(params[0]))
+      return results
+    },
     changed: (topic, key) => ({
-      query: notify as unknown as Query<readonly SqlValue[], unknown>,
+      query: notify,
       params: [`${topic}:${key}`],
     }),
     watch(topic, listener) {
@@ -145,62 +152,6 @@ async function startReader(config: pg.ClientConfig): Promise<Reader> {
     async end() {
       ending = true
       await (await client.catch(() => undefined))?.end()
-    },
-  }
-}
-
-interface Feed {
-  close(): void
-}
-
-/** LISTEN on a connection of its own. When it was lost, anything may have changed: listeners are told `undefined`. */
-function listenForChanges(
-  config: pg.ClientConfig,
-  listeners: Map<string, Set<(key: string | undefined) => void>>,
-): Feed {
-  let closed = false
-  let failures = 0
-  let current: pg.Client | undefined
-  const tellAll = (): void => {
-    for (const known of listeners.values()) for (const listener of known) listener(undefined)
-  }
-  const start = async (): Promise<void> => {
-    // The time to try again may come after the end.
-    if (closed) return
-    const client = new pg.Client(config)
-    current = client
-    client.on('error', () => undefined)
-    client.once('end', () => {
-      if (closed) return
-      tellAll()
-      const wait = reconnectAfterMs[Math.min(failures, reconnectAfterMs.length - 1)]
-      failures += 1
-      setTimeout(() => void start().catch(() => undefined), wait).unref()
-    })
-    client.on('notification', ({ payload = '' }) => {
-      const split = payload.indexOf(':')
-      for (const listener of listeners.get(payload.slice(0, split)) ?? []) listener(payload.slice(split + 1))
-    })
-    await client.connect()
-    if (closed) {
-      await client.end()
-      return
-    }
-    try {
-      await client.query(`LISTEN ${channel}`)
-    } catch {
-      // A connection that hears nothing is no use: its end has another one made.
-      await client.end()
-      return
-    }
-    failures = 0
-    tellAll()
-  }
-  void start().catch(() => undefined)
-  return {
-    close() {
-      closed = true
-      void current?.end().catch(() => undefined)
     },
   }
 }

@@ -6,7 +6,10 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, longInteger, structure, textString } from '@warder/kmip/ttlv'
 import { startKms } from '../../testing/index.ts'
 import { type Ask, aesAttributes, kmipClient, objectType, uid } from '../testing/index.ts'
+import { activeSince } from '../testing/keys.ts'
 
+/** Of `cache_lease_ms`. */
+const defaultLeaseMs = 1000
 const server = await startTestPostgres()
 after(async () => {
   if ('stop' in server) await server.stop()
@@ -77,4 +80,36 @@ test('all of it runs on PostgreSQL, over two nodes', {
   }
   await dbs[0].close()
   await dbs[1].close()
+})
+
+test('an item behind a Revoke of the same message is refused on PostgreSQL too, with the usual lease', {
+  skip: 'missing' in server ? server.missing : false,
+}, async () => {
+  assert.ok('database' in server)
+  const db = await openPostgres({ url: await server.database() })
+  {
+    await using kms = await startKms({ db, config: { cache_lease_ms: defaultLeaseMs } })
+    const alice = kmipClient(kms.user('alice'))
+    const mode = enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.GCM)
+    const parameters = structure(Tag.CryptographicParameters, [mode])
+    const reason = enumeration(
+      Tag.RevocationReasonCode,
+      Enumeration.RevocationReasonCode.CessationOfOperation,
+    )
+    for (let round = 0; round < 20; round++) {
+      const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, activeSince)])
+      const data = byteString(Tag.Data, Buffer.from('hello'))
+      const encrypt: Ask = { operation: 'Encrypt', payload: [uid(id), parameters, data] }
+      const revoke: Ask = {
+        operation: 'Revoke',
+        payload: [uid(id), structure(Tag.RevocationReason, [reason])],
+      }
+      const { items } = await alice.send([encrypt, revoke, encrypt], { batchErrorContinuation: 'Continue' })
+      assert.deepEqual(
+        items.map(({ status }) => status),
+        ['Success', 'Success', 'OperationFailed'],
+      )
+    }
+  }
+  await db.close()
 })

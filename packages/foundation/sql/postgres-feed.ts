@@ -1,0 +1,63 @@
+import pg from 'pg'
+
+/** By topic; a key undefined = anything may have changed. */
+export type Listeners = Map<string, Set<(key: string | undefined) => void>>
+
+export const channel = 'warder_changed'
+const reconnectAfterMs = [50, 200, 1000, 5000]
+
+/** @param payload of a notice on the channel: `topic:key` */
+export function tell(listeners: Listeners, payload: string): void {
+  const split = payload.indexOf(':')
+  for (const listener of listeners.get(payload.slice(0, split)) ?? []) listener(payload.slice(split + 1))
+}
+
+interface Feed {
+  close(): void
+}
+
+/** LISTEN on a connection of its own. When it was lost, anything may have changed: listeners are told `undefined`. */
+export function listenForChanges(config: pg.ClientConfig, listeners: Listeners): Feed {
+  let closed = false
+  let failures = 0
+  let current: pg.Client | undefined
+  const tellAll = (): void => {
+    for (const known of listeners.values()) for (const listener of known) listener(undefined)
+  }
+  const start = async (): Promise<void> => {
+    // The time to try again may come after the end.
+    if (closed) return
+    const client = new pg.Client(config)
+    current = client
+    client.on('error', () => undefined)
+    client.once('end', () => {
+      if (closed) return
+      tellAll()
+      const wait = reconnectAfterMs[Math.min(failures, reconnectAfterMs.length - 1)]
+      failures += 1
+      setTimeout(() => void start().catch(() => undefined), wait).unref()
+    })
+    client.on('notification', ({ payload = '' }) => tell(listeners, payload))
+    await client.connect()
+    if (closed) {
+      await client.end()
+      return
+    }
+    try {
+      await client.query(`LISTEN ${channel}`)
+    } catch {
+      // A connection that hears nothing is no use: its end has another one made.
+      await client.end()
+      return
+    }
+    failures = 0
+    tellAll()
+  }
+  void start().catch(() => undefined)
+  return {
+    close() {
+      closed = true
+      void current?.end().catch(() => undefined)
+    },
+  }
+}
