@@ -1,4 +1,4 @@
-import type pg from 'pg'
+import pg from 'pg'
 import { GuardFailed, StorageUnavailable } from './errors.ts'
 import { classify, Retryable } from './postgres-errors.ts'
 import { asked } from './postgres-statement.ts'
@@ -29,11 +29,13 @@ export function transactions(pool: pg.Pool): Commit {
       await client.query('COMMIT')
       return results
     } catch (error) {
-      const known = classify(error)
-      await client.query('ROLLBACK').catch((lost: Error) => {
-        broken = lost
-      })
-      throw known
+      // A connection that was lost, or is silent, is not waited for a second time.
+      if (error instanceof GuardFailed || error instanceof pg.DatabaseError)
+        await client.query('ROLLBACK').catch((lost: Error) => {
+          broken = lost
+        })
+      else broken = error instanceof Error ? error : new Error(String(error))
+      throw classify(error)
     } finally {
       // A connection that could not roll back is thrown away, and its transaction with it.
       client.release(broken)

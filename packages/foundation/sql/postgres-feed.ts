@@ -16,8 +16,12 @@ interface Feed {
   close(): void
 }
 
-/** LISTEN on a connection of its own. When it was lost, anything may have changed: listeners are told `undefined`. */
-export function listenForChanges(config: pg.ClientConfig, listeners: Listeners): Feed {
+/**
+ * LISTEN on a connection of its own, which is asked from time to time whether it is alive: nothing that is heard may be
+ * nothing that is said. When it was lost, anything may have changed: listeners are told
+ * `undefined`.
+ */
+export function listenForChanges(config: pg.ClientConfig, listeners: Listeners, checkEveryMs: number): Feed {
   let closed = false
   let failures = 0
   let current: pg.Client | undefined
@@ -30,7 +34,15 @@ export function listenForChanges(config: pg.ClientConfig, listeners: Listeners):
     const client = new pg.Client(config)
     current = client
     client.on('error', () => undefined)
+    let check: NodeJS.Timeout | undefined
+    /** An end that the other side has to agree to may never come; its end has another one made. */
+    const giveUp = (): void => void client.connection.stream.destroy()
+    const checkSoon = (): void => {
+      check = setTimeout(() => client.query('SELECT 1').then(checkSoon, giveUp), checkEveryMs)
+      check.unref()
+    }
     client.once('end', () => {
+      clearTimeout(check)
       if (closed) return
       tellAll()
       const wait = reconnectAfterMs[Math.min(failures, reconnectAfterMs.length - 1)]
@@ -46,12 +58,12 @@ export function listenForChanges(config: pg.ClientConfig, listeners: Listeners):
     try {
       await client.query(`LISTEN ${channel}`)
     } catch {
-      // A connection that hears nothing is no use: its end has another one made.
-      await client.end()
+      giveUp()
       return
     }
     failures = 0
     tellAll()
+    checkSoon()
   }
   void start().catch(() => undefined)
   return {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { change, type Database, openPostgres, query, StorageUnavailable } from './index.ts'
+import type { PostgresLimits } from './postgres.ts'
 import { startTestPostgres } from './testing/index.ts'
 
 const server = await startTestPostgres()
@@ -16,10 +19,52 @@ async function newDatabase(): Promise<string> {
   return server.database()
 }
 
-async function open(url: string): Promise<Database> {
-  const db = await openPostgres({ url })
+async function open(url: string, limits: Partial<PostgresLimits> = {}): Promise<Database> {
+  const db = await openPostgres({ url, limits })
   opened.push(db)
   return db
+}
+
+/** A network in front of a database that can lose everything without a word. */
+async function network(url: string) {
+  let silent = false
+  let carried: { lost: boolean }[] = []
+  const sockets = new Set<Socket>()
+  const { hostname, port } = new URL(url)
+  const proxy = createServer((near) => {
+    const line = { lost: silent }
+    carried.push(line)
+    const server = connect(Number(port), hostname)
+    for (const [from, to] of [
+      [near, server],
+      [server, near],
+    ] as const) {
+      sockets.add(from)
+      from.on('data', (bytes) => line.lost || to.write(bytes))
+      from.on('error', () => undefined)
+      from.on('close', () => line.lost || to.destroy())
+    }
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const here = new URL(url)
+  here.port = String((proxy.address() as AddressInfo).port)
+  return {
+    url: here.href,
+    /** From now on nothing comes through, on new connections either. */
+    fallSilent() {
+      silent = true
+      for (const line of carried) line.lost = true
+      carried = []
+    },
+    /** New connections are carried again; those from before stay silent. */
+    recover() {
+      silent = false
+    },
+    [Symbol.dispose]() {
+      proxy.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
 }
 
 const table = query<[], unknown>('CREATE TABLE thing (id TEXT NOT NULL PRIMARY KEY)')
@@ -46,4 +91,57 @@ test('a connection that is lost during a commit fails that commit and nothing el
   await new Promise((resolve) => setTimeout(resolve, 50))
   await one.commit([change(insert, ['b'])])
   assert.deepEqual(await ids(one), ['b'])
+})
+
+const short: PostgresLimits = { statement: 500, answer: 600, connect: 600, feedCheck: 100 }
+/** Far more than the limits together, far less than for ever. */
+const withinMs = 5000
+
+test('a database that falls silent is an unavailable one, and new connections are made when it is back', {
+  skip,
+  timeout: 30_000,
+}, async () => {
+  const url = await newDatabase()
+  using between = await network(url)
+  const [near, far] = [await open(between.url, short), await open(url)]
+  await near.commit([change(table, [])])
+  const until = async (heard: (key: string | undefined) => boolean): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = near.watch('thing', (key) => heard(key) && resolve())
+    const telling = setInterval(() => void far.commit([far.changed('thing', 'far')]), 20)
+    await promise
+    clearInterval(telling)
+    stop()
+  }
+  await until((key) => key === 'far')
+  const forgotten = new Promise<void>((resolve) =>
+    near.watch('thing', (key) => key === undefined && resolve()),
+  )
+  between.fallSilent()
+  const began = performance.now()
+  await Promise.all([
+    ...Array.from({ length: 4 }, () => assert.rejects(async () => near.all(all, []), StorageUnavailable)),
+    ...Array.from({ length: 8 }, (_, index) =>
+      assert.rejects(near.commit([change(insert, [`lost-${index}`])]), StorageUnavailable),
+    ),
+    assert.rejects(near.ping(), StorageUnavailable),
+    forgotten,
+  ])
+  await assert.rejects(near.commit([change(insert, ['lost'])]), StorageUnavailable)
+  await assert.rejects(async () => near.all(all, []), StorageUnavailable)
+  assert.ok(performance.now() - began < withinMs)
+  between.recover()
+  await near.commit([change(insert, ['a'])])
+  assert.deepEqual(await ids(near), ['a'])
+  await until((key) => key === 'far')
+})
+
+test('closing a database that is silent comes to an end', { skip, timeout: 30_000 }, async () => {
+  using between = await network(await newDatabase())
+  const db = await openPostgres({ url: between.url, limits: short })
+  await db.commit([change(table, [])])
+  between.fallSilent()
+  const began = performance.now()
+  await db.close()
+  assert.ok(performance.now() - began < withinMs)
 })

@@ -1,9 +1,10 @@
+import { Socket } from 'node:net'
 import pg from 'pg'
-import { StartupError } from '../errors/index.ts'
 import { StorageUnavailable } from './errors.ts'
 import { transactions } from './postgres-commit.ts'
 import { classify } from './postgres-errors.ts'
 import { channel, type Listeners, listenForChanges, tell } from './postgres-feed.ts'
+import { startReader } from './postgres-reader.ts'
 import { asked, parserOf } from './postgres-statement.ts'
 import { query } from './query.ts'
 import type { Database, Query, SqlValue } from './types.ts'
@@ -15,10 +16,24 @@ export interface PostgresOptions {
   readonly readers?: number
   /** Connections for commits of several changes; default 6. */
   readonly writers?: number
+  readonly limits?: Partial<PostgresLimits>
 }
 
-const statementTimeoutMs = 15_000
-const connectTimeoutMs = 10_000
+/** How long a database that says nothing is waited for, in milliseconds. */
+export interface PostgresLimits {
+  /** The server ends a statement, or a transaction that waits for its next one, after this time; default 15 s. */
+  readonly statement: number
+  /** A connection that has not answered a statement by then is given up; longer than `statement`, default 17 s. */
+  readonly answer: number
+  /** A connection is made, or one of the pool is free, by then; default 10 s. */
+  readonly connect: number
+  /** How often the connection that listens is asked whether it is alive; default 10 s. */
+  readonly feedCheck: number
+}
+
+const usualLimits: PostgresLimits = { statement: 15_000, answer: 17_000, connect: 10_000, feedCheck: 10_000 }
+/** An idle connection whose other end is gone without a word is found by the system some ten seconds after this. */
+const keepAliveAfterMs = 10_000
 const nothing = query<[], { one: number }>('SELECT 1 AS one')
 /** Its parameter is `topic:key`. */
 const notify: Query<readonly SqlValue[], unknown> = query(`SELECT pg_notify('${channel}', ?)`)
@@ -29,14 +44,25 @@ const notify: Query<readonly SqlValue[], unknown> = query(`SELECT pg_notify('${c
  * @throws StartupError when it cannot be reached
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
+  const limits = { ...usualLimits, ...options.limits }
+  const sockets = new Set<Socket>()
   const config: pg.PoolConfig = {
     connectionString: options.url,
-    connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: statementTimeoutMs,
-    idle_in_transaction_session_timeout: statementTimeoutMs,
+    connectionTimeoutMillis: limits.connect,
+    statement_timeout: limits.statement,
+    idle_in_transaction_session_timeout: limits.statement,
+    // The server's own limits help nobody when the network loses everything without a word.
+    query_timeout: limits.answer,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveAfterMs,
     types: { getTypeParser: parserOf as never },
     application_name: 'warder',
+    stream: () => {
+      const socket = new Socket()
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+      return socket
+    },
   }
   const readers = await Promise.all(
     Array.from({ length: options.readers ?? 2 }, () =>
@@ -49,7 +75,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   // The pool listens to idle connections only: one that is lost during a commit would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const listeners: Listeners = new Map()
-  const feed = listenForChanges(config, listeners)
+  const feed = listenForChanges(config, listeners, limits.feedCheck)
   const commit = transactions(pool)
   let turn = 0
 
@@ -100,58 +126,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     async close() {
       feed.close()
+      // A server that is silent does not say goodbye either. Only while sockets are open does this keep the process.
+      const silent = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, limits.answer)
+      silent.unref()
       await Promise.all([pool.end(), ...readers.map((reader) => reader.end())])
-    },
-  }
-}
-
-interface Reader {
-  query(statement: pg.QueryConfig): Promise<pg.QueryResult>
-  end(): Promise<void>
-}
-
-/** A connection that is made again when it is lost; what was under way on it fails. */
-async function startReader(config: pg.ClientConfig): Promise<Reader> {
-  let ending = false
-  let client: Promise<pg.Client>
-  const open = async (): Promise<pg.Client> => {
-    const fresh = new pg.Client(config)
-    let connected = false
-    fresh.on('error', () => undefined)
-    fresh.once('end', () => {
-      // One that could not be made is made again by the next statement, not over and over.
-      if (ending || !connected) return
-      client = open()
-      client.catch(() => undefined)
-    })
-    await fresh.connect()
-    connected = true
-    return fresh
-  }
-  client = open()
-  try {
-    await client
-  } catch (error) {
-    throw new StartupError(
-      `database_url: cannot reach PostgreSQL: ${error instanceof Error ? error.message : error}`,
-    )
-  }
-  return {
-    async query(statement) {
-      const known = client
-      const current = await known.catch(() => {
-        // Of all that wait for it, one makes it anew.
-        if (client === known) {
-          client = open()
-          client.catch(() => undefined)
-        }
-        return client
-      })
-      return current.query(statement)
-    },
-    async end() {
-      ending = true
-      await (await client.catch(() => undefined))?.end()
     },
   }
 }

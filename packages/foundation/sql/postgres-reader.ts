@@ -1,0 +1,53 @@
+import pg from 'pg'
+import { StartupError } from '../errors/index.ts'
+
+export interface Reader {
+  query(statement: pg.QueryConfig): Promise<pg.QueryResult>
+  end(): Promise<void>
+}
+
+/** A connection that is made again when it is lost; what was under way on it fails. */
+export async function startReader(config: pg.ClientConfig): Promise<Reader> {
+  let ending = false
+  let client: Promise<pg.Client>
+  const open = async (): Promise<pg.Client> => {
+    const fresh = new pg.Client(config)
+    let connected = false
+    fresh.on('error', () => undefined)
+    fresh.once('end', () => {
+      // One that could not be made is made again by the next statement, not over and over.
+      if (ending || !connected) return
+      client = open()
+      client.catch(() => undefined)
+    })
+    await fresh.connect()
+    connected = true
+    return fresh
+  }
+  client = open()
+  try {
+    await client
+  } catch (error) {
+    throw new StartupError(
+      `database_url: cannot reach PostgreSQL: ${error instanceof Error ? error.message : error}`,
+    )
+  }
+  return {
+    async query(statement) {
+      const known = client
+      const current = await known.catch(() => {
+        // Of all that wait for it, one makes it anew.
+        if (client === known) {
+          client = open()
+          client.catch(() => undefined)
+        }
+        return client
+      })
+      return current.query(statement)
+    },
+    async end() {
+      ending = true
+      await (await client.catch(() => undefined))?.end()
+    },
+  }
+}
