@@ -333,6 +333,25 @@ for (const engine of [sqlite, postgres]) {
     assert.equal(await holdLease(two, 'sweep', loser, 10, held), true)
     assert.equal(await holdLease(one, 'sweep', winner, 10, held), false)
   })
+
+  check(
+    'a lease that was taken while the clock was ahead is taken over, one of a clock within the lease is not',
+    async () => {
+      const [one, two] = await things(engine)
+      await migrate(one, 'lease', leaseMigrations)
+      let now = 1_000_000
+      const held: Clock = { now: () => now, monotonic: () => now }
+      now += 9_999
+      assert.equal(await holdLease(one, 'sweep', 'x', 10, held), true)
+      now -= 9_999
+      assert.equal(await holdLease(two, 'sweep', 'y', 10, held), false)
+      now += 10 * 365 * 86_400_000
+      assert.equal(await holdLease(one, 'sweep', 'x', 10, held), true)
+      now = 1_000_000
+      assert.equal(await holdLease(two, 'sweep', 'y', 10, held), true)
+      assert.equal(await holdLease(one, 'sweep', 'x', 10, held), false)
+    },
+  )
 }
 
 const clock: Clock = { now: () => Date.now(), monotonic: () => performance.now() }

@@ -24,6 +24,7 @@ const first = insertInto<[string, string, number, number]>('lease', ['name', 'ho
 
 /**
  * One holder across nodes, for periodic work. Nodes' clocks need to agree only to within the lease.
+ * Every holder of a name asks for the same time: a lease that ends later than any of them can have asked for is nobody's.
  * @returns whether this holder has the lease now (taken or prolonged by `seconds`)
  */
 export async function holdLease(
@@ -41,7 +42,9 @@ export async function holdLease(
       await db.commit([change(first, [name, holder, until, 1], 1)])
       return true
     }
-    if (row.holder !== holder && row.until_ms > now) return false
+    // Clocks agree to within the lease: one that ends later still was taken by a clock that was wrong.
+    const latest = until + seconds * 1000
+    if (row.holder !== holder && row.until_ms > now && row.until_ms <= latest) return false
     await db.commit([change(take, [holder, until, name, row.version], 1)])
     return true
   } catch (error) {
