@@ -1,6 +1,6 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { GuardFailed, StorageUnavailable } from './errors.ts'
-import { classify, Retryable } from './postgres-errors.ts'
+import { canGoOn, classify, Retryable } from './postgres-errors.ts'
 import { asked } from './postgres-statement.ts'
 import type { Change, ChangeResult, Commit, Row } from './types.ts'
 
@@ -30,14 +30,14 @@ export function transactions(pool: pg.Pool): Commit {
       return results
     } catch (error) {
       // A connection that was lost, or is silent, is not waited for a second time.
-      if (error instanceof GuardFailed || error instanceof pg.DatabaseError)
+      if (canGoOn(error))
         await client.query('ROLLBACK').catch((lost: Error) => {
           broken = lost
         })
       else broken = error instanceof Error ? error : new Error(String(error))
       throw classify(error)
     } finally {
-      // A connection that could not roll back is thrown away, and its transaction with it.
+      // A connection that did not roll back is thrown away, and its transaction with it.
       client.release(broken)
     }
   }

@@ -1,7 +1,15 @@
+import pg from 'pg'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
 
 /** Nothing was changed, and the same may succeed when it is tried again. */
 export class Retryable extends Error {}
+
+const readOnly = '25006'
+
+/** Whether the server answered, and its connection is of use to the next commit. */
+export function canGoOn(error: unknown): boolean {
+  return error instanceof GuardFailed || (error instanceof pg.DatabaseError && error.code !== readOnly)
+}
 
 /** What an error of the client library, or of the server, is to the service. */
 export function classify(error: unknown): Error {
@@ -13,6 +21,8 @@ export function classify(error: unknown): Error {
   } = (error ?? {}) as { code?: string; message?: string; detail?: string }
   if (code === '23505') return new UniqueViolation(detail ?? message)
   if (code === '40001' || code === '40P01') return new Retryable(message)
+  // After a failover, the server of before: another connection may find the one that takes writes.
+  if (code === readOnly) return new StorageUnavailable(message, { cause: error })
   // Class 53 insufficient resources, 57 operator intervention, 58 system error, 08 connection; no code = the socket.
   const unavailable =
     code === undefined || /^(08|53|57|58)/.test(code) || /^(ECONN|EPIPE|ETIMEDOUT)/.test(code)

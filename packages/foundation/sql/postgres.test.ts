@@ -145,3 +145,27 @@ test('closing a database that is silent comes to an end', { skip, timeout: 30_00
   await db.close()
   assert.ok(performance.now() - began < withinMs)
 })
+
+test('a database that takes no writes is unavailable to commits, until a connection finds one that does', {
+  skip,
+}, async () => {
+  const url = await newDatabase()
+  const [one, other] = [await open(url), await open(url)]
+  await one.commit([change(table, [])])
+  const name = new URL(url).pathname.slice(1)
+  const readOnly = (value: string) =>
+    other.commit([
+      change(query('SET TRANSACTION READ WRITE'), []),
+      change(query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${value}`), []),
+    ])
+  await readOnly('on')
+  // The connection from before goes on as it was; those that wait for it get new ones.
+  const commits = await Promise.allSettled(
+    Array.from({ length: 4 }, (_, index) => one.commit([change(insert, [`${index}`])])),
+  )
+  const refused = commits.filter((commit) => commit.status === 'rejected')
+  assert.ok(refused.length > 0)
+  for (const { reason } of refused) assert.ok(reason instanceof StorageUnavailable, String(reason))
+  await readOnly('off')
+  await Promise.all(Array.from({ length: 6 }, (_, index) => one.commit([change(insert, [`after-${index}`])])))
+})
