@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
+import { StartupError } from '../errors/index.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { Secret } from '../runtime/secret.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
@@ -285,6 +286,36 @@ test('continue: nothing waits for a full disk, and the next record that can be w
   assert.deepEqual([lost?.operation, detailsOf(lost).count, after?.object], ['audit.lost', 5, 'after'])
   assert.equal((await verifyAudit(path)).ok, true)
 })
+
+for (const [what, damage, operation] of [
+  ['a broken chain', (whole: string) => whole.replace('alice', 'mallo'), 'audit.chain_sealed'],
+  ['a torn last line', (whole: string) => `${whole}{"auth_method":"jw`, 'audit.torn_line_removed'],
+] as const)
+  for (const fault of ['full', 'syncFails'] as const)
+    test(`a start that cannot record ${what} (${fault}) fails and leaves the log as it was`, async () => {
+      const path = folder()
+      const log = await openAuditLog(options(path))
+      for (let index = 0; index < 3; index += 1) log.trail.record(event())
+      await log.close()
+      const file = join(path, files(path)[0] ?? '')
+      const damaged = damage(readFileSync(file, 'utf8'))
+      writeFileSync(file, damaged)
+      const before = readdirSync(path)
+      const { disk, open } = failingDisk()
+      disk[fault] = true
+      await assert.rejects(openAuditLog(options(path, { openFile: open })), (error: unknown) => {
+        assert.ok(error instanceof StartupError)
+        assert.match(error.message, /cannot be written: (ENOSPC|EIO)/)
+        return true
+      })
+      assert.deepEqual(readdirSync(path), before)
+      assert.equal(text(path), damaged)
+      disk[fault] = false
+      const again = await openAuditLog(options(path, { openFile: open }))
+      assert.equal(lines(path).at(-1)?.operation, operation, 'on disk before the log is open')
+      await again.close()
+      assert.equal((await verifyAudit(path)).ok, true)
+    })
 
 /** A disk whose syncs end when the test says so. */
 function slowDisk() {

@@ -33,11 +33,20 @@ export async function setAside(
   for (const path of paths) {
     const digest = createHash('sha256')
     for await (const chunk of createReadStream(path)) digest.update(chunk as Buffer)
-    const name = `${path}.broken-${stamp}`
+    const name = asideName(path, stamp)
     renameSync(path, name)
     sealed.push({ file: name.slice(name.lastIndexOf('/') + 1), sha256: digest.digest('hex') })
   }
   return sealed
+}
+
+/** Takes `setAside` back. */
+export function putBack(paths: readonly string[], stamp: string): void {
+  for (const path of paths) renameSync(asideName(path, stamp), path)
+}
+
+function asideName(path: string, stamp: string): string {
+  return `${path}.broken-${stamp}`
 }
 
 export function syncFolder(folder: string): void {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readFileSync, truncateSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
 import type { BatchMemory } from './batch.ts'
 import { openLogFile } from './files.ts'
-import { lockFolder, logFileName, logFiles, setAside, syncFolder } from './folder.ts'
+import { lockFolder, logFileName, logFiles, putBack, setAside, syncFolder } from './folder.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { genesis } from './record.ts'
-import type { AuditTrail } from './types.ts'
+import type { AuditEvent, AuditTrail } from './types.ts'
 import { type ChainHead, type Verdict, verifyAudit } from './verify.ts'
 import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
 
@@ -26,7 +26,8 @@ export interface AuditLog {
 /**
  * Opens the log: verifies the whole chain, cuts a torn last line and records that, puts a broken chain aside under
  * another name and begins a new one with a record that names it.
- * @throws StartupError when another process writes this log, or the folder cannot be used
+ * @throws StartupError when another process writes this log, the folder cannot be used, or what was wrong with the log
+ * cannot be recorded
  */
 export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
   const options: WriterOptions = { ...given, openFile: given.openFile ?? openLogFile }
@@ -38,7 +39,7 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
     const path = files.at(-1)?.path ?? logFileName(options.folder, start.head.seq + 1)
     const writer = new AuditWriter(options, options.openFile(path), start.head)
     syncFolder(options.folder)
-    for (const event of start.events) writer.add(event)
+    if (start.repair !== undefined) await recordRepair(options, writer, path, start.repair)
     return auditLog(options, writer, unlock)
   } catch (error) {
     unlock()
@@ -50,30 +51,69 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
   }
 }
 
-type OwnEvent = ReturnType<typeof ownEvent> & { readonly details: Readonly<Record<string, unknown>> }
+/** What was done to a log that was not whole. */
+interface Repair {
+  readonly event: AuditEvent
+  /** @param path the file that the log goes on in */
+  undo(path: string): void
+}
 
-async function settle(
+interface Start {
+  readonly head: ChainHead
+  readonly repair?: Repair
+}
+
+/** Nothing is opened before the chain says what was put aside: a start that cannot write it leaves everything as it was. */
+async function recordRepair(
   options: WriterOptions,
-): Promise<{ readonly head: ChainHead; readonly events: readonly OwnEvent[] }> {
+  writer: AuditWriter,
+  path: string,
+  { event, undo }: Repair,
+): Promise<void> {
+  try {
+    await writtenBy(writer, event)
+  } catch (error) {
+    await writer.close()
+    undo(path)
+    syncFolder(options.folder)
+    const { cause = error } = error as Error
+    throw new StartupError(
+      `audit: the log in ${options.folder} is not whole, and the record that says so cannot be written: ${cause instanceof Error ? cause.message : cause}`,
+    )
+  }
+}
+
+/** Resolves when the record is on disk. */
+function writtenBy(writer: AuditWriter, event: AuditEvent): Promise<void> {
+  return new Promise((resolve, reject) => {
+    writer.add(event, (error) => (error === undefined ? resolve() : reject(error)))
+  })
+}
+
+async function settle(options: WriterOptions): Promise<Start> {
   const verdict = await verifyAudit(options.folder)
   const now = options.clock.now()
   if (verdict.firstBroken !== undefined) return sealBroken(options, verdict)
   const head = verdict.head ?? { seq: 0, hash: genesis }
-  if (verdict.torn === undefined) return { head, events: [] }
+  if (verdict.torn === undefined) return { head }
   const { file, at, bytes } = verdict.torn
-  const sha256 = createHash('sha256').update(readFileSync(file).subarray(at)).digest('hex')
+  const torn = readFileSync(file).subarray(at)
+  const sha256 = createHash('sha256').update(torn).digest('hex')
   truncateSync(file, at)
   options.log.warn({ file, bytes }, 'the last line of the audit log was torn and has been cut')
-  return { head, events: [{ ...ownEvent(now, 'audit.torn_line_removed'), details: { bytes, sha256 } }] }
+  const event = { ...ownEvent(now, 'audit.torn_line_removed'), details: { bytes, sha256 } }
+  const undo = (): void => {
+    truncateSync(file, at)
+    appendFileSync(file, torn)
+  }
+  return { head, repair: { event, undo } }
 }
 
-async function sealBroken(options: WriterOptions, verdict: Verdict) {
+async function sealBroken(options: WriterOptions, verdict: Verdict): Promise<Start> {
   const now = options.clock.now()
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
-  const sealed = await setAside(
-    logFiles(options.folder).map(({ path }) => path),
-    stamp,
-  )
+  const paths = logFiles(options.folder).map(({ path }) => path)
+  const sealed = await setAside(paths, stamp)
   const { firstBroken } = verdict
   const brokenAt = {
     file: firstBroken?.file.slice(firstBroken.file.lastIndexOf('/') + 1),
@@ -89,7 +129,11 @@ async function sealBroken(options: WriterOptions, verdict: Verdict) {
     outcome: 'failure' as const,
     details: { sealed, broken_at: brokenAt },
   }
-  return { head: { seq: 0, hash: genesis }, events: [event] }
+  const undo = (begun: string): void => {
+    rmSync(begun, { force: true })
+    putBack(paths, stamp)
+  }
+  return { head: { seq: 0, hash: genesis }, repair: { event, undo } }
 }
 
 function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => void): AuditLog {
@@ -97,10 +141,7 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
   const trail: AuditTrail = {
     mode: options.mode,
     record: (event) => writer.add(event),
-    recordDurably: (event) =>
-      new Promise((resolve, reject) => {
-        writer.add(event, (error) => (error === undefined ? resolve() : reject(error)))
-      }),
+    recordDurably: (event) => writtenBy(writer, event),
     flush: () => writer.flush(),
   }
   return {
