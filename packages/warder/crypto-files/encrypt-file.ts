@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { open } from 'node:fs/promises'
 import { chunkBytes, chunkCipher, tagBytes } from './chunk.ts'
 import {
   dataKeyBytes,
@@ -11,6 +10,7 @@ import {
   type WrappedKey,
   writeHeader,
 } from './header.ts'
+import { openFile } from './open-file.ts'
 import { piecesOf } from './read.ts'
 import { FileRefused } from './refused.ts'
 import { writeWhole } from './whole-file.ts'
@@ -40,8 +40,8 @@ export async function encryptFile(
   options: FileOptions,
   wrap: (dataKey: Uint8Array) => Promise<WrappedKey>,
 ): Promise<FileDone> {
-  await using input = await open(options.input, 'r')
-  const size = await sizeOfFile(input, options.input)
+  await using input = await openFile(options.input)
+  const { size } = await input.stat()
   const dataKey = randomBytes(dataKeyBytes)
   const keys = deriveKeys(dataKey)
   try {
@@ -74,8 +74,8 @@ export async function decryptFile(
   options: FileOptions & { readonly kid?: string | undefined },
   unwrap: (wrapped: WrappedKey) => Promise<Uint8Array>,
 ): Promise<FileDone & { readonly kid: string }> {
-  await using input = await open(options.input, 'r')
-  const size = await sizeOfFile(input, options.input)
+  await using input = await openFile(options.input)
+  const { size } = await input.stat()
   const header = await readHeader(input)
   const kid = kidOf(header.wrapped)
   if (options.kid !== undefined && options.kid !== kid) {
@@ -104,14 +104,4 @@ export async function decryptFile(
     dataKey.fill(0)
     keys.wipe()
   }
-}
-
-async function sizeOfFile(
-  handle: { stat(): Promise<{ readonly size: number; isFile(): boolean }> },
-  path: string,
-): Promise<number> {
-  const found = await handle.stat()
-  // Devices and pipes may never end, or give something else each time.
-  if (!found.isFile()) throw new FileRefused(`${path} is not a file`)
-  return found.size
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { openFile } from './open-file.ts'
 import { FileRefused } from './refused.ts'
 
 /** A detached JWS (RFC 7515 appendix F) as the key management service makes and verifies it. */
@@ -14,22 +13,28 @@ const longestSignatureFile = 64 * 1024
 /**
  * The JWS payload that stands for a file: the ASCII text `warder-file-sha256:` and the SHA-256 of its bytes in 64
  * hexadecimal digits. The words before the digest keep a signature over a file from being one over anything else.
+ * @throws FileRefused when it is not a file
  */
 export async function payloadOf(
   path: string,
-  options: { readonly onProgress?: (done: number) => void; readonly signal?: AbortSignal | undefined } = {},
+  options: {
+    readonly onProgress?: (done: number, size: number) => void
+    readonly signal?: AbortSignal | undefined
+  } = {},
 ): Promise<Buffer> {
+  await using file = await openFile(path)
+  const { size } = await file.stat()
   const hash = createHash('sha256')
   let done = 0
   const { signal } = options
-  const parts = createReadStream(path, {
+  const parts = file.createReadStream({
     highWaterMark: 1024 * 1024,
     ...(signal !== undefined && { signal }),
   })
   for await (const part of parts as AsyncIterable<Buffer>) {
     hash.update(part)
     done += part.length
-    options.onProgress?.(done)
+    options.onProgress?.(done, size)
   }
   return Buffer.from(`warder-file-sha256:${hash.digest('hex')}`, 'ascii')
 }
@@ -40,12 +45,13 @@ export function writeSignature({ protected: header, signature }: FileSignature):
 
 /** @throws FileRefused when it is not a signature file */
 export async function readSignature(path: string): Promise<FileSignature> {
-  const text = await readFile(path)
+  await using file = await openFile(path)
   const broken = new FileRefused(`${path} is not a signature that warder crypto sign wrote`)
-  if (text.length > longestSignatureFile) throw broken
+  if ((await file.stat()).size > longestSignatureFile) throw broken
+  const text = await file.readFile('utf8')
   let json: unknown
   try {
-    json = JSON.parse(text.toString('utf8'))
+    json = JSON.parse(text)
   } catch {
     throw broken
   }

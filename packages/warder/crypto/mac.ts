@@ -1,9 +1,8 @@
-import { open } from 'node:fs/promises'
 import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
 import { UsageError } from '../command/command.ts'
-import { FileRefused, refusalOf } from '../crypto-files/index.ts'
+import { FileRefused, openFile, refusalOf } from '../crypto-files/index.ts'
 import { aboutKey, exitNotValid, type KmsContext, type KmsVerb, keyOption } from '../kms/index.ts'
 import { mostData } from './data.ts'
 import { macFor } from './key-use.ts'
@@ -12,7 +11,7 @@ const mebibytes = mostData / 1024 / 1024
 
 async function readSmallFile(path: string): Promise<Buffer> {
   try {
-    await using file = await open(path, 'r')
+    await using file = await openFile(path)
     const { size } = await file.stat()
     if (size > mostData) {
       throw new FileRefused(

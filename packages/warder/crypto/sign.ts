@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
@@ -20,10 +19,7 @@ const suffix = '.sig'
 /** The JWS payload that stands for the file, base64url. */
 async function payload(path: string, { progress, signal }: KmsContext): Promise<string> {
   try {
-    const { size } = await stat(path)
-    return (await payloadOf(path, { signal, onProgress: (done) => progress(done, size) })).toString(
-      'base64url',
-    )
+    return (await payloadOf(path, { signal, onProgress: progress })).toString('base64url')
   } catch (error) {
     throw signal.aborted ? error : refusalOf(error)
   }
