@@ -27,7 +27,7 @@ export interface ClientOptions {
   /** PEM of the authorities to trust; default: the system's. */
   readonly ca?: string | undefined
   readonly credentials?: Credentials
-  /** For one try, default 30 s. */
+  /** For one try, from its connection on, default 30 s. */
   readonly timeoutMs?: number
   /** Connections at a time, default 8; further calls wait for one. */
   readonly maxConnections?: number
@@ -48,7 +48,7 @@ export interface KmsClient {
    * @throws ClientError when it does not succeed
    */
   call<Name extends OperationName>(name: Name, ...given: Given<Name>): Promise<Reply<Name>>
-  /** Closes the kept connections; a later call opens new ones. */
+  /** Closes the connections: calls under way, and those that wait, end with `closed`; a later call opens new ones. */
   close(): void
 }
 
@@ -56,7 +56,10 @@ export interface KmsClient {
 const repeatable: ReadonlySet<string> = new Set(['crypto.decrypt', 'crypto.verify', 'crypto.mac'])
 const defaults = { timeoutMs: 30_000, maxConnections: 8, maxAnswerBytes: 128 * 1024 * 1024 }
 
-/** @throws TypeError when the address is not https or a token cannot be sent in a header */
+/**
+ * @throws TypeError when the address is not https, a token cannot be sent in a header, the authority is no certificate,
+ * or the client certificate and its key are no pair
+ */
 export function kmsClient(options: ClientOptions): KmsClient {
   const { credentials = {} } = options
   const transport = httpsTransport({
@@ -73,6 +76,7 @@ export function kmsClient(options: ClientOptions): KmsClient {
     wait: options.wait ?? ((seconds: number) => sleep(seconds * 1000)),
   }
   const identity = credentialHeaders(credentials)
+  let closings = 0
   return {
     async call(name, ...given) {
       const { method, path } = routes[name]
@@ -84,12 +88,21 @@ export function kmsClient(options: ClientOptions): KmsClient {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...identity,
       }
-      const once = async () => readReply(await transport.send(method, target, headers, body))
+      const begun = closings
+      const once = async () => {
+        // A call that waits to try again is one of those that `close` ends.
+        if (begun !== closings)
+          throw new ClientError({ kind: 'closed', description: 'the client was closed' })
+        return readReply(await transport.send(method, target, headers, body))
+      }
       const again = method !== 'POST' || repeatable.has(name)
       const reply = again ? await withRetries(policy, once) : await once()
       return reply as Reply<typeof name>
     },
-    close: () => transport.close(),
+    close() {
+      closings += 1
+      transport.close()
+    },
   }
 }
 

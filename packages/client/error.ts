@@ -3,9 +3,9 @@ import type { ErrorSchema } from './api.gen.ts'
 /**
  * Why a call did not succeed: a kind of the service's registry, or one of the client's own. `unreachable`: no
  * connection, or one that is not trusted; `timeout`: no whole answer in time; `unexpected_reply`: not an answer of
- * this service.
+ * this service; `closed`: `close` ended it, and nobody knows whether it was carried out.
  */
-export type ClientErrorKind = ErrorSchema['error'] | 'unreachable' | 'timeout' | 'unexpected_reply'
+export type ClientErrorKind = ErrorSchema['error'] | 'unreachable' | 'timeout' | 'unexpected_reply' | 'closed'
 
 /** A call that did not succeed. Holds what the service said, never a credential or the request. */
 export class ClientError extends Error {

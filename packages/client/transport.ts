@@ -1,5 +1,9 @@
-import { Agent, request } from 'node:https'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { Agent, type RequestOptions, request } from 'node:https'
+import { createSecureContext } from 'node:tls'
 import { ClientError } from './error.ts'
+import { turns } from './turns.ts'
 
 /** One HTTP answer, read whole. */
 export interface Answer {
@@ -9,13 +13,14 @@ export interface Answer {
 }
 
 export interface Transport {
-  /** @throws ClientError `unreachable`, `timeout` or `unexpected_reply` */
+  /** @throws ClientError `unreachable`, `timeout`, `unexpected_reply` or `closed` */
   send(
     method: string,
     target: string,
     headers: Readonly<Record<string, string>>,
     body: Buffer | undefined,
   ): Promise<Answer>
+  /** Ends what is under way, and what waits for a connection, with `closed`; a later `send` opens a new one. */
   close(): void
 }
 
@@ -26,15 +31,19 @@ export interface TransportOptions {
   readonly ca?: string | undefined
   /** PEM of a client certificate and its private key. */
   readonly certificate?: { readonly cert: string; readonly key: string } | undefined
-  /** For the whole exchange, from the connection to the last byte of the answer. */
+  /** For the whole exchange, from the connection to the last byte of the answer; waiting for a free one comes before. */
   readonly timeoutMs: number
   readonly maxConnections: number
   readonly maxAnswerBytes: number
 }
 
-/** HTTPS with kept connections. Follows no redirects: credentials go to the named service and nowhere else. */
+/**
+ * HTTPS with kept connections. Follows no redirects: credentials go to the named service and nowhere else.
+ * @throws TypeError for an address, an authority or a certificate that cannot be used
+ */
 export function httpsTransport(options: TransportOptions): Transport {
   const base = baseOf(options.baseUrl)
+  requireCredentials(options)
   const agent = new Agent({
     keepAlive: true,
     maxSockets: options.maxConnections,
@@ -42,58 +51,101 @@ export function httpsTransport(options: TransportOptions): Transport {
     ...(options.ca !== undefined && { ca: options.ca }),
     ...(options.certificate !== undefined && options.certificate),
   })
-  return {
-    send: (method, target, headers, body) =>
-      new Promise((resolve, reject) => {
-        const fail = (
-          kind: 'timeout' | 'unreachable' | 'unexpected_reply',
-          why: string,
-          cause?: unknown,
-        ): void => reject(new ClientError({ kind, description: `${base.origin} ${why}`, cause }))
-        // node's own `timeout` counts idle time only: a peer that drips bytes would hold the caller for ever.
-        const timer = setTimeout(() => {
-          fail('timeout', `did not answer within ${options.timeoutMs} ms`)
-          outgoing.destroy()
-        }, options.timeoutMs)
-        const url = `${base.origin}${base.prefix}${target}`
-        const outgoing = request(
-          url,
-          {
-            agent,
-            method,
-            headers: { ...headers, ...(body !== undefined && { 'content-length': String(body.length) }) },
-          },
-          (incoming) => {
-            const parts: Buffer[] = []
-            let size = 0
-            incoming.on('data', (part: Buffer) => {
-              size += part.length
-              if (size <= options.maxAnswerBytes) {
-                parts.push(part)
-              } else {
-                fail('unexpected_reply', `sent more than ${options.maxAnswerBytes} bytes`)
-                incoming.destroy()
-              }
-            })
-            incoming.on('error', (cause) => fail('unreachable', 'broke off its answer', cause))
-            incoming.on('close', () => clearTimeout(timer))
-            incoming.on('end', () => {
-              clearTimeout(timer)
-              resolve({
-                status: incoming.statusCode ?? 0,
-                headers: incoming.headers,
-                body: Buffer.concat(parts),
-              })
-            })
-          },
-        )
-        outgoing.on('error', (cause) => {
-          clearTimeout(timer)
-          fail('unreachable', `cannot be reached: ${cause.message}`, cause)
+  // The agent has a queue, too; but it opens connections for those that wait there even after its end.
+  const queue = turns(options.maxConnections)
+  const underWay = new Set<() => void>()
+  const failure = (kind: FailureKind, why: string, cause?: unknown): ClientError =>
+    new ClientError({ kind, description: `${base.origin} ${why}`, cause })
+  const closed = (): ClientError => failure('closed', 'was not waited for: the client was closed')
+
+  const exchange = (target: string, given: RequestOptions, body: Buffer | undefined): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request(`${base.origin}${base.prefix}${target}`, given, (incoming) => {
+        readAnswer(incoming, options.maxAnswerBytes).then(resolve, (error: unknown) => {
+          if (error instanceof TooLarge) reject(failure('unexpected_reply', error.message))
+          else reject(failure('unreachable', 'broke off its answer', error))
         })
-        outgoing.end(body)
-      }),
-    close: () => agent.destroy(),
+      })
+      const giveUp = (error: ClientError): void => {
+        reject(error)
+        outgoing.destroy()
+      }
+      const end = (): void => giveUp(closed())
+      underWay.add(end)
+      // node's own `timeout` counts idle time only: a peer that drips bytes would hold the caller for ever.
+      const timer = setTimeout(
+        () => giveUp(failure('timeout', `did not answer within ${options.timeoutMs} ms`)),
+        options.timeoutMs,
+      )
+      outgoing.once('close', () => {
+        clearTimeout(timer)
+        underWay.delete(end)
+      })
+      outgoing.on('error', (cause) =>
+        reject(failure('unreachable', `cannot be reached: ${cause.message}`, cause)),
+      )
+      outgoing.end(body)
+    })
+
+  return {
+    async send(method, target, headers, body) {
+      const length = body === undefined ? {} : { 'content-length': String(body.length) }
+      const done = await queue.take()
+      try {
+        return await exchange(target, { agent, method, headers: { ...headers, ...length } }, body)
+      } finally {
+        done()
+      }
+    },
+    close() {
+      queue.refuse(closed())
+      for (const end of [...underWay]) end()
+      agent.destroy()
+    },
+  }
+}
+
+type FailureKind = 'timeout' | 'unreachable' | 'unexpected_reply' | 'closed'
+
+class TooLarge extends Error {}
+
+function readAnswer(incoming: IncomingMessage, mostBytes: number): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = []
+    let size = 0
+    incoming.on('data', (part: Buffer) => {
+      size += part.length
+      if (size <= mostBytes) {
+        parts.push(part)
+      } else {
+        reject(new TooLarge(`sent more than ${mostBytes} bytes`))
+        incoming.destroy()
+      }
+    })
+    incoming.on('error', reject)
+    incoming.on('end', () =>
+      resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(parts) }),
+    )
+  })
+}
+
+/** Read here as they will be read for each connection: there, a broken one would fail call after call. */
+function requireCredentials({ ca, certificate }: TransportOptions): void {
+  try {
+    // OpenSSL takes a text without a certificate for no authority at all, and then trusts nobody.
+    if (ca !== undefined) new X509Certificate(ca)
+  } catch (cause) {
+    throw new TypeError('the authority to trust is no certificate in PEM', { cause })
+  }
+  if (certificate === undefined) return
+  try {
+    // OpenSSL takes empty texts for none at all, and keeps a key of another kind beside the certificate.
+    const leaf = new X509Certificate(certificate.cert)
+    if (!leaf.checkPrivateKey(createPrivateKey(certificate.key))) throw new Error('the key is another one’s')
+    createSecureContext(certificate)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new TypeError(`the client certificate and its key (PEM) cannot be used: ${why}`, { cause })
   }
 }
 

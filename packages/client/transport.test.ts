@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ClientError, type ClientOptions, kmsClient } from './index.ts'
+import { type FakeService, fakeService, json } from './testing/fake-service.ts'
+
+let service: FakeService
+before(async () => {
+  service = await fakeService()
+})
+after(() => service[Symbol.asyncDispose]())
+
+const client = (options: Partial<ClientOptions> = {}) =>
+  kmsClient({ url: service.url, ca: service.ca, ...options })
+
+/** Kinds of the errors that calls ended with; `done` for those that succeeded. */
+async function ends(calls: readonly Promise<unknown>[]): Promise<readonly string[]> {
+  const kindOf = (error: unknown): string => (error instanceof ClientError ? error.kind : String(error))
+  return Promise.all(calls.map((call) => call.then(() => 'done', kindOf)))
+}
+
+test('a client certificate or an authority that cannot be used is refused where it is given', () => {
+  const other = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const { cert, key } = service.client
+  for (const certificate of [
+    { cert: 'nothing', key },
+    { cert, key: 'nothing' },
+    { cert, key: other },
+    { cert: '', key: '' },
+  ]) {
+    assert.throws(() => client({ credentials: { certificate } }), {
+      name: 'TypeError',
+      message: /^the client certificate and its key \(PEM\) cannot be used: /,
+    })
+  }
+  for (const ca of ['', 'nothing', key]) {
+    assert.throws(() => client({ ca }), {
+      name: 'TypeError',
+      message: 'the authority to trust is no certificate in PEM',
+    })
+  }
+})
+
+test('the time that a call waits for a connection does not count', async () => {
+  const kms = client({ maxConnections: 1, timeoutMs: 600 })
+  service.answer((response) => setTimeout(() => json(200, 'v')(response, service.received[0] as never), 250))
+  assert.deepEqual(await ends([1, 2, 3, 4].map(() => kms.call('version'))), Array(4).fill('done'))
+  kms.close()
+})
+
+test('close ends what is under way and what waits for a connection, and opens none', async () => {
+  const kms = client({ maxConnections: 1 })
+  service.answer(() => undefined)
+  service.received.length = 0
+  const calls = [1, 2, 3].map(() => kms.call('version'))
+  while (service.received.length === 0) await sleep(5)
+  const before = service.connections()
+  kms.close()
+  assert.deepEqual(await ends(calls), Array(3).fill('closed'))
+  await sleep(100)
+  assert.deepEqual([service.connections() - before, service.received.length], [0, 1])
+  service.answer(json(200, 'v'))
+  assert.equal(await kms.call('version'), 'v', 'a later call opens a connection of its own')
+  kms.close()
+})
+
+test('a call that was to be tried again is not, once the client is closed', async () => {
+  const kms = client({ wait: async () => kms.close() })
+  service.answer(json(503, { error: 'overloaded', description: 'The server is busy.' }))
+  service.received.length = 0
+  assert.deepEqual(await ends([kms.call('version')]), ['closed'])
+  assert.equal(service.received.length, 1)
+})
