@@ -2,6 +2,7 @@ export { UnknownDataKey } from './errors.ts'
 export { loadRootKeys, type RootKey, type RootKeySource } from './root-key.ts'
 export {
   type RotateOptions,
+  requireRootKeyFile,
   rotateRootKey,
   rotateRootKeyFile,
   type SealedDatabase,

@@ -6,7 +6,7 @@ import { takeLock } from '../runtime/process-lock.ts'
 import type { Database } from '../sql/types.ts'
 import { dataKeyPlace } from './data-keys.ts'
 import { additionalData, openWith } from './envelope.ts'
-import { nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
+import { loadRootKeys, nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
 import { findFitting, wrapUnder } from './seal.ts'
 import { readDataKeys, replaceRootKey, rewrapDataKey } from './store.ts'
 
@@ -26,6 +26,7 @@ export interface RotateOptions {
  * Changes the root key of a file without touching a row of data: writes `root.key.next`, wraps each database's data
  * keys under it (one commit a database), then gives it the old one's name. Stopped at any moment, every database
  * opens with one of the two files, and running it again finishes the work.
+ * @throws StartupError when the file is not there, or others can read it; nothing is written then
  */
 export async function rotateRootKeyFile(path: string, options: RotateOptions): Promise<void> {
   const step = options.onStep ?? (() => undefined)
@@ -34,13 +35,14 @@ export async function rotateRootKeyFile(path: string, options: RotateOptions): P
     (pid) => `the root key is being rotated by process ${pid}: wait for it`,
   )
   try {
+    // First, so that a rotation without it leaves no new key that a later one would take for its own.
+    const old = requireRootKeyFile(path)
     const next = nextPath(path)
     if (!existsSync(next)) {
       writeRootKey(next, randomBytes(32))
       await step('next written')
     }
     const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
-    const old: RootKey = { kind: 'key', from: path, key: readRootKey(path) }
     for (const database of options.databases) {
       await rewrap(database, old, fresh, options.clock ?? systemClock)
       await step(`${database.service} wrapped`)
@@ -50,6 +52,13 @@ export async function rotateRootKeyFile(path: string, options: RotateOptions): P
   } finally {
     unlock()
   }
+}
+
+/** The key of a file that must be there. @throws StartupError, worded as for a start */
+export function requireRootKeyFile(path: string): RootKey {
+  const [key] = loadRootKeys({ kind: 'file', path }, {}, { create: false })
+  if (key === undefined) throw new StartupError('there is no root key')
+  return key
 }
 
 /** For root keys that are not files: the old and the new one are given. Started again it finishes what was begun. */

@@ -162,6 +162,17 @@ test('rotation changes the root key and no sealed value', async () => {
   await kms.close()
 })
 
+test('a rotation without the old root key writes nothing', async () => {
+  const [kms, path] = [await database(), `${keyFile()}-absent`]
+  const rotation = rotateRootKeyFile(path, { databases: [{ service: 'kms', db: kms }] })
+  await assert.rejects(rotation, {
+    name: 'StartupError',
+    message: `the root key ${path} is not there; restore it from its backup`,
+  })
+  assert.ok(!existsSync(`${path}.next`) && !existsSync(`${path}.lock`))
+  await kms.close()
+})
+
 test('a rotation stopped after any step still opens everything, and can be finished', async () => {
   for (const stopAt of ['next written', 'auth wrapped', 'kms wrapped', 'promoted']) {
     const [auth, kms, path] = [await database(), await database(), keyFile()]

@@ -4,6 +4,9 @@ import { inHome, openSealedDatabase, rootKeySource } from '@warder/foundation/ru
 import {
   loadRootKeys,
   type RootKey,
+  type RootKeySource,
+  type RotateOptions,
+  requireRootKeyFile,
   rotateRootKey,
   rotateRootKeyFile,
   type SealedDatabase,
@@ -51,24 +54,33 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
       throw new StartupError('auth and kms have different root keys: rotate each with a home of its own')
     }
   }
+  // Before a database is opened: that makes one where there is none.
+  const change = changeOf(source, terminal)
   const databases: (SealedDatabase & { close(): Promise<void> })[] = []
   try {
     for (const { name, launch } of launches) databases.push(await openSealedDatabase(name, launch))
-    const onStep = (step: string): void => terminal.out(`  ${step}`)
-    if (source.kind === 'file') {
-      await rotateRootKeyFile(source.path, { databases, onStep })
-      terminal.out(`${source.path} is new: make a copy of it somewhere else`)
-    } else {
-      const old = only(loadRootKeys(source, terminal.env, { create: false }))
-      const fresh = only(
-        loadRootKeys({ ...source, variable: `${source.variable}_NEW` }, terminal.env, { create: false }),
-      )
-      await rotateRootKey(old, fresh, { databases, onStep })
-      terminal.out(`both databases are on the new root key: start the services with it as ${source.variable}`)
-    }
+    await change({ databases, onStep: (step) => terminal.out(`  ${step}`) })
     return 0
   } finally {
     for (const { close } of databases) await close()
+  }
+}
+
+/** Reads the keys; what it returns does the work. @throws StartupError when one is not there */
+function changeOf(source: RootKeySource, terminal: Terminal): (options: RotateOptions) => Promise<void> {
+  if (source.kind === 'file') {
+    requireRootKeyFile(source.path)
+    return async (options) => {
+      await rotateRootKeyFile(source.path, options)
+      terminal.out(`${source.path} is new: make a copy of it somewhere else`)
+    }
+  }
+  const read = (variable: string): RootKey =>
+    only(loadRootKeys({ ...source, variable }, terminal.env, { create: false }))
+  const [old, fresh] = [read(source.variable), read(`${source.variable}_NEW`)]
+  return async (options) => {
+    await rotateRootKey(old, fresh, options)
+    terminal.out(`both databases are on the new root key: start the services with it as ${source.variable}`)
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -79,4 +79,20 @@ test('a rotation that is killed leaves an installation that starts, and running 
   assert.ok(!existsSync(`${key}.next`))
   warder = await startInstallation({ home })
   assert.equal((await mac(made.kid)).mac, made.mac)
+})
+
+test('without the old root key nothing is rotated, and nothing is written', async () => {
+  const empty = temporaryHome()
+  const { code, out, err } = await runWarder(['root-key', 'rotate', '--home', empty])
+  assert.deepEqual([code, out], [1, ''])
+  const path = join(empty, 'root.key')
+  assert.equal(err, `warder root-key: the root key ${path} is not there; restore it from its backup\n`)
+  assert.deepEqual(readdirSync(empty), [])
+  const env = { KMS_ROOT_KEY_SOURCE: 'environment', AUTH_ROOT_KEY_SOURCE: 'environment' }
+  assert.match(
+    (await runWarder(['root-key', 'rotate', '--home', empty], env)).err,
+    /WARDER_ROOT_KEY is not set\n$/,
+  )
+  assert.deepEqual(readdirSync(empty), [])
+  rmSync(empty, { recursive: true })
 })
