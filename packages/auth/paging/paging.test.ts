@@ -129,6 +129,10 @@ describe('lists', () => {
     const chief = await logIn('r', 'chief')
     assert.equal((await as(chief, 'GET', '/sessions/realms/r')).status, 200)
     assert.equal((await as(chief, 'GET', '/sessions/realms/s')).status, 403)
+    for (const method of ['GET', 'DELETE']) {
+      assert.equal((await asSuper(method, '/sessions/realms/nowhere')).status, 404)
+      assert.equal((await as(chief, method, '/sessions/realms/nowhere')).status, 403)
+    }
     assert.equal((await as(first, 'GET', '/sessions/realms/r')).status, 403)
     assert.equal((await auth.call('GET', '/sessions/realms/r')).status, 401)
     for (let look = 0; look < 2; look++) {

@@ -3,7 +3,7 @@ import { defineOperation, get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { PageQuery } from '../paging/index.ts'
 import { PlainText } from '../plain-text.ts'
-import { RealmPath } from '../realms/index.ts'
+import { RealmPath, realmOrThrow } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { sessionAccess, sessionRights } from './access.ts'
 import type { Session } from './session.ts'
@@ -64,12 +64,14 @@ export const sessionListing = defineOperation<AuthServices>()({
     PageQuery,
     Type.Object({ username: Type.Optional(PlainText({ maxLength: 512 })) }),
   ]),
+  errors: { 404: 'There is no such realm.' },
   reply: Type.Object({ sessions: Type.Array(ListedSession), next: Type.Optional(Text) }),
   async act({ path, query }, context) {
     context.audit({ realm: path.realm_id })
     const rights = await sessionRights(context)
     if (!rights.seesRealm(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
     const { db, now } = context.services
+    await realmOrThrow(db, path.realm_id)
     const limit = query.limit === undefined ? usualPage : Number(query.limit)
     const after = query.after === undefined ? undefined : readCursor(query.after)
     const wanted = { realm: path.realm_id, username: query.username, after, most: limit + 1 }
