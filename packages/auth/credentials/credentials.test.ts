@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { scene } from '../testing/scene.ts'
 import { knownHash, startAuth } from '../testing/start.ts'
+import { credentialInsertion } from './credential-store.ts'
 import { reservedClaims } from './reserved-claims.ts'
 
 describe('credentials', () => {
@@ -130,6 +131,22 @@ describe('credentials', () => {
     assert.equal((await asSuper('GET', '/realms/none/userpass')).status, 404)
     const lost = { username: 'ann', password_input: { hashed: knownHash } }
     assert.equal((await asSuper('POST', '/realms/none/userpass', lost)).status, 404)
+  })
+
+  it('have no colon in their name, where HTTP Basic ends it; one that was made before can be changed and removed', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper, realm } = scene(auth)
+    await realm('r')
+    const input = { username: 'a:b', password_input: { plaintext: 'correct horse battery' } }
+    const refused = await asSuper('POST', '/realms/r/userpass', input)
+    assert.deepEqual(
+      [refused.status, JSON.parse(refused.text).description],
+      [400, 'username: must not have a colon.'],
+    )
+    const older = { realm: 'r', username: 'a:b', passwordHash: knownHash, changePassword: false, roles: [] }
+    await auth.db.commit([credentialInsertion({ ...older, extraClaims: undefined })])
+    assert.equal((await asSuper('PUT', '/realms/r/userpass/a%3Ab', { roles: ['x'] })).status, 200)
+    assert.equal((await asSuper('DELETE', '/realms/r/userpass/a%3Ab')).status, 204)
   })
 
   it('answer 409 to any duplicate, equal or not, and to one of two that race', async () => {

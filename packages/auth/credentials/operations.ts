@@ -25,7 +25,7 @@ import {
   listCredentials,
   listEveryCredential,
 } from './credential-store.ts'
-import { Username } from './username.ts'
+import { checkNewUsername, Username } from './username.ts'
 
 const define = defineOperation<AuthServices>()
 const tag = 'Credentials'
@@ -62,6 +62,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
         throw failure('bad_request', 'Invalid request body: username: is required.')
       if (body.realm !== undefined && body.realm !== path.realm_id)
         throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
+      checkNewUsername(body.username)
       const { password, ...rest } = readCredential(body.username, body)
       if (password === undefined)
         throw failure('bad_request', 'Invalid request body: password_input: is required.')
