@@ -15,7 +15,7 @@ export interface CompiledOperation<Services> {
 
 export function compileOperation<Services>(
   operation: Operation<Services>,
-  defaultBodyLimit: number,
+  largestBody: number,
 ): CompiledOperation<Services> {
   const { pathParameters, queryParameters, request } = operation
   return {
@@ -23,7 +23,7 @@ export function compileOperation<Services>(
     checkPath: pathParameters && compileCheck(pathParameters, 'Invalid path parameter'),
     checkQuery: queryParameters && compileCheck(queryParameters, 'Invalid query parameter'),
     checkBody: request && compileCheck(request, 'Invalid request body'),
-    bodyLimit: operation.bodyLimit ?? defaultBodyLimit,
+    bodyLimit: Math.min(operation.bodyLimit ?? largestBody, largestBody),
   }
 }
 

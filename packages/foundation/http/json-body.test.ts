@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseJsonBody } from './json-body.ts'
+import { maxJsonValues, parseJsonBody } from './json-body.ts'
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text, 'utf8'))
 const refused = (text: string | Uint8Array, why: RegExp) =>
@@ -75,6 +75,27 @@ test('hostile texts are refused without repeating them', () => {
   refused('['.repeat(65) + ']'.repeat(65), /deeper than 64/)
   refused('['.repeat(1_000_000), /deeper than 64/)
   assert.ok(parse('['.repeat(64) + ']'.repeat(64)))
+})
+
+test('more values and names than a body may have are refused, wherever they stand', () => {
+  const why = /more than 100000 values and names/
+  const items = (count: number, item: string) => Array(count).fill(item).join()
+  assert.ok(parse(`[${items(maxJsonValues - 1, '1')}]`))
+  for (const item of ['1', '[]', '{}', '""', '"a,b"']) refused(`[${items(maxJsonValues, item)}]`, why)
+  const named = (count: number, first: string) =>
+    `{${first}:0,${Array.from({ length: count }, (_, index) => `"k${index}":1`).join()}}`
+  assert.ok(parse(named(maxJsonValues / 2 - 2, '"\\u0061"')))
+  refused(named(maxJsonValues / 2, '"a"'), why)
+  // Commas and brackets inside texts are no values.
+  assert.ok(parse(`["${',[{:'.repeat(maxJsonValues)}"]`))
+})
+
+test('a text of escaped quotes is not searched anew for each of them', () => {
+  const text = `{"a":"${'\\"'.repeat(16 << 20)}"}`
+  const before = process.threadCpuUsage()
+  parse(text)
+  const { user, system } = process.threadCpuUsage(before)
+  assert.ok(user + system < 700_000, `${user + system} microseconds`)
 })
 
 test('arbitrary bytes are read or refused as a bad request', () => {

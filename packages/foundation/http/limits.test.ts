@@ -36,6 +36,12 @@ test('a body over the limit is 413 by its declared length, before it is sent', a
   assert.match(answer, /payload_too_large/)
 })
 
+test('an operation may take less than the service does, never more', async () => {
+  await using server = await live({ ...base, limits: { bodyBytes: 500 } })
+  assert.equal((await server.call('POST', '/upload', { body: 'a'.repeat(500) })).status, 200)
+  assert.equal((await server.call('POST', '/upload', { body: 'a'.repeat(501) })).status, 413)
+})
+
 test('a chunked body is counted as it comes', async () => {
   await using server = await live(base)
   const chunk = `1f4\r\n${'a'.repeat(500)}\r\n`

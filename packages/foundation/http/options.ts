@@ -11,7 +11,7 @@ import type { TokenBuckets } from './rate-limit/token-buckets.ts'
 
 /** Every bound of the server. Times in milliseconds, sizes in bytes. */
 export interface ServerLimits {
-  /** Body of one request, unless its operation says otherwise. */
+  /** Body of one request, unless its operation takes less. */
   readonly bodyBytes: number
   /** Bodies of all requests that this process holds at one time. */
   readonly bufferedBytes: number

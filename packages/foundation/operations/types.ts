@@ -116,7 +116,7 @@ export interface Operation<Services = never> {
   readonly bodyOptional?: boolean
   /** true: the body is JSON whatever its Content-Type (Vault-compatible logins). */
   readonly anyContentType?: boolean
-  /** Upper bound of the body in bytes; default is the service's `body_limit`. */
+  /** Upper bound of the body in bytes, where it is below that of the service, `body_limit_bytes`. */
   readonly bodyLimit?: number
   /** Success status; default 200. 204 sends no body. */
   readonly status?: number

@@ -89,3 +89,28 @@ test('the recorded address is the peer, or what a trusted proxy says; nothing el
   assert.equal(await from(proxied, '198.51.100.1, 203.0.113.9'), '203.0.113.9')
   assert.equal(await from(proxied, 'x"}[2J'), '127.0.0.1')
 })
+
+test('only data of callers may be large; logins, keys and rights are refused by their length', async () => {
+  await using kms = await startKms()
+  const alice = kms.user('alice')
+  const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const long = (bytes: number) => 'A'.repeat(bytes)
+  const login = (bytes: number) =>
+    kms.with({}).post('/ui/login', { username: 'a', password: 'b', x: long(bytes) })
+  assert.equal((await login(16_000)).status, 404)
+  assert.equal((await login(16_384)).status, 413)
+  for (const path of [
+    '/v1/crypto/keys',
+    '/v1/crypto/keys/unwrap',
+    `/v1/crypto/keys/${kid}/tags`,
+    '/access/grant',
+    '/access/revoke',
+    '/ui/logout',
+  ]) {
+    assert.equal((await alice.post(path, { x: long(256 * 1024) })).status, 413, path)
+  }
+  const item = { op: 'encrypt', kid, alg: 'dir', enc: 'A256GCM', data: long(1000) }
+  const batch = await alice.post('/v1/crypto/batch', { operations: Array(1000).fill(item) })
+  assert.deepEqual([batch.status, batch.json.results.length], [200, 1000])
+  assert.equal((await alice.post('/v1/crypto/encrypt', { ...item, data: long(4_000_000) })).status, 200)
+})

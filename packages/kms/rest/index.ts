@@ -48,23 +48,15 @@ export function kmsOperations({
   kmip = nothing,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
-    healthOperation<KmsServices>({ databaseName: db.dialect, ping: () => db.ping(), clock }),
-    ...systemOperations,
-    jwks,
-    createKey,
-    getKey,
-    deleteKey,
-    unwrapKey,
+    ...withoutData(healthOperation<KmsServices>({ databaseName: db.dialect, ping: () => db.ping(), clock })),
+    ...withoutData(...systemOperations, jwks, createKey, getKey, deleteKey, unwrapKey),
     encrypt,
     decrypt,
     sign,
     verify,
     mac,
     batchOperation({ encrypt, decrypt, sign, verify, mac }),
-    ...tagOperations,
-    ...grantOperations,
-    ...accessQueries,
-    ...uiOperations,
+    ...withoutData(...tagOperations, ...grantOperations, ...accessQueries, ...uiOperations),
     ...kmipRoutes(kmip),
   ]
   const document = openApiDocument({
@@ -78,5 +70,12 @@ export function kmsOperations({
       certificate: { type: 'mutualTLS' },
     },
   })
-  return [...operations, ...documentationOperations<KmsServices>({ document })]
+  return [...operations, ...withoutData(...documentationOperations<KmsServices>({ document }))]
+}
+
+/** Nothing but data of callers is as large as the service permits; a key with all of its members is not. */
+const bodyLimit = 256 * 1024
+
+function withoutData(...operations: readonly Operation<KmsServices>[]): readonly Operation<KmsServices>[] {
+  return operations.map((operation) => ({ bodyLimit, ...operation }))
 }

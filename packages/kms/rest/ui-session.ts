@@ -27,6 +27,7 @@ const login = define({
   tag: 'Web page',
   access: anybody,
   request: LoginRequest,
+  bodyLimit: 16 * 1024,
   reply: Type.Object({ next_step: Type.String() }),
   errors: {
     401: 'The credentials are wrong.',
