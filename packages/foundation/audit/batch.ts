@@ -95,6 +95,24 @@ export function batchMemory(bytes: number, records: number): BatchMemory {
   return { bytes: Buffer.allocUnsafeSlow(bytes), marks: new Uint32Array(records * marksOfOne) }
 }
 
+/** Bytes that a batch holds for as long as it waits. */
+export function sizeOf({ bytes, marks }: BatchMemory): number {
+  return bytes.byteLength + marks.byteLength
+}
+
+/**
+ * The same records in no more memory than they need, for a batch that has to wait: most memory of a small one is unused.
+ * @returns undefined where that would not save half of it
+ */
+export function compacted(batch: RecordBatch): RecordBatch | undefined {
+  const { bytes, marks, end, count } = batch
+  const used = end + count * marksOfOne * marks.BYTES_PER_ELEMENT
+  if (used * 2 > sizeOf(batch)) return undefined
+  // A Buffer's own `slice` would share the memory.
+  const copy = new Uint8Array(bytes.subarray(0, end))
+  return { ...batch, bytes: copy, marks: marks.slice(0, count * marksOfOne) }
+}
+
 /** Memory of the size that most batches have. */
 export function isUsual({ bytes, marks }: BatchMemory): boolean {
   return bytes.length === usualBytes && marks.length === usualRecords * marksOfOne

@@ -1,5 +1,12 @@
 import { failure } from '../errors/index.ts'
-import { type BatchBuilder, type BatchMemory, builderFor, isUsual } from './batch.ts'
+import {
+  type BatchBuilder,
+  type BatchMemory,
+  builderFor,
+  compacted,
+  isUsual,
+  type RecordBatch,
+} from './batch.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { recordMaker } from './record.ts'
 import type { AuditFailureMode, AuditTrail } from './types.ts'
@@ -11,6 +18,8 @@ const gatherMs = 10
 const mostWaiting = 50_000
 /** Memory for batches that is kept for the next ones. */
 const mostSpare = 4
+/** Messages under way that a batch follows as it is; behind more of them it goes in no more memory than it needs. */
+const mostWhole = 16
 /** Durable records that may wait for the writer. */
 const mostUnanswered = 20_000
 
@@ -38,17 +47,27 @@ export function auditClient(
   let lost = 0
   /** Handed over and not taken yet. */
   let underWay = 0
+  let untaken = 0
   let scheduled: 'no' | 'soon' | 'this turn' = 'no'
   let nextId = 1
   const waiting = new Map<number, Waiting>()
   let closed = false
 
+  const keep = (memory: BatchMemory): void => {
+    if (spare.length < mostSpare && isUsual(memory)) spare.push(memory)
+  }
+  const handedOver = (built: RecordBatch | undefined): RecordBatch | undefined => {
+    const small = built !== undefined && untaken >= mostWhole ? compacted(built) : undefined
+    if (built !== undefined && small !== undefined) keep({ bytes: built.bytes, marks: built.marks })
+    return small ?? built
+  }
   const send = (): void => {
     scheduled = 'no'
     if (batch === undefined && lost === 0) return
-    const built = batch?.build()
+    const built = handedOver(batch?.build())
     const message: ToWriter = { type: 'records', batch: built, durable, lost }
     underWay += built?.count ?? 0
+    untaken += built === undefined ? 0 : 1
     batch = undefined
     durable = []
     lost = 0
@@ -88,8 +107,9 @@ export function auditClient(
   port.on('message', (message: FromWriter) => {
     if ('taken' in message) {
       underWay -= message.taken
+      untaken -= 1
       seqDigits = message.seqDigits
-      for (const memory of message.memory) if (spare.length < mostSpare && isUsual(memory)) spare.push(memory)
+      for (const memory of message.memory) keep(memory)
       return
     }
     const { written, failed } = message

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
-import type { BatchMemory } from './batch.ts'
+import { type BatchMemory, compacted } from './batch.ts'
 import { openLogFile } from './files.ts'
 import { lockFolder, logFileName, logFiles, putBack, setAside, syncFolder } from './folder.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
@@ -178,12 +178,15 @@ function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], m
     )
     return
   }
-  const { batch, durable, lost } = message
+  const { batch: sent, durable, lost } = message
   writer.lose(lost)
-  if (batch === undefined) return
+  if (sent === undefined) return
+  const small = writer.behind ? compacted(sent) : undefined
+  const batch = small ?? sent
+  if (small !== undefined) spare.push({ bytes: sent.bytes, marks: sent.marks })
   // One answer for the durable records of a message: they come to the disk together, or none of them does.
   const settled = (error: Error | undefined): void => {
-    spare.push({ bytes: batch.bytes, marks: batch.marks })
+    if (small === undefined) spare.push({ bytes: batch.bytes, marks: batch.marks })
     if (durable.length === 0) return
     const answer = error === undefined ? { written: durable, failed: [] } : { written: [], failed: durable }
     port.postMessage(answer satisfies FromWriter)

@@ -1,7 +1,7 @@
 import { failure } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
-import { batchOfOne, chainBatch, digitsAfter, type RecordBatch } from './batch.ts'
+import { batchOfOne, chainBatch, digitsAfter, type RecordBatch, sizeOf } from './batch.ts'
 import type { LogFile, OpenLogFile } from './files.ts'
 import { logFileName, syncFolder } from './folder.ts'
 import { type RecordText, recordMaker } from './record.ts'
@@ -34,6 +34,9 @@ const syncEveryMs = 50
 const largestGroup = 4096
 /** Records that may wait while the disk is slow; more are counted as lost (continue) or refused (reject). */
 const mostWaiting = 200_000
+/** Memory that they may hold, and what of it is too little to be worth a copy. */
+const mostBytesWaiting = 64 * 1024 * 1024
+const fewBytesWaiting = 2 * 1024 * 1024
 const complainEveryMs = 10_000
 
 /** The one writer of a chain: groups what waits, one append (and one fsync) a group. */
@@ -45,6 +48,8 @@ export class AuditWriter {
   #queue: Waiting[] = []
   /** Records in the queue. */
   #queued = 0
+  /** Memory of the queue. */
+  #queuedBytes = 0
   #pumping: Promise<void> | undefined
   #lost = 0
   #lostSince = 0
@@ -70,6 +75,11 @@ export class AuditWriter {
     return digitsAfter(this.#head.seq + this.#queued)
   }
 
+  /** Whether so much waits that a batch should come in no more memory than it needs. */
+  get behind(): boolean {
+    return this.#queuedBytes > fewBytesWaiting
+  }
+
   /** @param done told when the record is on disk, or cannot be; without it nobody waits */
   add(event: AuditEvent, done?: Done): void {
     this.#enqueue({
@@ -86,13 +96,16 @@ export class AuditWriter {
 
   #enqueue(waiting: Waiting): void {
     const { batch, durable, done } = waiting
-    if (this.#closed || this.#queued + batch.count > mostWaiting) {
+    const tooMany =
+      this.#queued + batch.count > mostWaiting || this.#queuedBytes + sizeOf(batch) > mostBytesWaiting
+    if (this.#closed || tooMany) {
       this.lose(batch.count - durable)
       done?.(failure('audit_unavailable', 'the audit log is closed, or too many records wait'))
       return
     }
     this.#queue.push(waiting)
     this.#queued += batch.count
+    this.#queuedBytes += sizeOf(batch)
     this.#pumping ??= this.#pump()
   }
 
@@ -140,6 +153,7 @@ export class AuditWriter {
       if (records >= largestGroup) break
       batches += 1
       records += batch.count
+      this.#queuedBytes -= sizeOf(batch)
     }
     this.#queued -= records
     return this.#queue.splice(0, batches)
