@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import { createServer, type Server } from 'node:tls'
+import { createServer, type Server, type TlsOptions } from 'node:tls'
 import { issueCertificate } from '@warder/foundation/tls'
 import { openConnection } from './connection.ts'
 import { queryEverything } from './query.ts'
@@ -16,6 +16,7 @@ const plan = {
 }
 
 let server: Server
+let options: TlsOptions
 let ca: string
 let received = 0
 before(async () => {
@@ -28,7 +29,8 @@ before(async () => {
     { ...plan, commonName: 'server', purpose: 'server', addresses: ['127.0.0.1'] },
     { certificatePem: ca, privateKey: createPrivateKey(authority.keyPem) },
   )
-  server = createServer({ cert: issued.certificatePem, key: issued.keyPem })
+  options = { cert: issued.certificatePem, key: issued.keyPem }
+  server = createServer(options)
   // Repeats what it gets: a whole message is an answer to whoever sent it.
   server.on('secureConnection', (socket) => {
     socket.on('error', () => undefined)
@@ -41,8 +43,8 @@ before(async () => {
 })
 after(() => new Promise((resolve) => server.close(resolve)))
 
-function connection(host: string) {
-  const { port } = server.address() as AddressInfo
+function connection(host: string, to = server) {
+  const { port } = to.address() as AddressInfo
   return openConnection(
     { socket: { host, port }, url: undefined, ca, cert: undefined, key: undefined },
     'socket',
@@ -62,4 +64,17 @@ test('A certificate for another host is refused before anything is sent', async 
   await assert.rejects(open.exchange(queryEverything()), /does not match/)
   open.close()
   assert.equal(received, 0)
+})
+
+test('A server that does not speak KMIP is told from one that does', async () => {
+  const web = createServer(options, (socket) => {
+    socket.on('error', () => undefined)
+    socket.resume()
+    socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+  })
+  await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve))
+  const open = connection('127.0.0.1', web)
+  await assert.rejects(open.exchange(queryEverything()), { name: 'KmipDecodeError' })
+  open.close()
+  await new Promise((resolve) => web.close(resolve))
 })

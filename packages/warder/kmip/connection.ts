@@ -117,7 +117,13 @@ function readFrame(tls: TLSSocket): Promise<Buffer> {
     }
     const onData = (part: Buffer): void => {
       received = Buffer.concat([received, part])
-      const length = frameLength(received, largestAnswer)
+      let length: number | undefined
+      try {
+        length = frameLength(received, largestAnswer)
+      } catch (error) {
+        end(() => reject(error))
+        return
+      }
       if (length !== undefined && received.length >= length) end(() => resolve(received.subarray(0, length)))
     }
     const onError = (error: Error): void => end(() => reject(error))
