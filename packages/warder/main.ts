@@ -10,6 +10,7 @@ import { kmip } from './command/kmip.ts'
 import { rootKey } from './command/root-key.ts'
 import { auth, kms } from './command/service.ts'
 import { start } from './command/start.ts'
+import { realTerminal } from './command/terminal.ts'
 import { tryOut } from './command/try.ts'
 import { version } from './version.ts'
 
@@ -45,14 +46,8 @@ the root key and the audit logs are.
 Exit codes: 0 done; 1 it failed, one line on standard error says why; 2 called wrongly. Others: in the command's help.
 `
 
-const console: Terminal = {
-  out: (line) => process.stdout.write(`${line}\n`),
-  err: (line) => process.stderr.write(`${line}\n`),
-  env: process.env,
-}
-
 /** The whole command. @returns its exit code: 0 done, 1 failed, 2 called wrongly. */
-export async function main(args: readonly string[], terminal: Terminal = console): Promise<number> {
+export async function main(args: readonly string[], terminal: Terminal = realTerminal()): Promise<number> {
   const [name, ...rest] = args
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     const topic = commands.find((command) => command.name === rest[0])

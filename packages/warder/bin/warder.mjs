@@ -17,7 +17,9 @@ if (newEnough) {
   // RSA, key generation and password hashing run on this pool; it is read when the pool is first used.
   process.env.UV_THREADPOOL_SIZE ??= String(Math.max(4, availableParallelism()))
   const { main } = await import('../main.ts')
-  process.exitCode = await main(process.argv.slice(2))
+  const code = await main(process.argv.slice(2))
+  // Set already: the output was not taken, whatever else went well.
+  process.exitCode ??= code
 } else {
   const pinned = join(
     here,

@@ -41,6 +41,7 @@ Example:
       if (verb === 'verify') return await verifyLogs(logs, head.value, terminal, () => setTimeout(writingMs))
       for (const folder of logs.paths) {
         for await (const line of exportAudit({ folder, format: format.value ?? 'json', ...times })) {
+          if (terminal.isGone?.() === true) return 0
           terminal.out(line)
         }
       }

@@ -3,6 +3,8 @@ export interface Terminal {
   out(line: string): void
   err(line: string): void
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Nobody takes the output any more: what prints without end may stop. */
+  isGone?(): boolean
 }
 
 /** One word after `warder`. Each says what it does, how it is called, and shows an example. */

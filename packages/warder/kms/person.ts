@@ -9,6 +9,7 @@ export interface Person {
   /** Where a progress bar is drawn. */
   readonly screen: ProgressOutput
   readonly input: Readable
+  /** Resolves when the bytes were taken, or never will be. */
   writeOutput(bytes: Uint8Array): Promise<void>
   /** Calls back once, at the first signal that asks to stop. @returns how to stop listening */
   onInterrupt(stop: (signal: NodeJS.Signals) => void): () => void
@@ -18,22 +19,14 @@ const stopping = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** The one who runs this process. */
 export function realPerson(): Person {
-  // `warder keys list | head -1`: who has read enough closes the pipe, which is no failure.
-  if (process.stdout.listenerCount('error') === 0) {
-    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error
-    })
-  }
   return {
     prompter: terminalPrompter(process.stdin, process.stderr),
     screen: process.stderr,
     input: process.stdin,
     writeOutput: (bytes) =>
-      new Promise((resolve, reject) => {
-        process.stdout.write(bytes, (error) => {
-          if (error === undefined || error === null) resolve()
-          else reject(new StartupError(`the output was not taken: ${error.message}`, { cause: error }))
-        })
+      new Promise((resolve) => {
+        // Output that is not taken is told by the terminal, once for every command.
+        process.stdout.write(bytes, () => resolve())
       }),
     onInterrupt(stop) {
       const handlers = stopping.map((signal) => {
