@@ -93,8 +93,7 @@ export function foundationSettings(name: 'auth' | 'kms') {
       default: [],
       docs: 'Origins (scheme://host[:port]) whose pages may call this service.',
       check: (origins) => {
-        const wrong = origins.find((origin) => !isOrigin(origin))
-        return wrong === undefined ? undefined : `must hold origins like https://app.example (got "${wrong}")`
+        return origins.every(isOrigin) ? undefined : 'must hold origins like https://app.example'
       },
     }),
     audit_enabled: boolean({ default: true, docs: 'Keep the chained audit log.' }),
@@ -107,8 +106,7 @@ export function foundationSettings(name: 'auth' | 'kms') {
       default: [],
       docs: 'Peers whose X-Forwarded-For tells the client address.',
       check: (blocks) => {
-        const wrong = blocks.find((block) => !isCidr(block))
-        return wrong === undefined ? undefined : `must hold CIDR blocks like 10.0.0.0/8 (got "${wrong}")`
+        return blocks.every(isCidr) ? undefined : 'must hold CIDR blocks like 10.0.0.0/8'
       },
     }),
     audit_rotate_bytes: integer({
@@ -128,6 +126,11 @@ export function foundationSettings(name: 'auth' | 'kms') {
     }),
     otlp_endpoint: optionalText({
       docs: 'Base URL (https) of an OTLP/HTTP collector that metrics are sent to each minute.',
+      // Outbound requests go over https alone: every report would fail, minute after minute.
+      check: (url) =>
+        URL.canParse(url) && new URL(url).protocol === 'https:'
+          ? undefined
+          : 'must be an address like https://collector.example:4318',
     }),
     outbound_allow_private_networks: boolean({
       default: false,

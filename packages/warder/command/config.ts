@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
 import { defaultConfigToml, envNameOf, settingsHelp } from '@warder/foundation/config'
+import { StartupError } from '@warder/foundation/errors'
+import { checkAsStart } from '../start/checks.ts'
 import { configure } from '../start/configuration.ts'
 import { type ServiceName, serviceNames, settingsOf } from '../start/services.ts'
 import { type Command, expectNothing, homeOf, takeOption, UsageError } from './command.ts'
@@ -30,9 +33,11 @@ Example:
       }
       case 'check':
         expectNothing(rest)
+        if (!existsSync(folder)) throw new StartupError(`the home folder ${folder} is not there`)
         for (const name of serviceNames) {
-          for (const warning of configure(name, folder, [], terminal.env).loaded.warnings)
-            terminal.err(`warning: ${warning}`)
+          const configuration = configure(name, folder, [], terminal.env)
+          for (const warning of configuration.loaded.warnings) terminal.err(`warning: ${warning}`)
+          await checkAsStart(name, configuration)
         }
         terminal.out(`the configuration in ${folder} is right`)
         return 0

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { settingsHelp } from '@warder/foundation/config'
 import { openHome, type RunningService, runService } from '@warder/foundation/runtime'
+import { checkAsStart } from '../start/checks.ts'
 import { configure } from '../start/configuration.ts'
 import { writeFirstConfiguration } from '../start/first-run.ts'
 import { type ServiceName, settingsOf } from '../start/services.ts'
@@ -42,9 +43,11 @@ Example:
       }
       const folder = openHome(homeOf(home.value, terminal.env))
       writeFirstConfiguration(folder)
-      const { launch, loaded } = configure(name, folder, print.rest, terminal.env)
+      const configuration = configure(name, folder, print.rest, terminal.env)
+      const { launch, loaded } = configuration
       for (const warning of loaded.warnings) terminal.err(`warder ${name}: warning: ${warning}`)
       if (check.given) {
+        await checkAsStart(name, configuration)
         terminal.out(`the configuration of ${name} in ${folder} is right`)
         return 0
       }

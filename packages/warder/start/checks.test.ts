@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { config } from '../command/config.ts'
+import { kms } from '../command/service.ts'
+import { temporaryHome } from '../testing/index.ts'
+
+const home = temporaryHome()
+after(() => rmSync(home, { recursive: true, force: true }))
+
+const terminal = (env: Readonly<Record<string, string>>) => ({
+  out: () => undefined,
+  err: () => undefined,
+  env,
+})
+const check = (env: Readonly<Record<string, string>>) =>
+  kms.run(['--check-config', '--home', home], terminal(env))
+
+test('settings with which the service would not start are not called right', async () => {
+  const empty = join(home, 'empty.pem')
+  writeFileSync(empty, '')
+  for (const [env, told] of [
+    [{ KMS_TLS_CIPHER_SUITES: 'NONSENSE' }, /tls_cipher_suites: 'NONSENSE' is unknown/],
+    [{ KMS_DATABASE_URL: 'mysql://h/d' }, /database_url must begin with sqlite: or postgresql:/],
+    [{ KMS_OUTBOUND_CA_FILE: 'none.pem' }, /outbound_ca_file: cannot read .*none\.pem/],
+    [{ KMS_CLIENTS_CA_CERT_FILE: empty }, /clients_ca_cert_file: .*empty\.pem holds no certificate in PEM/],
+    [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
+    [
+      { KMS_UI_CONFIG_UI_OIDC_AUTH_UI_OIDC_CLIENT_ID: 'x' },
+      /needs both ui_oidc_issuer_url/,
+    ],
+    [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],
+    [{ KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }, /FIPS provider is not in force/],
+    [{ KMS_CORS_ALLOWED_ORIGINS: 'foo' }, /must hold origins like https:\/\/app\.example \(got "foo"\)$/],
+    [{ KMS_AUDIT_TRUSTED_PROXY_CIDRS: 'foo' }, /must hold CIDR blocks like 10\.0\.0\.0\/8 \(got "foo"\)$/],
+  ] as const) {
+    await assert.rejects(check(env), { name: 'StartupError', message: told })
+  }
+  assert.equal(await check({}), 0, 'a home in which nothing was started yet is right')
+  assert.equal(await config.run(['check', '--home', home], terminal({})), 0)
+})
+
+test('a home that is not there has no configuration that could be right', async () => {
+  await assert.rejects(config.run(['check', '--home', join(home, 'none')], terminal({})), {
+    name: 'StartupError',
+    message: /none is not there$/,
+  })
+})
