@@ -4,7 +4,8 @@ import { Socket } from 'node:net'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Failure } from '../errors/index.ts'
-import { aborted, BodyBudget, readBody } from './body.ts'
+import { type Admit, aborted, readBody } from './body.ts'
+import { BodyBudget, Holding } from './body-budget.ts'
 import { BodyMessage } from './body-message.ts'
 
 interface Read {
@@ -12,12 +13,15 @@ interface Read {
   readonly outcomes: { readonly outcome: Uint8Array | Failure | typeof aborted; readonly held: number }[]
 }
 
-function begin(budget: BodyBudget, limit: number, declared?: number): Read {
+const anybody: Admit = () => {}
+
+function begin(budget: BodyBudget, limit: number, declared?: number, admit = anybody): Read {
   const message = new BodyMessage(new Socket())
   if (declared !== undefined) message.headers['content-length'] = String(declared)
   const outcomes: Read['outcomes'] = []
-  readBody(message, undefined as unknown as ServerResponse, limit, budget, (outcome, held) => {
-    outcomes.push({ outcome, held })
+  const holding = new Holding(budget, '192.0.2.1')
+  readBody(message, undefined as unknown as ServerResponse, limit, holding, admit, (outcome) => {
+    outcomes.push({ outcome, held: holding.bytes })
   })
   return { message, outcomes }
 }

@@ -1,35 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Failure, failure } from '../errors/index.ts'
+import { type Failure, failure, toFailure } from '../errors/index.ts'
+import type { MaybePromise } from '../sql/types.ts'
+import { type Holding, smallBody } from './body-budget.ts'
 import type { BodyMessage, BodyTaker } from './body-message.ts'
 import { emptyBody } from './request.ts'
 
 /** The caller went away before the request was complete: there is nobody to answer. */
 export const aborted = Symbol('aborted')
-
-/** Bytes of bodies that are being held at the same time, across all requests of this process. */
-export class BodyBudget {
-  readonly #limit: number
-  #held = 0
-
-  constructor(limit: number) {
-    this.#limit = limit
-  }
-
-  /** False when it would be too much. */
-  take(bytes: number): boolean {
-    if (this.#held + bytes > this.#limit) return false
-    this.#held += bytes
-    return true
-  }
-
-  give(bytes: number): void {
-    this.#held -= bytes
-  }
-
-  get held(): number {
-    return this.#held
-  }
-}
 
 /** Whether the head announces a body (RFC 9112 §6.3). */
 export function announcesBody(message: IncomingMessage): boolean {
@@ -37,28 +14,37 @@ export function announcesBody(message: IncomingMessage): boolean {
   return (length !== undefined && length !== '0') || message.headers['transfer-encoding'] !== undefined
 }
 
-/** @param held bytes that stay counted in the budget until `budget.give`; 0 without a body */
-export type BodyDone = (outcome: Uint8Array | Failure | typeof aborted, held: number) => void
+/** What the body takes stays counted in its holding, unless it is refused or aborted. */
+export type BodyDone = (outcome: Uint8Array | Failure | typeof aborted) => void
+
+/** Throws, or rejects with, why a large body is not read. */
+export type Admit = () => MaybePromise<void>
 
 /**
  * Reads the whole body, at most `limit` bytes. A declared length over the limit is refused before anything is read;
- * a chunked body is counted as it comes. `done` is called once: with the bytes, with failure('payload_too_large') or
- * failure('overloaded'), or with `aborted` when the connection ends first.
+ * a chunked body is counted as it comes. `admit` is asked once, before a body becomes larger than `smallBody`; while it
+ * thinks, the body goes on. `done` is called once: with the bytes, with failure('payload_too_large'),
+ * failure('overloaded') or what `admit` says, or with `aborted` when the connection ends first.
  */
 export function readBody(
   message: BodyMessage,
   response: ServerResponse,
   limit: number,
-  budget: BodyBudget,
+  holding: Holding,
+  admit: Admit,
   done: BodyDone,
 ): void {
-  if (Number(message.headers['content-length'] ?? 0) > limit) {
-    done(failure('payload_too_large'), 0)
+  const length = message.headers['content-length']
+  const declared = length === undefined ? undefined : Number(length)
+  if (declared !== undefined && declared > limit) {
+    done(failure('payload_too_large'))
     return
   }
+  const reader = new BodyReader(message, limit, declared, holding, admit, done)
+  if (declared !== undefined && declared > smallBody && !reader.admitted()) return
   // RFC 9110 §15.2: a client of HTTP/1.0 would take an interim reply for the final one.
   if (message.headers.expect !== undefined && message.httpVersion !== '1.0') response.writeContinue()
-  message.takeBody(new BodyReader(message, limit, budget, done))
+  message.takeBody(reader)
 }
 
 const smallestBuffer = 1024
@@ -70,16 +56,29 @@ const smallestBuffer = 1024
 class BodyReader implements BodyTaker {
   readonly #message: BodyMessage
   readonly #limit: number
-  readonly #budget: BodyBudget
+  readonly #declared: number | undefined
+  readonly #holding: Holding
+  readonly #admit: Admit
   readonly #done: BodyDone
   /** The only piece, or the buffer: all of it is counted in the budget, `#size` bytes of it have come. */
   #bytes = emptyBody
   #size = 0
+  #asked = false
+  #over = false
 
-  constructor(message: BodyMessage, limit: number, budget: BodyBudget, done: BodyDone) {
+  constructor(
+    message: BodyMessage,
+    limit: number,
+    declared: number | undefined,
+    holding: Holding,
+    admit: Admit,
+    done: BodyDone,
+  ) {
     this.#message = message
     this.#limit = limit
-    this.#budget = budget
+    this.#declared = declared
+    this.#holding = holding
+    this.#admit = admit
     this.#done = done
   }
 
@@ -89,31 +88,57 @@ class BodyReader implements BodyTaker {
       this.#refuse(failure('payload_too_large'))
       return
     }
+    if (size > smallBody && !this.admitted()) return
     const capacity = this.#capacityFor(size)
-    if (this.#budget.take(capacity - this.#bytes.length)) this.#keep(chunk, capacity)
+    if (this.#hold(capacity)) this.#keep(chunk, capacity)
     else this.#refuse(failure('overloaded', undefined, { retryAfterSeconds: 1 }))
   }
 
   end(): void {
-    const held = this.#bytes.length
-    this.#done(this.#size === held ? this.#bytes : this.#bytes.subarray(0, this.#size), held)
+    this.#over = true
+    this.#done(this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size))
   }
 
   abort(): void {
-    this.#budget.give(this.#bytes.length)
-    this.#done(aborted, 0)
+    this.#over = true
+    this.#holding.giveBack()
+    this.#done(aborted)
+  }
+
+  /** Asks, unless it has been asked. @returns false when the answer was no, and has been given */
+  admitted(): boolean {
+    if (this.#asked) return true
+    this.#asked = true
+    try {
+      const answer = this.#admit()
+      if (answer instanceof Promise) answer.catch((thrown: unknown) => this.#refuse(toFailure(thrown)))
+      return true
+    } catch (thrown) {
+      this.#refuse(toFailure(thrown))
+      return false
+    }
   }
 
   #refuse(why: Failure): void {
+    if (this.#over) return
+    this.#over = true
     this.#message.leaveBody()
-    this.#budget.give(this.#bytes.length)
-    this.#done(why, 0)
+    this.#holding.giveBack()
+    this.#done(why)
+  }
+
+  #hold(capacity: number): boolean {
+    if (capacity === this.#declared && this.#size === 0 && capacity <= smallBody) {
+      return this.#holding.takeWhole(capacity)
+    }
+    const large = Math.max(this.#declared ?? 0, capacity) > smallBody
+    return this.#holding.takeMore(capacity - this.#bytes.length, large)
   }
 
   #capacityFor(size: number): number {
     if (this.#size === 0) return size
     if (size <= this.#bytes.length) return this.#bytes.length
-    const most = Number(this.#message.headers['content-length'] ?? this.#limit)
+    const most = this.#declared ?? this.#limit
     return Math.max(size, Math.min(most, Math.max(size * 2, smallestBuffer)))
   }
 

@@ -3,7 +3,8 @@ import { Failure, failure, toFailure } from '../errors/index.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
 import type { Stages } from '../runtime/stages.ts'
 import type { MaybePromise } from '../sql/types.ts'
-import { aborted, announcesBody, type BodyBudget, readBody } from './body.ts'
+import { aborted, announcesBody, readBody } from './body.ts'
+import { type BodyBudget, Holding } from './body-budget.ts'
 import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
 import { type CompiledOperation, validInput } from './input.ts'
@@ -53,17 +54,35 @@ function begin<Services>(
     return 'after its body'
   }
   connection.reading++
-  readBody(message, response, compiled.bodyLimit, dispatcher.budget, (outcome, held) => {
+  const holding = new Holding(dispatcher.budget, exchange.request.clientAddress)
+  const mayBeLarge = () => admit(dispatcher, exchange, compiled)
+  readBody(message, response, compiled.bodyLimit, holding, mayBeLarge, (outcome) => {
     connection.reading--
     if (outcome === aborted) done(undefined)
     else if (outcome instanceof Failure) conclude(exchange, failed(exchange, outcome), done)
     else {
-      exchange.bodyBytes = held
+      exchange.holding = holding
       exchange.request.body = outcome
       perform(dispatcher, exchange, compiled, done)
     }
   })
   return 'after its body'
+}
+
+/** A large body is read only of callers who are somebody; when it is there they are asked again, as for any other. */
+function admit<Services>(
+  dispatcher: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+): MaybePromise<void> {
+  if (compiled.operation.access.public === true) return
+  refuseForeignPages(dispatcher, exchange)
+  const principal = exchange.options.authenticate(exchange.request)
+  return principal instanceof Promise ? principal.then(requireSomebody) : requireSomebody(principal)
+}
+
+function requireSomebody(principal: Principal | undefined): void {
+  if (principal === undefined) throw failure('unauthorized')
 }
 
 /** Acts on the request, and answers it, together with the others that have come by now. */

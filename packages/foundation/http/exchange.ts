@@ -5,6 +5,7 @@ import { mergedAuditFields } from '../operations/audit-fields.ts'
 import type { AuditFields, Operation, OperationContext, Principal } from '../operations/types.ts'
 import type { Change, ChangeResult, Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
+import type { Holding } from './body-budget.ts'
 import type { BodyMessage } from './body-message.ts'
 import type { Connection } from './connections.ts'
 import type { CompiledOperation } from './input.ts'
@@ -30,8 +31,8 @@ export class Exchange<Services> implements OperationContext<Services> {
   /** The path leads somewhere but its parameters cannot be read. */
   routeFailure: unknown
   preflightAnyOrigin = false
-  /** Bytes that the body takes from the budget. */
-  bodyBytes = 0
+  /** What the body takes from the budget. */
+  holding: Holding | undefined
   /** Status of the record that is on disk already. */
   recordedStatus: number | undefined
   committed = false

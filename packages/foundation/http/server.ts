@@ -7,7 +7,8 @@ import { assertUniqueOperations } from '../operations/define.ts'
 import { startIdleSweep } from '../runtime/idle-sweep.ts'
 import { listenOn } from '../runtime/listen.ts'
 import { Stages } from '../runtime/stages.ts'
-import { announcesBody, BodyBudget } from './body.ts'
+import { announcesBody } from './body.ts'
+import { BodyBudget } from './body-budget.ts'
 import { BodyMessage } from './body-message.ts'
 import { addressSet, clientAddress } from './client-address.ts'
 import { refuseClientError, tellRefusal } from './client-error.ts'
@@ -50,7 +51,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
       })),
     ),
     cors: createCors(options.corsAllowedOrigins ?? [], options.baseUrl, options.tls === undefined),
-    budget: new BodyBudget(limits.bufferedBytes),
+    budget: new BodyBudget(limits.bufferedBytes, limits.bodyBytes),
     stages: new Stages(),
   }
   const shapeOfErrors = errorShapes(options.operations)
@@ -93,7 +94,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     } finally {
       inFlight--
       exchange.connection.open--
-      if (exchange.bodyBytes > 0) dispatcher.budget.give(exchange.bodyBytes)
+      exchange.holding?.giveBack()
       tellRefusal(exchange.connection, exchange.message.socket)
     }
   }
@@ -127,7 +128,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   function holdUntaken({ message, response }: Exchange<Services>, { body }: PreparedReply): void {
     const bytes = body === undefined ? 0 : Buffer.byteLength(body)
     if (bytes <= smallReply) return
-    if (dispatcher.budget.take(bytes)) response.once('close', () => dispatcher.budget.give(bytes))
+    if (dispatcher.budget.take(bytes, true)) response.once('close', () => dispatcher.budget.give(bytes))
     else {
       options.metrics.count('http_replies_dropped_total')
       message.socket.destroy()

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { type IncomingRequest, post } from '../operations/index.ts'
+import { BodyBudget, Holding, smallBody } from './body-budget.ts'
+import { live } from './fixtures/live.ts'
+import { common, define } from './fixtures/paced.ts'
+
+const MiB = 1024 * 1024
+const act = (_input: unknown, { request }: { request: IncomingRequest }) => ({ bytes: request.body.length })
+const open = define({ ...common, name: 'test.open', route: post('/open'), act })
+const guarded = define({
+  ...common,
+  name: 'test.guarded',
+  route: post('/guarded'),
+  access: { name: 'signed in' },
+  act,
+})
+const known = ({ headers }: IncomingRequest) =>
+  headers.authorization === 'alice' ? { name: 'alice', method: 'test' } : undefined
+const base = { services: undefined, operations: [open, guarded], authenticate: known, tls: undefined }
+
+interface Upload extends Disposable {
+  readonly socket: Socket
+  /** What has come back when there is nothing more for a moment. */
+  answer(): Promise<string>
+}
+
+async function upload(port: number, from: string, text: string): Promise<Upload> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress: from })
+  await once(socket, 'connect')
+  let received = ''
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.toString('latin1')
+  })
+  socket.on('error', () => {})
+  socket.write(text)
+  return {
+    socket,
+    async answer() {
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      return received
+    },
+    [Symbol.dispose]: () => void socket.destroy(),
+  }
+}
+
+const head = (path: string, bytes: number, more = '') =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n${more}\r\n`
+const unfinished = (bytes: number) => head('/open', bytes) + 'a'.repeat(bytes - 1)
+const statusOf = (answer: string) => answer.slice(9, 12)
+
+test('uploads that are never finished keep small requests out of nothing', async () => {
+  await using server = await live({ ...base, limits: { bufferedBytes: 4 * MiB, bodyBytes: MiB } })
+  using slow = new DisposableStack()
+  const statuses: string[] = []
+  for (let last = 2; last < 10; last++) {
+    const one = slow.use(await upload(server.port, `127.0.0.${last}`, unfinished(MiB)))
+    statuses.push(statusOf(await one.answer()))
+  }
+  assert.deepEqual(statuses, ['', '', '', '503', '503', '503', '503', '503'])
+  using large = await upload(server.port, '127.0.0.1', unfinished(MiB))
+  assert.match(await large.answer(), /^HTTP\/1\.1 503 [\s\S]*Retry-After: 1/i)
+  using small = await upload(server.port, '127.0.0.1', head('/open', smallBody) + 'a'.repeat(smallBody - 10))
+  small.socket.write('a'.repeat(10))
+  assert.match(await small.answer(), /^HTTP\/1\.1 200 [\s\S]*"bytes":65536/)
+  slow.dispose()
+  await large.answer()
+  using after = await upload(server.port, '127.0.0.1', `${unfinished(MiB)}a`)
+  assert.match(await after.answer(), /^HTTP\/1\.1 200 /)
+})
+
+test('one client holds a quarter of what may be held; others have the rest', async () => {
+  await using server = await live({ ...base, limits: { bufferedBytes: 8 * MiB, bodyBytes: MiB } })
+  using slow = new DisposableStack()
+  const statuses: string[] = []
+  for (const last of [2, 2, 2, 3]) {
+    const one = slow.use(await upload(server.port, `127.0.0.${last}`, unfinished(MiB)))
+    statuses.push(statusOf(await one.answer()))
+  }
+  assert.deepEqual(statuses, ['', '', '503', ''])
+  // What comes in one piece cannot be held up: it does not count for its client.
+  using whole = await upload(server.port, '127.0.0.2', `${head('/open', 100)}${'a'.repeat(100)}`)
+  assert.match(await whole.answer(), /^HTTP\/1\.1 200 /)
+})
+
+test('addresses of one /64 are one client, and who holds nothing is not remembered', () => {
+  const budget = new BodyBudget(1000, 100)
+  const holdings = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1'].map((ip) => new Holding(budget, ip))
+  assert.deepEqual(
+    holdings.map((holding) => holding.takeMore(200, false)),
+    [true, false, true],
+  )
+  assert.deepEqual([budget.held, budget.clients], [400, 2])
+  for (const holding of holdings) holding.giveBack()
+  assert.deepEqual([budget.held, budget.clients], [0, 0])
+})
+
+for (const [how, authenticate] of [
+  ['at once', known],
+  ['later', async (request: IncomingRequest) => known(request)],
+] as const) {
+  test(`a large body is read of callers who are somebody, known ${how}`, async () => {
+    await using server = await live({ ...base, authenticate })
+    const alice = 'Authorization: alice\r\n'
+    const chunked = (who: string) =>
+      `POST /guarded HTTP/1.1\r\nHost: a\r\n${who}Transfer-Encoding: chunked\r\n\r\n`
+    const chunk = `8000\r\n${'a'.repeat(0x8000)}\r\n`
+    for (const [text, wanted] of [
+      [head('/guarded', MiB), '401'],
+      [head('/guarded', MiB, 'Origin: https://evil.test\r\n'), '403'],
+      [chunked('') + chunk + chunk + chunk, '401'],
+      [head('/guarded', MiB, alice) + 'a'.repeat(MiB), '200'],
+      [`${chunked(alice)}${chunk}${chunk}${chunk}0\r\n\r\n`, '200'],
+      // A small one is read first, so that its connection is not lost.
+      [head('/guarded', smallBody), ''],
+      [head('/guarded', smallBody) + 'a'.repeat(smallBody), '401'],
+      [head('/open', MiB), ''],
+    ] as const) {
+      using one = await upload(server.port, '127.0.0.1', text)
+      assert.equal(statusOf(await one.answer()), wanted, text.slice(0, 100))
+    }
+  })
+}
+
+test('who is nobody is not told to go on with a large body', async () => {
+  await using server = await live(base)
+  using one = await upload(server.port, '127.0.0.1', head('/guarded', MiB, 'Expect: 100-continue\r\n'))
+  assert.equal(statusOf(await one.answer()), '401')
+})
