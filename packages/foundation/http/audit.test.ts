@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failure } from '../errors/index.ts'
 import { defineOperation, get, post } from '../operations/index.ts'
+import { OutcomeUnknown } from '../sql/errors.ts'
 import type { Commit } from '../sql/types.ts'
 import { live, testAudit } from './fixtures/live.ts'
 import { rawReply } from './index.ts'
@@ -127,6 +128,22 @@ test('reject: a commit that fails after its record is followed by a second recor
     [
       [200, 'success', { a: 1 }],
       [409, 'failure', { a: 1, follows: 'uncommitted' }],
+    ],
+  )
+})
+
+test('reject: a commit whose answer was lost is recorded as neither done nor undone', async () => {
+  const audit = testAudit('reject')
+  const commit: Commit = async () => {
+    throw new OutcomeUnknown('lost')
+  }
+  await using server = await live({ ...base, audit, commit })
+  assert.equal((await server.call('POST', '/write', alice)).status, 503)
+  assert.deepEqual(
+    audit.events.map((event) => [event.status, event.details?.follows]),
+    [
+      [200, undefined],
+      [503, 'unknown'],
     ],
   )
 })

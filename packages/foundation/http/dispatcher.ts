@@ -285,14 +285,14 @@ async function recordBeforeReply<Services>(
 ): Promise<PreparedReply> {
   const before = exchange.recordedStatus
   if (before === reply.status) return reply
-  const follows =
-    before === undefined ? undefined : { follows: exchange.committed ? 'committed' : 'uncommitted' }
+  const follows = before === undefined ? undefined : { follows: exchange.outcome }
   try {
     await exchange.recordDurably(reply.status, reply.reason, follows)
     return reply
   } catch (thrown) {
     const instead = failed(exchange, thrown)
-    // What is committed cannot be taken back, and `nothing was done` would be a lie: its first record is on disk.
-    return exchange.committed ? reply : instead
+    // What is (or may be) committed cannot be taken back, and `nothing was done` would be a lie: its first record is on
+    // disk.
+    return exchange.outcome === 'uncommitted' ? instead : reply
   }
 }

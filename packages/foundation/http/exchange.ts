@@ -3,6 +3,7 @@ import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
 import { mergedAuditFields } from '../operations/audit-fields.ts'
 import type { AuditFields, Operation, OperationContext, Principal } from '../operations/types.ts'
+import { OutcomeUnknown } from '../sql/errors.ts'
 import type { Change, ChangeResult, Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
 import type { Holding } from './body-budget.ts'
@@ -35,7 +36,8 @@ export class Exchange<Services> implements OperationContext<Services> {
   holding: Holding | undefined
   /** Status of the record that is on disk already. */
   recordedStatus: number | undefined
-  committed = false
+  /** What became of the changes; unknown = the answer to the commit was lost. */
+  outcome: 'uncommitted' | 'committed' | 'unknown' = 'uncommitted'
   found: unknown
   #recorded = false
   #fields: AuditFields | undefined
@@ -118,9 +120,14 @@ export class Exchange<Services> implements OperationContext<Services> {
     if (audit.mode === 'reject' && this.audited && this.recordedStatus === undefined) {
       await this.recordDurably(this.successStatus, undefined, undefined)
     }
-    const results = await commit(changes)
-    this.committed = true
-    return results
+    try {
+      const results = await commit(changes)
+      this.outcome = 'committed'
+      return results
+    } catch (error) {
+      if (error instanceof OutcomeUnknown) this.outcome = 'unknown'
+      throw error
+    }
   }
 
   /** Rejects with failure('audit_unavailable') and nothing else. */

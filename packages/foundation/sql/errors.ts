@@ -28,3 +28,6 @@ export class StorageUnavailable extends Failure {
     this.name = 'StorageUnavailable'
   }
 }
+
+/** The answer to a commit was lost: its changes are made, or they are not. */
+export class OutcomeUnknown extends StorageUnavailable {}

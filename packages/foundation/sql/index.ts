@@ -2,7 +2,7 @@ import type { PostgresOptions } from './postgres.ts'
 import type { Database } from './types.ts'
 
 export { createRowCache, type RowCacheOptions } from './cache.ts'
-export { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
+export { GuardFailed, OutcomeUnknown, StorageUnavailable, UniqueViolation } from './errors.ts'
 export { holdLease, leaseMigrations } from './lease.ts'
 export { migrate } from './migrate.ts'
 export type { PostgresLimits, PostgresOptions } from './postgres.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { GuardFailed, StorageUnavailable } from './errors.ts'
-import { canGoOn, classify, Retryable } from './postgres-errors.ts'
+import { GuardFailed, OutcomeUnknown, StorageUnavailable } from './errors.ts'
+import { canGoOn, classify, isRefusal, Retryable } from './postgres-errors.ts'
 import { asked } from './postgres-statement.ts'
 import type { Change, ChangeResult, Commit, Row } from './types.ts'
 
@@ -17,6 +17,7 @@ export function transactions(pool: pg.Pool): Commit {
       throw new StorageUnavailable('PostgreSQL cannot be reached', { cause: error })
     }
     let broken: Error | undefined
+    let committing = false
     try {
       await client.query('BEGIN')
       const results: ChangeResult[] = []
@@ -26,6 +27,7 @@ export function transactions(pool: pg.Pool): Commit {
         if (expect !== undefined && touched !== expect) throw new GuardFailed(index)
         results.push({ changes: touched, rows: result.rows as Row[] })
       }
+      committing = true
       await client.query('COMMIT')
       return results
     } catch (error) {
@@ -35,6 +37,8 @@ export function transactions(pool: pg.Pool): Commit {
           broken = lost
         })
       else broken = error instanceof Error ? error : new Error(String(error))
+      if (committing && !isRefusal(error))
+        throw new OutcomeUnknown('the answer to a commit was lost', { cause: error })
       throw classify(error)
     } finally {
       // A connection that did not roll back is thrown away, and its transaction with it.

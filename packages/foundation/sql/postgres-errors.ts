@@ -11,6 +11,11 @@ export function canGoOn(error: unknown): boolean {
   return error instanceof GuardFailed || (error instanceof pg.DatabaseError && error.code !== readOnly)
 }
 
+/** Whether the server said that it did not commit. One that is going down may have done so all the same. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.severity === 'ERROR'
+}
+
 /** What an error of the client library, or of the server, is to the service. */
 export function classify(error: unknown): Error {
   if (error instanceof GuardFailed) return error

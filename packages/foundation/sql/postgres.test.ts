@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
-import { change, type Database, openPostgres, query, StorageUnavailable } from './index.ts'
+import { change, type Database, OutcomeUnknown, openPostgres, query, StorageUnavailable } from './index.ts'
 import type { PostgresLimits } from './postgres.ts'
 import { startTestPostgres } from './testing/index.ts'
 
@@ -28,6 +28,7 @@ async function open(url: string, limits: Partial<PostgresLimits> = {}): Promise<
 /** A network in front of a database that can lose everything without a word. */
 async function network(url: string) {
   let silent = false
+  let losesAnswers = false
   let carried: { lost: boolean }[] = []
   const sockets = new Set<Socket>()
   const { hostname, port } = new URL(url)
@@ -40,7 +41,10 @@ async function network(url: string) {
       [server, near],
     ] as const) {
       sockets.add(from)
-      from.on('data', (bytes) => line.lost || to.write(bytes))
+      from.on('data', (bytes) => {
+        if (!line.lost) to.write(bytes)
+        if (losesAnswers && from === near && bytes.includes('COMMIT')) line.lost = true
+      })
       from.on('error', () => undefined)
       from.on('close', () => line.lost || to.destroy())
     }
@@ -55,6 +59,10 @@ async function network(url: string) {
       silent = true
       for (const line of carried) line.lost = true
       carried = []
+    },
+    /** COMMIT comes through, and nothing after it. */
+    loseAnswers() {
+      losesAnswers = true
     },
     /** New connections are carried again; those from before stay silent. */
     recover() {
@@ -168,4 +176,14 @@ test('a database that takes no writes is unavailable to commits, until a connect
   for (const { reason } of refused) assert.ok(reason instanceof StorageUnavailable, String(reason))
   await readOnly('off')
   await Promise.all(Array.from({ length: 6 }, (_, index) => one.commit([change(insert, [`after-${index}`])])))
+})
+
+test('a commit whose answer is lost may have been made, and says so', { skip, timeout: 30_000 }, async () => {
+  const url = await newDatabase()
+  using between = await network(url)
+  const [near, far] = [await open(between.url, short), await open(url)]
+  await near.commit([change(table, [])])
+  between.loseAnswers()
+  await assert.rejects(near.commit([change(insert, ['a'])]), OutcomeUnknown)
+  assert.deepEqual(await ids(far), ['a'])
 })
