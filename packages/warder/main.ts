@@ -66,7 +66,13 @@ export async function main(args: readonly string[], terminal: Terminal = realTer
     return 2
   }
   if (rest.includes('--help') || rest.includes('-h')) {
-    terminal.out(command.helpFor?.(rest) ?? command.help)
+    const [verb = '--help'] = rest
+    const help = command.helpFor?.(rest)
+    if (help === undefined && command.helpFor !== undefined && !verb.startsWith('-')) {
+      terminal.err(`warder ${name}: there is no '${verb}'; see warder ${name} --help`)
+      return 2
+    }
+    terminal.out(help ?? command.help)
     return 0
   }
   try {

@@ -33,7 +33,8 @@ export class UsageError extends Error {
 
 /**
  * Takes `--name VALUE` or `--name=VALUE` out of the arguments.
- * @returns the value (the last one wins) and what is left
+ * @returns the value and what is left
+ * @throws UsageError when it is given twice: one of the two would be passed over in silence
  */
 export function takeOption(
   args: readonly string[],
@@ -43,11 +44,13 @@ export function takeOption(
   let value: string | undefined
   for (let index = 0; index < args.length; index += 1) {
     const arg = args[index] ?? ''
+    const isIt = arg === `--${name}` || arg.startsWith(`--${name}=`)
+    if (isIt && value !== undefined) throw new UsageError(`--${name} is given twice`)
     if (arg === `--${name}`) {
       value = args[index + 1]
       if (value === undefined) throw new UsageError(`--${name} needs a value`)
       index += 1
-    } else if (arg.startsWith(`--${name}=`)) {
+    } else if (isIt) {
       value = arg.slice(name.length + 3)
     } else {
       rest.push(arg)

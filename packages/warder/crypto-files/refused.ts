@@ -6,10 +6,13 @@ export class FileRefused extends StartupError {
   override readonly name = 'FileRefused'
 }
 
-/** The same for what the file system says: `report.pdf: no such file or directory`. Other errors stay as they are. */
-export function refusalOf(error: unknown): unknown {
+/**
+ * The same for what the file system says: `report.pdf: no such file or directory`. Other errors stay as they are.
+ * @param name of the file, which the file system does not say once it is open
+ */
+export function refusalOf(error: unknown, name?: string): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error
-  const { errno, path } = error as NodeJS.ErrnoException
+  const { errno, path = name } = error as NodeJS.ErrnoException
   const what = errno === undefined ? error.message : getSystemErrorMessage(errno)
   return new FileRefused(path === undefined ? what : `${path}: ${what}`, { cause: error })
 }

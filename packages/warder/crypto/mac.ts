@@ -20,7 +20,7 @@ async function readSmallFile(path: string): Promise<Buffer> {
     }
     return await file.readFile()
   } catch (error) {
-    throw refusalOf(error)
+    throw refusalOf(error, path)
   }
 }
 

@@ -19,7 +19,7 @@ export function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw refusalOf(error)
+    throw refusalOf(error, file)
   }
 }
 

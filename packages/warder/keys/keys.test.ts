@@ -147,6 +147,8 @@ test('lists go page by page, and the last line says how to go on', async () => {
   assert.deepEqual(second.keys, all.keys.slice(2, 4))
   const last = await json(['keys', 'list', '--after', second.next], { token: bob })
   assert.deepEqual([last.keys, last.next], [all.keys.slice(4), null])
+  const end = await ok(['keys', 'list', '--after', all.keys.at(-1).object_id], { token: bob })
+  assert.equal(end.out, 'there are no more')
   const five = await ok(['keys', 'list', '--limit', '5'], { token: bob })
   assert.doesNotMatch(five.out, /there are more/)
   assert.match(

@@ -58,7 +58,11 @@ function listOwned(options: ListOptions): ReturnType<KmsVerb['parse']> {
       state,
     ])
     show({ keys: rows, next }, [
-      ...tableLines(['KEY', 'KIND', 'ALGORITHM', 'BITS', 'STATE'], cells, 'there are no keys that you own'),
+      ...tableLines(
+        ['KEY', 'KIND', 'ALGORITHM', 'BITS', 'STATE'],
+        cells,
+        nothing('there are no keys that you own', options),
+      ),
       ...more(options, next),
     ])
     return 0
@@ -75,11 +79,20 @@ function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
       operations.join(' '),
     ])
     show({ keys: rows, next }, [
-      ...tableLines(['KEY', 'OWNER', 'STATE', 'YOU MAY'], cells, 'nobody has granted you rights on a key'),
+      ...tableLines(
+        ['KEY', 'OWNER', 'STATE', 'YOU MAY'],
+        cells,
+        nothing('nobody has granted you rights on a key', options),
+      ),
       ...more(options, next),
     ])
     return 0
   }
+}
+
+/** Behind the last key of a list there is nothing, which says nothing about the list. */
+function nothing(sentence: string, { after }: ListOptions): string {
+  return after === undefined ? sentence : 'there are no more'
 }
 
 function more({ limit, command }: ListOptions, next: string | null): readonly string[] {

@@ -5,6 +5,7 @@ import { decodeNode, decodeRequest, type Encoding, writeRequest } from '@warder/
 import type { KmipVersion } from '@warder/kmip/tables'
 import { Tag } from '@warder/kmip/tables'
 import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
+import { refusalOf } from '../crypto-files/index.ts'
 import { bytesOfDump } from './hex-dump.ts'
 
 /** What was given: its bytes, and how they are written. */
@@ -25,7 +26,7 @@ export function readInput(word: string, options: { readonly hex: boolean }): Inp
     if (bytes !== undefined) return { bytes, encoding: 'ttlv' }
     throw new StartupError(`${word} is not there${options.hex ? ', and it is no hex dump' : ''}`)
   }
-  const bytes = readFileSync(word === '-' ? standardInput : word)
+  const bytes = bytesOf(word)
   if (bytes[0] === 0x42 && bytes[1] === 0) return { bytes, encoding: 'ttlv' }
   const text = bytes.toString('utf8').trim()
   if (text.startsWith('<')) return { bytes: Buffer.from(text), encoding: 'xml' }
@@ -34,6 +35,14 @@ export function readInput(word: string, options: { readonly hex: boolean }): Inp
   if (dumped === undefined)
     throw new StartupError('this is neither binary KMIP, nor a hex dump of it, nor JSON or XML')
   return { bytes: dumped, encoding: 'ttlv' }
+}
+
+function bytesOf(word: string): Buffer {
+  try {
+    return readFileSync(word === '-' ? standardInput : word)
+  } catch (error) {
+    throw refusalOf(error, word === '-' ? 'standard input' : word)
+  }
 }
 
 /**

@@ -3,6 +3,8 @@ import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import type { Words } from '../admin/verb.ts'
 import { homeOf, type Terminal, UsageError } from '../command/command.ts'
+import { refusalOf } from '../crypto-files/index.ts'
+import { requireAuthority } from '../kms/places.ts'
 import { readSecretFile } from '../login/index.ts'
 import type { Endpoint, Way } from './connection.ts'
 
@@ -46,6 +48,7 @@ export function readPlace(words: Words, env: Terminal['env']): () => Place {
     throw new UsageError('--url is like https://kms.example.com:9998')
   const place = socket === undefined ? undefined : placeOf(socket)
   return () => {
+    if (caFile !== undefined) requireAuthority(caFile)
     const inHome = (name: string): string | undefined => existing(join(home, 'tls', name))
     const token = tokenFile === undefined ? undefined : readSecretFile(tokenFile, 'the token').trim()
     const isElsewhere = place !== undefined || url !== undefined
@@ -66,7 +69,9 @@ export function readPlace(words: Words, env: Terminal['env']): () => Place {
 function placeOf(text: string): { readonly host: string; readonly port: number } {
   const found = /^(?:\[([0-9a-fA-F:]+)\]|([^:]+)):(\d{1,5})$/.exec(text)
   if (found === null) throw new UsageError('--socket is like kms.example.com:5696')
-  return { host: found[1] ?? found[2] ?? '', port: Number(found[3]) }
+  const port = Number(found[3])
+  if (port < 1 || port > 65_535) throw new UsageError(`--socket: a port is 1 to 65535, not ${port}`)
+  return { host: found[1] ?? found[2] ?? '', port }
 }
 
 function localSocket(home: string): { readonly host: string; readonly port: number } {
@@ -90,5 +95,9 @@ function existing(path: string): string | undefined {
 function pem(file: string | undefined): string | undefined {
   if (file === undefined) return undefined
   if (!existsSync(file)) throw new StartupError(`${file} is not there`)
-  return readFileSync(file, 'utf8')
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw refusalOf(error, file)
+  }
 }

@@ -109,6 +109,20 @@ test('send goes over HTTPS too, in each encoding; a failed item is exit code 1',
 })
 
 test('What cannot be sent is told before anything is sent', async () => {
+  await assert.rejects(run('send', warder.home), {
+    name: 'FileRefused',
+    message: `${warder.home}: illegal operation on a directory`,
+  })
+  const noCertificate = file('no-certificate', 'nothing')
+  await assert.rejects(run('query', '--home', warder.home, '--ca-file', noCertificate), {
+    name: 'StartupError',
+    message: `${noCertificate} holds no certificate in PEM`,
+  })
+  await assert.rejects(run('query', '--socket', 'h:99999'), { name: 'UsageError', message: /1 to 65535/ })
+  await assert.rejects(run('query', '--home', 'a', '--home=b'), {
+    name: 'UsageError',
+    message: '--home is given twice',
+  })
   const refused: readonly (readonly [RegExp, ...string[]])[] = [
     [/is not there/, 'send', join(warder.home, 'none.xml')],
     [/neither binary KMIP/, 'send', file('text', 'hello')],

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
@@ -44,7 +45,7 @@ export function readPlaceOptions(words: Words, env: Terminal['env']): PlaceOptio
  * @throws StartupError when they are not started
  */
 export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places {
-  if (caFile !== undefined && !existsSync(caFile)) throw new StartupError(`${caFile} is not there`)
+  if (caFile !== undefined) requireAuthority(caFile)
   if (url !== undefined) return { home, kmsUrl: url, authUrl, caFile }
   const path = join(home, 'endpoints.json')
   if (!existsSync(path)) {
@@ -57,6 +58,16 @@ export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places
     kmsUrl: endpoints.kms,
     authUrl: authUrl ?? endpoints.auth,
     caFile: caFile ?? (existsSync(localCa) ? localCa : undefined),
+  }
+}
+
+/** @throws StartupError for a file with which no server would be trusted, whatever its certificate */
+export function requireAuthority(file: string): void {
+  if (!existsSync(file)) throw new StartupError(`${file} is not there`)
+  try {
+    new X509Certificate(readFileSync(file))
+  } catch {
+    throw new StartupError(`${file} holds no certificate in PEM`)
   }
 }
 
