@@ -101,8 +101,8 @@ test('it works as a process of its own, that logs in, draws no bar and logs out'
   const encrypted = await runWarder(['crypto', 'encrypt', path, '--key', aes, '--home', warder.home])
   assert.deepEqual([encrypted.code, encrypted.err], [0, ''])
   assert.equal(encrypted.out, `${path}.warder  written, 18 bytes encrypted with key ${aes}\n`)
-  const words = ['crypto', 'decrypt', `${path}.warder`, '--output', '-.txt', '--home', warder.home]
-  assert.equal((await runWarder([...words, '--output', `${path}.txt`])).code, 0)
+  const words = ['crypto', 'decrypt', `${path}.warder`, '--output', `${path}.txt`, '--home', warder.home]
+  assert.equal((await runWarder(words)).code, 0)
   assert.equal(readFileSync(`${path}.txt`, 'utf8'), 'as a user types it')
   const sessions = await runWarder(['admin', 'sessions', '--realm', '_', '--json', '--home', warder.home])
   const users = (JSON.parse(sessions.out) as { subject: string }[]).map(({ subject }) => subject)
