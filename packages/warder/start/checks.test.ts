@@ -26,7 +26,7 @@ test('settings with which the service would not start are not called right', asy
     [{ KMS_OUTBOUND_CA_FILE: 'none.pem' }, /outbound_ca_file: cannot read .*none\.pem/],
     [{ KMS_CLIENTS_CA_CERT_FILE: empty }, /clients_ca_cert_file: .*empty\.pem holds no certificate in PEM/],
     [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
-    [{ KMS_UI_CONFIG_UI_OIDC_AUTH_UI_OIDC_CLIENT_ID: 'x' }, /needs both ui_oidc_issuer_url/],
+    [{ UI_OIDC_CLIENT_ID: 'x' }, /needs both ui_oidc_issuer_url/],
     [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],
     [{ KMS_FIPS: 'true', KMS_FIPS_PROVIDER_REQUIRED: 'true' }, /FIPS provider is not in force/],
     [{ KMS_CORS_ALLOWED_ORIGINS: 'foo' }, /must hold origins like https:\/\/app\.example \(got "foo"\)$/],
