@@ -398,7 +398,7 @@ export interface Operations {
       readonly next_step: string
     }
   }
-  /** Forget the session of the web page */
+  /** End the session of the web page */
   readonly 'ui.logout': {
     readonly reply: undefined
   }
