@@ -55,8 +55,8 @@ function begin<Services>(
   }
   connection.reading++
   const holding = new Holding(dispatcher.budget, exchange.request.clientAddress)
-  const mayBeLarge = () => admit(dispatcher, exchange, compiled)
-  readBody(message, response, compiled.bodyLimit, holding, mayBeLarge, (outcome) => {
+  const admitLarge = () => admit(dispatcher, exchange, compiled)
+  readBody(message, response, compiled.bodyLimit, holding, admitLarge, (outcome) => {
     connection.reading--
     if (outcome === aborted) done(undefined)
     else if (outcome instanceof Failure) conclude(exchange, failed(exchange, outcome), done)

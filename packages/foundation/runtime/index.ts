@@ -13,6 +13,7 @@ export type { RunningService } from './primary.ts'
 export { takeLock } from './process-lock.ts'
 export { Secret } from './secret.ts'
 export type * from './service.ts'
+export { Shares } from './shares.ts'
 export { Stages } from './stages.ts'
 export { inHome } from './tls-material.ts'
 

@@ -18,8 +18,7 @@ interface Feed {
 
 /**
  * LISTEN on a connection of its own, which is asked from time to time whether it is alive: nothing that is heard may be
- * nothing that is said. When it was lost, anything may have changed: listeners are told
- * `undefined`.
+ * nothing that is said. When it was lost, anything may have changed: listeners are told `undefined`.
  */
 export function listenForChanges(config: pg.ClientConfig, listeners: Listeners, checkEveryMs: number): Feed {
   let closed = false

@@ -1,4 +1,4 @@
-import { type KeyObject, sign, verify } from 'node:crypto'
+import { type KeyObject, sign, type VerifyKeyObjectInput, verify } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/sql'
 import type { SignatureAlgorithm } from './algorithms.ts'
@@ -65,6 +65,10 @@ function requireFit(algorithm: SignatureAlgorithm, material: KeyMaterial, kind: 
   }
 }
 
+function keyInput(key: KeyObject, p1363: boolean): VerifyKeyObjectInput {
+  return p1363 ? { key, dsaEncoding: 'ieee-p1363' } : { key }
+}
+
 function checkedOnPool(
   hash: string | null,
   key: KeyObject,
@@ -73,8 +77,7 @@ function checkedOnPool(
   p1363: boolean,
 ): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const input = p1363 ? ({ key, dsaEncoding: 'ieee-p1363' } as const) : { key }
-    verify(hash, data, input, signature, (error, right) => {
+    verify(hash, data, keyInput(key, p1363), signature, (error, right) => {
       if (error) reject(error)
       else resolve(right)
     })
@@ -83,7 +86,7 @@ function checkedOnPool(
 
 function onPool(hash: string | null, key: KeyObject, data: Uint8Array, p1363: boolean): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    sign(hash, data, p1363 ? { key, dsaEncoding: 'ieee-p1363' } : { key }, (error, signature) => {
+    sign(hash, data, keyInput(key, p1363), (error, signature) => {
       if (error) reject(error)
       else resolve(signature)
     })

@@ -123,12 +123,8 @@ function oidcClient(
 ): { readonly issuer: string; readonly clientId: string } | undefined {
   const issuer = config['ui_config.ui_oidc_auth.ui_oidc_issuer_url']
   const clientId = config['ui_config.ui_oidc_auth.ui_oidc_client_id']
-  if (issuer === undefined && clientId === undefined) return undefined
-  if (issuer === undefined || clientId === undefined) {
-    throw new StartupError(
-      'ui_config.ui_oidc_auth needs both ui_oidc_issuer_url and ui_oidc_client_id, or neither of them',
-    )
-  }
+  // One without the other stops the start (`refuseHalfMethods`).
+  if (issuer === undefined || clientId === undefined) return undefined
   httpsAddress('ui_config.ui_oidc_auth.ui_oidc_issuer_url', issuer)
   return { issuer, clientId }
 }

@@ -34,11 +34,10 @@ export function refuseHalfMethods(config: IdentityConfig): void {
       throw halfSet('auth_verifier_realm', missing)
   }
   const oidc = 'ui_config.ui_oidc_auth'
-  if (
-    config[`${oidc}.ui_oidc_client_secret`] !== undefined &&
-    config[`${oidc}.ui_oidc_issuer_url`] === undefined &&
-    config[`${oidc}.ui_oidc_client_id`] === undefined
-  )
+  const [issuer, clientId] = [config[`${oidc}.ui_oidc_issuer_url`], config[`${oidc}.ui_oidc_client_id`]]
+  if ((issuer === undefined) !== (clientId === undefined))
+    throw new StartupError(`${oidc} needs both ui_oidc_issuer_url and ui_oidc_client_id, or neither of them`)
+  if (issuer === undefined && config[`${oidc}.ui_oidc_client_secret`] !== undefined)
     throw halfSet(`${oidc}.ui_oidc_client_secret`, 'neither ui_oidc_issuer_url nor ui_oidc_client_id')
 }
 

@@ -25,17 +25,10 @@ export function configure(
     file: join(home, `${name}.toml`),
     env,
     args,
-    contradictions: [oneOfTwoTlsFiles, halfAnOidcClient],
+    contradictions: [oneOfTwoTlsFiles],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
   return { launch: { ...serviceModules[name], config, home, version, env }, loaded }
-}
-
-function halfAnOidcClient(values: Readonly<Record<string, unknown>>): string | undefined {
-  const section = 'ui_config.ui_oidc_auth'
-  const [issuer, id] = [values[`${section}.ui_oidc_issuer_url`], values[`${section}.ui_oidc_client_id`]]
-  if ((issuer === undefined) === (id === undefined)) return undefined
-  return `${section} needs both ui_oidc_issuer_url and ui_oidc_client_id, or neither of them`
 }
 
 function oneOfTwoTlsFiles(values: Readonly<Record<string, unknown>>): string | undefined {

@@ -1,4 +1,4 @@
-import { OwnerBytes } from './owner-bytes.ts'
+import { Shares } from '@warder/foundation/runtime'
 
 /** How far a job is. */
 export type JobStage = 'waiting' | 'running'
@@ -53,7 +53,7 @@ interface Entry {
  * @param running jobs at one time, beside those that somebody is in a hurry for and waits for
  */
 export function createJobs(running: number, limits: JobLimits, onError: (error: unknown) => void): Jobs {
-  const kept = new OwnerBytes(limits.bytes, limits.bytesOfOwner)
+  const kept = new Shares(limits.bytes, limits.bytesOfOwner)
   const queue: Entry[] = []
   const byName = new Map<string, Entry>()
   let active = 0

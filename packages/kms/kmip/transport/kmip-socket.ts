@@ -4,12 +4,18 @@ import { createServer, type SecureContextOptions, type TLSSocket, type TlsOption
 import { toFailure } from '@warder/foundation/errors'
 import type { TokenBuckets } from '@warder/foundation/http'
 import type { Authenticate } from '@warder/foundation/operations'
-import { type Clock, type ListenOptions, listenOn, Stages, startIdleSweep } from '@warder/foundation/runtime'
+import {
+  type Clock,
+  type ListenOptions,
+  listenOn,
+  Shares,
+  Stages,
+  startIdleSweep,
+} from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import type { KmipEngine } from '../engine/types.ts'
 import { ownerOf } from './caller.ts'
 import { type ConnectionEnvironment, KmipConnection } from './connection.ts'
-import { connectionCounts } from './connection-counts.ts'
 import { defaultSocketLimits, type SocketLimits } from './limits.ts'
 
 export interface KmipSocketOptions {
@@ -53,7 +59,8 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     budget: { limit: limits.bufferedBytes, used: 0 },
     stages: new Stages(),
   }
-  const counts = connectionCounts(limits.connectionsPerAddress)
+  // `maxConnections` bounds all of them together.
+  const open = new Shares(Number.POSITIVE_INFINITY, limits.connectionsPerAddress)
   const sockets = new Set<Socket>()
   const connections = new Map<TLSSocket, KmipConnection>()
   const { ALPNProtocols: _, ...tls } = options.tls
@@ -71,7 +78,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
 
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? 'unknown'
-    if (!counts.open(address)) {
+    if (!open.take(address, 1)) {
       metrics.count('kmip_connections_refused_total')
       socket.destroy()
       return
@@ -79,7 +86,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     sockets.add(socket)
     socket.setNoDelay(true)
     socket.once('close', () => {
-      counts.close(address)
+      open.give(address, 1)
       sockets.delete(socket)
     })
   })

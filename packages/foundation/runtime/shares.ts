@@ -1,5 +1,5 @@
-/** Bytes that many owners hold, bounded for all of them together and for each. */
-export class OwnerBytes {
+/** What many owners hold of something, bytes or places, bounded for all of them together and for each. */
+export class Shares {
   readonly #most: number
   readonly #mostOfOwner: number
   /** Only those that hold something. */
@@ -12,17 +12,17 @@ export class OwnerBytes {
   }
 
   /** false when it would be too much. */
-  take(owner: string, bytes: number): boolean {
-    const held = (this.#held.get(owner) ?? 0) + bytes
-    if (held > this.#mostOfOwner || this.#sum + bytes > this.#most) return false
+  take(owner: string, amount: number): boolean {
+    const held = (this.#held.get(owner) ?? 0) + amount
+    if (held > this.#mostOfOwner || this.#sum + amount > this.#most) return false
     this.#set(owner, held)
-    this.#sum += bytes
+    this.#sum += amount
     return true
   }
 
-  give(owner: string, bytes: number): void {
-    this.#set(owner, (this.#held.get(owner) ?? 0) - bytes)
-    this.#sum -= bytes
+  give(owner: string, amount: number): void {
+    this.#set(owner, (this.#held.get(owner) ?? 0) - amount)
+    this.#sum -= amount
   }
 
   #set(owner: string, held: number): void {
