@@ -43,6 +43,8 @@ export interface ServiceLaunch {
   readonly home: string
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Who started this process claimed them for it (`claimPort`), and lets go of them once it serves. */
+  readonly heldPorts?: readonly number[]
 }
 
 export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string) => string): RootKeySource {

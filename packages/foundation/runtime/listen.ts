@@ -22,8 +22,8 @@ export function listenOn(
   who: string,
 ): Promise<{ readonly port: number }> {
   return new Promise((resolve, reject) => {
-    const refuse = (error: Error): void =>
-      reject(new StartupError(`${who} cannot listen on ${host}:${port}: ${error.message}`))
+    const refuse = (error: NodeJS.ErrnoException): void =>
+      reject(new StartupError(`${who} cannot listen on ${host}:${port}: ${explain(error)}`))
     server.once('error', refuse)
     server.listen({ host, port, reusePort: reusePort === true, backlog }, () => {
       server.off('error', refuse)
@@ -31,4 +31,17 @@ export function listenOn(
       resolve({ port: typeof address === 'object' && address !== null ? address.port : port })
     })
   })
+}
+
+function explain(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return 'the port is in use; stop the other program or choose another port (0 = any free one)'
+    case 'EACCES':
+      return 'not permitted; ports below 1024 need a privilege'
+    case 'EADDRNOTAVAIL':
+      return 'this machine has no such address'
+    default:
+      return error.message
+  }
 }

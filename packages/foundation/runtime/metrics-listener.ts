@@ -1,7 +1,14 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
+import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
+import { listenOn } from './listen.ts'
 import type { TlsMaterial } from './messages.ts'
-import { claimPort } from './ports.ts'
+
+export interface MetricsListener {
+  readonly port: number
+  /** For new connections. */
+  setTls(tls: TlsMaterial | undefined): void
+  close(): void
+}
 
 /** GET /metrics on a listener of its own, so that the public port never shows it. */
 export async function startMetricsListener(options: {
@@ -9,7 +16,7 @@ export async function startMetricsListener(options: {
   readonly port: number
   readonly tls: TlsMaterial | undefined
   exposition(): Promise<string>
-}): Promise<{ readonly port: number; close(): void }> {
+}): Promise<MetricsListener> {
   const answer: RequestListener = (request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end()
@@ -21,14 +28,13 @@ export async function startMetricsListener(options: {
       () => response.writeHead(500).end(),
     )
   }
-  const port = await claimPort(options.host, options.port, 'metrics_port')
   const server = options.tls === undefined ? createHttpServer(answer) : createHttpsServer(options.tls, answer)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: options.host, port }, resolve)
-  })
+  const { port } = await listenOn(server, { host: options.host, port: options.port }, 'metrics_port:')
   return {
     port,
+    setTls(tls) {
+      if (server instanceof HttpsServer && tls !== undefined) server.setSecureContext(tls)
+    },
     close() {
       server.close()
       server.closeAllConnections()

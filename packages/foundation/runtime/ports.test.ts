@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { StartupError } from '../errors/index.ts'
+import { listenOn } from './listen.ts'
 import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
 
 test('a port in use is named, with what to do, even when its holder shares it', async () => {
@@ -19,10 +20,18 @@ test('a port in use is named, with what to do, even when its holder shares it', 
   }
 })
 
-test('port 0 is any free port, and it is free again afterwards', async () => {
-  const port = await claimPort('127.0.0.1', 0, 'auth')
-  assert.ok(port > 0)
-  assert.equal(await claimPort('127.0.0.1', port, 'auth'), port)
+test('port 0 is any free port, which nobody else can take before the workers listen', async () => {
+  const claimed = await claimPort('127.0.0.1', 0, 'auth')
+  assert.ok(claimed.port > 0)
+  const reusePort = canSharePort(process.platform)
+  if (reusePort) await assert.rejects(claimPort('127.0.0.1', claimed.port, 'kms'), /the port is in use/)
+  const worker = createServer()
+  await listenOn(worker, { host: '127.0.0.1', port: claimed.port, reusePort }, 'a worker')
+  claimed.release()
+  claimed.release()
+  await new Promise((resolve) => worker.close(resolve))
+  const again = await claimPort('127.0.0.1', claimed.port, 'auth')
+  assert.equal(again.port, claimed.port)
 })
 
 test('the base URL is one that a client here can use', () => {

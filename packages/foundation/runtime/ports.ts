@@ -1,37 +1,30 @@
 import { createServer } from 'node:net'
-import { StartupError } from '../errors/index.ts'
+import { listenOn } from './listen.ts'
+
+/** A port that nobody else gets. */
+export interface ClaimedPort {
+  readonly port: number
+  /** Until its release. Not so for a port that was asked for by number: only that it was free is known then. */
+  readonly held: boolean
+  /** To be called once the workers listen, or will not. Again does nothing. */
+  release(): void
+}
 
 /**
  * Makes sure that nobody listens on the port yet, and chooses one where 0 was asked for. Workers share a port through
  * SO_REUSEPORT, which would let two installations share it silently: this bind, without it, is what finds that out.
- * @returns the port to listen on
+ * A chosen port is one that the system may give to any other program or outgoing connection next, so it is held, and
+ * shared with the workers, until they listen; nobody knows of it yet, and whoever connects meanwhile is cut off.
  * @throws StartupError when the port is taken or may not be used
  */
-export function claimPort(host: string, port: number, name: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new StartupError(`${name}: cannot listen on ${host}:${port}: ${explain(error)}`))
-    })
-    probe.listen({ host, port, exclusive: true }, () => {
-      const address = probe.address()
-      const chosen = typeof address === 'object' && address !== null ? address.port : port
-      probe.close(() => resolve(chosen))
-    })
-  })
-}
-
-function explain(error: NodeJS.ErrnoException): string {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return 'the port is in use; stop the other program or choose another port (0 = any free one)'
-    case 'EACCES':
-      return 'not permitted; ports below 1024 need a privilege'
-    case 'EADDRNOTAVAIL':
-      return 'this machine has no such address'
-    default:
-      return error.message
-  }
+export async function claimPort(host: string, port: number, name: string): Promise<ClaimedPort> {
+  const held = port === 0 && canSharePort(process.platform)
+  const holder = createServer((socket) => socket.destroy())
+  const claimed = await listenOn(holder, { host, port, reusePort: held }, `${name}:`)
+  // Who could not start ends all the same.
+  holder.unref()
+  if (!held) await new Promise((resolve) => holder.close(resolve))
+  return { port: claimed.port, held, release: () => void holder.close() }
 }
 
 /** Whether several threads may listen on one port here (the kernel spreads connections over them). */

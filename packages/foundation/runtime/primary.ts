@@ -16,7 +16,7 @@ import type { SocketStart, TlsMaterial, TlsMaterials } from './messages.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { noAudit } from './no-audit.ts'
 import { startPeriodic } from './periodic.ts'
-import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
+import { baseUrlOf, type ClaimedPort, canSharePort, claimPort } from './ports.ts'
 import type { ServiceDefinition, ServiceEnvironment, SocketPlace } from './service.ts'
 import { startTeam } from './team.ts'
 import { canRequireCertificates, inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
@@ -104,8 +104,20 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       node,
     }
     const { notices } = await definition.prepare(environment)
-    const port = await claimPort(config.host, config.port, name)
-    const socket = await claimSocket(definition, config)
+    const claim = async (host: string, asked: number, who: string): Promise<number> => {
+      if (launch.heldPorts?.includes(asked)) return asked
+      const claimed = await claimPort(host, asked, who)
+      claims.push(claimed)
+      return claimed.port
+    }
+    const claims: ClaimedPort[] = []
+    const release = (): void => {
+      for (const claimed of claims) claimed.release()
+    }
+    cleanup.push(release)
+    const port = await claim(config.host, config.port, name)
+    const wanted = canRequireCertificates(config) ? definition.socket?.(config) : undefined
+    const socket = wanted && { ...wanted, port: await claim(wanted.host, wanted.port, wanted.name) }
     const url = baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
     if (config.plaintext_http) log.warn({ url }, 'plaintext_http is on: nothing on this port is encrypted')
 
@@ -128,7 +140,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             launch: plainLaunch,
             node,
             port,
-            sharePort: size > 1 && canSharePort(process.platform),
+            sharePort: canSharePort(process.platform),
             baseUrl: url,
             rootKeys: rootKeys.map(toPlain),
             tls: tls.https,
@@ -142,6 +154,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
         ),
     })
     cleanup.push(() => team.drain(config.drain_timeout_ms))
+    release()
     const snapshots = async (): Promise<readonly unknown[]> => [
       await metrics.snapshot(),
       ...(await team.metrics()),
@@ -187,6 +200,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
         try {
           tls = readMaterials()
           team.setTls(tls)
+          listener?.setTls(tls.https)
           log.info({}, 'certificates were read again')
         } catch (error) {
           log.error({ error }, 'the certificates cannot be used; the ones read before stay')
@@ -214,16 +228,6 @@ function socketTlsReader(
 ): ReturnType<typeof tlsReader> {
   if (!canRequireCertificates(config) || definition.socket?.(config) === undefined) return () => undefined
   return tlsReader(config, home, definition.name, { requireClientCertificate: true })
-}
-
-/** The place of the listener beside HTTPS with its port chosen. */
-async function claimSocket(
-  definition: AnyDefinition,
-  config: ServiceLaunch['config'],
-): Promise<SocketPlace | undefined> {
-  const place = canRequireCertificates(config) ? definition.socket?.(config) : undefined
-  if (place === undefined) return undefined
-  return { ...place, port: await claimPort(place.host, place.port, place.name) }
 }
 
 function socketStart(place: SocketPlace | undefined, tls: TlsMaterial | undefined): SocketStart | undefined {

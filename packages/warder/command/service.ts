@@ -34,7 +34,8 @@ Example:
     async run(args, terminal) {
       const home = takeOption(args, 'home')
       const beside = takeOption(home.rest, 'beside-auth')
-      const check = takeFlag(beside.rest, 'check-config')
+      const held = takeOption(beside.rest, 'held-ports')
+      const check = takeFlag(held.rest, 'check-config')
       const print = takeFlag(check.rest, 'print-default-config')
       if (print.given) {
         const { defaultConfigToml } = await import('@warder/foundation/config')
@@ -55,7 +56,8 @@ Example:
         ...launch.config,
         ...(beside.value === undefined ? {} : besideAuth(loaded, beside.value, folder)),
       }
-      return serve(await runService({ ...launch, config }), terminal)
+      const heldPorts = held.value?.split(',').map(Number) ?? []
+      return serve(await runService({ ...launch, config, heldPorts }), terminal)
     },
   }
 }

@@ -66,18 +66,22 @@ function metricsOf(url: string): Promise<string> {
   })
 }
 
+const metricsPlace = (): string | undefined => {
+  const port = /"metrics_port":(\d+)/.exec(warder.output())?.[1]
+  return port === undefined ? undefined : `https://127.0.0.1:${port}`
+}
+
 test('metrics stand on a port of their own, counted over all workers, and not on the public one', async () => {
   const client = warder.client('kms')
   for (let count = 0; count < 6; count += 1) assert.equal((await client.ask('/version')).status, 200)
   assert.equal((await client.ask('/metrics')).status, 404)
   client.close()
-  const place = (): string | undefined => /"metrics_port":(\d+)/.exec(warder.output())?.[1]
-  await until('the log names the port', () => place() !== undefined)
+  await until('the log names the port', () => metricsPlace() !== undefined)
   // A request is counted when its answer has been sent: just after the client has it.
   const counted = /warder_operations_total\{operation="[a-z._]*version",status="200"\} (\d+)/
   let count = 0
   await until('all six are counted', async () => {
-    count = Number(counted.exec(await metricsOf(`https://127.0.0.1:${place()}/metrics`))?.[1] ?? 0)
+    count = Number(counted.exec(await metricsOf(`${metricsPlace()}/metrics`))?.[1] ?? 0)
     return count >= 6
   })
   assert.equal(count, 6)
@@ -100,6 +104,7 @@ test('SIGHUP serves new certificates to new connections, and keeps the old ones 
     return !seen.includes(before)
   })
   const renewed = await serialOf(warder.kmsUrl)
+  assert.equal(await serialOf(metricsPlace() ?? ''), renewed, 'so does the listener of the metrics')
   rmSync(join(tls, 'kms.crt'))
   warder.process.kill('SIGHUP')
   await until('the log says so', () => warder.output().includes('the ones read before stay'))

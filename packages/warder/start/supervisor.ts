@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { baseUrlOf, claimPort, openHome, takeLock } from '@warder/foundation/runtime'
+import { baseUrlOf, type ClaimedPort, claimPort, openHome, takeLock } from '@warder/foundation/runtime'
 import type { Terminal } from '../command/command.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { configure, type ServiceConfiguration } from './configuration.ts'
@@ -101,8 +101,8 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
 }
 
 /**
- * Both at once. Ports are claimed here: any free ones, so that the kms knows where auth will be, and given ones, to be told
- * in one line when they are taken.
+ * Both at once. Ports are claimed here: any free ones, so that the kms knows where auth will be, which are held until
+ * they are listened on, and given ones, to be told in one line when they are taken.
  * A service that is started again is found where it was.
  */
 async function beginBoth(
@@ -118,25 +118,40 @@ async function beginBoth(
     claimPort(kms.launch.config.host, kms.launch.config.port, 'kms (KMS_PORT)'),
   ])
   const socketPort = await claimSocketPort(kms.launch.config)
-  const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort)]
   const { host, plaintext_http: plain } = auth.launch.config
-  const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort)
-  const begin = (name: 'auth' | 'kms', port: number, more: readonly string[]): Promise<ServiceReady> => {
-    const args = ['--home', home, '--port', String(port), ...more]
-    const one: Supervised = { name, args, child: startChild(name, args), restarts: [] }
-    running.push(one)
-    return one.child.ready
+  const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort.port)
+  const begin = (
+    name: 'auth' | 'kms',
+    claims: readonly ClaimedPort[],
+    more: readonly string[],
+  ): Promise<ServiceReady> => {
+    const args = ['--home', home, ...more]
+    // Held for the first start only: whoever takes its place claims the ports again.
+    const held = claims.filter((claim) => claim.held).map(({ port }) => port)
+    const child = startChild(name, held.length === 0 ? args : [...args, `--held-ports=${held}`])
+    running.push({ name, args, child, restarts: [] })
+    // At once, not when both serve: what the kms asks auth would come to the holder, too.
+    return child.ready.finally(() => {
+      for (const claim of claims) claim.release()
+    })
   }
+  const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort.port)]
   return Promise.all([
-    begin('auth', authPort, []),
-    begin('kms', kmsPort, ['--beside-auth', authUrl, ...socketArgs]),
+    begin('auth', [authPort], ['--port', String(authPort.port)]),
+    begin('kms', socketPort === undefined ? [kmsPort] : [kmsPort, socketPort], [
+      '--port',
+      String(kmsPort.port),
+      '--beside-auth',
+      authUrl,
+      ...socketArgs,
+    ]),
   ])
 }
 
 /** undefined: there will be no KMIP socket, or none of which it is known here. */
 async function claimSocketPort(
   config: ServiceConfiguration['launch']['config'],
-): Promise<number | undefined> {
+): Promise<ClaimedPort | undefined> {
   const { host, plaintext_http: plain, clients_ca_cert_file: authorities } = config
   const { socket_server_start: wanted, socket_server_port: port, socket_server_hostname: hostname } = config
   if (wanted !== true || plain || authorities === undefined || typeof port !== 'number') return undefined
