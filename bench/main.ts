@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { type BatchGain, batchGain, gainOf } from './kms/batch-gain.ts'
 import type { Driven, DriveOptions } from './load/drive.ts'
 import { measure, middleRound, warmUp } from './measure.ts'
 import { type Measured, markdown, perCore, toEcho } from './report/markdown.ts'
@@ -63,6 +64,10 @@ export async function main(args: readonly string[]): Promise<number> {
           `${row.toBare === undefined ? '' : `, ${row.toBare.toFixed(2)} of bare`}, p99 ${row.p99Ms.toFixed(2)} ms`,
       )
     }
+    const gain =
+      values.only === undefined
+        ? [await subjects.ofClient((warder) => batchGain(warder, { ...options, callers: 1, rounds }))]
+        : []
     const [hot] = chosen
     const second =
       values.only !== undefined || hot === undefined
@@ -71,7 +76,7 @@ export async function main(args: readonly string[]): Promise<number> {
     const text = markdown({
       date: new Date().toISOString().slice(0, 10),
       machine: `${availableParallelism()} cores of ${cpus()[0]?.model ?? 'an unknown processor'}, Node ${process.version}`,
-      echo: middleRound(echoes.map((one) => ({ ...one, echo: perCore(one), toBare: undefined }))),
+      echo: echoes.length === 0 ? undefined : middleRound(echoes.map(withoutLimit)),
       rows,
       notes: [
         `${values.connections} connections, ${rounds} rounds of ${values.seconds} s each, the echo in between, 1 worker for each service`,
@@ -79,7 +84,7 @@ export async function main(args: readonly string[]): Promise<number> {
           ? 'client and servers shared the cores'
           : 'the client ran on one core, the servers on another',
         'key creation and login have their own number of connections, so that they can share an fsync or a core',
-        ...batchNotes(rows),
+        ...batchNotes(rows, gain),
         ...second.map(
           (ratio) =>
             `a second worker: ${ratio.toFixed(2)} times the processor time for a request (${hot?.name ?? ''}), in turn with one worker`,
@@ -95,8 +100,13 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+/** The echo is its own limit. */
+function withoutLimit(echo: Driven): Measured {
+  return { ...echo, echo: perCore(echo), toBare: undefined }
+}
+
 /** Encrypted values a second in batches of a hundred, to single requests. */
-function batchNotes(rows: readonly Measured[]): readonly string[] {
+function batchNotes(rows: readonly Measured[], gains: readonly BatchGain[]): readonly string[] {
   const rate = (name: string): number => {
     const row = rows.find((one) => one.name === name)
     return row === undefined ? Number.NaN : row.requests / row.seconds
@@ -107,5 +117,9 @@ function batchNotes(rows: readonly Measured[]): readonly string[] {
     ? []
     : [
         `batches of 100 encrypt ${one.toFixed(1)} times the values a second of single requests for one caller, ${many.toFixed(1)} times where many callers keep the server busy`,
+        ...gains.map(
+          (gain) =>
+            `for one caller with \`@warder/client\`, whose own work is in it: ${Math.round(gain.oneByOne).toLocaleString('en')} values a second one by one, ${Math.round(gain.inBatches).toLocaleString('en')} in batches of 100, ${gainOf(gain).toFixed(1)} times`,
+        ),
       ]
 }

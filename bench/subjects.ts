@@ -1,4 +1,4 @@
-import { startInstallation } from 'warder/testing'
+import { type Installation, startInstallation } from 'warder/testing'
 import { prepareKmipScenarios } from './kmip/scenarios.ts'
 import { type LoadClient, startLoadClient } from './load/client.ts'
 import type { Target } from './load/drive.ts'
@@ -14,6 +14,8 @@ export interface Subjects {
   readonly scenarios: readonly Scenario[]
   readonly pinned: Pinning | undefined
   targetOf(scenario: Scenario): Target
+  /** What this process does as a client, on the core of the clients. */
+  ofClient<T>(run: (warder: Installation) => Promise<T>): Promise<T>
   stop(): Promise<void>
 }
 
@@ -61,6 +63,15 @@ export async function startSubjects(): Promise<Subjects> {
       echo,
       scenarios: [...rest, ...kmip],
       pinned,
+      async ofClient(run) {
+        if (pinned === undefined) return run(warder)
+        pin(process.pid, pinned.load)
+        try {
+          return await run(warder)
+        } finally {
+          pin(process.pid, pinned.servers)
+        }
+      },
       targetOf: (scenario) => ({ scenario, pid: pids[scenario.server], caFile: warder.caFile }),
       stop,
     }

@@ -70,17 +70,19 @@ export async function prepareKmipScenarios(
     identity,
     expect: { status: 200, includes: 'EncryptResponse' },
   }
-  return [
-    {
-      ...socket,
-      limit: {
-        ...socket,
-        name: 'frame echo',
-        server: 'frame echo',
-        url: echoes.frameUrl,
-        expect: echoed(socket),
-      },
+  const beside = (scenario: Scenario): Scenario => ({
+    ...scenario,
+    limit: {
+      ...scenario,
+      name: 'frame echo',
+      server: 'frame echo',
+      url: echoes.frameUrl,
+      expect: echoed(scenario),
     },
+  })
+  return [
+    beside(socket),
+    beside({ ...socket, name: `${socket.name}, 128 connections`, connections: 128 }),
     {
       ...json,
       limit: {

@@ -11,7 +11,8 @@ export interface Measured extends Driven {
 export interface Report {
   readonly date: string
   readonly machine: string
-  readonly echo: Measured
+  /** undefined: it was not among what was measured. */
+  readonly echo: Measured | undefined
   readonly rows: readonly Measured[]
   readonly notes: readonly string[]
 }
@@ -28,7 +29,7 @@ export function toEcho(measured: Measured): number {
 
 export function markdown(report: Report): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  const rows = [report.echo, ...report.rows].map((row) =>
+  const rows = [...(report.echo === undefined ? [] : [report.echo]), ...report.rows].map((row) =>
     line([
       row.name,
       Math.round(perCore(row)).toLocaleString('en'),

@@ -39,21 +39,32 @@ export function openConnection(path: string, readOnly: boolean): DatabaseSync {
   }
 }
 
+interface Prepared {
+  readonly statement: StatementSync
+  /** It has rows to give. */
+  readonly returns: boolean
+}
+
 /** Prepared statements of one connection by their text, the oldest dropped beyond a bound. */
 export class Statements {
   readonly #db: DatabaseSync
-  readonly #byText = new Map<string, StatementSync>()
+  readonly #byText = new Map<string, Prepared>()
+  /** Around each unit of a group. */
+  readonly savepoint: StatementSync
+  readonly release: StatementSync
 
   constructor(db: DatabaseSync) {
     this.#db = db
+    this.savepoint = db.prepare('SAVEPOINT unit')
+    this.release = db.prepare('RELEASE unit')
   }
 
-  of(text: string): StatementSync {
+  of(text: string): Prepared {
     const known = this.#byText.get(text)
     if (known !== undefined) return known
-    const statement = this.#db.prepare(text)
-    setBounded(this.#byText, text, statement, mostStatements)
-    return statement
+    const prepared = { statement: this.#db.prepare(text), returns: /\bRETURNING\b/i.test(text) }
+    setBounded(this.#byText, text, prepared, mostStatements)
+    return prepared
   }
 }
 
@@ -103,25 +114,25 @@ function runAlone(statements: Statements, unit: readonly PlainChange[]): UnitOut
 }
 
 function runUnit(db: DatabaseSync, statements: Statements, unit: readonly PlainChange[]): UnitOutcome {
-  db.exec('SAVEPOINT unit')
+  statements.savepoint.run()
   try {
     const results = runChanges(statements, unit)
-    db.exec('RELEASE unit')
+    statements.release.run()
     return { results }
   } catch (error) {
     const known = classify(error)
     if (known instanceof StorageUnavailable) throw error
     db.exec('ROLLBACK TO unit')
-    db.exec('RELEASE unit')
+    statements.release.run()
     return { error: known }
   }
 }
 
 function runChanges(statements: Statements, unit: readonly PlainChange[]): ChangeResult[] {
   return unit.map(([text, params, expect], index) => {
-    const statement = statements.of(text)
+    const { statement, returns } = statements.of(text)
     let result: ChangeResult
-    if (/\bRETURNING\b/i.test(text)) {
+    if (returns) {
       const rows = statement.all(...params) as Row[]
       result = { changes: rows.length, rows }
     } else {

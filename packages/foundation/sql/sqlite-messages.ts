@@ -5,7 +5,53 @@ import type { ChangeResult } from './types.ts'
 /** From a serving thread to the writer: one unit to commit. */
 export interface CommitMessage {
   readonly id: number
-  readonly changes: readonly PlainChange[]
+  /** Texts that get the next numbers on this port, from 0 on. */
+  readonly texts: readonly string[]
+  readonly changes: readonly NumberedChange[]
+}
+
+/** A change with the number of its text, once that has been told: the text is most of a change. */
+type NumberedChange = readonly [text: number | string, params: PlainChange[1], expect: PlainChange[2]]
+
+/** The texts of a service are some hundred; what is made up as it goes is not kept. */
+const mostTexts = 1000
+
+/** A serving thread's side of the numbers. */
+export class TextNumbers {
+  readonly #known = new Map<string, number>()
+
+  /** @param post is given the message; the numbers in it hold once it has not thrown */
+  send(id: number, changes: readonly PlainChange[], post: (message: CommitMessage) => void): void {
+    const fresh = new Map<string, number>()
+    const numberOf = (text: string): number | string => {
+      const known = this.#known.get(text) ?? fresh.get(text)
+      if (known !== undefined) return known
+      const next = this.#known.size + fresh.size
+      if (next >= mostTexts) return text
+      fresh.set(text, next)
+      return next
+    }
+    const numbered = changes.map(([text, params, expect]): NumberedChange => [numberOf(text), params, expect])
+    post({ id, texts: [...fresh.keys()], changes: numbered })
+    for (const [text, number] of fresh) this.#known.set(text, number)
+  }
+}
+
+/** The writer's side of the numbers, for one port. */
+export class NumberedTexts {
+  readonly #texts: string[] = []
+
+  changesOf({ texts, changes }: CommitMessage): readonly PlainChange[] {
+    this.#texts.push(...texts)
+    return changes.map(([text, params, expect]) => [this.#textOf(text), params, expect])
+  }
+
+  #textOf(text: number | string): string {
+    if (typeof text === 'string') return text
+    const known = this.#texts[text]
+    if (known === undefined) throw new Error(`statement ${text} was never told`)
+    return known
+  }
 }
 
 /** From the writer, one message for all units of a group that came through the same port. */

@@ -10,7 +10,7 @@ import {
   Statements,
   type UnitOutcome,
 } from './sqlite-connection.ts'
-import { type CommitAnswer, fromAnswer } from './sqlite-messages.ts'
+import { type CommitAnswer, fromAnswer, TextNumbers } from './sqlite-messages.ts'
 import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
 
 /** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */
@@ -164,6 +164,7 @@ function settle(waiting: Waiting, outcome: UnitOutcome): void {
 
 function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
   const waiting = new Map<number, Waiting>()
+  const numbers = new TextNumbers()
   let next = 0
   let closed = false
   port.on('message', (answers: readonly CommitAnswer[]) => {
@@ -190,7 +191,7 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
         const id = next++
         if (waiting.size === 0) port.ref()
         waiting.set(id, { resolve, reject })
-        port.postMessage({ id, changes: plain(changes) })
+        numbers.send(id, plain(changes), (message) => port.postMessage(message))
       }),
     async close() {
       port.close()

@@ -20,39 +20,74 @@ export function encodeJsonAs(rootName: string, node: StructureNode): string {
   return nodeText(node, rootName, node.tag, 1)
 }
 
+/** What `encodeJson` writes, as JSON.parse would give it: for nodes that become part of another JSON text. */
+export function jsonValue(node: TtlvNode): JsonForm {
+  return nodeValue(node, node.tag, 1)
+}
+
+export interface JsonForm {
+  readonly tag: string
+  readonly type: TtlvNode['type']
+  readonly value: string | number | boolean | readonly JsonForm[]
+}
+
+function nodeValue(node: TtlvNode, meaning: number, depth: number): JsonForm {
+  requireFits(node)
+  const value = node.type === 'Structure' ? memberValues(node, depth) : scalarValue(node, meaning)
+  return { tag: tagText(node.tag), type: node.type, value }
+}
+
+function memberValues(node: StructureNode, depth: number): readonly JsonForm[] {
+  requireDepth(node, depth)
+  const attributeName = attributeNameAmong(node.value)
+  return node.value.map((member) => nodeValue(member, valueTag(member.tag, attributeName), depth + 1))
+}
+
 function nodeText(node: TtlvNode, name: string, meaning: number, depth: number): string {
-  if (!fits(node)) throw new KmipEncodeError(`A ${node.type} holds a value that it cannot hold.`)
+  requireFits(node)
   return `{"tag":"${name}","type":"${node.type}","value":${valueText(node, meaning, depth)}}`
 }
 
 function valueText(node: TtlvNode, meaning: number, depth: number): string {
+  if (node.type === 'Structure') return membersText(node, depth)
+  const value = scalarValue(node, meaning)
+  if (typeof value !== 'string') return String(value)
+  // Nothing else holds what JSON would have to escape.
+  return node.type === 'TextString' ? JSON.stringify(value) : `"${value}"`
+}
+
+function scalarValue(node: Exclude<TtlvNode, StructureNode>, meaning: number): string | number | boolean {
   switch (node.type) {
-    case 'Structure':
-      return membersText(node, depth)
     case 'Integer':
     case 'Interval':
-      return String(node.value)
     case 'Boolean':
-      return node.value ? 'true' : 'false'
-    case 'Enumeration':
-      return `"${enumerationText(meaning, node.value)}"`
     case 'TextString':
-      return JSON.stringify(node.value)
+      return node.value
+    case 'Enumeration':
+      return enumerationText(meaning, node.value)
     case 'ByteString':
-      return `"${upperHex(node.value)}"`
+      return upperHex(node.value)
     case 'BigInteger':
-      return `"0x${upperHex(wholeWords(node.value))}"`
+      return `0x${upperHex(wholeWords(node.value))}`
     case 'LongInteger':
     case 'DateTimeExtended':
-      return `"${prefixedHex(node.value, 16)}"`
+      return prefixedHex(node.value, 16)
     case 'DateTime':
-      return `"${dateText(node.value)}"`
+      return dateText(node.value)
   }
 }
 
-function membersText(node: StructureNode, depth: number): string {
+function requireFits(node: TtlvNode): void {
+  if (!fits(node)) throw new KmipEncodeError(`A ${node.type} holds a value that it cannot hold.`)
+}
+
+function requireDepth(node: StructureNode, depth: number): void {
   if (depth >= maximumDepth && node.value.length > 0)
     throw new KmipEncodeError('The tree is nested too deep.')
+}
+
+function membersText(node: StructureNode, depth: number): string {
+  requireDepth(node, depth)
   const attributeName = attributeNameAmong(node.value)
   let text = '['
   for (const member of node.value) {

@@ -5,4 +5,4 @@
  */
 export { decodeJson, decodeMembers, parseRoot } from './decode.ts'
 export type { JsonNode } from './dialect.ts'
-export { encodeJson, encodeJsonAs } from './encode.ts'
+export { encodeJson, encodeJsonAs, type JsonForm, jsonValue } from './encode.ts'

@@ -49,7 +49,8 @@ export function indexChanges(before: ManagedObject | undefined, after: IndexedOb
   ]
 }
 
-function onlyIn<R extends object>(these: readonly R[], others: readonly R[]): R[] {
+function onlyIn<R extends object>(these: readonly R[], others: readonly R[]): readonly R[] {
+  if (these.length === 0 || others.length === 0) return these
   const known = new Set(others.map((row) => JSON.stringify(row)))
   return these.filter((row) => !known.has(JSON.stringify(row)))
 }

@@ -15,9 +15,11 @@ import { type AttributeSource, checkedValue } from './attribute-checks.ts'
 import { requireConsistent } from './attribute-conditions.ts'
 import { requireRoomFor } from './attribute-edit.ts'
 import { requireRule } from './attribute-name.ts'
+import { sameValue } from './attribute-values.ts'
 import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { usualAlgorithm } from './attribute-view.ts'
 import { requireWithin, withDefaults } from './creation-rules.ts'
-import { attributeBag } from './stored-attributes.ts'
+import { attributeBag, commonAttribute } from './stored-attributes.ts'
 
 /** A new object as an operation wants it. */
 export interface NewObjectRequest {
@@ -83,7 +85,8 @@ export function newObjectOf(context: KmipContext, request: NewObjectRequest): Ne
     ...given,
     ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
   ])
-  const stored = [...kept, ...given, ...latches(kept), ...origin(request, now)]
+  const told = given.filter((node) => !isImplied(node, request))
+  const stored = [...kept, ...told, ...latches(kept), ...origin(request, now)]
   const { activationAt } = read
   return {
     object: {
@@ -109,6 +112,15 @@ export function newObjectOf(context: KmipContext, request: NewObjectRequest): Ne
     material: request.material,
     tags: read.tags,
   }
+}
+
+/** What the columns and the type tell of most keys (`attributesOf`) is not stored as well. */
+function isImplied(node: TtlvNode, { type, algorithm, boundAlg }: NewObjectRequest): boolean {
+  if (node.tag === Tag.KeyFormatType)
+    return type === 'SymmetricKey' && node.value === Enumeration.KeyFormatType.Raw
+  if (node.tag !== Tag.CryptographicAlgorithm) return false
+  const implied = usualAlgorithm({ algorithm, boundAlg })
+  return implied !== undefined && sameValue(node, implied)
 }
 
 interface ReadAttributes {
@@ -211,13 +223,12 @@ function latches(stored: readonly TtlvNode[]): readonly TtlvNode[] {
   ]
 }
 
+const generator = commonAttribute(randomNumberGenerator(Tag.RandomNumberGenerator))
+
 /** Where a generated key comes from: OpenSSL's generator, CTR_DRBG with AES-256 (SP 800-90A §10.2). */
 function origin({ generated }: NewObjectRequest, now: number): readonly TtlvNode[] {
   if (generated !== true) return []
-  return [
-    dateTime(Tag.OriginalCreationDate, Math.floor(now / 1000)),
-    randomNumberGenerator(Tag.RandomNumberGenerator),
-  ]
+  return [dateTime(Tag.OriginalCreationDate, Math.floor(now / 1000)), generator]
 }
 
 /** How this server makes random numbers, as an attribute or as an answer to Query (KMIP 2.1 §7.36). */

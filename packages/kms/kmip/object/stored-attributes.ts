@@ -1,4 +1,4 @@
-import { decodeMembers, encodeJson } from '@warder/kmip/json'
+import { decodeMembers, type JsonForm, jsonValue } from '@warder/kmip/json'
 import { Tag } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
@@ -33,9 +33,22 @@ export function withStoredAttributes<O extends Pick<ManagedObject, 'attributes'>
 export function attributeBag(before: Bag, nodes: readonly TtlvNode[]): Bag {
   const { kmip: _replaced, ...rest } = before
   if (nodes.length === 0) return rest
-  const bag: Bag = { ...rest, kmip: nodes.map((node) => JSON.parse(encodeJson(node)) as unknown) }
+  const bag: Bag = { ...rest, kmip: nodes.map(jsonOf) }
   read.set(bag, nodes)
   return bag
+}
+
+/** Nodes that many objects have in common are written once. */
+const common = new WeakMap<TtlvNode, JsonForm>()
+
+/** An attribute that is the same of many objects. @returns the node that `attributeBag` knows again */
+export function commonAttribute<N extends TtlvNode>(node: N): N {
+  common.set(node, jsonValue(node))
+  return node
+}
+
+function jsonOf(node: TtlvNode): JsonForm {
+  return common.get(node) ?? jsonValue(node)
 }
 
 /** Stored attributes with this tag. */

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PlainChange } from './sqlite-connection.ts'
+import { type CommitMessage, NumberedTexts, TextNumbers } from './sqlite-messages.ts'
+
+const changesOf = (...texts: readonly string[]): PlainChange[] =>
+  texts.map((text, index) => [text, [index, `p${index}`], index === 0 ? 1 : undefined])
+
+/** What a port does to a message. */
+const across = (message: CommitMessage): CommitMessage => structuredClone(message)
+
+test('a text crosses once, and its changes arrive as they were sent', () => {
+  const [sender, receiver] = [new TextNumbers(), new NumberedTexts()]
+  const told: (readonly string[])[] = []
+  for (const texts of [['a', 'b', 'a'], ['b'], ['c', 'a']]) {
+    const changes = changesOf(...texts)
+    sender.send(1, changes, (message) => {
+      told.push(message.texts)
+      assert.deepEqual(receiver.changesOf(across(message)), changes)
+    })
+  }
+  assert.deepEqual(told, [['a', 'b'], [], ['c']])
+})
+
+test('what could not be sent is told with the next message', () => {
+  const [sender, receiver] = [new TextNumbers(), new NumberedTexts()]
+  const refuse = (): never => {
+    throw new TypeError('cannot be cloned')
+  }
+  assert.throws(() => sender.send(1, changesOf('lost'), refuse), TypeError)
+  sender.send(2, changesOf('found', 'lost'), (message) =>
+    assert.deepEqual(receiver.changesOf(across(message)), changesOf('found', 'lost')),
+  )
+})
+
+test('texts without end are not kept without end', () => {
+  const [sender, receiver] = [new TextNumbers(), new NumberedTexts()]
+  let told = 0
+  for (let count = 0; count < 3000; count += 1)
+    sender.send(count, changesOf(`text ${count}`, 'text 0'), (message) => {
+      told += message.texts.length
+      assert.deepEqual(receiver.changesOf(across(message)), changesOf(`text ${count}`, 'text 0'))
+    })
+  assert.equal(told, 1000)
+})
