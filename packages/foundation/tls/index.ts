@@ -2,4 +2,4 @@ export { type CipherChoice, chooseCiphers, intermediateSuites } from './cipher-s
 export { type CertificatePlan, type Issued, type Issuer, issueCertificate } from './issue.ts'
 export { ensureLocalAuthority, type LocalAuthorityOptions } from './local-authority.ts'
 export { peerCommonName, presentedUnverified, verifiedPeerCertificate } from './peer.ts'
-export { newTicketKeys, type TlsFiles, type TlsProfile, tlsProfile } from './profile.ts'
+export { newTicketKeys, readAuthorities, type TlsFiles, type TlsProfile, tlsProfile } from './profile.ts'

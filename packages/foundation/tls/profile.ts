@@ -36,8 +36,9 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     )
   }
   const ca =
-    files.clientsCaFile === undefined ? undefined : readPem(files.clientsCaFile, 'clients_ca_cert_file')
-  if (ca !== undefined) parseCertificate(ca, files.clientsCaFile ?? '', 'clients_ca_cert_file')
+    files.clientsCaFile === undefined
+      ? undefined
+      : readAuthorities(files.clientsCaFile, 'clients_ca_cert_file')
   return {
     cert,
     key,
@@ -71,6 +72,17 @@ function trustContext(ca: Buffer | undefined, required: boolean): string {
 /** Ticket keys for the workers of one service. */
 export function newTicketKeys(): Buffer {
   return randomBytes(48)
+}
+
+/**
+ * Certificates of authorities, PEM.
+ * @param setting begins the sentence of the error
+ * @throws StartupError with one line that names the file and what is wrong with it
+ */
+export function readAuthorities(file: string, setting: string): Buffer {
+  const pem = readPem(file, setting)
+  parseCertificate(pem, file, setting)
+  return pem
 }
 
 function readPem(file: string, setting: string): Buffer {

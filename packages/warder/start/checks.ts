@@ -1,14 +1,11 @@
-import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
 import {
   databasePlace,
   inHome,
   type RuntimeConfig,
   type ServiceEnvironment,
 } from '@warder/foundation/runtime'
-import { chooseCiphers } from '@warder/foundation/tls'
+import { chooseCiphers, readAuthorities } from '@warder/foundation/tls'
 import type { ServiceConfiguration } from './configuration.ts'
 import type { ServiceName } from './services.ts'
 
@@ -49,15 +46,5 @@ function requireAuthorities(
   const file = inHome(home, path)
   // The first start makes it.
   if (file === join(home, 'tls', 'ca.crt')) return
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new StartupError(`${setting}: cannot read ${file}: ${(error as Error).message}`)
-  }
-  try {
-    new X509Certificate(text)
-  } catch {
-    throw new StartupError(`${setting}: ${file} holds no certificate in PEM`)
-  }
+  readAuthorities(file, setting)
 }
