@@ -19,6 +19,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   async prepare({ config, log }) {
     refuseContradictions(config)
     configuredPolicy(config)
+    await warnOfPolicyNames(config, log)
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
     if (config['roles.crypto_officer_users'].length > 0) {
@@ -51,6 +52,13 @@ function askForFipsProvider(config: KmsConfig, log: Logger): void {
     )
   }
   log.warn({}, "fips limits the algorithms; OpenSSL's FIPS provider is not in force")
+}
+
+async function warnOfPolicyNames(config: KmsConfig, log: Logger): Promise<void> {
+  if (config['kmip.policy_id'] !== 'CUSTOM') return
+  const { unknownNames } = await import('./policy-names.ts')
+  for (const { list, name } of unknownNames(config))
+    log.warn({ setting: `kmip.allowlists.${list}`, name }, 'no algorithm has this name: it permits nothing')
 }
 
 /** Combinations that cannot be meant. @throws StartupError */

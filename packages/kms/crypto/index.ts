@@ -38,7 +38,10 @@ export {
   algorithmPolicy,
   keyFacts,
   type PolicyFacts,
+  type PolicyList,
+  plainName,
   policyLists,
+  recommendedNames,
   refusalOf,
   requirePermitted,
 } from './policy.ts'

@@ -33,12 +33,12 @@ export const policyLists = [
 export interface AlgorithmPolicy {
   /** true: only what FIPS builds have. */
   readonly fips: boolean
-  /** Names as `plain` writes them. A list that is not there restricts nothing; an empty one permits nothing. */
+  /** Names as `plainName` writes them. A list that is not there restricts nothing; an empty one permits nothing. */
   readonly lists?: Partial<Readonly<Record<PolicyList, ReadonlySet<string>>>>
 }
 
 /** `DEFAULT`: what SP 800-57 and SP 800-131A recommend for new applications. */
-const recommended: Readonly<Record<PolicyList, readonly string[]>> = {
+export const recommendedNames: Readonly<Record<PolicyList, readonly string[]>> = {
   algorithms: ['AES', 'RSA', 'EC', 'Ed25519', 'Ed448', 'X25519', 'X448', 'ML-DSA-44', 'HMAC'],
   hashes: ['SHA-256', 'SHA-384', 'SHA-512', 'SHA3-256', 'SHA3-384', 'SHA3-512'],
   signature_algorithms: [
@@ -63,16 +63,16 @@ export interface PolicyConfig {
 
 export function algorithmPolicy({ fips, id, lists }: PolicyConfig): AlgorithmPolicy {
   if (id === 'NONE') return { fips }
-  const chosen = id === 'DEFAULT' ? recommended : lists
+  const chosen = id === 'DEFAULT' ? recommendedNames : lists
   const sets: Partial<Record<PolicyList, ReadonlySet<string>>> = {}
   for (const name of policyLists) {
-    if (!chosen[name].includes('*')) sets[name] = new Set(chosen[name].map(plain))
+    if (!chosen[name].includes('*')) sets[name] = new Set(chosen[name].map(plainName))
   }
   return { fips, lists: sets }
 }
 
 /** One spelling: `SHA-256`, `SHA_256` and `sha256` are the same; ECDSA and ECDH keys are EC keys. */
-function plain(name: string): string {
+export function plainName(name: string): string {
   const letters = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
   return letters === 'ecdsa' || letters === 'ecdh' ? 'ec' : letters
 }
@@ -90,7 +90,7 @@ const what: Readonly<Record<PolicyList, string>> = {
   aes_key_sizes: 'size of an AES key',
 }
 
-/** Names of KMIP and JOSE that FIPS builds do not have (SP 800-140C, SP 800-186), as `plain` writes them. */
+/** Names of KMIP and JOSE that FIPS builds do not have (SP 800-140C, SP 800-186), as `plainName` writes them. */
 const notFips: ReadonlySet<string> = new Set(
   [
     ...[
@@ -119,7 +119,7 @@ const notFips: ReadonlySet<string> = new Set(
       'Camellia',
     ],
     ...['ABE', 'Covercrypt', 'CoverCrypt', 'SECP256K1', 'P-192', 'K-256', 'GCMSIV', 'MD2', 'MD4', 'MD5'],
-  ].map(plain),
+  ].map(plainName),
 )
 
 /** The sentence that says what is not permitted; undefined when everything is. */
@@ -128,7 +128,7 @@ export function refusalOf(policy: AlgorithmPolicy, facts: PolicyFacts): string |
   for (const list of policyLists) {
     const given = facts[list]
     if (given === undefined) continue
-    const names = (typeof given === 'string' ? [given] : given).map(plain)
+    const names = (typeof given === 'string' ? [given] : given).map(plainName)
     const refused =
       (policy.fips && names.some((name) => notFips.has(name))) || !listed(policy.lists?.[list], names)
     if (refused) {
