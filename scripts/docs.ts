@@ -19,7 +19,8 @@ ${generated}
 A flag comes before an environment variable, that before the file in the home folder (\`WARDER_HOME\`, default
 \`./.warder\`), that before the default. \`warder config print auth\` prints a file to edit; \`warder config show\` what is
 in force and where it comes from. Secrets of the installation are environment variables only: \`WARDER_ROOT_KEY\`,
-\`WARDER_ROOT_KEY_PASSPHRASE\`, and \`WARDER_ADMIN_PASSWORD\` for the first administrator.
+\`WARDER_ROOT_KEY_PASSPHRASE\`, \`WARDER_ADMIN_PASSWORD\` for the first administrator, and \`WARDER_PEER_SECRET\`, by which
+services that are started apart know each other.
 
 ## auth
 

@@ -63,6 +63,7 @@ function servicesOf({
   seal,
   audit,
   clock,
+  peerSecret,
 }: ServiceEnvironment<KmsConfig>): KmsServices {
   const policy = configuredPolicy(config)
   return {
@@ -91,7 +92,7 @@ function servicesOf({
     policy,
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
-    passwordLogin: configuredLogin(config, home),
+    passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,

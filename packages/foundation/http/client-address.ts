@@ -70,9 +70,15 @@ const maxHops = 32
  * The client behind trusted proxies. `X-Forwarded-For` counts only when the TCP peer is trusted; it is then walked
  * from right to left (the right end was written last) and the first address that is not a trusted proxy is the
  * client. A hop that is no address ends the walk at the last hop that could be believed.
+ * @param believed the peer is trusted whatever its address
  */
-export function clientAddress(peer: string, forwardedFor: string | undefined, trusted: AddressSet): string {
-  if (forwardedFor === undefined || !trusted.contains(peer)) return peer
+export function clientAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  trusted: AddressSet,
+  believed = false,
+): string {
+  if (forwardedFor === undefined || !(believed || trusted.contains(peer))) return peer
   const hops = forwardedFor.split(',')
   let client = peer
   for (let index = hops.length - 1, walked = 0; index >= 0 && walked < maxHops; index--, walked++) {

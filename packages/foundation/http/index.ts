@@ -15,6 +15,7 @@ export {
   type ServiceServer,
   type ServiceServerOptions,
 } from './options.ts'
+export { peerSecretHeader } from './peer-secret.ts'
 export * from './rate-limit/index.ts'
 export { rawReply } from './reply.ts'
 export { createServiceServer } from './server.ts'

@@ -56,6 +56,8 @@ export interface ServiceServerOptions<Services> {
   /** Origins besides the service's own, e.g. `https://console.example`. */
   readonly corsAllowedOrigins?: readonly string[]
   readonly trustedProxyCidrs?: readonly string[]
+  /** Who shows it in `peerSecretHeader` is believed as one of `trustedProxyCidrs` is. */
+  readonly peerSecret?: string | undefined
   /** undefined = off. */
   readonly rateLimiter?: TokenBuckets | undefined
   /** What is not named has its value of `defaultLimits`. */

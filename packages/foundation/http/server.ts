@@ -20,6 +20,7 @@ import { Exchange } from './exchange.ts'
 import { responseHeaders } from './headers.ts'
 import { compileOperation } from './input.ts'
 import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
+import { peerSecretCheck, peerSecretHeader } from './peer-secret.ts'
 import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
@@ -42,6 +43,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   const limits: ServerLimits = { ...defaultLimits, ...options.limits }
   const connections = createConnections()
   const trusted = addressSet(options.trustedProxyCidrs ?? [])
+  const showsSecret = peerSecretCheck(options.peerSecret)
   const dispatcher: Dispatcher<Services> = {
     router: createRouter(
       options.operations.map((operation) => ({
@@ -64,7 +66,9 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const connection = connections.of(message.socket)
     // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
     if (connection.closing) return
-    const client = clientAddress(connection.peerAddress, forwardedFor(message), trusted)
+    const forwarded = forwardedFor(message)
+    const believed = forwarded !== undefined && showsSecret(message.headers[peerSecretHeader])
+    const client = clientAddress(connection.peerAddress, forwarded, trusted, believed)
     const request = new HttpRequest(randomUUID(), message, connection, client)
     const exchange = new Exchange(options, request, message, response, connection)
     match(exchange)

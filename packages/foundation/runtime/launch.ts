@@ -45,6 +45,8 @@ export interface ServiceLaunch {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Who started this process claimed them for it (`claimPort`), and lets go of them once it serves. */
   readonly heldPorts?: readonly number[]
+  /** What the services of an installation know each other by (`WARDER_PEER_SECRET`). */
+  readonly peerSecret?: string | undefined
 }
 
 export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string) => string): RootKeySource {

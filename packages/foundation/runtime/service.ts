@@ -8,6 +8,7 @@ import type { Database } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { Clock } from './clock.ts'
 import type { TlsMaterial } from './messages.ts'
+import type { Secret } from './secret.ts'
 
 /** What the runtime gives a service, in the primary and again in each worker. */
 export interface ServiceEnvironment<Config> {
@@ -24,6 +25,8 @@ export interface ServiceEnvironment<Config> {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly node: string
+  /** Shown to services of this installation alone: they believe what is said about the client then. Known in workers. */
+  readonly peerSecret?: Secret | undefined
 }
 
 export interface Migration {

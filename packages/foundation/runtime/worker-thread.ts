@@ -71,6 +71,7 @@ async function run(): Promise<Running> {
     metrics,
     clock,
     node: start.node,
+    peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
   }
   const service = await definition.build(environment)
   const rateLimiter = rateLimiterOf()
@@ -87,6 +88,7 @@ async function run(): Promise<Running> {
     tls: tls.current().https,
     corsAllowedOrigins: config.cors_allowed_origins,
     trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
+    peerSecret: launch.peerSecret,
     rateLimiter,
     limits: {
       bodyBytes: config.body_limit_bytes,

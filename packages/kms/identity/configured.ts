@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { createOutbound, type Outbound } from '@warder/foundation/outbound'
-import type { Clock } from '@warder/foundation/runtime'
+import type { Clock, Secret } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
@@ -91,11 +91,15 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
 }
 
 /** Logins for the web page: only of one realm, named in the settings. */
-export function configuredLogin(config: IdentityConfig, home: string): PasswordLogin | undefined {
+export function configuredLogin(
+  config: IdentityConfig,
+  home: string,
+  peerSecret: Secret | undefined,
+): PasswordLogin | undefined {
   const realm = passwordRealm(config)
   if (realm === undefined || config.auth_verifier_url === undefined) return undefined
   const url = httpsAddress('auth_verifier_url', config.auth_verifier_url)
-  return passwordLogin(url, realm, outboundToAuth(config, home))
+  return passwordLogin(url, realm, outboundToAuth(config, home), peerSecret)
 }
 
 /** Logins for the web page at an OpenID provider. @throws StartupError for half a configuration */

@@ -1,5 +1,7 @@
 import { failure } from '@warder/foundation/errors'
+import { peerSecretHeader } from '@warder/foundation/http'
 import type { Outbound, OutboundResponse } from '@warder/foundation/outbound'
+import type { Secret } from '@warder/foundation/runtime'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { Places } from './places.ts'
 
@@ -7,7 +9,8 @@ export interface PasswordLogin {
   readonly realm: string
   /**
    * Checks a password at the authentication service, which is told whose address it comes from (`X-Forwarded-For`; it
-   * counts failures by that address when the kms is one of its `audit_trusted_proxy_cidrs`, else by the address of the kms).
+   * counts failures by that address when the kms shows it the secret of their installation, or is one of its
+   * `audit_trusted_proxy_cidrs`, else by the address of the kms).
    * @returns what has to happen next there
    * @throws failure('unauthorized' | 'overloaded')
    */
@@ -23,7 +26,12 @@ export interface PasswordLogin {
 const mostWaiting = 32
 
 /** Logs in at the authentication service on behalf of somebody at the web page. Nothing of it is kept. */
-export function passwordLogin(url: string, realm: string, outbound: Outbound): PasswordLogin {
+export function passwordLogin(
+  url: string,
+  realm: string,
+  outbound: Outbound,
+  peerSecret?: Secret,
+): PasswordLogin {
   const address = `${url.replace(/\/+$/, '')}/login?realm=${encodeURIComponent(realm)}`
   const places = new Places(mostWaiting, 'too many logins wait')
 
@@ -41,6 +49,7 @@ export function passwordLogin(url: string, realm: string, outbound: Outbound): P
           authorization: `Basic ${credentials}`,
           'content-type': 'application/json',
           'x-forwarded-for': clientAddress,
+          ...peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') })),
         },
       })
       return nextStep(answer)

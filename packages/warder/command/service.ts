@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { settingsHelp } from '@warder/foundation/config'
+import { StartupError } from '@warder/foundation/errors'
 import { openHome, type RunningService, runService } from '@warder/foundation/runtime'
 import { checkAsStart } from '../start/checks.ts'
 import { configure } from '../start/configuration.ts'
@@ -57,9 +58,28 @@ Example:
         ...(beside.value === undefined ? {} : besideAuth(loaded, beside.value, folder)),
       }
       const heldPorts = held.value?.split(',').map(Number) ?? []
-      return serve(await runService({ ...launch, config, heldPorts }), terminal)
+      const peerSecret = peerSecretOf(terminal.env, loaded, beside.value)
+      return serve(await runService({ ...launch, config, heldPorts, peerSecret }), terminal)
     },
   }
+}
+
+/**
+ * The secret that auth and the kms know each other by: made anew at each start of both, or given to services that are
+ * started apart. A kms that was started beside an auth service and asks another one shows it to nobody.
+ * @throws StartupError when it could be guessed
+ */
+function peerSecretOf(
+  env: Terminal['env'],
+  loaded: ReturnType<typeof configure>['loaded'],
+  beside: string | undefined,
+): string | undefined {
+  const secret = env.WARDER_PEER_SECRET
+  if (secret === undefined || secret === '') return undefined
+  if (!/^[!-~]{32,256}$/.test(secret))
+    throw new StartupError('WARDER_PEER_SECRET has 32 to 256 characters of ASCII, without spaces')
+  const asksAnother = beside !== undefined && loaded.provenance.auth_verifier_url !== 'default'
+  return asksAnother ? undefined : secret
 }
 
 /** Started together, the kms asks the auth service beside it unless it is configured otherwise. */

@@ -20,8 +20,13 @@ export interface ServiceChild {
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 
 /** Runs `warder auth` or `warder kms` as a process of its own. */
-export function startChild(name: 'auth' | 'kms', args: readonly string[]): ServiceChild {
-  const child: ChildProcess = fork(entry, [name, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+export function startChild(
+  name: 'auth' | 'kms',
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): ServiceChild {
+  const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const
+  const child: ChildProcess = fork(entry, [name, ...args], { env, stdio: [...stdio] })
   const exited = new Promise<number>((resolve) => {
     child.once('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)))
   })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { baseUrlOf, type ClaimedPort, claimPort, openHome, takeLock } from '@warder/foundation/runtime'
 import type { Terminal } from '../command/command.ts'
@@ -31,6 +32,7 @@ const mostRestartsPerMinute = 5
 interface Supervised {
   readonly name: 'auth' | 'kms'
   readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
   child: ServiceChild
   restarts: number[]
 }
@@ -120,6 +122,8 @@ async function beginBoth(
   const socketPort = await claimSocketPort(kms.launch.config)
   const { host, plaintext_http: plain } = auth.launch.config
   const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort.port)
+  // In the environment, not among the arguments, which everybody on the machine can list.
+  const env = { WARDER_PEER_SECRET: randomBytes(32).toString('base64url'), ...terminal.env }
   const begin = (
     name: 'auth' | 'kms',
     claims: readonly ClaimedPort[],
@@ -128,8 +132,8 @@ async function beginBoth(
     const args = ['--home', home, ...more]
     // Held for the first start only: whoever takes its place claims the ports again.
     const held = claims.filter((claim) => claim.held).map(({ port }) => port)
-    const child = startChild(name, held.length === 0 ? args : [...args, `--held-ports=${held}`])
-    running.push({ name, args, child, restarts: [] })
+    const child = startChild(name, held.length === 0 ? args : [...args, `--held-ports=${held}`], env)
+    running.push({ name, args, env, child, restarts: [] })
     // At once, not when both serve: what the kms asks auth would come to the holder, too.
     return child.ready.finally(() => {
       for (const claim of claims) claim.release()
@@ -176,7 +180,7 @@ async function supervise(
       return 1
     }
     terminal.err(`${one.name} ended with code ${code}; starting it again`)
-    one.child = startChild(one.name, one.args)
+    one.child = startChild(one.name, one.args, one.env)
     await one.child.ready.catch(() => undefined)
   }
 }
