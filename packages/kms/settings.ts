@@ -139,7 +139,7 @@ export const kmsSettings = {
     default: 50,
     min: 1,
     max: 1000,
-    docs: 'Keys that it shows at most, the newest.',
+    docs: 'Keys that it shows at most: the newest, in equal shares for all owners.',
   }),
   jwks_endpoint_auto_tag: boolean({
     default: true,

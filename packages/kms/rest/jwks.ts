@@ -13,7 +13,8 @@ import { anybody, define, type KmsServices } from './services.ts'
 export const jwksTag = 'jwks'
 
 /**
- * The public keys that are Active and tagged `jwks`, the newest first, and whether there are more. To rotate a key,
+ * The public keys that are Active and tagged `jwks`, the newest first, and whether there are more: then each owner has a
+ * fair share of the places. To rotate a key,
  * make the next one, let verifiers see both, sign with the next, and take the tag off the old one when nothing that
  * it signed is valid any more.
  */
@@ -24,7 +25,7 @@ async function readKeySet(
   const { db, jwksKeys } = services
   const found = await publicKeysWithTag(db, jwksTag, jwksKeys + 1)
   const shown: unknown[] = []
-  for (const id of found.slice(0, jwksKeys)) {
+  for (const id of found.slice(0, jwksKeys).toSorted().toReversed()) {
     const jwk = await shownKey(services, id, log)
     if (jwk !== undefined) shown.push(jwk)
   }

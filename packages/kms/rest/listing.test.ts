@@ -174,3 +174,15 @@ test('the key set is bounded, says when it is cut, keeps both keys of a rotation
   await using none = await startKms({ config: { jwks_endpoint_enabled: false } })
   assert.equal((await none.with({}).get(path)).status, 404)
 })
+
+test('the many keys of one owner do not push those of others out of the key set', async () => {
+  await using small = await startKms({ config: { jwks_endpoint_max_keys: 3 } })
+  const [anna, bert] = [small.user('anna'), small.user('bert')]
+  const first = await make(anna, { kty: 'OKP' })
+  const many: string[] = []
+  for (let count = 0; count < 6; count += 1) many.push((await make(bert, { kty: 'OKP' })).kid_public ?? '')
+  const answer = await small.with({}).get('/.well-known/jwks.json')
+  const shown = answer.json.keys.map((jwk: { kid: string }) => jwk.kid)
+  assert.deepEqual(shown, [many[5], many[4], first.kid_public], 'the newest first')
+  assert.equal(answer.headers['x-jwks-truncated'], 'true')
+})
