@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { defineOperation, get, post } from '../operations/index.ts'
 import { live } from './fixtures/live.ts'
@@ -99,6 +100,19 @@ test('slow heads, slow bodies and idle connections are cut', async () => {
   assert.match(await server.raw(`${head}Content-Length: 10\r\n\r\nabc`), /^HTTP\/1.1 408 /)
   assert.match(await server.raw('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'), /^HTTP\/1.1 200 /)
   assert.equal(server.service.inFlight(), 0)
+})
+
+test('a connection without a handshake, or with half of one, is cut', async () => {
+  await using server = await live({ ...base, limits: { handshakeTimeoutMs: 100 } })
+  const clientHello = Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
+  for (const sent of ['', clientHello, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n']) {
+    const socket = connect({ host: '127.0.0.1', port: server.port })
+    socket.on('error', () => {}).resume()
+    socket.write(sent)
+    const cut = new Promise((resolve) => socket.once('close', () => resolve('cut')))
+    const kept = new Promise((resolve) => setTimeout(resolve, 3000, 'kept').unref())
+    assert.equal(await Promise.race([cut, kept]), 'cut')
+  }
 })
 
 test('bodies of all requests together are bounded', async () => {

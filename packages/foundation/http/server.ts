@@ -181,6 +181,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     options.metrics.count('http_client_errors_total')
     refuseClientError(error, socket, connections.known(socket))
   })
+  // Before TLS nothing can be said, and an `end` waits for the handshake, for ever where none comes.
+  server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
 
   return {
     server,
