@@ -71,7 +71,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   process.on('SIGINT', stop)
   process.on('SIGHUP', reload)
   try {
-    const [auth, kms] = await beginBoth(home, terminal, running)
+    const [auth, kms] = await beginBoth(home, terminal, running, () => stopping)
     const endpoints: Endpoints = {
       auth: { url: auth.url },
       kms: { url: kms.url },
@@ -111,6 +111,7 @@ async function beginBoth(
   home: string,
   terminal: Terminal,
   running: Supervised[],
+  stopping: () => boolean,
 ): Promise<readonly [ServiceReady, ServiceReady]> {
   writeFirstConfiguration(home)
   const [auth, kms] = [configure('auth', home, [], terminal.env), configure('kms', home, [], terminal.env)]
@@ -120,6 +121,8 @@ async function beginBoth(
     claimPort(kms.launch.config.host, kms.launch.config.port, 'kms (KMS_PORT)'),
   ])
   const socketPort = await claimSocketPort(kms.launch.config)
+  // Nobody was there yet to be told.
+  if (stopping()) throw new Error('stopped before anything was started')
   const { host, plaintext_http: plain } = auth.launch.config
   const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort.port)
   // In the environment, not among the arguments, which everybody on the machine can list.

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { temporaryHome } from '../testing/index.ts'
+import { startBoth } from './supervisor.ts'
+
+const home = temporaryHome()
+after(() => rmSync(home, { recursive: true, force: true }))
+
+test('a signal that comes before a process is started starts none', async () => {
+  const lines: string[] = []
+  const say = (line: string): void => void lines.push(line)
+  const env = { AUTH_PORT: '0', KMS_PORT: '0', KMS_SOCKET_SERVER_PORT: '0' }
+  const code = startBoth(home, { out: say, err: say, env })
+  process.emit('SIGTERM', 'SIGTERM')
+  const still = new Promise((resolve) => setTimeout(resolve, 20_000, 'running').unref())
+  const outcome = await Promise.race([code, still])
+  // Where it runs all the same: the second one ends it.
+  if (outcome === 'running') process.emit('SIGTERM', 'SIGTERM')
+  assert.equal(outcome, 0)
+  assert.deepEqual(lines, ['SIGTERM: stopping; what is in flight is finished first'])
+})
