@@ -29,6 +29,10 @@ export function startChild(
   const child: ChildProcess = fork(entry, [name, ...args], { env, stdio: [...stdio] })
   const exited = new Promise<number>((resolve) => {
     child.once('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)))
+    // One that could not be started at all has no exit.
+    child.on('error', () => {
+      if (child.pid === undefined) resolve(1)
+    })
   })
   const ready = new Promise<ServiceReady>((resolve, reject) => {
     child.on('message', (message: ServiceReady) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { temporaryHome } from '../testing/index.ts'
+import { startChild } from './child.ts'
 import { startBoth } from './supervisor.ts'
 
 const home = temporaryHome()
@@ -19,4 +20,15 @@ test('a signal that comes before a process is started starts none', async () => 
   if (outcome === 'running') process.emit('SIGTERM', 'SIGTERM')
   assert.equal(outcome, 0)
   assert.deepEqual(lines, ['SIGTERM: stopping; what is in flight is finished first'])
+})
+
+test('a process that cannot be started has ended', async (t) => {
+  const { execPath } = process
+  t.after(() => {
+    process.execPath = execPath
+  })
+  process.execPath = '/nowhere/node'
+  const child = startChild('auth', [])
+  await assert.rejects(child.ready, /ENOENT/)
+  assert.equal(await child.exited, 1)
 })
