@@ -65,7 +65,8 @@ export class KmipConnection implements SweptConnection {
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.on('end', () => {
       this.#ended = true
-      if (!this.#busy && !this.#staged) this.#finish()
+      // What has come may still wait for its turn.
+      if (!this.#staged) this.#next()
     })
     socket.on('drain', () => this.#next())
     socket.once('close', () => {

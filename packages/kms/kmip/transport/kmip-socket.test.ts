@@ -254,6 +254,18 @@ test('A client that ends its side after its requests still gets every answer', a
   await client.closed
 })
 
+test('A client that ends its side while many requests wait still gets every answer', async () => {
+  await using served = await serve()
+  using client = new Client(served.port)
+  const ids = Array.from({ length: 250 }, (_, index) => String(index))
+  client.tls.write(Buffer.concat(ids.map((id) => request(Number(id)))))
+  const answered = [idOf(await client.next())]
+  client.tls.end()
+  while (answered.length < ids.length) answered.push(idOf(await client.next()))
+  assert.deepEqual(answered, ids)
+  await client.closed
+})
+
 test('A large answer is sent whole to a client that has ended its side and reads slowly', async () => {
   const large = (id: number): Buffer => request(id, 4_000_000)
   await using served = await serve({ limits: { lingerMs: 5 }, answer: () => large(1) })
