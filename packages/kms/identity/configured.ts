@@ -85,8 +85,8 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
   if (tokenKey !== undefined) {
     extractors.push(apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username }))
   }
-  if (passwordRealm(config) !== undefined || oidcClient(config) !== undefined)
-    extractors.push(sessionExtractor(environment.seal, environment.db, clock))
+  const realms = loginRealms(config)
+  if (realms.size > 0) extractors.push(sessionExtractor(environment.seal, environment.db, clock, realms))
   return extractors
 }
 
@@ -131,6 +131,12 @@ function oidcClient(
   if (issuer === undefined || clientId === undefined) return undefined
   httpsAddress('ui_config.ui_oidc_auth.ui_oidc_issuer_url', issuer)
   return { issuer, clientId }
+}
+
+/** What sessions of the web page have as their realm: that of logins with a password, or the OpenID provider. */
+function loginRealms(config: IdentityConfig): ReadonlySet<string> {
+  const realms = [passwordRealm(config), oidcClient(config)?.issuer]
+  return new Set(realms.filter((realm) => realm !== undefined))
 }
 
 function passwordRealm(config: IdentityConfig): string | undefined {

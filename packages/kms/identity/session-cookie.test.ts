@@ -154,6 +154,33 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
   }
 })
 
+test('a session lasts as long as logins of its realm, or at its provider, are configured', async () => {
+  const people = { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' }
+  const provider = (issuer: string) => ({
+    'ui_config.ui_oidc_auth.ui_oidc_issuer_url': issuer,
+    'ui_config.ui_oidc_auth.ui_oidc_client_id': 'warder',
+  })
+  await using kms = await startKms({ config: people })
+  const { db, seal, clock } = kms.environment
+  const realms = ['people', 'https://one.test']
+  const cookies = realms.map((realm) => sessionCookie(seal, clock, { name: 'alice', realm }).split(';')[0])
+  for (const [config, ...statuses] of [
+    [people, 200, 401],
+    [{ ...people, auth_verifier_realm: 'staff' }, 401, 401],
+    [provider('https://one.test'), 401, 200],
+    [{ ...people, ...provider('https://one.test') }, 200, 200],
+    [provider('https://two.test'), 401, 401],
+  ] as const) {
+    await using node = await startKms({ db, seal, config })
+    const answers = cookies.map((cookie = '') => node.with({ cookie }).get('/me'))
+    assert.deepEqual(
+      (await Promise.all(answers)).map(({ status }) => status),
+      statuses,
+      JSON.stringify(config),
+    )
+  }
+})
+
 test('without a realm there are no logins', async () => {
   await using kms = await startKms()
   assert.equal((await kms.with({}).post('/ui/login', { username: 'a', password: 'b' })).status, 404)

@@ -36,14 +36,23 @@ export function sessionCookie(
 
 export const endedSessionCookie = `${sessionCookieName}=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0`
 
-/** The session of the web page. Two cookies of the name, one that was not sealed here, and one that was ended are refused. */
-export function sessionExtractor(seal: Seal, db: Database, clock: Clock): Extractor {
+/**
+ * The session of the web page. Two cookies of the name, one that was not sealed here, and one that was ended are refused.
+ * @param realms whose logins are configured now: a session of another one was made by a login that is accepted no more
+ */
+export function sessionExtractor(
+  seal: Seal,
+  db: Database,
+  clock: Clock,
+  realms: ReadonlySet<string>,
+): Extractor {
   return async (request) => {
     const [value, second] = request.cookies(sessionCookieName)
     if (value === undefined || value === '') return undefined
     if (second !== undefined || value.length > longestCookie)
       throw unauthorized('the session cookie is malformed')
     const { id, name, realm, until } = await open(seal, value)
+    if (!realms.has(realm)) throw unauthorized('logins of the realm of the session are not configured')
     if (clock.now() >= until) throw unauthorized('the session is over')
     if ((await endedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
     return principalNamed(name, 'session', realm)
