@@ -412,7 +412,7 @@ test('an authentication service that cannot be reached lets nobody in', async ()
 })
 
 test('a name that could be mistaken for another is no name', () => {
-  for (const name of ['', '*', ' a', 'a\n', 'a\u202e', 'x'.repeat(257), 'app:x', 'spiffe://x']) {
+  for (const name of ['', '*', ' a', 'a\n', 'a\u202e', 'x'.repeat(257), 'a\ud800', 'app:x', 'spiffe://x']) {
     assert.throws(() => principalNamed(name, 'jwt_auth'), { kind: 'unauthorized' }, JSON.stringify(name))
   }
   assert.equal(principalNamed('app:x', 'app_token').name, 'app:x')

@@ -237,6 +237,7 @@ test('a code of another login, and an ID token that is not for this login, let n
     [{ alg: 'none' }, 'alg none'],
     [{ claims: { sub: '*', email: undefined } }, 'everybody'],
     [{ claims: { sub: 'app:robot', email: undefined } }, 'a name of machines'],
+    [{ claims: { sub: 'u\ud800', email: undefined } }, 'half of a surrogate pair, kept as another name'],
   ]
   for (const [index, [change, what]] of wrong.entries()) {
     const { cookie, state } = await atProvider(`w${index}`)
