@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
 import { ownerQuota } from './access/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
@@ -114,7 +115,17 @@ async function digestOfKey(
   const key = known === undefined ? undefined : await keys.get(known)
   if (key === undefined || key.object.type !== 'SymmetricKey' || key.state !== 'Active') return undefined
   if (!owners.has(key.object.owner)) return undefined
-  const digest = digests.get(key) ?? createHash('sha256').update(key.material.key.export()).digest()
-  digests.set(key, digest)
+  const digest = digests.get(key) ?? digestOf(key)
+  if (digest !== undefined) digests.set(key, digest)
   return digest
+}
+
+/** undefined: the object has no bytes in clear, as a key that was registered wrapped. */
+function digestOf(key: Key): Uint8Array | undefined {
+  try {
+    return createHash('sha256').update(key.keyObject.export()).digest()
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'crypto_failure') return undefined
+    throw error
+  }
 }

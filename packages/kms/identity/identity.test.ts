@@ -10,8 +10,10 @@ import { loadConfig } from '@warder/foundation/config'
 import { publicJwk, signToken } from '@warder/foundation/jwt'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { attributes, kmipClient, objectType, uid } from '../kmip/testing/index.ts'
-import { activeSince, aesKey, mask } from '../kmip/testing/keys.ts'
+import { activeSince, aesKey, keyBlock, keyOf, mask } from '../kmip/testing/keys.ts'
 import { kmsSettings } from '../settings.ts'
 import { type Started, startKms } from '../testing/index.ts'
 import { appToken, principalNamed } from './index.ts'
@@ -331,6 +333,48 @@ test('the API token is a key of the user that it stands for, or of an officer: w
     assert.equal((await kms.user(name).del('/v1/crypto/keys/the-token')).status, 204)
     assert.equal(await who(kms, bearer(token)), '401')
   }
+})
+
+test('the API token is a symmetric key of any algorithm; one whose bytes are not here lets nobody in', async () => {
+  await using kms = await startKms({ config: { api_token_id: 'the-token' } })
+  const admin = kms.user('admin')
+  const client = kmipClient(admin)
+  const imports = (key: TtlvNode) =>
+    client.do('Import', [
+      uid('the-token'),
+      objectType('SymmetricKey'),
+      attributes(mask('Encrypt'), activeSince),
+      key,
+    ])
+  const asks = (bytes: Uint8Array) => who(kms, bearer(Buffer.from(bytes).toString('base64')))
+  for (const [name, size] of [
+    ['ChaCha20', 32],
+    ['DES3', 24],
+  ] as const) {
+    const bytes = randomBytes(size)
+    await imports(structure(Tag.SymmetricKey, [keyBlock('Raw', bytes, ...keyOf(name, size * 8))]))
+    assert.deepEqual([await asks(bytes), await asks(randomBytes(size))], ['admin', '401'], name)
+    assert.equal((await admin.del('/v1/crypto/keys/the-token')).status, 204)
+  }
+  const kek = await client.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask('WrapKey', 'UnwrapKey'), activeSince),
+    aesKey(randomBytes(32)),
+  ])
+  const bytes = randomBytes(32)
+  const inClear = await client.do('Register', [
+    objectType('SymmetricKey'),
+    attributes(mask('Encrypt'), activeSince),
+    aesKey(bytes),
+  ])
+  const wrapping = structure(Tag.KeyWrappingSpecification, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.Encrypt),
+    structure(Tag.EncryptionKeyInformation, [uid(kek.id)]),
+  ])
+  const wrapped = (await client.do('Get', [uid(inClear.id), wrapping])).nodes[2]
+  assert.ok(wrapped)
+  await imports(wrapped)
+  assert.deepEqual([await asks(bytes), await asks(randomBytes(32))], ['401', '401'])
 })
 
 test('an app token is looked up once in its time, and what cannot be looked up is not let in', async () => {
