@@ -354,6 +354,24 @@ test('what is no signature, or whose key is not there, is not called invalid: it
   )
 })
 
+test('a signature whose key may be the other half of the named one, as far as one can read, is not called invalid', async () => {
+  const { kid, kid_public } = await newPair('ES256')
+  const path = file('text')
+  await ok(['crypto', 'sign', path, '--key', kid])
+  const verify = (key: string) => ['crypto', 'verify', path, '--key', key]
+  const untold = new RegExp(`names key ${kid_public}; whether ${kid} is its other half cannot be told`)
+  await ok(['access', 'grant', kid_public, 'bob', 'signatureverify'])
+  await ok(verify(kid_public), { token: bob })
+  await fails(verify(kid), untold, { token: bob })
+  for (const half of [kid, kid_public]) {
+    await ok(['access', 'grant', half, 'bob', 'getattributes'])
+    await ok(verify(kid), { token: bob })
+    await ok(['access', 'revoke', half, 'bob', 'getattributes'])
+  }
+  await ok(['keys', 'destroy', kid, '--yes'])
+  await fails(verify(kid), untold)
+})
+
 test('a signature is a detached JWS that other libraries verify with the published key', async () => {
   const { kid, kid_public } = await newPair('ES256')
   const path = file('abc')

@@ -79,16 +79,30 @@ export async function macFor(kms: KmsClient, kid: string, asked: string | undefi
   throw wrongKey(key, 'makes no MACs: make one with warder keys create --alg HS256')
 }
 
-/** Whether both ids are of one pair, as far as the caller may know. */
-export async function isSameKey(kms: KmsClient, one: string, other: string): Promise<boolean> {
-  if (one === other) return true
-  try {
-    return (await kms.call('crypto.keys.get', { path: { kid: one } })).linked_kid === other
-  } catch (error) {
-    if (error instanceof ClientError && (error.kind === 'forbidden' || error.kind === 'not_found'))
-      return false
-    throw error
+/**
+ * Whether both ids are of one pair. Either half tells of the other: the caller need be allowed to read about one alone.
+ * @param found the key that a file or a signature names
+ * @param named the key that the caller names
+ * @throws StartupError when neither can be read about, so that nobody knows
+ */
+export async function isSameKey(kms: KmsClient, found: string, named: string): Promise<boolean> {
+  if (found === named) return true
+  for (const [half, other] of [
+    [named, found],
+    [found, named],
+  ] as const) {
+    try {
+      return (await kms.call('crypto.keys.get', { path: { kid: half } })).linked_kid === other
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error
+      if (error.kind !== 'forbidden' && error.kind !== 'not_found') throw error
+    }
   }
+  throw new StartupError(
+    printable(
+      `it names key ${found}; whether ${named} is its other half cannot be told: you may read about neither of them, or they were destroyed`,
+    ),
+  )
 }
 
 /** undefined: the caller has rights on it, but not the one to read about it. */
