@@ -45,6 +45,9 @@ export function importRequest(name: string, content: string, options: ImportOpti
   if (!secretMembers.some((member) => text(member) !== undefined)) {
     throw new StartupError(`${name}: holds no private or secret key`)
   }
+  // Taken for what it does not say, it would let a key out that was to stay.
+  if (jwk.ext !== undefined && typeof jwk.ext !== 'boolean')
+    throw new StartupError(`${name}: ext is neither true nor false`)
   const alg = options.alg ?? text('alg')
   const crv = text('crv')
   const material: Partial<Record<(typeof materialMembers)[number], string>> = {}

@@ -282,6 +282,10 @@ test('what is not one whole private key is refused without showing it, and witho
     ['{"k":"AAAA"}', /there is no kty/],
     ['{"keys":[]}', /is a set of keys/],
     ['{"kty":"oct","alg":"A256GCM","k":7}', /k is not text/],
+    [
+      '{"kty":"oct","alg":"A128GCM","k":"AAAAAAAAAAAAAAAAAAAAAA","ext":"false"}',
+      /ext is neither true nor false/,
+    ],
     [JSON.stringify({ ...jwk, p: jwk.q, q: jwk.p, dp: 'AQAB' }), /bad_request/],
     [JSON.stringify(publicKey.export({ format: 'jwk' })), /holds no private or secret key/],
     [spki, /holds no private key/],
