@@ -73,6 +73,7 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
   }
   const keySet = verifierKeySet(config)
   if (keySet !== undefined) {
+    refuseOwnKeySet(keySet, environment)
     extractors.push(
       authVerifier({
         keys: keySetAt('auth_verifier_jwks', keySet, { home, outbound, clock, log }),
@@ -149,20 +150,33 @@ function verifierKeySet(config: IdentityConfig): string | undefined {
   return `${httpsAddress('auth_verifier_url', config.auth_verifier_url)}/.well-known/jwks.json`
 }
 
-/**
- * Whoever may sign with a key here could write tokens in the name of anybody, were this service's key set trusted.
- * @throws StartupError for a provider whose issuer or key set is this service
- */
-function refuseOwnAddress(
-  provider: string,
-  { config, baseUrl }: Pick<IdentityEnvironment, 'config' | 'baseUrl'>,
-): void {
+/** Whoever may sign with a key here could write tokens in the name of anybody, were this service's key set trusted. */
+function ownKeys(setting: string, address: string): StartupError {
+  return new StartupError(`${setting}: ${address} is this service, whose keys are its users'`)
+}
+
+type OwnAddress = Pick<IdentityEnvironment, 'config' | 'baseUrl'>
+
+/** @throws StartupError for a provider whose issuer or key set is this service */
+function refuseOwnAddress(provider: string, { config, baseUrl }: OwnAddress): void {
   const own = new Set([...sameMachine(baseUrl), originOf(config.kms_public_url ?? baseUrl)])
   for (const address of provider.split(',').slice(0, 2)) {
     const origin = originOf(address.trim())
-    if (origin !== undefined && own.has(origin))
-      throw new StartupError(`jwt_auth_provider: ${origin} is this service, whose keys are its users'`)
+    if (origin !== undefined && own.has(origin)) throw ownKeys('jwt_auth_provider', origin)
   }
+}
+
+/**
+ * A proxy may have both services under one origin: behind the public address only this service's own key set is refused.
+ * @throws StartupError when session tokens would be verified by the keys of this service
+ */
+function refuseOwnKeySet(keySet: string, { config, baseUrl }: OwnAddress): void {
+  const origin = originOf(keySet)
+  if (origin === undefined) return
+  const published = new URL(`${(config.kms_public_url ?? baseUrl).replace(/\/+$/, '')}/.well-known/jwks.json`)
+  const { pathname } = new URL(keySet)
+  if (!sameMachine(baseUrl).includes(origin) && `${origin}${pathname}` !== published.href) return
+  throw ownKeys(config.auth_verifier_jwks === undefined ? 'auth_verifier_url' : 'auth_verifier_jwks', origin)
 }
 
 /** The other names of a listener that may be on the loopback address. */

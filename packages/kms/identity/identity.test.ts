@@ -197,6 +197,28 @@ test('this service is no issuer of its own callers: anybody may sign with its ke
   assert.equal(await who(kms, {}), '401')
 })
 
+test('this service does not verify session tokens by its own keys: its callers would write them', async () => {
+  const own = [
+    { auth_verifier_url: 'https://localhost' },
+    { auth_verifier_url: 'https://[::1]:443/' },
+    { auth_verifier_url: 'https://warder.test/kms/' },
+    { auth_verifier_url: 'https://auth.test', auth_verifier_jwks: 'https://127.0.0.1/.well-known/jwks.json' },
+    { auth_verifier_jwks: 'https://WARDER.test/x/../kms/.well-known/jwks.json?x' },
+  ]
+  const kms_public_url = 'https://warder.test/kms'
+  for (const config of own) {
+    await assert.rejects(startKms({ tokens: false, config: { kms_public_url, ...config } }), {
+      name: 'StartupError',
+      message: /^auth_verifier_(url|jwks): https:.* is this service/,
+    })
+  }
+  // Beside it on this machine, and behind the same proxy, is the authentication service.
+  for (const auth_verifier_url of ['https://localhost:8443', 'https://warder.test/auth']) {
+    await using kms = await startKms({ tokens: false, config: { kms_public_url, auth_verifier_url } })
+    assert.equal(await who(kms, {}), '401')
+  }
+})
+
 test('a client certificate is its common name; without one the next method is asked', async () => {
   await using kms = await startKms({ clientCertificates: true })
   assert.equal((await kms.certified().get('/me')).json.user, 'kmip-client')
