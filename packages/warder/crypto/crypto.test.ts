@@ -437,6 +437,11 @@ test('data of standard input is encrypted to a JWE and back, up to the limit tha
     input: more,
   })
   await fails(['crypto', 'decrypt-data', '--aad', 'x'], /without --aad/, { input: bytes })
+  for (const words of [['encrypt-data', '--key', aes], ['decrypt-data']])
+    await fails(['crypto', ...words, '--aad', ''], /--aad is empty/, { input: Buffer.from('x') }, 2)
+  const small = await ok(['crypto', 'encrypt-data', '--key', aes], { input: Buffer.from('x') })
+  const emptyAad = Buffer.from(JSON.stringify({ ...JSON.parse(small.bytes.toString()), aad: '' }))
+  assert.equal((await ok(['crypto', 'decrypt-data'], { input: emptyAad })).bytes.toString(), 'x')
   for (const text of ['', 'null', '{"iv":7}', '{']) {
     await fails(['crypto', 'decrypt-data'], /is not what warder|names no key/, { input: Buffer.from(text) })
   }

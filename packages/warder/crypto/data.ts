@@ -1,6 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../admin/table.ts'
 import { Words } from '../admin/verb.ts'
+import { UsageError } from '../command/command.ts'
 import { aboutKey, type KmsVerb, keyOption, readKid } from '../kms/index.ts'
 import { isSameKey, protectionFor, readProtection } from './key-use.ts'
 
@@ -54,6 +55,13 @@ function kidIn(header: string): string | undefined {
   }
 }
 
+/** @throws UsageError for an empty one, as of a variable that is not set: a JWE would not be bound to it (RFC 7516 §7.2.1) */
+function aadOption(words: Words): string | undefined {
+  const aad = words.option('aad')
+  if (aad === '') throw new UsageError('--aad is empty: say what the data belongs to, or leave it out')
+  return aad
+}
+
 /** Said here, so that nobody takes data of one place for data of another: the JWE itself would open. */
 function requireAad(found: string | undefined, said: string | undefined): void {
   if (found === (said === undefined ? undefined : base64url(said))) return
@@ -79,7 +87,7 @@ comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on 
   parse(args) {
     const words = new Words(args)
     const kid = keyOption(words)
-    const aad = words.option('aad')
+    const aad = aadOption(words)
     const asked = readProtection(words.option('alg'))
     words.end()
     return async ({ kms, readInput, writeOutput }) => {
@@ -104,7 +112,7 @@ export const decryptDataVerb: KmsVerb = {
   readsInput: () => true,
   parse(args) {
     const words = new Words(args)
-    const aad = words.option('aad')
+    const aad = aadOption(words)
     const named = words.option('key')
     const only = named === undefined ? undefined : readKid(named)
     words.end()
@@ -113,7 +121,7 @@ export const decryptDataVerb: KmsVerb = {
       const { protected: header = '', encrypted_key, iv = '', ciphertext = '', tag = '' } = jwe
       const kid = kidIn(header)
       if (kid === undefined) throw new StartupError('the header of the JWE names no key')
-      requireAad(jwe.aad, aad)
+      requireAad(jwe.aad === '' ? undefined : jwe.aad, aad)
       if (only !== undefined && !(await isSameKey(kms, kid, only))) {
         throw new StartupError(
           printable(`it is encrypted with another key, ${kid}: leave --key out to accept it`),
