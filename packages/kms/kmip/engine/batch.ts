@@ -1,4 +1,4 @@
-import { GuardFailed, type MaybePromise } from '@warder/foundation/sql'
+import { GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
 import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { UnitOfWork } from '../object/unit-of-work.ts'
@@ -69,8 +69,10 @@ async function runWhole(
         if (answered.failure !== undefined) return undone(runs, answers)
         took(message, answered)
       }
-      return await commitWhole(message, objects, answers)
+      return await commitWhole(message, objects, runs, answers)
     } catch (thrown) {
+      // Nobody can say that it was undone.
+      if (thrown instanceof OutcomeUnknown) return runs.map((run) => run.lost(thrown))
       if (thrown instanceof GuardFailed && attempt < attempts) continue
       const reason =
         thrown instanceof GuardFailed
@@ -105,12 +107,13 @@ export function took(message: Message, { response: { operation }, outputs }: Ans
 async function commitWhole(
   message: Message,
   objects: UnitOfWork,
+  runs: readonly ItemRun[],
   answers: readonly AnsweredItem[],
 ): Promise<readonly AnsweredItem[]> {
   const { audit, db } = message.options.services
   if (objects.empty) return answers
   const reject = audit.mode === 'reject'
-  if (reject) await Promise.all(answers.map(({ event }) => audit.recordDurably(event)))
+  if (reject) await Promise.all(answers.map(({ event }, index) => runs[index]?.announce(event)))
   await db.commit(objects.changes())
   return answers.map((answered) => ({ ...answered, recorded: reject }))
 }

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '@warder/foundation/audit'
 import type { Failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
-import { type Change, GuardFailed, type MaybePromise } from '@warder/foundation/sql'
+import { type Change, GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
 import { isLegacy, Tag } from '@warder/kmip/tables'
 import { optional, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
@@ -23,6 +23,8 @@ export interface AnsweredItem {
   readonly outputs: readonly TtlvNode[]
   /** What failed, for bare operations. */
   readonly failure: Failure | undefined
+  /** true: the answer to its commit was lost, so that it may have happened. */
+  readonly unknown?: boolean
 }
 
 /** What has to be written together with the changes of an item that is done later. */
@@ -56,6 +58,10 @@ export class ItemRun {
   /** The answer that has room in MaximumResponseSize. */
   #taken: ResponseItem | undefined
   #recorded = false
+  /** The audit log holds a success that came before the commit. */
+  #announced = false
+  /** What became of the changes that failed. */
+  #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
   #attempt = 1
 
   constructor(message: Message, item: RequestItem, batch: UnitOfWork | undefined, settlement?: Settlement) {
@@ -146,10 +152,27 @@ export class ItemRun {
     const { audit, db } = this.#message.options.services
     if (audit.mode === 'reject' && !this.#recorded) {
       const again = { details: { ...event.details, attempt: this.#attempt } }
-      await audit.recordDurably(this.#attempt === 1 ? event : { ...event, ...again })
+      await this.announce(this.#attempt === 1 ? event : { ...event, ...again })
       this.#recorded = true
     }
-    await db.commit(objects.changes())
+    try {
+      await db.commit(objects.changes())
+    } catch (error) {
+      if (error instanceof OutcomeUnknown) this.#outcome = 'unknown'
+      throw error
+    }
+  }
+
+  /** Puts a success on disk that is yet to be committed. */
+  async announce(event: AnsweredItem['event']): Promise<void> {
+    await this.#message.options.services.audit.recordDurably(event)
+    this.#announced = true
+  }
+
+  /** The answer to an item of a batch whose commit may have happened. */
+  lost(error: OutcomeUnknown): AnsweredItem {
+    this.#outcome = 'unknown'
+    return this.failed(error)
   }
 
   #succeeded(answer: KmipAnswer, fields: AuditFields | undefined = this.#fields): AnsweredItem {
@@ -195,6 +218,7 @@ export class ItemRun {
       recorded: false,
       outputs: none,
       failure,
+      unknown: this.#outcome === 'unknown',
     }
   }
 
@@ -223,6 +247,7 @@ export class ItemRun {
       duration_ms: Math.round((clock.monotonic() - this.#startedAt) * 1000) / 1000,
       ...(reason !== undefined && { reason }),
       ...fields,
+      ...(status >= 400 && this.#announced && { details: { ...fields?.details, follows: this.#outcome } }),
     }
   }
 }

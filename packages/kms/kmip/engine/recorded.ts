@@ -4,7 +4,10 @@ import { toldOf } from './failure.ts'
 import type { AnsweredItem } from './item.ts'
 import type { KmipEngineOptions } from './message.ts'
 
-/** Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already. */
+/**
+ * Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already, and what may be
+ * committed too: `nothing was done` would be a lie.
+ */
 export async function recordedOrRefused(
   options: KmipEngineOptions,
   answered: AnsweredItem,
@@ -14,6 +17,7 @@ export async function recordedOrRefused(
     await options.services.audit.recordDurably(answered.event)
     return answered
   } catch (cause) {
+    if (answered.unknown === true) return answered
     const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
     const { operation, uniqueBatchItemId } = answered.response
     const response: ResponseItem = {
