@@ -23,7 +23,7 @@ export {
   type RequestOptions,
   refusalOf,
 } from './codec.ts'
-export { fromLegacyName, legacyVendor } from './legacy-attributes.ts'
+export { fromLegacyName, legacyVendor, toLegacyAttributes } from './legacy-attributes.ts'
 export { reasonOf } from './reasons.ts'
 export { emptyHeader, readRequest } from './request.ts'
 export { writeResponse } from './response.ts'

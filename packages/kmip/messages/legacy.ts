@@ -135,12 +135,16 @@ function fromTemplate(tag: number, template: StructureNode): StructureNode {
   ])
 }
 
-/** Changes the KeyValue of an object's KeyBlock; everything else stays as it is. */
+/**
+ * Changes the KeyValue of an object's KeyBlock; everything else stays as it is, and so does a KeyValue with
+ * KeyWrappingData: a MAC or a signature is over its bytes (KMIP 1.4 §2.1.5).
+ */
 function withKeyValue(object: TtlvNode, change: (keyValue: StructureNode) => StructureNode): TtlvNode {
   if (object.type !== 'Structure' || memberOf(object, Tag.KeyBlock) === undefined) return object
   const changed = (node: TtlvNode): TtlvNode => {
     if (node.type !== 'Structure') return node
-    if (node.tag === Tag.KeyBlock) return structure(node.tag, node.value.map(changed))
+    if (node.tag === Tag.KeyBlock)
+      return memberOf(node, Tag.KeyWrappingData) ? node : structure(node.tag, node.value.map(changed))
     return node.tag === Tag.KeyValue ? change(node) : node
   }
   return structure(object.tag, object.value.map(changed))

@@ -177,7 +177,7 @@ test('property: what was wrapped is opened again, with its attributes, in every 
         const attributes = named ? [integer(Tag.CryptographicUsageMask, 12)] : []
         const { value, data } = await wrapKeyValue(
           material(bytes),
-          attributes,
+          named ? [structure(Tag.Attributes, attributes)] : [],
           specification('TTLVEncoding'),
           keys,
           policy,

@@ -46,7 +46,7 @@ export interface WrappedKeyValue {
  * Wraps a key (KMIP 2.1 §3.1.5). What is encrypted is the TTLV of the KeyValue, attributes included, or with NoEncoding
  * the bytes of the KeyMaterial alone.
  * @param material KeyMaterial
- * @param attributes to be wrapped with it
+ * @param attributes to be wrapped with it: what stands beside it in the KeyValue
  * @throws EncodingOptionError for NoEncoding of a key that is no string of bytes; what the ciphers throw
  */
 export async function wrapKeyValue(
@@ -57,10 +57,7 @@ export async function wrapKeyValue(
   policy: AlgorithmPolicy,
 ): Promise<WrappedKeyValue> {
   const { attributes: _named, ...common } = specification
-  const plain = structure(Tag.KeyValue, [
-    material,
-    attributes.length === 0 ? undefined : structure(Tag.Attributes, attributes),
-  ])
+  const plain = structure(Tag.KeyValue, [material, ...attributes])
   const bytes = encoded(plain, material, specification.encoding)
   const data = { ...common, macSignature: undefined, iv: undefined }
   try {

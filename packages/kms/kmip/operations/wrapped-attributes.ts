@@ -1,14 +1,15 @@
-import { fromLegacyName, legacyVendor } from '@warder/kmip/messages'
-import { Tag, tagByName } from '@warder/kmip/tables'
-import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+import { fromLegacyName, legacyVendor, toLegacyAttributes } from '@warder/kmip/messages'
+import { isLegacy, Tag, tagByName } from '@warder/kmip/tables'
+import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import type { KmipContext } from '../engine/index.ts'
 import type { WrappingSpecification } from '../keys/index.ts'
-import { attributeRule, instancesCalled, referredName, vendorNameOf } from '../object/index.ts'
+import { attributeRule, instancesCalled, isAttributeOf, referredName, vendorNameOf } from '../object/index.ts'
 import { attributeState } from './attribute-request.ts'
 
 /**
- * The attributes that are to be wrapped with the key (KMIP 2.1 §7.18), the standard's and vendors'. Those that it does
- * not have are left out.
+ * The attributes that are to be wrapped with the key (KMIP 2.1 §7.18), the standard's and vendors', as members of its
+ * KeyValue in the form of the client's version: nobody can change that form once they are wrapped or authenticated
+ * (KMIP 1.4 §2.1.4, KMIP 2.1 §3.1.3). Those that it does not have are left out.
  */
 export async function wrappedAttributes(
   context: KmipContext,
@@ -19,7 +20,13 @@ export async function wrappedAttributes(
   )
   const needsTags = names.some(({ tag }) => tag === Tag.Attribute)
   const state = await attributeState(context, needsTags)
-  return names.flatMap((name) => instancesCalled(state, name, context.now))
+  const { now, version } = context
+  const nodes = names
+    .filter(({ tag }) => isAttributeOf(version, tag))
+    .flatMap((name) => instancesCalled(state, name, now))
+  if (nodes.length === 0) return []
+  const whole = structure(Tag.Attributes, nodes)
+  return isLegacy(version) ? toLegacyAttributes(version, whole) : [whole]
 }
 
 /** AttributeName, as 1.x writes names (`x-…` is the client's own) or as the tag is called. */
