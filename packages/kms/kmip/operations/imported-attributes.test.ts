@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
+  boolean,
   dateTime,
   enumeration,
   interval,
@@ -68,6 +69,23 @@ test('a key that was used in part moves with what is left of its uses', async ()
   assert.deepEqual(withTag(await attributesOf(there, id), Tag.UsageLimits), [limits(10n, 6n)])
   await there.fails('GetUsageAllocation', take(7n), 'PermissionDenied')
   await there.do('GetUsageAllocation', take(6n))
+})
+
+test('a key that was not always Sensitive, or could once be extracted, has not always been so after a move', async () => {
+  const now = [boolean(Tag.Sensitive, true), boolean(Tag.Extractable, false)]
+  const past = (always: boolean) => [
+    boolean(Tag.AlwaysSensitive, always),
+    boolean(Tag.NeverExtractable, always),
+  ]
+  for (const [said, expected] of [
+    [past(false), past(false)],
+    [past(true), past(true)],
+    [[], past(true)],
+  ] as const) {
+    const { id } = await alice.do('Import', bring(...now, ...said))
+    const has = await attributesOf(alice, id)
+    for (const node of expected) assert.deepEqual(withTag(has, node.tag), [node])
+  }
 })
 
 test('no more uses are left than there were, and only another server has counted', async () => {

@@ -121,12 +121,18 @@ function lifeOf(node: TtlvNode): Life | undefined {
   }
 }
 
+/** Attributes that say what others have always been. */
+const pastOf: ReadonlySet<number> = new Set([Tag.AlwaysSensitive, Tag.NeverExtractable])
+
 /** The object as it was on the other server. */
 export function asImported(created: NewObject, sorted: SortedAttributes, now: number): NewObject {
   const { kept, life, archivedAt } = sorted
   const { object } = created
   const state = life.state ?? object.state
-  const before = storedAttributes(object)
+  // What was made of Sensitive and Extractable here knows nothing of their past (KMIP 2.1 §4.3, §4.33).
+  const before = storedAttributes(object).filter(
+    ({ tag }) => !pastOf.has(tag) || !kept.some((node) => node.tag === tag),
+  )
   const given = new Set(before.map(({ tag }) => tag))
   const stored = [...before, ...kept.filter(({ tag }) => !given.has(tag))]
   requireRoomFor(stored, created.tags)
