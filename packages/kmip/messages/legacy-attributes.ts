@@ -59,17 +59,20 @@ export function fromLegacyName(name: string): TtlvNode {
 
 /**
  * The attributes of a 2.x `Attributes` structure as 1.x Attribute structures, in order, with an index from the second
- * instance on. Attributes that the client's version lacks and those of other vendors are left out.
+ * instance on: its place, or what an AttributeIndex behind it says. Attributes that the client's version lacks and those
+ * of other vendors are left out.
  */
 export function toLegacyAttributes(
   version: KmipVersion,
   attributes: StructureNode,
 ): readonly StructureNode[] {
   const seen = new Map<string, number>()
-  return attributes.value.flatMap((node) => {
+  return attributes.value.flatMap((node, place) => {
     const named = legacyNamed(version, node)
     if (named === undefined) return []
-    const index = seen.get(named.name) ?? 0
+    const said = attributes.value[place + 1]
+    const index =
+      said?.tag === Tag.AttributeIndex && said.type === 'Integer' ? said.value : (seen.get(named.name) ?? 0)
     seen.set(named.name, index + 1)
     return [legacyAttribute(named, index === 0 ? undefined : index)]
   })

@@ -414,6 +414,23 @@ test('Several instances get an index from the second on', () => {
   )
 })
 
+test('An AttributeIndex behind an attribute is its index in 1.x', () => {
+  const attributes = structure(Tag.Attributes, [
+    named('b')(Tag.Name),
+    integer(Tag.AttributeIndex, 1),
+    named('d')(Tag.Name),
+    integer(Tag.AttributeIndex, 3),
+    aes(Tag.CryptographicAlgorithm),
+  ])
+  const payload = payloadOf(
+    written('1.4', { operation: 'GetAttributes', status: 'Success', payload: [attributes] }),
+  )
+  assert.deepEqual(
+    payload.value.map((attribute) => optional(attribute as StructureNode, Tag.AttributeIndex, 'Integer')),
+    [1, 3, undefined],
+  )
+})
+
 test('A 1.x client is told the attribute it changed, a 2.x client is not', () => {
   const reply: ResponseItem = {
     operation: 'ModifyAttribute',

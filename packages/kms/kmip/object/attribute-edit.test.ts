@@ -317,6 +317,12 @@ test('the link between the halves of a pair is shown and stays', () => {
     textString(Tag.LinkedObjectIdentifier, 'public'),
   ])
   assert.deepEqual(attributeInstances(half, Tag.Link, now), [link])
+  const parent = structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType.ParentLink),
+    textString(Tag.LinkedObjectIdentifier, 'parent'),
+  ])
+  const more = addAttribute(half, parent, now)
+  assert.deepEqual([more.index, attributeInstances(more.state, Tag.Link, now)], [1, [link, parent]])
   refused('AttributeReadOnly', () => deleteAttribute(half, { tag: Tag.Link, vendor: undefined }, {}, now))
   refused('AttributeReadOnly', () => modifyAttribute(half, link, {}, now))
   const stored = stateOf({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId }, [link])

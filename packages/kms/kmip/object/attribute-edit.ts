@@ -4,6 +4,7 @@ import { maxTags } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import { checkedValue } from './attribute-checks.ts'
 import { consequences, requireAllowedNow, requireUnused } from './attribute-conditions.ts'
+import { freeIndex, indexesOf, withIndexes } from './attribute-index.ts'
 import { type AttributeName, isCalled, nameOfAttribute, requireRule, shownName } from './attribute-name.ts'
 import type { AttributeRule } from './attribute-rules.ts'
 import { sameValue } from './attribute-values.ts'
@@ -15,7 +16,7 @@ import { storedAttributes, withStoredAttributes } from './stored-attributes.ts'
 export interface Edited {
   readonly state: AttributeState
   readonly node: TtlvNode
-  /** Its place among the instances of its name, counted from 0 (the index of 1.x). */
+  /** By which 1.x knows it among the instances of its name. */
   readonly index: number
 }
 
@@ -33,7 +34,13 @@ export function addAttribute(state: AttributeState, node: TtlvNode, now: number)
   const there = instancesCalled(state, name, now)
   if (there.length > 0 && !rule.multiple) throw kmipFailure('AttributeSingleValued', 'DENIED')
   if (there.length === 0 && !rule.addable && !rule.always) throw readOnly()
-  return put(state, rule, undefined, node, now, there.length)
+  const indexes = indexesOf(state.object, name, there.length)
+  const index = there.length === 0 ? 0 : freeIndex(indexes)
+  const next = indexes.findIndex((taken) => taken > index)
+  const edited = put(state, rule, undefined, node, now, index, there[next])
+  const { object, tags } = edited.state
+  const all = [...indexes, index].toSorted((one, other) => one - other)
+  return { ...edited, state: { tags, object: rule.multiple ? withIndexes(object, name, all) : object } }
 }
 
 /**
@@ -49,7 +56,7 @@ export function setAttribute(state: AttributeState, node: TtlvNode, now: number)
   return put(state, rule, only, node, now, 0)
 }
 
-/** Which instance is meant: by its value (2.x), by its place (1.x), or the only one. */
+/** Which instance is meant: by its value (2.x), by its index (1.x), or the only one. */
 export interface Which {
   readonly current?: TtlvNode | undefined
   readonly index?: number | undefined
@@ -69,7 +76,7 @@ export function modifyAttribute(state: AttributeState, node: TtlvNode, which: Wh
 }
 
 /**
- * DeleteAttribute (KMIP 2.1 §6.1.13): the instance with this value or at this place, or every instance of the name.
+ * DeleteAttribute (KMIP 2.1 §6.1.13): the instance with this value or index, or every instance of the name.
  * @returns the first one that was deleted
  * @throws kmipFailure AttributeReadOnly, AttributeNotFound, AttributeInstanceNotFound, PermissionDenied
  */
@@ -83,12 +90,19 @@ export function deleteAttribute(
   if (rule.readOnly || !rule.deletable) throw readOnly()
   if (name.vendor !== undefined && (isServerName(name.vendor) || isLegacyName(name.vendor))) throw readOnly()
   const there = instancesCalled(state, name, now)
+  const indexes = indexesOf(state.object, name, there.length)
   const isOne = which.current !== undefined || which.index !== undefined
   const gone = isOne ? [requireInstance(state, name, which, now).node] : there
   const [first] = gone
   if (first === undefined) throw notFound(name)
   for (const node of gone) if (node.tag === Tag.UsageLimits) requireUnused(node)
-  return { state: without(state, gone), node: first, index: there.indexOf(first) }
+  const left = without(state, gone)
+  const kept = indexes.filter((_, place) => !gone.includes(there[place] ?? first))
+  return {
+    state: { ...left, object: withIndexes(left.object, name, kept) },
+    node: first,
+    index: indexes[there.indexOf(first)] ?? 0,
+  }
 }
 
 interface Editable {
@@ -109,7 +123,7 @@ function requireEditable(state: AttributeState, node: TtlvNode): Editable {
   return { rule, name: nameOfAttribute(node) }
 }
 
-/** The instances of an attribute of this name, in the order of their places. */
+/** The instances of an attribute of this name, in the order of their indexes. */
 export function instancesCalled(
   state: AttributeState,
   name: AttributeName,
@@ -128,14 +142,18 @@ function requireInstance(
   const there = instancesCalled(state, name, now)
   if (there.length === 0) throw notFound(name)
   if (current === undefined && index === undefined && there.length > 1) throw severalOf(name)
-  const at = current === undefined ? (index ?? 0) : there.findIndex((node) => sameValue(node, current))
+  const indexes = indexesOf(state.object, name, there.length)
+  const at =
+    current === undefined
+      ? indexes.indexOf(index ?? indexes[0] ?? 0)
+      : there.findIndex((node) => sameValue(node, current))
   const node = there[at]
   if (node === undefined)
     throw kmipFailure('AttributeInstanceNotFound', `There is no such instance of ${shownName(name)}.`)
-  return { node, index: at }
+  return { node, index: indexes[at] ?? 0 }
 }
 
-/** Checks the value and puts it in the place of `before`, or behind what there is. */
+/** Checks the value and puts it in the place of `before`, or in front of `next`, or behind what there is. */
 function put(
   state: AttributeState,
   rule: AttributeRule,
@@ -143,19 +161,25 @@ function put(
   node: TtlvNode,
   now: number,
   index: number,
+  next?: TtlvNode,
 ): Edited {
   const after = checkedValue(rule, node)
   requireAllowedNow(state, before, after, now)
-  let next = placed(state, before, after)
+  let edited = placed(state, before, after, next)
   for (const consequence of consequences(after)) {
-    const stored = storedAttributes(next.object).find(({ tag }) => tag === consequence.tag)
-    next = placed(next, stored, consequence)
+    const stored = storedAttributes(edited.object).find(({ tag }) => tag === consequence.tag)
+    edited = placed(edited, stored, consequence)
   }
-  requireRoom(next)
-  return { state: next, node: after, index }
+  requireRoom(edited)
+  return { state: edited, node: after, index }
 }
 
-function placed(state: AttributeState, before: TtlvNode | undefined, after: TtlvNode): AttributeState {
+function placed(
+  state: AttributeState,
+  before: TtlvNode | undefined,
+  after: TtlvNode,
+  next?: TtlvNode,
+): AttributeState {
   const { object, tags } = state
   if (after.type === 'DateTime') {
     if (after.tag === Tag.ActivationDate)
@@ -170,7 +194,8 @@ function placed(state: AttributeState, before: TtlvNode | undefined, after: Ttlv
   const stored = storedAttributes(object)
   if (isHalfLink(stored, before)) throw readOnly()
   const at = before === undefined ? -1 : stored.indexOf(before)
-  const nodes = at < 0 ? [...stored, after] : stored.with(at, after)
+  const end = next === undefined ? stored.length : stored.indexOf(next)
+  const nodes = at < 0 ? stored.toSpliced(end, 0, after) : stored.with(at, after)
   return { tags, object: withStoredAttributes(object, nodes) }
 }
 

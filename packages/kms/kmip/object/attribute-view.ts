@@ -69,7 +69,8 @@ function instances(
   }
   if (tag === Tag.Link) {
     const other = linkToOtherHalf(state.object)
-    return other === undefined || stored.some((node) => sameValue(node, other)) ? stored : [...stored, other]
+    // In front, so that its index in 1.x does not change with those that are added (KMIP 1.4 §2.1.1).
+    return other === undefined || stored.some((node) => sameValue(node, other)) ? stored : [other, ...stored]
   }
   const column = fromColumns.get(tag)
   if (column !== undefined) return listOf(column(state.object, now))

@@ -8,6 +8,7 @@ export {
   setAttribute,
   type Which,
 } from './attribute-edit.ts'
+export { indexed } from './attribute-index.ts'
 export {
   type AttributeName,
   isAttributeOf,

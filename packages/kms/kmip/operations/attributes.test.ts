@@ -222,6 +222,31 @@ test('numbers are adjusted, and what is none is not', async () => {
   await alice.fails('AdjustAttribute', [uid(id), reference(Tag.Comment)], 'MissingData')
 })
 
+test('a 1.x client is told the indexes that are left', async () => {
+  const alice = kmipClient(kms.user('alice'), { version: '1.4' })
+  const { id } = await made(alice, group('a'), group('b'), group('c'))
+  await alice.do('DeleteAttribute', [uid(id), reference(Tag.ObjectGroup), integer(Tag.AttributeIndex, 1)])
+  const { json } = await kms.user('alice').call('POST', '/kmip/1_4', {
+    json: {
+      tag: 'GetAttributes',
+      value: [
+        { tag: 'UniqueIdentifier', type: 'TextString', value: id },
+        { tag: 'AttributeName', type: 'TextString', value: 'Object Group' },
+      ],
+    },
+  })
+  const member = (tag: string, type: string, value: unknown) => ({ tag, type, value })
+  const named = member('AttributeName', 'TextString', 'Object Group')
+  assert.deepEqual((json as { value: unknown[] }).value.slice(1), [
+    member('Attribute', 'Structure', [named, member('AttributeValue', 'TextString', 'a')]),
+    member('Attribute', 'Structure', [
+      named,
+      member('AttributeIndex', 'Integer', 2),
+      member('AttributeValue', 'TextString', 'c'),
+    ]),
+  ])
+})
+
 for (const version of kmipVersions.filter((one) => one.startsWith('1.'))) {
   test(`KMIP ${version}: instances by index, and replies that show the attribute`, async () => {
     const alice = kmipClient(kms.user('alice'), { version })
@@ -233,11 +258,15 @@ for (const version of kmipVersions.filter((one) => one.startsWith('1.'))) {
     assert.deepEqual(changed.nodes, [uid(id), fresh(group('B')), index])
     const gone = await alice.do('DeleteAttribute', [uid(id), reference(Tag.ObjectGroup)])
     assert.equal(shown(gone), 'a')
+    // KMIP 1.4 §2.1.1: an index does not change when other instances are added or deleted.
+    const none = [uid(id), reference(Tag.ObjectGroup)]
+    await alice.fails('DeleteAttribute', none, 'ItemNotFound')
+    await alice.fails('ModifyAttribute', [uid(id), fresh(group('A'))], 'ItemNotFound')
     const second = await alice.do('DeleteAttribute', [uid(id), reference(Tag.ObjectGroup), index])
-    assert.equal(shown(second), 'c')
-    const left = await alice.do('GetAttributes', [uid(id), reference(Tag.ObjectGroup)])
-    assert.deepEqual(attributesIn(left), [group('B')])
+    assert.equal(shown(second), 'B')
     await alice.fails('DeleteAttribute', [uid(id), reference(Tag.ObjectGroup), index], 'ItemNotFound')
+    const left = await alice.do('GetAttributes', [uid(id), reference(Tag.ObjectGroup)])
+    assert.deepEqual(attributesIn(left), [group('c')])
     const custom = await alice.do('AddAttribute', [uid(id), fresh(vendor('Barcode', 'b1'))])
     assert.deepEqual(custom.nodes, [uid(id), fresh(vendor('Barcode', 'b1'))])
     const barcode = await alice.do('GetAttributes', [uid(id), vendorReference('Barcode')])

@@ -1,7 +1,7 @@
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Enumeration, isLegacy, Tag } from '@warder/kmip/tables'
 import { enumeration, structure } from '@warder/kmip/ttlv'
 import { type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
-import { attributesOf } from '../object/index.ts'
+import { attributesOf, indexed } from '../object/index.ts'
 import { noLongerFresh } from './get.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
@@ -18,7 +18,7 @@ export const exportObject: KmipOperation = {
     return [
       enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),
       uniqueIdentifier(object.id),
-      structure(Tag.Attributes, attributes),
+      structure(Tag.Attributes, isLegacy(version) ? indexed(object, attributes) : attributes),
       node,
     ]
   },

@@ -1,4 +1,4 @@
-import { Tag } from '@warder/kmip/tables'
+import { isLegacy, Tag } from '@warder/kmip/tables'
 import { membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   type KmipContext,
@@ -11,6 +11,7 @@ import {
   type AttributeName,
   type AttributeState,
   attributesOf,
+  indexed,
   instancesCalled,
   isAttributeOf,
   isTagName,
@@ -30,15 +31,16 @@ export const getAttributes: KmipOperation = {
       throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be named.`)
     const names = references.flatMap((reference) => referredName(reference) ?? [])
     const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
-    const answer = (state: AttributeState) => [
-      uniqueIdentifier(state.object.id),
-      structure(
-        Tag.Attributes,
+    const answer = (state: AttributeState) => {
+      const nodes =
         references.length === 0
           ? attributesOf(state, context.now, context.version)
-          : named(state, names, context),
-      ),
-    ]
+          : named(state, names, context)
+      return [
+        uniqueIdentifier(state.object.id),
+        structure(Tag.Attributes, isLegacy(context.version) ? indexed(state.object, nodes) : nodes),
+      ]
+    }
     const state = attributeState(context, needsTags)
     return state instanceof Promise ? state.then(answer) : answer(state)
   },

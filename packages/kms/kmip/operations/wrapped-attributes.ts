@@ -3,7 +3,14 @@ import { isLegacy, Tag, tagByName } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import type { KmipContext } from '../engine/index.ts'
 import type { WrappingSpecification } from '../keys/index.ts'
-import { attributeRule, instancesCalled, isAttributeOf, referredName, vendorNameOf } from '../object/index.ts'
+import {
+  attributeRule,
+  indexed,
+  instancesCalled,
+  isAttributeOf,
+  referredName,
+  vendorNameOf,
+} from '../object/index.ts'
 import { attributeState } from './attribute-request.ts'
 
 /**
@@ -25,8 +32,8 @@ export async function wrappedAttributes(
     .filter(({ tag }) => isAttributeOf(version, tag))
     .flatMap((name) => instancesCalled(state, name, now))
   if (nodes.length === 0) return []
-  const whole = structure(Tag.Attributes, nodes)
-  return isLegacy(version) ? toLegacyAttributes(version, whole) : [whole]
+  if (!isLegacy(version)) return [structure(Tag.Attributes, nodes)]
+  return toLegacyAttributes(version, structure(Tag.Attributes, indexed(state.object, nodes)))
 }
 
 /** AttributeName, as 1.x writes names (`x-…` is the client's own) or as the tag is called. */
