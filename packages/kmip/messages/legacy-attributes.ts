@@ -1,4 +1,5 @@
 import { type AttributeRow, attributeByLegacyName, attributeIn, attributeOf } from '../tables/attributes.ts'
+import { linkTypeIn } from '../tables/operations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, type KmipVersion } from '../tables/versions.ts'
 import { enumeration, integer, structure, textString } from '../ttlv/build.ts'
@@ -59,8 +60,8 @@ export function fromLegacyName(name: string): TtlvNode {
 
 /**
  * The attributes of a 2.x `Attributes` structure as 1.x Attribute structures, in order, with an index from the second
- * instance on: its place, or what an AttributeIndex behind it says. Attributes that the client's version lacks and those
- * of other vendors are left out.
+ * instance on: its place, or what an AttributeIndex behind it says. Attributes that the client's version lacks, those of
+ * other vendors and links of a type that came later are left out; the indexes of others stay.
  */
 export function toLegacyAttributes(
   version: KmipVersion,
@@ -74,8 +75,16 @@ export function toLegacyAttributes(
     const index =
       said?.tag === Tag.AttributeIndex && said.type === 'Integer' ? said.value : (seen.get(named.name) ?? 0)
     seen.set(named.name, index + 1)
+    if (isLaterLink(version, node)) return []
     return [legacyAttribute(named, index === 0 ? undefined : index)]
   })
+}
+
+/** Clients of 1.x do not read types of links that they do not know, nor the attributes beside them. */
+function isLaterLink(version: KmipVersion, node: TtlvNode): boolean {
+  if (node.tag !== Tag.Link || node.type !== 'Structure') return false
+  const type = optional(node, Tag.LinkType, 'Enumeration')
+  return type !== undefined && !linkTypeIn(version, type)
 }
 
 /** One 2.x attribute node as a 1.x Attribute with this index; undefined when the version lacks it. */

@@ -414,6 +414,24 @@ test('Several instances get an index from the second on', () => {
   )
 })
 
+test('Links of a type that came later are left out, and others keep their index', () => {
+  const link = (type: keyof typeof Enumeration.LinkType) =>
+    structure(Tag.Link, [
+      enumeration(Tag.LinkType, Enumeration.LinkType[type]),
+      textString(Tag.LinkedObjectIdentifier, 'k'),
+    ])
+  const types = ['WrappingKeyLink', 'PKCS_12PasswordLink', 'ParentLink', 'PublicKeyLink'] as const
+  const payload = [structure(Tag.Attributes, types.map(link))]
+  const indexes = (version: KmipVersion) =>
+    payloadOf(written(version, { operation: 'GetAttributes', status: 'Success', payload })).value.map(
+      (attribute) => optional(attribute as StructureNode, Tag.AttributeIndex, 'Integer') ?? 0,
+    )
+  assert.deepEqual(
+    ['1.0', '1.1', '1.2', '1.3', '1.4'].map((version) => indexes(version as KmipVersion)),
+    [[3], [3], [2, 3], [2, 3], [1, 2, 3]],
+  )
+})
+
 test('An AttributeIndex behind an attribute is its index in 1.x', () => {
   const attributes = structure(Tag.Attributes, [
     named('b')(Tag.Name),

@@ -28,6 +28,22 @@ export function operationIn(version: KmipVersion, operation: OperationName): boo
   return false
 }
 
+/** Types of links that came after 1.0 (Link Type Enumeration of KMIP 1.2, 1.4 and 2.0). */
+const linkTypesSince: ReadonlyMap<number, KmipVersion> = new Map([
+  [Enumeration.LinkType.ParentLink, '1.2'],
+  [Enumeration.LinkType.ChildLink, '1.2'],
+  [Enumeration.LinkType.PreviousLink, '1.2'],
+  [Enumeration.LinkType.NextLink, '1.2'],
+  [Enumeration.LinkType.PKCS_12CertificateLink, '1.4'],
+  [Enumeration.LinkType.PKCS_12PasswordLink, '1.4'],
+  [Enumeration.LinkType.WrappingKeyLink, '2.0'],
+])
+
+/** Does a type of links exist in a version? */
+export function linkTypeIn(version: KmipVersion, linkType: number): boolean {
+  return atLeast(version, linkTypesSince.get(linkType) ?? '1.0')
+}
+
 /** Does an object type exist in a version? Template ended with 1.4, PGPKey came with 1.2, CertificateRequest with 2.0. */
 export function objectTypeIn(version: KmipVersion, objectType: ValueName<'ObjectType'>): boolean {
   if (objectType === 'Template') return isLegacy(version)
