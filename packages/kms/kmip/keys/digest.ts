@@ -9,9 +9,10 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { defaultFormat } from './asymmetric.ts'
+import { readKeyBlock } from './key-block.ts'
 import { type KeyFormat, keyFormatNumber } from './key-format.ts'
 import type { StoredShape } from './stored-shape.ts'
-import { keyInForm } from './write-object.ts'
+import { keyInForm, storedBlock } from './write-object.ts'
 
 /** Of a transparent form there are no bytes to hash: that of its usual encoding is. */
 const encodings: Partial<Record<KeyFormat, KeyFormat>> = {
@@ -22,7 +23,7 @@ const encodings: Partial<Record<KeyFormat, KeyFormat>> = {
 
 /**
  * The Digest attribute (KMIP 2.1 §4.21): SHA-256 over the key material in the format it names; over the value itself
- * of certificates and opaque objects, over the TTLV encoding of what is kept as a block.
+ * of certificates and opaque objects, over the TTLV encoding of transparent material that is kept as a block.
  */
 export function digestAttribute(shape: StoredShape, material: Uint8Array): StructureNode {
   const { bytes, format } = hashed(shape, material)
@@ -44,7 +45,7 @@ export function keyFormatNode(format: KeyFormat): TtlvNode {
 
 function hashed(shape: StoredShape, material: Uint8Array): { bytes: Uint8Array; format: KeyFormat } {
   const { objectType, form } = shape
-  if (form === 'block') return { bytes: material, format: shape.keyFormat ?? 'Opaque' }
+  if (form === 'block') return { bytes: blockMaterial(material), format: shape.keyFormat ?? 'Opaque' }
   switch (objectType) {
     case 'Certificate':
       return { bytes: material, format: 'X_509' }
@@ -69,6 +70,14 @@ function hashed(shape: StoredShape, material: Uint8Array): { bytes: Uint8Array; 
       return { bytes: bytesOf(shape, material, format), format }
     }
   }
+}
+
+/** The KeyMaterial of a key in clear that is kept as it came: a part of a key, a PGP key, a key with a MAC. */
+function blockMaterial(block: Uint8Array): Uint8Array {
+  const { value } = readKeyBlock(storedBlock(block))
+  if (value === undefined || value instanceof Uint8Array) return block
+  const { material } = value
+  return material.type === 'ByteString' ? material.value : encodeTtlv(material)
 }
 
 function bytesOf(shape: StoredShape, material: Uint8Array, format: KeyFormat): Uint8Array {

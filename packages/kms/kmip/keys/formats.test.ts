@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import {
+  createHash,
   createPrivateKey,
   createPublicKey,
   diffieHellman,
@@ -9,7 +10,17 @@ import {
 } from 'node:crypto'
 import { test } from 'node:test'
 import { Enumeration, Tag, type TagName } from '@warder/kmip/tables'
-import { bigInteger, encodeTtlv, enumeration, integer, type TtlvNode, typed } from '@warder/kmip/ttlv'
+import {
+  bigInteger,
+  byteString,
+  encodeTtlv,
+  enumeration,
+  integer,
+  structure,
+  type TtlvNode,
+  textString,
+  typed,
+} from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { curveByName } from './curves.ts'
 import { hex, keyNode } from './fixtures/nodes.ts'
@@ -268,4 +279,31 @@ test('the digest is that of the key in the format it names', async () => {
     hex(digestAttribute(raw.shape, raw.material).value[1]?.value as Uint8Array),
     '4bb06f8e4e3a7715d201d573d0aa423762e55dabd61a2c02278fa56cc6d294e0',
   )
+})
+
+test('the digest of a part of a key, and of a key with a MAC, is that of its KeyMaterial', async () => {
+  const key = Buffer.alloc(32, 7)
+  const mac = structure(Tag.KeyWrappingData, [
+    enumeration(Tag.WrappingMethod, Enumeration.WrappingMethod.MACSign),
+    structure(Tag.MACSignatureKeyInformation, [textString(Tag.UniqueIdentifier, 'mac')]),
+    byteString(Tag.MACSignature, Buffer.alloc(32)),
+  ])
+  const part = structure(Tag.SplitKey, [
+    ...['SplitKeyParts', 'KeyPartIdentifier', 'SplitKeyThreshold'].map((name) =>
+      integer(Tag[name as TagName], 2),
+    ),
+    enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod.XOR),
+    ...keyNode('SymmetricKey', 'Raw', key).value,
+  ])
+  for (const [type, node] of [
+    ['SymmetricKey', keyNode('SymmetricKey', 'Raw', key, mac)],
+    ['SplitKey', part],
+  ] as const) {
+    const { shape, material } = await readManagedObject(type, node, { algorithm: 'AES' }, policy)
+    assert.ok(material)
+    assert.equal(shape.form, 'block')
+    const [, value, format] = digestAttribute(shape, material).value
+    assert.equal(format?.value, Enumeration.KeyFormatType.Raw)
+    assert.equal(hex(value?.value as Uint8Array), createHash('sha256').update(key).digest('hex'))
+  }
 })
