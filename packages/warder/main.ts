@@ -2,7 +2,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { access } from './command/access.ts'
 import { admin } from './command/admin.ts'
 import { audit } from './command/audit.ts'
-import { type Command, type Terminal, UsageError } from './command/command.ts'
+import { type Command, optionsOf, type Terminal, UsageError } from './command/command.ts'
 import { config } from './command/config.ts'
 import { crypto } from './command/crypto.ts'
 import { keys } from './command/keys.ts'
@@ -65,7 +65,8 @@ export async function main(args: readonly string[], terminal: Terminal = realTer
     )
     return 2
   }
-  if (rest.includes('--help') || rest.includes('-h')) {
+  const options = optionsOf(rest)
+  if (options.includes('--help') || options.includes('-h')) {
     const [verb = '--help'] = rest
     const help = command.helpFor?.(rest)
     if (help === undefined && command.helpFor !== undefined && !verb.startsWith('-')) {

@@ -33,7 +33,7 @@ async function run(words: string[], prompter = nobody, env: Record<string, strin
   const lines: string[] = []
   const terminal = { out: (line: string) => void lines.push(line), err: () => {}, env }
   try {
-    await adminCommand(() => prompter).run([...words, '--home', home], terminal)
+    await adminCommand(() => prompter).run(['--home', home, ...words], terminal)
     return { failed: '', out: lines.join('\n') }
   } catch (error) {
     assert.ok(error instanceof Error)

@@ -1,4 +1,4 @@
-import { takeFlag, takeOption, UsageError } from '../command/command.ts'
+import { optionsOf, separator, takeFlag, takeOption, UsageError } from '../command/command.ts'
 import type { AdminApi } from './api.ts'
 
 /** What a verb works with, once an administrator has logged in. */
@@ -50,7 +50,8 @@ export class Words {
     const args = [...this.#rest]
     while (args.length > 0) {
       const arg = args.shift() ?? ''
-      if (arg.startsWith(`--${name}=`)) values.push(arg.slice(name.length + 3))
+      if (arg === separator) rest.push(arg, ...args.splice(0))
+      else if (arg.startsWith(`--${name}=`)) values.push(arg.slice(name.length + 3))
       else if (arg !== `--${name}`) rest.push(arg)
       else {
         const value = args.shift()
@@ -86,12 +87,11 @@ export class Words {
 
   /** Every word that is left. */
   names(): readonly string[] {
-    const separator = this.#rest.indexOf('--')
-    const unquoted = separator < 0 ? this.#rest : this.#rest.slice(0, separator)
+    const unquoted = optionsOf(this.#rest)
     // A lone dash is a name: standard input.
     const unknown = unquoted.find((word) => word.startsWith('-') && word !== '-')
     if (unknown !== undefined) throw new UsageError(`unknown option: ${unknown}`)
-    const words = separator < 0 ? unquoted : [...unquoted, ...this.#rest.slice(separator + 1)]
+    const words = [...unquoted, ...this.#rest.slice(unquoted.length + 1)]
     this.#rest = []
     return words
   }

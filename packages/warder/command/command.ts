@@ -31,6 +31,15 @@ export class UsageError extends Error {
   }
 }
 
+/** What is behind it are names, whatever they look like: a script need not look at the names of its files. */
+export const separator = '--'
+
+/** The arguments among which options may be. */
+export function optionsOf(args: readonly string[]): readonly string[] {
+  const end = args.indexOf(separator)
+  return end === -1 ? args : args.slice(0, end)
+}
+
 /**
  * Takes `--name VALUE` or `--name=VALUE` out of the arguments.
  * @returns the value and what is left
@@ -44,6 +53,10 @@ export function takeOption(
   let value: string | undefined
   for (let index = 0; index < args.length; index += 1) {
     const arg = args[index] ?? ''
+    if (arg === separator) {
+      rest.push(...args.slice(index))
+      break
+    }
     const isIt = arg === `--${name}` || arg.startsWith(`--${name}=`)
     if (isIt && value !== undefined) throw new UsageError(`--${name} is given twice`)
     if (arg === `--${name}`) {
@@ -61,7 +74,8 @@ export function takeOption(
 
 /** Takes a flag without a value out of the arguments. */
 export function takeFlag(args: readonly string[], name: string): { given: boolean; rest: string[] } {
-  const rest = args.filter((arg) => arg !== `--${name}`)
+  const end = optionsOf(args).length
+  const rest = args.filter((arg, index) => arg !== `--${name}` || index >= end)
   return { given: rest.length !== args.length, rest }
 }
 

@@ -372,6 +372,20 @@ test('a signature whose key may be the other half of the named one, as far as on
   await fails(verify(kid), untold)
 })
 
+test('behind -- there are names alone, whatever they look like: no file is an option, or asks for the help', async () => {
+  const { kid } = await newPair('ES256')
+  const verify = ['crypto', 'verify', '--key', kid, '--']
+  for (const name of ['--help', '-h']) {
+    const { code, out } = await runWarder([...verify, name, '--home', warder.home])
+    assert.deepEqual([code, out], [2, ''], name)
+    assert.equal((await runWarder([...verify, name], { WARDER_HOME: warder.home })).code, 1, name)
+  }
+  for (const name of ['--json', '--yes', '--signature=x', '--token-file=x', `--key=${aes}`, '--'])
+    await fails([...verify, name], new RegExp(`${name}.sig: no such file`))
+  await fails(['keys', 'destroy', '--', kid, '--yes'], /key --yes: Key not found/)
+  await fails(['keys', 'tag', kid, '--', '--json', '_'], /must not begin with `_`/)
+})
+
 test('a signature is a detached JWS that other libraries verify with the published key', async () => {
   const { kid, kid_public } = await newPair('ES256')
   const path = file('abc')

@@ -76,7 +76,7 @@ export async function runInProcess(
   const env = options.env ?? (options.token === undefined ? {} : { WARDER_TOKEN: options.token })
   let code: number
   try {
-    code = await command.run([...args, '--home', warder.home], {
+    code = await command.run(['--home', warder.home, ...args], {
       out: (line) => void lines.push(line),
       err: (line) => void errors.push(line),
       env,
