@@ -28,6 +28,19 @@ test('requests that arrive together are answered in their order', async () => {
   await idle(server)
 })
 
+test('more requests together than are kept waiting are answered in their order', async () => {
+  const { options } = service()
+  await using server = await live(options)
+  using wire = await secureWire(server.port)
+  const words = Array.from({ length: 1500 }, (_, index) => `word ${index}`)
+  wire.send(words.map((word) => request(word) + ask('/fast')).join(''))
+  for (const word of words) {
+    assert.equal(said(await wire.reply()), word)
+    assert.equal(said(await wire.reply()), 'fast')
+  }
+  await idle(server)
+})
+
 test('a slow first request is still answered first, also before a body and before a refusal', async () => {
   const { begun, go, options } = service()
   await using server = await live(options)

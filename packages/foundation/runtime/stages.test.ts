@@ -46,6 +46,33 @@ test('many are answered in between, and slow ones hold nobody up for long', asyn
   assert.deepEqual(slow, ['act a', 'reply a', 'act b', 'reply b'])
 })
 
+test('what would pile up while more is read is acted on and answered at once, in its order', async () => {
+  const stages = new Stages()
+  const seen: string[] = []
+  const names = Array.from({ length: 5000 }, (_, index) => String(index))
+  let waiting = 0
+  let most = 0
+  for (const name of names) {
+    waiting++
+    most = Math.max(most, waiting)
+    stages.act(() => {
+      // One that comes while others are acted on waits behind them.
+      if (name === '7') stages.act(() => seen.push('between'))
+      stages.reply(() => {
+        waiting--
+        seen.push(name)
+      })
+    })
+  }
+  assert.ok(most <= 1024, String(most))
+  await turn()
+  assert.deepEqual([waiting, seen.indexOf('between')], [0, 1024])
+  assert.deepEqual(
+    seen.filter((one) => one !== 'between'),
+    names,
+  )
+})
+
 test('what fails takes nobody along', async () => {
   const stages = new Stages()
   const seen: string[] = []

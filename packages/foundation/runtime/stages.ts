@@ -4,6 +4,11 @@ type Work = () => void
 /** Requests that are acted on before the first of them is answered: as many, and for as long (milliseconds). */
 const mostTogether = 64
 const longestTogether = 1
+/**
+ * With so many that have come they are done before more is read: a client that sends requests without waiting is only
+ * held back by replies that it does not take, and until they are made there are none.
+ */
+const mostArrived = 1024
 
 /**
  * What has come in one turn of the event loop is done stage by stage: first everything is read, then all of it is acted
@@ -14,12 +19,14 @@ export class Stages {
   #arrived: Work[] = []
   #replies: Work[] = []
   #acting = false
+  #running = false
   #scheduled = false
 
-  /** Acts on a request when everything that has come by now is read. */
+  /** Acts on a request when everything that has come by now is read, or as much as is kept. */
   act(work: Work): void {
     this.#arrived.push(work)
-    this.#schedule()
+    if (this.#arrived.length >= mostArrived && !this.#running) this.#run()
+    else this.#schedule()
   }
 
   /** Writes a reply: at once, or when the others of this turn are made. */
@@ -31,12 +38,15 @@ export class Stages {
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    setImmediate(() => this.#run())
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#run()
+    })
   }
 
   /** All that has come: what waited for another turn could pile up faster than it is done. */
   #run(): void {
-    this.#scheduled = false
+    this.#running = true
     const arrived = this.#arrived
     this.#arrived = []
     let next = 0
@@ -57,7 +67,11 @@ export class Stages {
         this.#arrived = [...arrived.slice(next), ...this.#arrived]
         this.#schedule()
       }
-      this.#write()
+      try {
+        this.#write()
+      } finally {
+        this.#running = false
+      }
     }
   }
 
