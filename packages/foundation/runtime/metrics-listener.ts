@@ -17,12 +17,20 @@ export async function startMetricsListener(options: {
   readonly tls: TlsMaterial | undefined
   exposition(): Promise<string>
 }): Promise<MetricsListener> {
+  let underWay: Promise<string> | undefined
+  /** Collected once for all that ask meanwhile: it is work for every worker. */
+  const exposition = (): Promise<string> => {
+    underWay ??= options.exposition().finally(() => {
+      underWay = undefined
+    })
+    return underWay
+  }
   const answer: RequestListener = (request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404).end()
       return
     }
-    options.exposition().then(
+    exposition().then(
       (text) =>
         response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text),
       () => response.writeHead(500).end(),
