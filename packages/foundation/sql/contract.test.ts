@@ -524,6 +524,22 @@ test('SQLite: a commit that is acknowledged before the event loop asks again is 
   assert.equal(await cache.get('a'), 5)
 })
 
+test('SQLite: a commit that cannot be sent to the writer is refused alone, and takes no place among those that wait', async () => {
+  const path = join(folder, 'unsent.db')
+  const writer = await startSqliteWriter({ path })
+  const db = openSqlite({ path, writer: writer.port() })
+  await migrate(db, 'things', migrations)
+  const detached = new Uint8Array(1)
+  structuredClone(detached, { transfer: [detached.buffer] })
+  const refused = await Promise.allSettled(
+    Array.from({ length: 20_000 }, () => db.commit([change(insert, ['a', detached, 1, 1], 1)])),
+  )
+  assert.ok(refused.every(({ status }) => status === 'rejected'))
+  await db.commit([change(insert, ['a', null, 1, 1], 1)])
+  await db.close()
+  await writer.close()
+})
+
 test('SQLite: a commit that fails leaves its neighbours of the same group alone', async () => {
   const [one, two] = await things(sqlite)
   await one.commit([change(insert, ['taken', null, 1, 1], 1)])

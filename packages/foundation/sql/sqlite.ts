@@ -189,9 +189,10 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
         if (waiting.size >= mostWaiting)
           return reject(new StorageUnavailable('too many commits wait for the writer'))
         const id = next++
+        // What cannot be sent waits for no answer.
+        numbers.send(id, plain(changes), (message) => port.postMessage(message))
         if (waiting.size === 0) port.ref()
         waiting.set(id, { resolve, reject })
-        numbers.send(id, plain(changes), (message) => port.postMessage(message))
       }),
     async close() {
       port.close()
