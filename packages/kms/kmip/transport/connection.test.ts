@@ -73,3 +73,16 @@ test('What a message held while it waited is given back when its client goes, or
   await late.tick()
   assert.deepEqual([budget.used, gone.state.answered, late.state.answered], [0, 0, 0])
 })
+
+test('A message is answered before its connection ends because what comes behind it cannot be kept', async (t) => {
+  const budget = { limit: message.length + 2000, used: 0 }
+  const { state, socket, tick } = await waiting(t, budget)
+  socket.push(message.subarray(0, 1000))
+  await turns()
+  socket.push(message.subarray(1000, 4000))
+  await turns()
+  assert.deepEqual([budget.used, state.answered, socket.writableEnded], [message.length, 0, false])
+  state.allowed = true
+  await tick()
+  assert.deepEqual([budget.used, state.answered, socket.writableEnded], [0, 1, true])
+})

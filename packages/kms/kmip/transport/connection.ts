@@ -93,7 +93,8 @@ export class KmipConnection implements SweptConnection {
     try {
       this.#reader.push(chunk)
     } catch (error) {
-      this.#refuse(error)
+      if (this.#busy && error instanceof KmipDecodeError) this.#endBehindAnswer()
+      else this.#refuse(error)
       return
     }
     if (this.#busy || this.#staged) {
@@ -222,6 +223,13 @@ export class KmipConnection implements SweptConnection {
     this.#hold(0)
     this.#environment.log.error({ error }, 'a KMIP message could not be answered')
     this.#socket.destroy()
+  }
+
+  /** What comes behind the message in work cannot be kept: it gets its answer, and the connection then ends. */
+  #endBehindAnswer(): void {
+    this.#socket.pause()
+    this.#reader.close()
+    this.#ended = true
   }
 
   /** Framing is lost: one last answer where the client's version is known, then the end. */
