@@ -61,6 +61,16 @@ test('a call sends method, path, query and body of its operation, and gives the 
   )
 })
 
+test('a page comes with where the next one begins, also when it is empty', async () => {
+  using kms = client()
+  service.answer(json(200, [], { 'x-next-after': 'a%2Fb%C3%A9' }))
+  assert.deepEqual(await kms.page('access.obtained', { query: { limit: '5' } }), { rows: [], next: 'a/bé' })
+  service.answer(json(200, []))
+  assert.deepEqual(await kms.page('access.obtained'), { rows: [], next: undefined })
+  service.answer(json(403, { error: 'forbidden', description: 'No.' }))
+  assert.equal((await errorOf(kms.page('access.obtained'))).kind, 'forbidden')
+})
+
 test('an id can never lead to another path', async () => {
   using kms = client()
   for (const kid of ['', '.', '..']) {

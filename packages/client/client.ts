@@ -48,6 +48,15 @@ export interface KmsClient {
    * @throws ClientError when it does not succeed
    */
   call<Name extends OperationName>(name: Name, ...given: Given<Name>): Promise<Reply<Name>>
+  /**
+   * As `call`, with what `after` of the next page has to be (`X-Next-After`): a page that is not full, or empty, need
+   * not be the last. undefined: nothing follows, or the operation does not tell.
+   * @throws ClientError when it does not succeed
+   */
+  page<Name extends OperationName>(
+    name: Name,
+    ...given: Given<Name>
+  ): Promise<{ readonly rows: Reply<Name>; readonly next: string | undefined }>
   /** Closes the connections: calls under way, and those that wait, end with `closed`; a later call opens new ones. */
   close(): void
 }
@@ -77,33 +86,47 @@ export function kmsClient(options: ClientOptions): KmsClient {
   }
   const identity = credentialHeaders(credentials)
   let closings = 0
+  const send = (name: OperationName, input: AnyInput): Promise<Replied> => {
+    const { method, path } = routes[name]
+    const target = `${fillPath(path, input.path ?? {})}${queryOf(input.query ?? {})}`
+    const body = input.body === undefined ? undefined : Buffer.from(JSON.stringify(input.body))
+    const headers = {
+      accept: 'application/json',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...identity,
+    }
+    const begun = closings
+    const once = async (): Promise<Replied> => {
+      // A call that waits to try again is one of those that `close` ends.
+      if (begun !== closings) throw new ClientError({ kind: 'closed', description: 'the client was closed' })
+      const answer = await transport.send(method, target, headers, body)
+      return { reply: readReply(answer), headers: answer.headers }
+    }
+    return method !== 'POST' || repeatable.has(name) ? withRetries(policy, once) : once()
+  }
   return {
     async call(name, ...given) {
-      const { method, path } = routes[name]
-      const input = (given[0] ?? {}) as AnyInput
-      const target = `${fillPath(path, input.path ?? {})}${queryOf(input.query ?? {})}`
-      const body = input.body === undefined ? undefined : Buffer.from(JSON.stringify(input.body))
-      const headers = {
-        accept: 'application/json',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...identity,
-      }
-      const begun = closings
-      const once = async () => {
-        // A call that waits to try again is one of those that `close` ends.
-        if (begun !== closings)
-          throw new ClientError({ kind: 'closed', description: 'the client was closed' })
-        return readReply(await transport.send(method, target, headers, body))
-      }
-      const again = method !== 'POST' || repeatable.has(name)
-      const reply = again ? await withRetries(policy, once) : await once()
+      const { reply } = await send(name, (given[0] ?? {}) as AnyInput)
       return reply as Reply<typeof name>
+    },
+    async page(name, ...given) {
+      const { reply, headers } = await send(name, (given[0] ?? {}) as AnyInput)
+      const next = textOf(headers['x-next-after'])
+      return {
+        rows: reply as Reply<typeof name>,
+        next: next === undefined ? undefined : decodeURIComponent(next),
+      }
     },
     close() {
       closings += 1
       transport.close()
     },
   }
+}
+
+interface Replied {
+  readonly reply: unknown
+  readonly headers: Answer['headers']
 }
 
 interface AnyInput {

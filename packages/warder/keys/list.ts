@@ -38,10 +38,12 @@ async function rowsOf<Name extends Listing>(
   while (rows.length <= limit) {
     const wanted = Math.min(pageSize, limit + 1 - rows.length)
     const query = { limit: String(wanted), ...(last !== undefined && { after: last }) }
-    const page: readonly Row<Name>[] = await kms.call<Listing>(name, { query })
-    rows.push(...page)
-    last = page.at(-1)?.object_id
-    if (page.length < wanted) return { rows, next: null }
+    const page = await kms.page<Listing>(name, { query })
+    const found: readonly Row<Name>[] = page.rows
+    rows.push(...found)
+    // A page that is not full is the last one, unless the service says where it goes on.
+    if (found.length < wanted && page.next === undefined) return { rows, next: null }
+    last = page.next ?? found.at(-1)?.object_id
   }
   const shown = rows.slice(0, limit)
   return { rows: shown, next: shown.at(-1)?.object_id ?? null }
