@@ -104,13 +104,13 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       node,
     }
     const { notices } = await definition.prepare(environment)
+    const claims: ClaimedPort[] = []
     const claim = async (host: string, asked: number, who: string): Promise<number> => {
       if (launch.heldPorts?.includes(asked)) return asked
       const claimed = await claimPort(host, asked, who)
       claims.push(claimed)
       return claimed.port
     }
-    const claims: ClaimedPort[] = []
     const release = (): void => {
       for (const claimed of claims) claimed.release()
     }

@@ -47,6 +47,7 @@ Example:
       writeFirstConfiguration(folder)
       const configuration = configure(name, folder, print.rest, terminal.env)
       const { launch, loaded } = configuration
+      const peerSecret = peerSecretOf(terminal.env, loaded, beside.value)
       for (const warning of loaded.warnings) terminal.err(`warder ${name}: warning: ${warning}`)
       if (check.given) {
         await checkAsStart(name, configuration)
@@ -58,7 +59,6 @@ Example:
         ...(beside.value === undefined ? {} : besideAuth(loaded, beside.value, folder)),
       }
       const heldPorts = held.value?.split(',').map(Number) ?? []
-      const peerSecret = peerSecretOf(terminal.env, loaded, beside.value)
       return serve(await runService({ ...launch, config, heldPorts, peerSecret }), terminal)
     },
   }

@@ -103,9 +103,9 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
 }
 
 /**
- * Both at once. Ports are claimed here: any free ones, so that the kms knows where auth will be, which are held until
- * they are listened on, and given ones, to be told in one line when they are taken.
- * A service that is started again is found where it was.
+ * Starts both services at once. Ports are chosen here, so that the kms knows where auth will be, and are kept when a
+ * service is started again.
+ * @throws StartupError with one line for a port that is taken
  */
 async function beginBoth(
   home: string,

@@ -4,9 +4,9 @@ import type { ManagedObject } from '../../objects/index.ts'
 import { type AttributeName, nameOfAttribute } from './attribute-name.ts'
 
 /**
- * The index by which 1.x knows an instance "SHALL NOT change when other instances are added or deleted" (KMIP 1.4
- * §2.1.1). Instances stand in the order of their indexes; an index below theirs that nobody has any more is a gap, which
- * the row remembers by the name of the attribute until the next instance takes it.
+ * Indexes that no instance has, below one that some instance has, by the name of the attribute. They are kept with the
+ * object because the index by which 1.x knows an instance does not change when others are added or deleted (KMIP 1.4
+ * §2.1.1). Instances stand in the order of their indexes, and the next one takes the lowest gap.
  */
 type Gaps = Readonly<Record<string, readonly number[]>>
 type WithAttributes = Pick<ManagedObject, 'attributes'>

@@ -14,7 +14,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
 import { extensionsOf, readBasicConstraints, readKeyUsage } from '../certificates/index.ts'
-import { attributes, kmipClient, uid } from '../testing/index.ts'
+import { attributes, kmipClient, uid, vendorAttribute } from '../testing/index.ts'
 import { activeSince, inside, linked, mask, nameNode } from '../testing/keys.ts'
 import { p256Request, pssRequest, sha1Request } from './fixtures/certificate-requests.ts'
 
@@ -31,13 +31,7 @@ function subject(part: string, value: string): TtlvNode {
   return textString(Tag[`CertificateSubject${part}` as TagName], value)
 }
 
-function vendor(name: string, value: TtlvNode): TtlvNode {
-  return structure(Tag.Attribute, [
-    textString(Tag.VendorIdentification, 'example'),
-    textString(Tag.AttributeName, name),
-    value,
-  ])
-}
+const vendor = (name: string, value: TtlvNode) => vendorAttribute('example', name, value)
 
 const days = (count: number) => vendor('requested_validity_days', integer(Tag.AttributeValue, count))
 const extensions = (text: string) =>

@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Tag } from '@warder/kmip/tables'
 import { boolean, byteString, integer } from '@warder/kmip/ttlv'
 import { openStreams } from '../streams/stream-store.ts'
 import { uid } from '../testing/index.ts'
-import {
-  bytesOf,
-  type CryptoWorld,
-  data,
-  hashing,
-  parameters,
-  startCryptoWorld,
-} from './fixtures/crypto-world.ts'
+import { bytesOf, data, hashing, parameters, startCryptoWorld } from './fixtures/crypto-world.ts'
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 test('a digest is made of whole data: it is refused in every part, and nothing stays open', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   byteString,
@@ -16,7 +16,6 @@ import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
 import {
   algorithms,
   bytesOf,
-  type CryptoWorld,
   data,
   everything,
   hashing,
@@ -30,10 +29,7 @@ import {
   use,
 } from './fixtures/crypto-world.ts'
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 test('CS-BC-M-4, 10, 13: ECB, CBC and random IVs; what the key says holds when the request says nothing', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac, hkdfSync, pbkdf2Sync } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   boolean,
@@ -15,7 +15,6 @@ import { attributes, objectType, uid } from '../testing/index.ts'
 import {
   algorithms,
   bytesOf,
-  type CryptoWorld,
   data,
   hashing,
   key16,
@@ -26,10 +25,7 @@ import {
   use,
 } from './fixtures/crypto-world.ts'
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 const method = (name: keyof typeof Enumeration.DerivationMethod) =>

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { query } from '@warder/foundation/sql'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, byteString, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
@@ -7,7 +7,6 @@ import { type Ask, attributes, type KmipClient, objectType, uid } from '../testi
 import {
   algorithms,
   bytesOf,
-  type CryptoWorld,
   data,
   key16,
   mode,
@@ -17,10 +16,7 @@ import {
   use,
 } from './fixtures/crypto-world.ts'
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 const gcm = parameters(mode('GCM'), integer(Tag.TagLength, 16))

@@ -13,7 +13,15 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
-import { aesAttributes, attributes, type KmipClient, kmipClient, objectType, uid } from '../testing/index.ts'
+import {
+  aesAttributes,
+  attributes,
+  type KmipClient,
+  kmipClient,
+  objectType,
+  uid,
+  vendorAttribute,
+} from '../testing/index.ts'
 import { activeSince, aesKey, mask } from '../testing/keys.ts'
 
 // KMIP 2.1 §6.1.25: what the attributes say of who sets them and when is not enforced on Import.
@@ -43,13 +51,8 @@ function limits(total: bigint, count?: bigint): TtlvNode {
   ])
 }
 
-function vendor(by: string, name: string): TtlvNode {
-  return structure(Tag.Attribute, [
-    textString(Tag.VendorIdentification, by),
-    textString(Tag.AttributeName, name),
-    textString(Tag.AttributeValue, 'value'),
-  ])
-}
+const vendor = (by: string, name: string) =>
+  vendorAttribute(by, name, textString(Tag.AttributeValue, 'value'))
 
 async function attributesOf(client: KmipClient, id: string): Promise<readonly TtlvNode[]> {
   const { nodes } = await client.do('GetAttributes', [uid(id)])

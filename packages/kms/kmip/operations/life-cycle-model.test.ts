@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import type { OperationName } from '@warder/kmip/tables'
 import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { byteString, dateTime, enumeration, structure, type TtlvNode, typed } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { aesAttributes, type KmipClient, kmipClient, objectType, uid } from '../testing/index.ts'
-import { type CryptoWorld, startCryptoWorld } from './fixtures/crypto-world.ts'
+import { startCryptoWorld } from './fixtures/crypto-world.ts'
 
 // KMIP 2.1 §4.57 as a table of its own, against the live server: whatever is asked for in whatever order, the server
 // does what the table says, gives its reasons, and changes nothing else.
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 type State = keyof typeof Enumeration.State

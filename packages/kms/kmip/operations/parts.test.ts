@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { contentTypeOf, decodeNode, readResponse } from '@warder/kmip/messages'
 import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
 import {
@@ -17,7 +17,6 @@ import { openStreams } from '../streams/stream-store.ts'
 import { kmipClient, type Payload, uid } from '../testing/index.ts'
 import {
   bytesOf,
-  type CryptoWorld,
   data,
   hashing,
   hex,
@@ -30,10 +29,7 @@ import {
   startCryptoWorld,
 } from './fixtures/crypto-world.ts'
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 const init = boolean(Tag.InitIndicator, true)

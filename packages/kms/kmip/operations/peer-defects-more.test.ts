@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { contentTypeOf, decodeNode, readResponse } from '@warder/kmip/messages'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
@@ -32,7 +32,6 @@ import {
 } from '../testing/keys.ts'
 import {
   bytesOf,
-  type CryptoWorld,
   data,
   everything,
   hashing,
@@ -46,10 +45,7 @@ import { attributesOf, created, idsIn, symmetric } from './fixtures/peer-request
 
 // What other servers of this kind were found to do wrong, one test each, on the live server.
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 test('13: Query answers every function, and names ReCertify', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Enumeration, kmipVersions, Tag } from '@warder/kmip/tables'
 import {
   boolean,
@@ -16,23 +16,12 @@ import {
 import { startKms } from '../../testing/index.ts'
 import { type Ask, aesAttributes, attributes, kmipClient, uid } from '../testing/index.ts'
 import { aesKey, inside, mask, nameNode, wrappingSpecification } from '../testing/keys.ts'
-import {
-  bytesOf,
-  type CryptoWorld,
-  data,
-  hashing,
-  parameters,
-  startCryptoWorld,
-  use,
-} from './fixtures/crypto-world.ts'
+import { bytesOf, data, hashing, parameters, startCryptoWorld, use } from './fixtures/crypto-world.ts'
 import { attributesOf, created, idsIn, revocation, symmetric } from './fixtures/peer-requests.ts'
 
 // What other servers of this kind were found to do wrong, one test each, on the live server.
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 test('1: a key with an identifier of the client’s choice asks no more of the database than any other', async (t) => {

@@ -12,7 +12,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
-import { attributes, type KmipClient, kmipClient, uid } from '../testing/index.ts'
+import { attributes, type KmipClient, kmipClient, uid, vendorAttribute } from '../testing/index.ts'
 import { inside, keyOf, linked, mask } from '../testing/keys.ts'
 import { p256Request } from './fixtures/certificate-requests.ts'
 import { link } from './replacement.ts'
@@ -30,13 +30,8 @@ after(() => kms[Symbol.asyncDispose]())
 
 const named = (name: string) => textString(Tag.CertificateSubjectCN, name)
 
-function vendor(name: string, value: string): TtlvNode {
-  return structure(Tag.Attribute, [
-    textString(Tag.VendorIdentification, 'example'),
-    textString(Tag.AttributeName, name),
-    textString(Tag.AttributeValue, value),
-  ])
-}
+const vendor = (name: string, value: string) =>
+  vendorAttribute('example', name, textString(Tag.AttributeValue, value))
 
 /** A certificate of a new pair: self-signed, or issued by an authority. */
 async function certified(name: string, ...more: readonly TtlvNode[]): Promise<string> {

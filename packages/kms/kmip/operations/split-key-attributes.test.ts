@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   boolean,
@@ -10,12 +10,9 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { aesAttributes, attributes, objectType, uid } from '../testing/index.ts'
-import { algorithms, type CryptoWorld, key16, startCryptoWorld, use } from './fixtures/crypto-world.ts'
+import { algorithms, key16, startCryptoWorld, use } from './fixtures/crypto-world.ts'
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 const splitting = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   boolean,
@@ -26,10 +26,7 @@ import { bytesOf, type CryptoWorld, data, startCryptoWorld } from './fixtures/cr
 
 // Somebody with an account of their own who wants what is others'.
 
-let world: CryptoWorld
-before(async () => {
-  world = await startCryptoWorld()
-})
+const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())
 
 const symmetric = objectType('SymmetricKey')

@@ -13,7 +13,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
 import { readKeyBlock, unwrapKeyValue } from '../keys/index.ts'
-import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
+import { attributes, kmipClient, objectType, uid, vendorAttribute } from '../testing/index.ts'
 import { activeSince, aesKey, inside, keyBlock, keyOf, mask, same } from '../testing/keys.ts'
 
 let kms: Started
@@ -22,13 +22,8 @@ before(async () => {
 })
 after(() => kms[Symbol.asyncDispose]())
 
-function vendor(name: string, value: string, by = 'x'): TtlvNode {
-  return structure(Tag.Attribute, [
-    textString(Tag.VendorIdentification, by),
-    textString(Tag.AttributeName, name),
-    textString(Tag.AttributeValue, value),
-  ])
-}
+const vendor = (name: string, value: string, by = 'x') =>
+  vendorAttribute(by, name, textString(Tag.AttributeValue, value))
 
 function reference(name: string, by = 'x'): TtlvNode {
   return structure(Tag.AttributeReference, [

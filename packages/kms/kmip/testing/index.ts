@@ -1,2 +1,2 @@
 export { type Ask, type KmipClient, type KmipClientOptions, kmipClient, Payload } from './kmip-client.ts'
-export { aesAttributes, attributes, objectType, uid } from './nodes.ts'
+export { aesAttributes, attributes, objectType, uid, vendorAttribute } from './nodes.ts'

@@ -24,3 +24,12 @@ export function aesAttributes(bits = 256, ...more: readonly TtlvNode[]): TtlvNod
     ...more,
   )
 }
+
+/** An attribute of a vendor. */
+export function vendorAttribute(vendor: string, name: string, value: TtlvNode): TtlvNode {
+  return structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, vendor),
+    textString(Tag.AttributeName, name),
+    value,
+  ])
+}
