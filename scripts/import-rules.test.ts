@@ -12,8 +12,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   kmip: [],
   client: ['foundation'],
   auth: ['foundation'],
-  kms: ['foundation', 'kmip'],
-  warder: ['foundation', 'kmip', 'client', 'auth', 'kms'],
+  kms: ['foundation', 'kmip', 'pki'],
+  warder: ['foundation', 'kmip', 'pki', 'client', 'auth', 'kms'],
 }
 
 function importsOf(file: string): string[] {

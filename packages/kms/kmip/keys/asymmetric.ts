@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { Tag, type TagName } from '@warder/kmip/tables'
 import { byteString, optionalName, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import { kmipFailure } from '../engine/failure.ts'
 import {
   byteKeysByIdentifier,
   byteKeysOf,
@@ -9,8 +8,8 @@ import {
   bytePrivateFromRaw,
   bytePublicFromRaw,
   rawOf,
-} from './byte-keys.ts'
-import { type CurveName, curveByName } from './curves.ts'
+} from '../../../pki/keys/byte-keys.ts'
+import { type CurveName, curveByName } from '../../../pki/keys/curves.ts'
 import {
   curveOf,
   curveOfParameters,
@@ -26,16 +25,14 @@ import {
   scalarOf,
   transparentEcPrivate,
   transparentEcPublic,
-} from './ec.ts'
+} from '../../../pki/keys/ec.ts'
 import {
   finiteFieldFromDer,
   finiteFieldFromTransparent,
   finiteFieldOf,
   finiteFieldToTransparent,
-} from './finite-field.ts'
-import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
-import { parsePkcs8, parseSpki } from './pkcs8.ts'
+} from '../../../pki/keys/finite-field.ts'
+import { parsePkcs8, parseSpki } from '../../../pki/keys/pkcs8.ts'
 import {
   rsaIdentifier,
   rsaPrivateFromPkcs1,
@@ -44,7 +41,10 @@ import {
   rsaPublicFromTransparent,
   rsaToPkcs1,
   rsaToTransparent,
-} from './rsa.ts'
+} from '../../../pki/keys/rsa.ts'
+import { kmipFailure } from '../engine/failure.ts'
+import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
+import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
 
 export type HalfType = 'PrivateKey' | 'PublicKey'

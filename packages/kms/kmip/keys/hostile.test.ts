@@ -11,12 +11,12 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
+import { der, derInteger, derMembers, derNumber, derSequence } from '../../../pki/asn1/der.ts'
+import { parsePkcs8 } from '../../../pki/keys/pkcs8.ts'
 import { KmipFailure } from '../engine/failure.ts'
-import { der, derInteger, derMembers, derNumber, derSequence } from './der.ts'
 import { keyNode, number } from './fixtures/nodes.ts'
 import { blM9Rsa, blM13Dsa } from './fixtures/oasis-keys.ts'
 import { type KeyFormat, readManagedObject } from './index.ts'
-import { parsePkcs8 } from './pkcs8.ts'
 
 const policy = { fips: false }
 type Type = 'SymmetricKey' | 'PrivateKey' | 'PublicKey'

@@ -2,14 +2,15 @@
  * Key blocks of KMIP: managed objects out of requests (`readManagedObject`), back into answers in every format that a
  * key has (`writeManagedObject`), wrapped and unwrapped (`wrapKeyValue`, `unwrapObject`). Pure: no storage, no rights.
  */
-export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
+
+export { type CurveName, curveByName } from '../../../pki/keys/curves.ts'
 export {
   type CertificateFacts,
   certificateAttributes,
   certificateFacts,
   publicKeyFacts,
-} from './certificate.ts'
-export { type CurveName, curveByName } from './curves.ts'
+} from '../../../pki/x509/certificate.ts'
+export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
 export { digestAttribute } from './digest.ts'
 export { type KeyBlock, type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
 export { type KeyFormat, keyFormatName, keyFormatNumber, readKeyFormat } from './key-format.ts'

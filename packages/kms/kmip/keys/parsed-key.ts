@@ -1,5 +1,5 @@
 import type { TagName, ValueName } from '@warder/kmip/tables'
-import type { CurveName } from './curves.ts'
+import type { CurveName } from '../../../pki/keys/curves.ts'
 
 /** A key that was understood, whatever form it came in. */
 export interface ParsedKey {

@@ -7,10 +7,10 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import type { CurveName } from '../../../pki/keys/curves.ts'
+import { type CertificateFacts, certificateFacts } from '../../../pki/x509/certificate.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import { isEcAlgorithm, readHalf } from './asymmetric.ts'
-import { type CertificateFacts, certificateFacts } from './certificate.ts'
-import type { CurveName } from './curves.ts'
 import { type KeyBlock, readKeyBlock } from './key-block.ts'
 import { materialBytes } from './key-format.ts'
 import type { WrappingData } from './key-wrapping.ts'

@@ -1,8 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersOf, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
+import { nameText } from '../../../pki/x509/distinguished-name.ts'
+import { generalNameText } from '../../../pki/x509/general-name.ts'
 import type { ManagedObject } from '../../objects/index.ts'
-import { generalNameText } from '../certificates/general-name.ts'
-import { nameText } from '../keys/distinguished-name.ts'
 import { storedWithTag } from './stored-attributes.ts'
 
 type Attributed = Pick<ManagedObject, 'attributes'>

@@ -8,8 +8,9 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { readPkcs12, writePkcs12 } from '../../../pki/pkcs12/index.ts'
+import { certificatesOnly } from '../../../pki/x509/index.ts'
 import type { ManagedObject } from '../../objects/index.ts'
-import { certificatesOnly } from '../certificates/index.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../engine/index.ts'
 import {
   type KeyFormat,
@@ -22,7 +23,6 @@ import {
 } from '../keys/index.ts'
 import { shapeOf } from '../keys/object-shape.ts'
 import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
-import { readPkcs12, writePkcs12 } from '../pkcs12/index.ts'
 import { linkOf } from './certificate-issuer.ts'
 import type { WantedObject } from './object-in-form.ts'
 import { newBrought } from './registered-object.ts'

@@ -1,7 +1,6 @@
 import { createPublicKey, X509Certificate } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { memberOf } from '@warder/kmip/ttlv'
-import { type Key, type ManagedObject, stateAt } from '../../objects/index.ts'
 import {
   type Extension,
   extensionsOf,
@@ -9,7 +8,8 @@ import {
   readBasicConstraints,
   readKeyIdentifier,
   readKeyUsage,
-} from '../certificates/index.ts'
+} from '../../../pki/x509/index.ts'
+import { type Key, type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { certificateFacts } from '../keys/index.ts'
 import { storedAttributes } from '../object/index.ts'

@@ -1,6 +1,5 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, dateTime, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../objects/index.ts'
 import {
   basicConstraints,
   type Extension,
@@ -10,7 +9,8 @@ import {
   keyUsage,
   noRevAvail,
   readBasicConstraints,
-} from '../certificates/index.ts'
+} from '../../../pki/x509/index.ts'
+import type { ManagedObject } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { publicKeyFacts, readManagedObject } from '../keys/index.ts'
 import { attributeBag, storedAttributes } from '../object/index.ts'

@@ -8,13 +8,13 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import {
   type Extension,
   extensionIdentifiers,
   extensionsOf,
   readCertificationRequest,
-} from '../certificates/index.ts'
+} from '../../../pki/x509/index.ts'
+import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { certificateFacts } from '../keys/index.ts'
 import { linkOf, privateKeyOf } from './certificate-issuer.ts'

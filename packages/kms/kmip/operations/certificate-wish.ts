@@ -1,9 +1,9 @@
 import { attributeOf, Enumeration, Tag } from '@warder/kmip/tables'
 import { memberOf, membersOf, type TtlvNode } from '@warder/kmip/ttlv'
-import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from '../certificates/index.ts'
+import { derMembers } from '../../../pki/asn1/der.ts'
+import type { NamePart } from '../../../pki/x509/distinguished-name.ts'
+import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from '../../../pki/x509/index.ts'
 import { kmipFailure } from '../engine/index.ts'
-import { derMembers } from '../keys/der.ts'
-import type { NamePart } from '../keys/distinguished-name.ts'
 import { vendorNameOf } from '../object/index.ts'
 
 /** What a client wants of a certificate, as the attributes of Certify and ReCertify say it. */

@@ -12,11 +12,11 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { p256Request, pssRequest, sha1Request } from '../../../pki/testing/certificate-requests.ts'
+import { extensionsOf, readBasicConstraints, readKeyUsage } from '../../../pki/x509/index.ts'
 import { type Started, startKms } from '../../testing/index.ts'
-import { extensionsOf, readBasicConstraints, readKeyUsage } from '../certificates/index.ts'
 import { attributes, kmipClient, uid, vendorAttribute } from '../testing/index.ts'
 import { activeSince, inside, linked, mask, nameNode } from '../testing/keys.ts'
-import { p256Request, pssRequest, sha1Request } from './fixtures/certificate-requests.ts'
 
 let kms: Started
 before(async () => {

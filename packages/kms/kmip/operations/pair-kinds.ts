@@ -1,8 +1,8 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import { curveByName } from '../../../pki/keys/curves.ts'
 import { inGenerationQueue } from '../../crypto/index.ts'
 import { kmipFailure } from '../engine/index.ts'
-import { curveByName } from '../keys/curves.ts'
 import type { AlgorithmName, CurveName } from '../object/stored-algorithm.ts'
 
 export interface NewPair {

@@ -11,10 +11,10 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { p256Request } from '../../../pki/testing/certificate-requests.ts'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, type KmipClient, kmipClient, uid, vendorAttribute } from '../testing/index.ts'
 import { inside, keyOf, linked, mask } from '../testing/keys.ts'
-import { p256Request } from './fixtures/certificate-requests.ts'
 import { link } from './replacement.ts'
 
 let kms: Started

@@ -7,8 +7,8 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import { chainValidity, longestChain, type Validity } from '../../../pki/x509/index.ts'
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
-import { chainValidity, longestChain, type Validity } from '../certificates/index.ts'
 import { type KmipContext, KmipFailure, type KmipOperation, kmipFailure, signedIn } from '../engine/index.ts'
 import { certificateFacts } from '../keys/index.ts'
 import { linkOf } from './certificate-issuer.ts'

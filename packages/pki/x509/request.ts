@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { KmipFailure, kmipFailure } from '../engine/failure.ts'
-import { contextTag, derBits, derElements, derIdentifier, derMembers, derTag } from '../keys/der.ts'
+import { KmipFailure, kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { contextTag, derBits, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
 import { type Extension, readExtensions } from './extensions.ts'
 import { signatureHolds } from './signing.ts'
 

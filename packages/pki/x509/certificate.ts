@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { Enumeration, Tag, type TagName, type ValueName } from '@warder/kmip/tables'
 import { byteString, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { kmipFailure } from '../engine/failure.ts'
-import { readHalf } from './asymmetric.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { readHalf } from '../../kms/kmip/keys/asymmetric.ts'
+import type { StoredShape } from '../../kms/kmip/keys/stored-shape.ts'
 import {
   contextTag,
   type DerElement,
@@ -11,9 +12,8 @@ import {
   derIdentifier,
   derMembers,
   derTag,
-} from './der.ts'
+} from '../asn1/der.ts'
 import { type NameParts, namePartsOf } from './distinguished-name.ts'
-import type { StoredShape } from './stored-shape.ts'
 
 /** What the attributes of an X.509 certificate are made of. */
 export interface CertificateFacts {

@@ -1,6 +1,5 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
-import { kmipFailure } from '../engine/failure.ts'
-import { byteKeysByIdentifier } from '../keys/byte-keys.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   contextTag,
   derIdentifier,
@@ -9,7 +8,8 @@ import {
   derObjectIdentifier,
   derSequence,
   derSmallNumber,
-} from '../keys/der.ts'
+} from '../asn1/der.ts'
+import { byteKeysByIdentifier } from '../keys/byte-keys.ts'
 import { parseSpki } from '../keys/pkcs8.ts'
 
 interface Scheme {

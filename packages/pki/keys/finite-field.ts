@@ -1,9 +1,9 @@
 import { Tag, type TagName } from '@warder/kmip/tables'
 import { optional, type StructureNode, structure, unsignedBytes, unsignedInteger } from '@warder/kmip/ttlv'
-import { kmipFailure } from '../engine/failure.ts'
-import { derInteger, derMagnitude, derMembers, derSequence } from './der.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import type { KeyPolicy, ParsedKey } from '../../kms/kmip/keys/parsed-key.ts'
+import { derInteger, derMagnitude, derMembers, derSequence } from '../asn1/der.ts'
 import { bitLength, toNumber } from './numbers.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki, type WrappedKeyBytes } from './pkcs8.ts'
 
 /** DSA (FIPS 186-4) and Diffie-Hellman keys. */

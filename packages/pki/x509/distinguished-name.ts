@@ -1,5 +1,5 @@
-import { kmipFailure } from '../engine/failure.ts'
-import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from './der.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
 
 /** The parts of a name that KMIP has attributes for, as in CertificateSubjectCN (KMIP 2.1 §4.6). */
 export type NamePart =

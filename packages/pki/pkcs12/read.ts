@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { kmipFailure } from '../engine/failure.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   contextTag,
   type DerElement,
@@ -10,7 +10,7 @@ import {
   derNumber,
   derSmallNumber,
   derTag,
-} from '../keys/der.ts'
+} from '../asn1/der.ts'
 import { unprotect } from './encryption.ts'
 import { hashes, oid } from './identifiers.ts'
 import { pkcs12Key, purpose } from './password.ts'

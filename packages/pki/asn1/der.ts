@@ -1,4 +1,4 @@
-import { kmipFailure } from '../engine/failure.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 
 /** One element of DER (X.690 §8.1), definite lengths only. */
 export interface DerElement {

@@ -1,7 +1,7 @@
 import { createHash, pbkdf2 } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { kmipFailure } from '../engine/failure.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import type { HashRow } from './identifiers.ts'
 
 const derive = promisify(pbkdf2)

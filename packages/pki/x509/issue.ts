@@ -1,5 +1,5 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
-import { contextTag, der, derBitString, derInteger, derNumber, derSequence } from '../keys/der.ts'
+import { contextTag, der, derBitString, derInteger, derNumber, derSequence } from '../asn1/der.ts'
 import {
   authorityKeyIdentifier,
   type Extension,

@@ -1,4 +1,4 @@
-import { contextTag, der, derNumber, derObjectIdentifier, derSequence, derTag } from '../keys/der.ts'
+import { contextTag, der, derNumber, derObjectIdentifier, derSequence, derTag } from '../asn1/der.ts'
 
 const signedData = '1.2.840.113549.1.7.2'
 const data = '1.2.840.113549.1.7.1'

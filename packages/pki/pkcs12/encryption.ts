@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { kmipFailure } from '../engine/failure.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   type DerElement,
   derContent,
@@ -12,7 +12,7 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from '../keys/der.ts'
+} from '../asn1/der.ts'
 import { aes256, ciphers, hashes, oid, sha1, sha256, tripleDes } from './identifiers.ts'
 import { pbes2Key, pkcs12Key, purpose } from './password.ts'
 

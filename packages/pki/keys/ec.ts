@@ -10,8 +10,8 @@ import {
   unsignedBytes,
   unsignedInteger,
 } from '@warder/kmip/ttlv'
-import { kmipFailure } from '../engine/failure.ts'
-import { type Curve, curveByIdentifier, curveByName } from './curves.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import type { KeyPolicy, ParsedKey } from '../../kms/kmip/keys/parsed-key.ts'
 import {
   contextTag,
   type DerElement,
@@ -27,8 +27,8 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from './der.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+} from '../asn1/der.ts'
+import { type Curve, curveByIdentifier, curveByName } from './curves.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki } from './pkcs8.ts'
 
 export const ecIdentifier = '1.2.840.10045.2.1'

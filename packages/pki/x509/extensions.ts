@@ -14,7 +14,7 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from '../keys/der.ts'
+} from '../asn1/der.ts'
 
 /** An extension of a certificate (RFC 5280 §4.2). */
 export interface Extension {

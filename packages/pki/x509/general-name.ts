@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import { kmipFailure } from '../engine/failure.ts'
-import { contextTag, der, derElements } from '../keys/der.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { contextTag, der, derElements } from '../asn1/der.ts'
 
 /** Kinds of GeneralName (RFC 5280 §4.2.1.6) as OpenSSL's configuration calls them. */
 const tags = { email: 1, DNS: 2, URI: 6 } as const

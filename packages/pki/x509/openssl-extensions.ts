@@ -1,4 +1,4 @@
-import { kmipFailure } from '../engine/failure.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   basicConstraints,
   crlDistributionPoints,

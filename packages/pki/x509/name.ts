@@ -1,5 +1,5 @@
-import { der, derObjectIdentifier, derSequence, derTag } from '../keys/der.ts'
-import { type NamePart, type NameParts, namePartIdentifiers } from '../keys/distinguished-name.ts'
+import { der, derObjectIdentifier, derSequence, derTag } from '../asn1/der.ts'
+import { type NamePart, type NameParts, namePartIdentifiers } from './distinguished-name.ts'
 
 const printableString = 0x13
 const ia5String = 0x16

@@ -1,4 +1,4 @@
-import { kmipFailure } from '../engine/failure.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   contextTag,
   type DerElement,
@@ -13,7 +13,7 @@ import {
   derSequence,
   derSmallNumber,
   derTag,
-} from './der.ts'
+} from '../asn1/der.ts'
 
 /** What a PKCS#8 or SPKI structure says, its key still in the encoding of its algorithm. */
 export interface WrappedKeyBytes {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KmipFailure } from '../engine/failure.ts'
-import { der, derObjectIdentifier, derSequence, derTag } from './der.ts'
+import { KmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { der, derObjectIdentifier, derSequence, derTag } from '../asn1/der.ts'
 import { nameText } from './distinguished-name.ts'
 
 type Part = readonly [identifier: string, value: string | Buffer]

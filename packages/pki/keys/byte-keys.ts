@@ -1,8 +1,8 @@
 import type { ValueName } from '@warder/kmip/tables'
-import { kmipFailure } from '../engine/failure.ts'
+import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import type { KeyPolicy, ParsedKey } from '../../kms/kmip/keys/parsed-key.ts'
+import { contextTag, der, derContent, derElements, derOctets, derTag } from '../asn1/der.ts'
 import { type CurveName, okpCurves } from './curves.ts'
-import { contextTag, der, derContent, derElements, derOctets, derTag } from './der.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki, type WrappedKeyBytes } from './pkcs8.ts'
 
 /**
