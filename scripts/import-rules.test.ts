@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Who may import whom: the services never import each other, they meet over HTTP. */
+/** Who may import whom: `pki` is the lowest; the services never import each other, they meet over HTTP. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  foundation: [],
+  pki: [],
+  foundation: ['pki'],
   kmip: [],
   client: ['foundation'],
   auth: ['foundation'],
@@ -43,6 +44,35 @@ for (const [name, may] of Object.entries(allowed)) {
     assert.deepEqual(wrong, [])
   })
 }
+
+test('files of packages/pki form no cycle of imports', () => {
+  const folder = join(root, 'packages', 'pki')
+  const graph = new Map(
+    globSync('**/*.ts', { cwd: folder }).map((found) => {
+      const file = join(folder, found)
+      const targets = importsOf(file).filter((specifier) => specifier.startsWith('.'))
+      return [file, targets.map((specifier) => join(dirname(file), specifier))] as const
+    }),
+  )
+  const done = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    assert.ok(
+      !path.includes(file),
+      `cycle: ${[...path, file].map((each) => relative(folder, each)).join(' -> ')}`,
+    )
+    if (done.has(file)) return
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file])
+    done.add(file)
+  }
+  for (const file of graph.keys()) visit(file, [])
+})
+
+test('packages/pki knows neither KMIP nor the services', () => {
+  for (const file of globSync('packages/pki/**/*.{ts,json}', { cwd: root })) {
+    const source = readFileSync(join(root, file), 'utf8')
+    assert.doesNotMatch(source, /kmip|ttlv|@warder\/(?!pki)/i, file)
+  }
+})
 
 test('the import scanner sees static, multi-line, re-exporting and dynamic imports', () => {
   const found = importsOf(fileURLToPath(import.meta.url))

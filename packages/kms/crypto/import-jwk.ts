@@ -1,8 +1,9 @@
 import { createPrivateKey, createPublicKey, createSecretKey, ECDH, type KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import { PkiError } from '@warder/pki/error'
+import { checkRsaNumbers, type RsaNumbers, requirePrimes } from '@warder/pki/keys'
 import type { KeySpec } from './key-request.ts'
 import type { KeyMaterial, MaterialAlgorithm } from './material.ts'
-import { checkRsaNumbers, type RsaNumbers, requirePrimes } from './rsa-numbers.ts'
 
 /** Decoded members of an import request. The caller wipes them. */
 export type ImportMembers = Readonly<
@@ -94,12 +95,16 @@ async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
   const numbers: RsaNumbers = Object.fromEntries(
     names.map((name) => [name, toNumber(name, required(members, name))]),
   ) as never
-  const bits = checkRsaNumbers(numbers)
-  const jwk = Object.fromEntries(names.map((name) => [name, base64url(minimal(required(members, name)))]))
-  const key = parse({ kty: 'RSA', ...jwk }, 'n')
-  // From here on `members` may be wiped.
-  await requirePrimes(numbers)
-  return { kind: 'private', algorithm: 'RSA', bits, key }
+  try {
+    const bits = checkRsaNumbers(numbers)
+    const jwk = Object.fromEntries(names.map((name) => [name, base64url(minimal(required(members, name)))]))
+    const key = parse({ kty: 'RSA', ...jwk }, 'n')
+    // From here on `members` may be wiped.
+    await requirePrimes(numbers)
+    return { kind: 'private', algorithm: 'RSA', bits, key }
+  } catch (error) {
+    throw error instanceof PkiError ? failure('bad_request', error.message) : error
+  }
 }
 
 function importEc(curve: string, members: ImportMembers): KeyMaterial {

@@ -1,4 +1,4 @@
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { pkiError } from '../error.ts'
 
 /** One element of DER (X.690 §8.1), definite lengths only. */
 export interface DerElement {
@@ -33,7 +33,7 @@ const mostElements = 1024
 /**
  * The elements that lie one behind the other in `bytes`, to its end.
  * @param what the thing that is read, for the sentence of the refusal
- * @throws InvalidField when the bytes are not DER
+ * @throws PkiError when the bytes are not DER
  */
 export function derElements(bytes: Uint8Array, what: string): readonly DerElement[] {
   const elements: DerElement[] = []
@@ -49,7 +49,7 @@ export function derElements(bytes: Uint8Array, what: string): readonly DerElemen
 
 /**
  * The members of the one structure that `bytes` is, nothing behind it.
- * @throws InvalidField when it is something else
+ * @throws PkiError when it is something else
  */
 export function derMembers(bytes: Uint8Array, what: string, tag: number = derTag.sequence) {
   const outer = elementAt(bytes, 0)
@@ -57,13 +57,13 @@ export function derMembers(bytes: Uint8Array, what: string, tag: number = derTag
   return derElements(outer.content, what)
 }
 
-/** The content of an element that must have this tag. @throws InvalidField */
+/** The content of an element that must have this tag. @throws PkiError */
 export function derContent(element: DerElement | undefined, tag: number, what: string): Uint8Array {
   if (element === undefined || element.tag !== tag) throw notDer(what)
   return element.content
 }
 
-/** The magnitude of an INTEGER that must not be negative, without leading zeros. @throws InvalidField */
+/** The magnitude of an INTEGER that must not be negative, without leading zeros. @throws PkiError */
 export function derMagnitude(element: DerElement | undefined, what: string): Uint8Array {
   const content = derContent(element, derTag.integer, what)
   const [first, second] = content
@@ -73,21 +73,21 @@ export function derMagnitude(element: DerElement | undefined, what: string): Uin
   return content.subarray(1)
 }
 
-/** An INTEGER of at most four bytes. @throws InvalidField */
+/** An INTEGER of at most four bytes. @throws PkiError */
 export function derSmallNumber(element: DerElement | undefined, what: string): number {
   const magnitude = derMagnitude(element, what)
   if (magnitude.length > 4) throw notDer(what)
   return magnitude.reduce((number, byte) => number * 256 + byte, 0)
 }
 
-/** The bytes of a BIT STRING that is a whole number of bytes. @throws InvalidField */
+/** The bytes of a BIT STRING that is a whole number of bytes. @throws PkiError */
 export function derBits(element: DerElement | undefined, what: string): Uint8Array {
   const content = derContent(element, derTag.bitString, what)
   if (content[0] !== 0) throw notDer(what)
   return content.subarray(1)
 }
 
-/** An OBJECT IDENTIFIER as dotted numbers. @throws InvalidField */
+/** An OBJECT IDENTIFIER as dotted numbers. @throws PkiError */
 export function derIdentifier(element: DerElement | undefined, what: string): string {
   const content = derContent(element, derTag.objectIdentifier, what)
   if (content.length === 0 || content.length > 64) throw notDer(what)
@@ -129,7 +129,7 @@ function elementAt(bytes: Uint8Array, at: number): DerElement | undefined {
 }
 
 function notDer(what: string) {
-  return kmipFailure('InvalidField', `${what} is not well-formed DER.`)
+  return pkiError('malformed', `${what} is not well-formed DER.`)
 }
 
 /** An element of this tag around the parts. */

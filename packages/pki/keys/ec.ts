@@ -1,17 +1,4 @@
 import { ECDH } from 'node:crypto'
-import { Enumeration, Tag, type ValueName } from '@warder/kmip/tables'
-import {
-  byteString,
-  enumeration,
-  optional,
-  required,
-  type StructureNode,
-  structure,
-  unsignedBytes,
-  unsignedInteger,
-} from '@warder/kmip/ttlv'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
-import type { KeyPolicy, ParsedKey } from '../../kms/kmip/keys/parsed-key.ts'
 import {
   contextTag,
   type DerElement,
@@ -28,7 +15,9 @@ import {
   derSmallNumber,
   derTag,
 } from '../asn1/der.ts'
-import { type Curve, curveByIdentifier, curveByName } from './curves.ts'
+import { pkiError } from '../error.ts'
+import { type Curve, curveByIdentifier } from './curves.ts'
+import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki } from './pkcs8.ts'
 
 export const ecIdentifier = '1.2.840.10045.2.1'
@@ -38,23 +27,18 @@ export type PointForm = 'uncompressed' | 'compressed' | 'hybrid'
 
 const what = 'The EC private key'
 
-/** The curve of these parameters: a named one. @throws InvalidField */
+/** The curve of these parameters: a named one. @throws PkiError */
 export function curveOfParameters(parameters: Uint8Array | undefined, policy: KeyPolicy): Curve {
   if (parameters === undefined || parameters[0] !== derTag.objectIdentifier)
-    throw kmipFailure('InvalidField', 'Only named elliptic curves are supported.')
+    throw pkiError('unsupported_key', 'Only named elliptic curves are supported.')
   const [identifier] = derMembersOf(parameters)
-  return usable(curveByIdentifier(derIdentifier(identifier, what)), policy)
+  return requireUsable(curveByIdentifier(derIdentifier(identifier, what)), policy)
 }
 
-/** The curve that KMIP calls so. @throws InvalidField */
-export function curveOf(name: ValueName<'RecommendedCurve'> | undefined, policy: KeyPolicy): Curve {
-  if (name === undefined) throw kmipFailure('InvalidField', 'The curve of the key is missing.')
-  return usable(curveByName(name), policy)
-}
-
-function usable(curve: Curve | undefined, policy: KeyPolicy): Curve {
+/** @throws PkiError when there is no such curve here, or the policy excludes it */
+export function requireUsable(curve: Curve | undefined, policy: KeyPolicy): Curve {
   if (curve === undefined || (policy.fips && !curve.fips))
-    throw kmipFailure('InvalidField', 'The elliptic curve is not supported here.')
+    throw pkiError('unsupported_key', 'The elliptic curve is not supported here.')
   return curve
 }
 
@@ -65,25 +49,24 @@ function derMembersOf(element: Uint8Array): readonly DerElement[] {
 /**
  * ECPrivateKey (RFC 5915), kept as it came inside a PKCS#8.
  * @param outer the curve that stands outside, if one does: it must be the same
- * @throws InvalidField when the scalar is out of range or the public point is another
+ * @throws PkiError when the scalar is out of range or the public point is another
  */
 export function ecPrivateFromSec1(sec1: Uint8Array, outer: Curve | undefined, policy: KeyPolicy): ParsedKey {
   const [version, scalar, ...others] = derMembers(sec1, what)
-  if (derSmallNumber(version, what) !== 1)
-    throw kmipFailure('InvalidField', `${what} is of an unknown version.`)
+  if (derSmallNumber(version, what) !== 1) throw pkiError('invalid_key', `${what} is of an unknown version.`)
   const parameters = others.find(({ tag }) => tag === contextTag(0))?.content
   const inner = parameters === undefined ? undefined : curveOfParameters(parameters, policy)
   const curve = inner ?? outer
-  if (curve === undefined) throw kmipFailure('InvalidField', 'The curve of the key is missing.')
+  if (curve === undefined) throw pkiError('invalid_key', 'The curve of the key is missing.')
   if (outer !== undefined && outer !== curve)
-    throw kmipFailure('InvalidField', 'The key names two different curves.')
+    throw pkiError('invalid_key', 'The key names two different curves.')
   const d = derContent(scalar, derTag.octetString, what)
   const point = publicPoint(curve, d)
   const given = others.find(({ tag }) => tag === contextTag(1))
   if (given !== undefined) {
     const [bits] = derMembersOf(given.content)
     if (!pointIn(curve, derBits(bits, what), 'uncompressed').equals(point))
-      throw kmipFailure('InvalidField', 'The public point is not that of the private key.')
+      throw pkiError('invalid_key', 'The public point is not that of the private key.')
   }
   return {
     canonical: buildPkcs8({
@@ -98,7 +81,7 @@ export function ecPrivateFromSec1(sec1: Uint8Array, outer: Curve | undefined, po
 /** From the scalar alone, of any length up to that of the order. */
 export function ecPrivateFromScalar(scalar: Uint8Array, curve: Curve, policy: KeyPolicy): ParsedKey {
   if (scalar.length > curve.scalarBytes)
-    throw kmipFailure('InvalidField', 'The private scalar is too large for its curve.')
+    throw pkiError('invalid_key', 'The private scalar is too large for its curve.')
   const d = Buffer.alloc(curve.scalarBytes)
   d.set(scalar, curve.scalarBytes - scalar.length)
   const sec1 = derSequence(
@@ -110,7 +93,7 @@ export function ecPrivateFromScalar(scalar: Uint8Array, curve: Curve, policy: Ke
   return ecPrivateFromSec1(sec1, curve, policy)
 }
 
-/** A point in any form, kept in that form. @throws InvalidField when it is not on the curve */
+/** A point in any form, kept in that form. @throws PkiError when it is not on the curve */
 export function ecPublicFromPoint(point: Uint8Array, curve: Curve): ParsedKey {
   pointIn(curve, point, 'uncompressed')
   const canonical = buildSpki({
@@ -122,36 +105,36 @@ export function ecPublicFromPoint(point: Uint8Array, curve: Curve): ParsedKey {
 }
 
 function described(curve: Curve) {
-  return { algorithm: 'EC', bits: curve.bits, curve: curve.name } as const
+  return { algorithm: 'EC', bits: curve.bits, curve } as const
 }
 
-/** d·G, uncompressed. @throws InvalidField when d is 0 or not below the order */
+/** d·G, uncompressed. @throws PkiError when d is 0 or not below the order */
 function publicPoint(curve: Curve, d: Uint8Array): Buffer {
   // Types of the runtime do not list the constructor's use without `createECDH`.
-  const ecdh = new (ECDH as unknown as new (curve: string) => ECDH)(curve.openssl)
+  const ecdh = new (ECDH as unknown as new (curve: string) => ECDH)(curve.name)
   try {
     ecdh.setPrivateKey(d)
     return ecdh.getPublicKey(undefined, 'uncompressed') as unknown as Buffer
   } catch {
-    throw kmipFailure('InvalidField', 'The private scalar is not one of its curve.')
+    throw pkiError('invalid_key', 'The private scalar is not one of its curve.')
   }
 }
 
-/** The same point in another form. @throws InvalidField when it is not on the curve */
+/** The same point in another form. @throws PkiError when it is not on the curve */
 export function pointIn(curve: Curve, point: Uint8Array, form: PointForm): Buffer {
   const first = point[0] ?? 0
   const bytes = first === 2 || first === 3 ? curve.fieldBytes + 1 : curve.fieldBytes * 2 + 1
   // The point at infinity, a single 0, is on every curve, and nobody's key.
   if (first < 2 || first > 7 || point.length !== bytes) throw notOnCurve()
   try {
-    return ECDH.convertKey(point, curve.openssl, undefined, undefined, form) as unknown as Buffer
+    return ECDH.convertKey(point, curve.name, undefined, undefined, form) as unknown as Buffer
   } catch {
     throw notOnCurve()
   }
 }
 
 function notOnCurve() {
-  return kmipFailure('InvalidField', 'The public point is not on its curve.')
+  return pkiError('invalid_key', 'The public point is not on its curve.')
 }
 
 export function formOf(point: Uint8Array): PointForm {
@@ -183,38 +166,4 @@ export function ecScalar(canonical: Uint8Array): Uint8Array {
 export function ecPoint(canonical: Uint8Array, curve: Curve, form: PointForm | undefined): Uint8Array {
   const { key } = parseSpki(canonical)
   return form === undefined || form === formOf(key) ? key : pointIn(curve, key, form)
-}
-
-/** KMIP 2.1 §3.1.4: {RecommendedCurve, D} and {RecommendedCurve, QString}. */
-export function transparentEcPrivate(curve: ValueName<'RecommendedCurve'>, d: Uint8Array): StructureNode {
-  return structure(Tag.KeyMaterial, [
-    enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
-    unsignedInteger(Tag.D, d),
-  ])
-}
-
-export function transparentEcPublic(curve: ValueName<'RecommendedCurve'>, point: Uint8Array): StructureNode {
-  return structure(Tag.KeyMaterial, [
-    enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
-    byteString(Tag.QString, point),
-  ])
-}
-
-/** D of a transparent private key: a number (KMIP 2.1), or bytes as some clients send it. */
-export function scalarOf(material: StructureNode): Uint8Array {
-  const member = material.value.find(({ tag }) => tag === Tag.D)
-  if (member?.type === 'ByteString') return required(material, Tag.D, 'ByteString')
-  return unsignedBytes({ tag: Tag.D, type: 'BigInteger', value: required(material, Tag.D, 'BigInteger') })
-}
-
-/** Q of a transparent public key: bytes of a point (KMIP 2.1), or a number holding them. */
-export function pointOf(material: StructureNode): Uint8Array {
-  const member = material.value.find(({ tag }) => tag === Tag.QString)
-  if (member?.type === 'BigInteger')
-    return unsignedBytes({
-      tag: Tag.QString,
-      type: 'BigInteger',
-      value: required(material, Tag.QString, 'BigInteger'),
-    })
-  return optional(material, Tag.QString, 'ByteString') ?? required(material, Tag.QString, 'ByteString')
 }

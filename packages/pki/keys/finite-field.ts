@@ -1,17 +1,17 @@
-import { Tag, type TagName } from '@warder/kmip/tables'
-import { optional, type StructureNode, structure, unsignedBytes, unsignedInteger } from '@warder/kmip/ttlv'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
-import type { KeyPolicy, ParsedKey } from '../../kms/kmip/keys/parsed-key.ts'
 import { derInteger, derMagnitude, derMembers, derSequence } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
 import { bitLength, toNumber } from './numbers.ts'
+import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki, type WrappedKeyBytes } from './pkcs8.ts'
+
+export type DomainNumber = 'P' | 'Q' | 'G' | 'J'
 
 /** DSA (FIPS 186-4) and Diffie-Hellman keys. */
 export interface FiniteField {
   readonly algorithm: 'DSA' | 'DH'
   readonly identifier: string
   /** Members of the parameters in their DER order. */
-  readonly order: readonly TagName[]
+  readonly order: readonly DomainNumber[]
 }
 
 const dsa: FiniteField = { algorithm: 'DSA', identifier: '1.2.840.10040.4.1', order: ['P', 'Q', 'G'] }
@@ -26,34 +26,26 @@ export function finiteFieldOf(identifier: string): FiniteField | undefined {
   return byIdentifier.get(identifier)
 }
 
-type Domain = Partial<Record<TagName, Uint8Array>>
+/** Domain parameters, big-endian. */
+export type Domain = Partial<Record<DomainNumber, Uint8Array>>
 
 const longestNumber = 1280
 const what = 'The key'
 
-/** Members that KMIP lists (KMIP 2.1 §3.1.4), in its order; X and Y are the keys themselves. */
-const transparent: Readonly<Record<'DSA' | 'DH', readonly TagName[]>> = {
-  DSA: ['P', 'Q', 'G'],
-  DH: ['P', 'Q', 'G', 'J'],
-}
-
-/** {P, Q, G, X} and the like. @throws InvalidField */
-export function finiteFieldFromTransparent(
+/**
+ * From the domain parameters and the number of the key itself.
+ * @throws PkiError
+ */
+export function finiteFieldFromNumbers(
   type: 'PrivateKey' | 'PublicKey',
   algorithm: 'DSA' | 'DH',
-  material: StructureNode,
+  domain: Domain,
+  own: Uint8Array,
   policy: KeyPolicy,
 ): ParsedKey {
-  const domain: Domain = {}
-  for (const name of transparent[algorithm]) {
-    const value = numberOf(material, name)
-    if (value !== undefined) domain[name] = value
-  }
-  const own = numberOf(material, type === 'PrivateKey' ? 'X' : 'Y')
-  if (own === undefined) throw kmipFailure('InvalidField', 'The key has no number of its own.')
   const field = algorithm === 'DSA' ? dsa : domain.Q === undefined ? dh : x942
   if (domain.J !== undefined && field === dh)
-    throw kmipFailure('InvalidField', 'A Diffie-Hellman key with J has Q too.')
+    throw pkiError('invalid_key', 'A Diffie-Hellman key with J has Q too.')
   const shape = checked(algorithm, type, domain, own, policy)
   const parameters = derSequence(
     ...field.order.flatMap((name) => {
@@ -65,7 +57,7 @@ export function finiteFieldFromTransparent(
   return { canonical: type === 'PrivateKey' ? buildPkcs8(inner) : buildSpki(inner), ...shape }
 }
 
-/** A PKCS#8 or SPKI, kept as it is. @throws InvalidField */
+/** A PKCS#8 or SPKI, kept as it is. @throws PkiError */
 export function finiteFieldFromDer(
   type: 'PrivateKey' | 'PublicKey',
   field: FiniteField,
@@ -77,21 +69,14 @@ export function finiteFieldFromDer(
   return { canonical: Uint8Array.from(whole), ...checked(field.algorithm, type, domain, own, policy) }
 }
 
-export function finiteFieldToTransparent(
+/** The numbers of a stored key; undefined when it is of another kind. */
+export function finiteFieldNumbers(
   type: 'PrivateKey' | 'PublicKey',
   canonical: Uint8Array,
-): StructureNode | undefined {
+): { readonly algorithm: 'DSA' | 'DH'; readonly domain: Domain; readonly own: Uint8Array } | undefined {
   const inner = type === 'PrivateKey' ? parsePkcs8(canonical) : parseSpki(canonical)
   const field = finiteFieldOf(inner.identifier)
-  if (field === undefined) return undefined
-  const { domain, own } = partsOf(field, inner)
-  return structure(Tag.KeyMaterial, [
-    ...transparent[field.algorithm].map((name) => {
-      const value = domain[name]
-      return value === undefined ? undefined : unsignedInteger(Tag[name], value)
-    }),
-    unsignedInteger(type === 'PrivateKey' ? Tag.X : Tag.Y, own),
-  ])
+  return field === undefined ? undefined : { algorithm: field.algorithm, ...partsOf(field, inner) }
 }
 
 function partsOf(field: FiniteField, inner: WrappedKeyBytes): { domain: Domain; own: Uint8Array } {
@@ -108,11 +93,6 @@ function partsOf(field: FiniteField, inner: WrappedKeyBytes): { domain: Domain; 
   return { domain, own: derMagnitude(own, what) }
 }
 
-function numberOf(material: StructureNode, name: TagName): Uint8Array | undefined {
-  const value = optional(material, Tag[name], 'BigInteger')
-  return value === undefined ? undefined : unsignedBytes({ tag: Tag[name], type: 'BigInteger', value })
-}
-
 /**
  * Sizes and ranges: 1 < G < P, Q divides P - 1, 0 < X < Q, 1 < Y < P. Short keys are kept for those who still have
  * them, to check old signatures; under FIPS they are not.
@@ -126,17 +106,17 @@ function checked(
 ) {
   const bytes = [domain.P, domain.Q, domain.G, domain.J, own]
   if (bytes.some((value) => (value?.length ?? 0) > longestNumber))
-    throw kmipFailure('InvalidField', 'A number of the key is too large.')
+    throw pkiError('invalid_key', 'A number of the key is too large.')
   if (domain.P === undefined || domain.G === undefined || (algorithm === 'DSA' && domain.Q === undefined))
-    throw kmipFailure('InvalidField', 'A domain parameter of the key is missing.')
+    throw pkiError('invalid_key', 'A domain parameter of the key is missing.')
   const [p, g, key] = [toNumber(domain.P), toNumber(domain.G), toNumber(own)]
   const q = domain.Q === undefined ? undefined : toNumber(domain.Q)
   const bits = bitLength(p)
   const smallest = fips ? 2048 : 512
   if (bits < smallest || bits > 10_240)
-    throw kmipFailure('InvalidField', `P must have ${smallest} to 10240 bits.`)
+    throw pkiError('invalid_key', `P must have ${smallest} to 10240 bits.`)
   const inRange = type === 'PrivateKey' ? key > 0n && key < (q ?? p) : key > 1n && key < p
   if (p % 2n === 0n || g < 2n || g >= p || !inRange || (q !== undefined && (q < 3n || (p - 1n) % q !== 0n)))
-    throw kmipFailure('InvalidField', 'The numbers of the key contradict each other.')
+    throw pkiError('invalid_key', 'The numbers of the key contradict each other.')
   return { algorithm, bits, ...(q !== undefined && { qLength: bitLength(q) }) }
 }

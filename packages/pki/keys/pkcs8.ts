@@ -1,4 +1,3 @@
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   contextTag,
   type DerElement,
@@ -14,6 +13,7 @@ import {
   derSmallNumber,
   derTag,
 } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
 
 /** What a PKCS#8 or SPKI structure says, its key still in the encoding of its algorithm. */
 export interface WrappedKeyBytes {
@@ -27,31 +27,31 @@ export interface WrappedKeyBytes {
 const privateKeyInfo = 'The PKCS#8 key'
 const publicKeyInfo = 'The SubjectPublicKeyInfo'
 
-/** RFC 5958 §2 OneAsymmetricKey. Attributes and public key are let through. @throws InvalidField */
+/** RFC 5958 §2 OneAsymmetricKey. Attributes and public key are let through. @throws PkiError */
 export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
   const [version, algorithm, key, ...others] = derMembers(bytes, privateKeyInfo)
   if (algorithm?.tag === derTag.octetString || version?.tag === derTag.sequence)
-    throw kmipFailure('InvalidField', 'An encrypted PKCS#8 key cannot be read here: send it wrapped instead.')
+    throw pkiError('malformed', 'An encrypted PKCS#8 key cannot be read here: send it wrapped instead.')
   if (derSmallNumber(version, privateKeyInfo) > 1)
-    throw kmipFailure('InvalidField', 'The PKCS#8 key is of an unknown version.')
+    throw pkiError('malformed', 'The PKCS#8 key is of an unknown version.')
   if (others.some(({ tag }) => tag !== contextTag(0) && tag !== contextTag(1, false)))
-    throw kmipFailure('InvalidField', 'The PKCS#8 key has a member that is not known here.')
+    throw pkiError('malformed', 'The PKCS#8 key has a member that is not known here.')
   return {
     ...algorithmOf(algorithm, privateKeyInfo),
     key: derContent(key, derTag.octetString, privateKeyInfo),
   }
 }
 
-/** RFC 5280 §4.1 SubjectPublicKeyInfo. @throws InvalidField */
+/** RFC 5280 §4.1 SubjectPublicKeyInfo. @throws PkiError */
 export function parseSpki(bytes: Uint8Array): WrappedKeyBytes {
   const [algorithm, key, ...others] = derMembers(bytes, publicKeyInfo)
-  if (others.length > 0) throw kmipFailure('InvalidField', 'The SubjectPublicKeyInfo has too many members.')
+  if (others.length > 0) throw pkiError('malformed', 'The SubjectPublicKeyInfo has too many members.')
   return { ...algorithmOf(algorithm, publicKeyInfo), key: derBits(key, publicKeyInfo) }
 }
 
 function algorithmOf(element: DerElement | undefined, what: string) {
   const [identifier, parameters, ...others] = derMembers(element?.whole ?? new Uint8Array(), what)
-  if (others.length > 0) throw kmipFailure('InvalidField', `${what} has a wrong algorithm.`)
+  if (others.length > 0) throw pkiError('malformed', `${what} has a wrong algorithm.`)
   return { identifier: derIdentifier(identifier, what), parameters: parameters?.whole }
 }
 

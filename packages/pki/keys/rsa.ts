@@ -1,87 +1,68 @@
-import { Failure } from '@warder/foundation/errors'
-import { Tag, type TagName } from '@warder/kmip/tables'
-import { optional, type StructureNode, structure, unsignedBytes, unsignedInteger } from '@warder/kmip/ttlv'
-import { checkRsaNumbers, type RsaNumbers, requirePrimes } from '../../kms/crypto/rsa-numbers.ts'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
-import type { KeyPolicy, ParsedKey } from '../../kms/kmip/keys/parsed-key.ts'
 import { derInteger, derMagnitude, derMembers, derNull, derNumber, derSequence } from '../asn1/der.ts'
+import { PkiError, pkiError } from '../error.ts'
 import { bitLength, greatestCommonDivisor, inverse, squareRoot, toMagnitude, toNumber } from './numbers.ts'
+import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki } from './pkcs8.ts'
+import { checkRsaNumbers, type RsaNumbers, requirePrimes } from './rsa-numbers.ts'
 
 export const rsaIdentifier = '1.2.840.113549.1.1.1'
 
 /** Bytes of the largest number that is computed with: 8192 bits. */
 const longestNumber = 1024
 
-/** The members of a transparent private key (KMIP 2.1 §3.1.4) in the order of PKCS#1. */
+/** The numbers of RSAPrivateKey in their order (RFC 8017 §A.1.2). */
 const privateMembers = [
-  ['n', 'Modulus'],
-  ['e', 'PublicExponent'],
-  ['d', 'PrivateExponent'],
-  ['p', 'P'],
-  ['q', 'Q'],
-  ['dp', 'PrimeExponentP'],
-  ['dq', 'PrimeExponentQ'],
-  ['qi', 'CRTCoefficient'],
-] as const satisfies readonly (readonly [keyof RsaNumbers, TagName])[]
+  'n',
+  'e',
+  'd',
+  'p',
+  'q',
+  'dp',
+  'dq',
+  'qi',
+] as const satisfies readonly (keyof RsaNumbers)[]
 
-/** The order in which KMIP lists them. */
-const transparentOrder: readonly TagName[] = [
-  'Modulus',
-  'PrivateExponent',
-  'PublicExponent',
-  'P',
-  'Q',
-  'PrimeExponentP',
-  'PrimeExponentQ',
-  'CRTCoefficient',
-]
-
-/** RSAPrivateKey (RFC 8017 §A.1.2), kept as it came inside a PKCS#8. @throws InvalidField */
+/** RSAPrivateKey (RFC 8017 §A.1.2), kept as it came inside a PKCS#8. @throws PkiError */
 export function rsaPrivateFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
   const what = 'The PKCS#1 private key'
   const [version, ...integers] = derMembers(pkcs1, what)
   if (derMagnitude(version, what)[0] !== 0)
-    throw kmipFailure('InvalidField', 'RSA keys of more than two primes are not supported.')
+    throw pkiError('invalid_key', 'RSA keys of more than two primes are not supported.')
   if (integers.length !== privateMembers.length)
-    throw kmipFailure('InvalidField', `${what} has a wrong number of members.`)
+    throw pkiError('invalid_key', `${what} has a wrong number of members.`)
   const numbers = Object.fromEntries(
-    privateMembers.map(([name], index) => [name, bounded(derMagnitude(integers[index], what))]),
+    privateMembers.map((name, index) => [name, bounded(derMagnitude(integers[index], what))]),
   ) as unknown as RsaNumbers
   return checked(numbers, pkcs1, policy)
 }
 
-/** What has to be there beside the modulus: enough to compute the rest. @throws InvalidField */
-export function rsaPrivateFromTransparent(material: StructureNode, policy: KeyPolicy): ParsedKey {
-  const given: Partial<Record<keyof RsaNumbers, bigint>> = {}
-  const present: TagName[] = []
-  for (const [name, tagName] of privateMembers) {
-    const value = optional(material, Tag[tagName], 'BigInteger')
-    if (value === undefined) continue
-    given[name] = bounded(unsignedBytes({ tag: Tag[tagName], type: 'BigInteger', value }))
-    present.push(tagName)
+/**
+ * A private key from some of its numbers, big-endian: the modulus and enough to compute the rest.
+ * @throws PkiError
+ */
+export function rsaPrivateFromNumbers(
+  given: Partial<Record<keyof RsaNumbers, Uint8Array>>,
+  policy: KeyPolicy,
+): ParsedKey {
+  const known: Partial<Record<keyof RsaNumbers, bigint>> = {}
+  for (const name of privateMembers) {
+    const magnitude = given[name]
+    if (magnitude !== undefined) known[name] = bounded(magnitude)
   }
-  const numbers = completed(given)
-  const parsed = checked(numbers, pkcs1Of(numbers), policy)
-  return present.length === privateMembers.length ? parsed : { ...parsed, members: present }
+  const numbers = completed(known)
+  return checked(numbers, pkcs1Of(numbers), policy)
 }
 
 export function rsaPublicFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
   const what = 'The PKCS#1 public key'
   const [n, e, ...others] = derMembers(pkcs1, what)
-  if (others.length > 0) throw kmipFailure('InvalidField', `${what} has a wrong number of members.`)
+  if (others.length > 0) throw pkiError('invalid_key', `${what} has a wrong number of members.`)
   const bits = checkPublic(bounded(derMagnitude(n, what)), bounded(derMagnitude(e, what)), policy)
   const canonical = buildSpki({ identifier: rsaIdentifier, parameters: derNull, key: pkcs1 })
   return { canonical, algorithm: 'RSA', bits }
 }
 
-export function rsaPublicFromTransparent(material: StructureNode, policy: KeyPolicy): ParsedKey {
-  const [n, e] = [Tag.Modulus, Tag.PublicExponent].map((tag) => {
-    const value = optional(material, tag, 'BigInteger')
-    if (value === undefined)
-      throw kmipFailure('InvalidField', 'An RSA public key has a modulus and a public exponent.')
-    return unsignedBytes({ tag, type: 'BigInteger', value })
-  }) as [Uint8Array, Uint8Array]
+export function rsaPublicFromNumbers(n: Uint8Array, e: Uint8Array, policy: KeyPolicy): ParsedKey {
   return rsaPublicFromPkcs1(derSequence(derInteger(n), derInteger(e)), policy)
 }
 
@@ -90,32 +71,23 @@ export function rsaToPkcs1(type: 'PrivateKey' | 'PublicKey', canonical: Uint8Arr
   return (type === 'PrivateKey' ? parsePkcs8(canonical) : parseSpki(canonical)).key
 }
 
-/** @param members those to write; all when undefined */
-export function rsaToTransparent(
+/** The numbers of a stored key, big-endian without leading zeros: of a public key n and e. */
+export function rsaNumbersOf(
   type: 'PrivateKey' | 'PublicKey',
   canonical: Uint8Array,
-  members: readonly TagName[] | undefined,
-): StructureNode {
+): Partial<Record<keyof RsaNumbers, Uint8Array>> {
   const integers = derMembers(rsaToPkcs1(type, canonical), 'The stored key')
   const start = type === 'PrivateKey' ? 1 : 0
-  const values = new Map<TagName, Uint8Array>()
-  for (const [index, [, name]] of privateMembers.entries()) {
+  const numbers: Partial<Record<keyof RsaNumbers, Uint8Array>> = {}
+  for (const [index, name] of privateMembers.entries()) {
     const element = integers[start + index]
-    if (element !== undefined) values.set(name, derMagnitude(element, 'The stored key'))
+    if (element !== undefined) numbers[name] = derMagnitude(element, 'The stored key')
   }
-  const order = type === 'PublicKey' ? (['Modulus', 'PublicExponent'] as const) : transparentOrder
-  return structure(
-    Tag.KeyMaterial,
-    order.map((name) => {
-      const value = values.get(name)
-      const wanted = members === undefined || type === 'PublicKey' || members.includes(name)
-      return value === undefined || !wanted ? undefined : unsignedInteger(Tag[name], value)
-    }),
-  )
+  return numbers
 }
 
 function checked(numbers: RsaNumbers, pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
-  const bits = invalidField(() => checkRsaNumbers(numbers, smallestBits(policy)))
+  const bits = sizeOf(numbers, policy)
   return {
     canonical: buildPkcs8({ identifier: rsaIdentifier, parameters: derNull, key: pkcs1 }),
     algorithm: 'RSA',
@@ -124,9 +96,17 @@ function checked(numbers: RsaNumbers, pkcs1: Uint8Array, policy: KeyPolicy): Par
       try {
         await requirePrimes(numbers)
       } catch (error) {
-        throw asInvalidField(error)
+        throw ofNumbers(error)
       }
     },
+  }
+}
+
+function sizeOf(numbers: RsaNumbers, policy: KeyPolicy): number {
+  try {
+    return checkRsaNumbers(numbers, smallestBits(policy))
+  } catch (error) {
+    throw ofNumbers(error)
   }
 }
 
@@ -138,33 +118,30 @@ function smallestBits({ fips }: KeyPolicy): number {
 function checkPublic(n: bigint, e: bigint, policy: KeyPolicy): number {
   const bits = bitLength(n)
   if (bits < smallestBits(policy) || bits > longestNumber * 8 || n % 2n === 0n)
-    throw kmipFailure(
-      'InvalidField',
-      `The modulus must be odd and have ${smallestBits(policy)} to 8192 bits.`,
-    )
+    throw pkiError('invalid_key', `The modulus must be odd and have ${smallestBits(policy)} to 8192 bits.`)
   if (e < 3n || e % 2n === 0n || e >= 1n << 64n)
-    throw kmipFailure('InvalidField', 'The public exponent must be odd, at least 3 and below 2^64.')
+    throw pkiError('invalid_key', 'The public exponent must be odd, at least 3 and below 2^64.')
   return bits
 }
 
 function bounded(magnitude: Uint8Array): bigint {
-  if (magnitude.length > longestNumber) throw kmipFailure('InvalidField', 'An RSA key has at most 8192 bits.')
+  if (magnitude.length > longestNumber) throw pkiError('invalid_key', 'An RSA key has at most 8192 bits.')
   return toNumber(magnitude)
 }
 
-/** The whole key from its modulus and its primes or exponents. @throws InvalidField */
+/** The whole key from its modulus and its primes or exponents. @throws PkiError */
 function completed(given: Partial<Record<keyof RsaNumbers, bigint>>): RsaNumbers {
   const { n } = given
-  if (n === undefined) throw kmipFailure('InvalidField', 'An RSA key has a modulus.')
+  if (n === undefined) throw pkiError('invalid_key', 'An RSA key has a modulus.')
   const { p, q } = primesOf(n, given)
   if (p < 2n || q < 2n || p * q !== n)
-    throw kmipFailure('InvalidField', 'The primes must be those of the modulus.')
+    throw pkiError('invalid_key', 'The primes must be those of the modulus.')
   const lambda = ((p - 1n) * (q - 1n)) / greatestCommonDivisor(p - 1n, q - 1n)
   const e = given.e ?? (given.d === undefined ? undefined : inverse(given.d, lambda))
   const d = given.d ?? (e === undefined ? undefined : inverse(e, lambda))
   const qi = given.qi ?? inverse(q, p)
   if (e === undefined || d === undefined || qi === undefined)
-    throw kmipFailure('InvalidField', 'The numbers are too few for an RSA key, or contradict each other.')
+    throw pkiError('invalid_key', 'The numbers are too few for an RSA key, or contradict each other.')
   return { n, e, d, p, q, dp: given.dp ?? d % (p - 1n), dq: given.dq ?? d % (q - 1n), qi }
 }
 
@@ -178,7 +155,7 @@ function primesOf(n: bigint, { p, q, d, e }: Partial<Record<keyof RsaNumbers, bi
     const found = factor(n, exponent, d as bigint)
     if (found !== undefined) return found
   }
-  throw kmipFailure('InvalidField', 'The primes are missing and cannot be computed from the exponents.')
+  throw pkiError('invalid_key', 'The primes are missing and cannot be computed from the exponents.')
 }
 
 /**
@@ -202,19 +179,12 @@ function factor(n: bigint, e: bigint, d: bigint): { p: bigint; q: bigint } | und
 }
 
 function pkcs1Of(numbers: RsaNumbers): Buffer {
-  return derSequence(derNumber(0), ...privateMembers.map(([name]) => derInteger(toMagnitude(numbers[name]))))
+  return derSequence(derNumber(0), ...privateMembers.map((name) => derInteger(toMagnitude(numbers[name]))))
 }
 
-function invalidField<T>(act: () => T): T {
-  try {
-    return act()
-  } catch (error) {
-    throw asInvalidField(error)
-  }
-}
-
-function asInvalidField(error: unknown): unknown {
-  return error instanceof Failure && error.kind === 'bad_request'
-    ? kmipFailure('InvalidField', `The numbers of the RSA key are wrong: ${error.message}`)
+/** Names the numbers as what is wrong. */
+function ofNumbers(error: unknown): unknown {
+  return error instanceof PkiError
+    ? pkiError(error.code, `The numbers of the RSA key are wrong: ${error.message}`)
     : error
 }

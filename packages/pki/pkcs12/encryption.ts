@@ -1,5 +1,4 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   type DerElement,
   derContent,
@@ -13,6 +12,7 @@ import {
   derSmallNumber,
   derTag,
 } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
 import { aes256, ciphers, hashes, oid, sha1, sha256, tripleDes } from './identifiers.ts'
 import { pbes2Key, pkcs12Key, purpose } from './password.ts'
 
@@ -64,7 +64,7 @@ function encrypt(cipherName: string, key: Buffer, iv: Uint8Array, plain: Uint8Ar
 
 /**
  * Decrypts what the algorithm and the password protect.
- * @throws FeatureNotSupported for algorithms that are not done, BadPassword for what does not open
+ * @throws PkiError `unsupported_protection`, `wrong_password`
  */
 export async function unprotect(
   password: string,
@@ -78,7 +78,7 @@ export async function unprotect(
   try {
     return Buffer.concat([decipher.update(encrypted), decipher.final()])
   } catch {
-    throw kmipFailure('BadPassword', 'The password does not open the PKCS#12 file.')
+    throw pkiError('wrong_password', 'The password does not open the PKCS#12 file.')
   }
 }
 
@@ -124,8 +124,8 @@ async function derived(
 }
 
 function unsupported() {
-  return kmipFailure(
-    'FeatureNotSupported',
+  return pkiError(
+    'unsupported_protection',
     'The PKCS#12 file is protected by an algorithm that is not supported.',
   )
 }

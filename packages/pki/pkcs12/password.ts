@@ -1,7 +1,7 @@
 import { createHash, pbkdf2 } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { pkiError } from '../error.ts'
 import type { HashRow } from './identifiers.ts'
 
 const derive = promisify(pbkdf2)
@@ -15,7 +15,7 @@ const longestSalt = 1024
 /** What a derived value is for (RFC 7292 §B.3). */
 export const purpose = { key: 1, iv: 2, mac: 3 } as const
 
-/** PBKDF2 of a password in UTF-8 (RFC 8018 §5.2), on the thread pool. @throws InvalidField */
+/** PBKDF2 of a password in UTF-8 (RFC 8018 §5.2), on the thread pool. @throws PkiError */
 export function pbes2Key(
   password: string,
   salt: Uint8Array,
@@ -27,7 +27,7 @@ export function pbes2Key(
   return derive(Buffer.from(password, 'utf8'), salt, iterations, bytes, hash.node)
 }
 
-/** The derivation of RFC 7292 §B.2, with the password in UTF-16 and a NUL behind it. @throws InvalidField */
+/** The derivation of RFC 7292 §B.2, with the password in UTF-16 and a NUL behind it. @throws PkiError */
 export async function pkcs12Key(
   password: string,
   salt: Uint8Array,
@@ -75,5 +75,5 @@ function addOne(target: Buffer, adder: Buffer): void {
 
 function requireBounded(salt: Uint8Array, iterations: number): void {
   if (iterations < 1 || iterations > mostIterations || salt.length > longestSalt)
-    throw kmipFailure('InvalidField', 'The PKCS#12 file asks for too much work to open it.')
+    throw pkiError('malformed', 'The PKCS#12 file asks for too much work to open it.')
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import { createSecureContext } from 'node:tls'
-import { KmipFailure } from '../../kms/kmip/engine/failure.ts'
 import { derNumber, derOctets, derSequence } from '../asn1/der.ts'
+import { PkiError } from '../error.ts'
 import { legacyFile, modernFile } from '../testing/pkcs12-files.ts'
 import { sha1 } from './identifiers.ts'
 import { readPkcs12, writePkcs12 } from './index.ts'
@@ -47,7 +47,7 @@ test('files that are written here are read by OpenSSL and by ourselves, and by n
         },
       )
       for (const password of ['', 'geheim', 'Geheim ✓'])
-        await assert.rejects(readPkcs12(file, password), { reason: 'BadPassword' })
+        await assert.rejects(readPkcs12(file, password), { code: 'wrong_password' })
     }
   }
 })
@@ -70,22 +70,22 @@ test('changed, cut and invented files are refused with a reason', async () => {
       await assert.rejects(
         readPkcs12(file, 'pässwörd'),
         (error: unknown) =>
-          error instanceof KmipFailure &&
-          ['InvalidField', 'BadPassword', 'FeatureNotSupported'].includes(error.reason),
+          error instanceof PkiError &&
+          ['malformed', 'wrong_password', 'unsupported_protection'].includes(error.code),
       )
     }
   }
   await assert.rejects(readPkcs12(derSequence(derNumber(3), derOctets(Buffer.alloc(4))), 'x'), {
-    reason: 'InvalidField',
+    code: 'malformed',
   })
 })
 
 test('a file that wants hours of work is refused at once', async () => {
   await assert.rejects(pkcs12Key('x', Buffer.alloc(8), 1 << 30, 20, purpose.mac, sha1), {
-    reason: 'InvalidField',
+    code: 'malformed',
   })
   await assert.rejects(pkcs12Key('x', Buffer.alloc(1 << 20), 1, 20, purpose.mac, sha1), {
-    reason: 'InvalidField',
+    code: 'malformed',
   })
 })
 

@@ -1,5 +1,4 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   contextTag,
   type DerElement,
@@ -11,6 +10,7 @@ import {
   derSmallNumber,
   derTag,
 } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
 import { unprotect } from './encryption.ts'
 import { hashes, oid } from './identifiers.ts'
 import { pkcs12Key, purpose } from './password.ts'
@@ -38,22 +38,21 @@ const mostParts = 4
 
 /**
  * Opens a PKCS#12 file (RFC 7292) with one private key.
- * @throws InvalidField, BadPassword when its MAC does not hold, FeatureNotSupported for what protects it
+ * @throws PkiError: `wrong_password` when its MAC does not verify, `unsupported_protection`, `malformed`
  */
 export async function readPkcs12(file: Uint8Array, password: string): Promise<Pkcs12Content> {
   const [version, safe, mac] = derMembers(file, what)
-  if (derSmallNumber(version, what) !== 3)
-    throw kmipFailure('InvalidField', `${what} is of an unknown version.`)
+  if (derSmallNumber(version, what) !== 3) throw pkiError('malformed', `${what} is of an unknown version.`)
   const content = dataOf(safe)
   if (mac === undefined)
-    throw kmipFailure('InvalidField', 'The PKCS#12 file has no MAC: nobody could tell who changed it.')
+    throw pkiError('malformed', 'The PKCS#12 file has no MAC: nobody could tell who changed it.')
   await requireMac(mac, content, password)
   const bags: Bag[] = []
   const parts = derMembers(content, what)
-  if (parts.length > mostParts) throw kmipFailure('InvalidField', `${what} holds too much.`)
+  if (parts.length > mostParts) throw pkiError('malformed', `${what} holds too much.`)
   for (const info of parts) {
     for (const element of derMembers(await contentsOf(info, password), what)) bags.push(bagOf(element))
-    if (bags.length > mostBags) throw kmipFailure('InvalidField', `${what} holds too much.`)
+    if (bags.length > mostBags) throw pkiError('malformed', `${what} holds too much.`)
   }
   return contentOf(bags, password)
 }
@@ -62,7 +61,7 @@ export async function readPkcs12(file: Uint8Array, password: string): Promise<Pk
 function dataOf(info: DerElement | undefined): Uint8Array {
   const [identifier, content] = derMembers(info?.whole ?? new Uint8Array(), what)
   if (derIdentifier(identifier, what) !== oid.data || content?.tag !== contextTag(0))
-    throw kmipFailure('InvalidField', 'The PKCS#12 file is not protected by a password.')
+    throw pkiError('malformed', 'The PKCS#12 file is not protected by a password.')
   return derContent(derElements(content.content, what)[0], derTag.octetString, what)
 }
 
@@ -72,7 +71,7 @@ async function requireMac(mac: DerElement, content: Uint8Array, password: string
   const identifier = derIdentifier(derMembers(algorithm?.whole ?? new Uint8Array(), what)[0], what)
   const hash = hashes.find((row) => row.identifier === identifier)
   if (hash === undefined)
-    throw kmipFailure('FeatureNotSupported', 'The MAC of the PKCS#12 file is not supported.')
+    throw pkiError('unsupported_protection', 'The MAC of the PKCS#12 file is not supported.')
   const key = await pkcs12Key(
     password,
     derContent(salt, derTag.octetString, what),
@@ -85,7 +84,7 @@ async function requireMac(mac: DerElement, content: Uint8Array, password: string
   key.fill(0)
   const given = derContent(digest, derTag.octetString, what)
   if (given.length !== right.length || !timingSafeEqual(given, right))
-    throw kmipFailure('BadPassword', 'The password does not open the PKCS#12 file.')
+    throw pkiError('wrong_password', 'The password does not open the PKCS#12 file.')
 }
 
 /** SafeContents of one part, opened. */
@@ -123,7 +122,7 @@ async function contentOf(bags: readonly Bag[], password: string): Promise<Pkcs12
   const keys = bags.filter(({ identifier }) => identifier === oid.keyBag || identifier === oid.shroudedKeyBag)
   const [key, another] = keys
   if (key === undefined || another !== undefined)
-    throw kmipFailure('InvalidField', 'The PKCS#12 file holds exactly one private key.')
+    throw pkiError('malformed', 'The PKCS#12 file holds exactly one private key.')
   const certificates = bags.flatMap((bag) =>
     bag.identifier === oid.certificateBag ? [certificateOf(bag)] : [],
   )
@@ -150,7 +149,7 @@ async function privateKeyOf({ identifier, value }: Bag, password: string): Promi
 function certificateOf({ value, localKeyId, friendlyName }: Bag) {
   const [identifier, wrapped] = derMembers(value, what)
   if (derIdentifier(identifier, what) !== oid.x509Certificate)
-    throw kmipFailure('InvalidField', 'The PKCS#12 file holds a certificate that is not X.509.')
+    throw pkiError('malformed', 'The PKCS#12 file holds a certificate that is not X.509.')
   const [der] = derElements(derContent(wrapped, contextTag(0), what), what)
   return { der: derContent(der, derTag.octetString, what), localKeyId, friendlyName }
 }

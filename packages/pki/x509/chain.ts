@@ -12,7 +12,7 @@ interface Link {
 }
 
 /**
- * Checks certificates that are one chain (KMIP 2.1 §6.1.57): each signed by the next, all of them within their dates
+ * Checks certificates that are one chain (RFC 5280 §6): each signed by the next, all of them within their dates
  * at `at`, authorities allowed to be ones (RFC 5280 §6.1.4), and the last one signed by itself.
  * @param at Unix milliseconds
  * @returns Unknown when everything holds, but the chain does not end in a root

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KmipFailure } from '../../kms/kmip/engine/failure.ts'
 import { der, derObjectIdentifier, derSequence, derTag } from '../asn1/der.ts'
+import { PkiError } from '../error.ts'
 import { nameText } from './distinguished-name.ts'
 
 type Part = readonly [identifier: string, value: string | Buffer]
@@ -50,5 +50,5 @@ test('RFC 4514 §2.4: what has no descriptor or is no text is hexadecimal', () =
 
 test('what is no name is refused', () => {
   for (const bytes of [new Uint8Array(), Buffer.from([0x30, 5, 0]), derSequence(derSequence())])
-    assert.throws(() => nameText(bytes), KmipFailure)
+    assert.throws(() => nameText(bytes), PkiError)
 })

@@ -1,7 +1,7 @@
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
 
-/** The parts of a name that KMIP has attributes for, as in CertificateSubjectCN (KMIP 2.1 §4.6). */
+/** The attributes of a distinguished name that are known by a short name. */
 export type NamePart =
   | 'CN'
   | 'O'
@@ -38,14 +38,14 @@ const partByIdentifier = new Map(
 
 export type NameParts = readonly (readonly [NamePart, string])[]
 
-/** The known parts of a distinguished name in their order; others are left out. @throws InvalidField */
+/** The known parts of a distinguished name in their order; others are left out. @throws PkiError */
 export function namePartsOf(name: Uint8Array): NameParts {
   const what = 'A distinguished name'
   return derMembers(name, what).flatMap((relative) =>
     derElements(derContent(relative, derTag.set, what), what).flatMap((attribute) => {
       const [identifier, value] = derMembers(attribute.whole, what)
       const part = partByIdentifier.get(derIdentifier(identifier, what))
-      if (value === undefined) throw kmipFailure('InvalidField', `${what} has a part without value.`)
+      if (value === undefined) throw pkiError('malformed', `${what} has a part without value.`)
       return part === undefined ? [] : [[part, textOf(value.tag, value.content)] as const]
     }),
   )
@@ -63,7 +63,7 @@ const descriptors: ReadonlyMap<string, string> = new Map(
   }).map(([descriptor, identifier]) => [identifier, descriptor]),
 )
 
-/** A distinguished name as text, the last part first (RFC 4514 §2). @throws InvalidField */
+/** A distinguished name as text, the last part first (RFC 4514 §2). @throws PkiError */
 export function nameText(name: Uint8Array): string {
   const what = 'A distinguished name'
   return derMembers(name, what)
@@ -79,7 +79,7 @@ export function nameText(name: Uint8Array): string {
 /** RFC 4514 §2.3, §2.4: what has no descriptor or is no text is the hexadecimal of its DER. */
 function partText([identifier, value]: readonly DerElement[], what: string): string {
   const dotted = derIdentifier(identifier, what)
-  if (value === undefined) throw kmipFailure('InvalidField', `${what} has a part without value.`)
+  if (value === undefined) throw pkiError('malformed', `${what} has a part without value.`)
   const descriptor = descriptors.get(dotted)
   const text = descriptor === undefined ? undefined : stringOf(value.tag, value.content)
   const shown = text === undefined ? `#${Buffer.from(value.whole).toString('hex')}` : escaped(text)

@@ -45,7 +45,7 @@ export function encodeExtension({ identifier, critical, value }: Extension): Buf
   )
 }
 
-/** Reads the members of an Extensions structure. @throws InvalidField */
+/** Reads the members of an Extensions structure. @throws PkiError */
 export function readExtensions(sequence: Uint8Array, what: string): readonly Extension[] {
   return derMembers(sequence, what).map((element) => {
     const [identifier, second, third] = derMembers(element.whole, what)
@@ -55,7 +55,7 @@ export function readExtensions(sequence: Uint8Array, what: string): readonly Ext
   })
 }
 
-/** The extensions of a certificate. @throws InvalidField */
+/** The extensions of a certificate. @throws PkiError */
 export function extensionsOf(certificate: Uint8Array): readonly Extension[] {
   const what = 'The certificate'
   const [body] = derMembers(certificate, what)
@@ -75,7 +75,7 @@ export function basicConstraints(authority: boolean, pathLength?: number): Exten
   }
 }
 
-/** Is the certificate one of an authority, and how many may follow below it? @throws InvalidField */
+/** Is the certificate one of an authority, and how many may follow below it? @throws PkiError */
 export function readBasicConstraints(extensions: readonly Extension[]): {
   readonly authority: boolean
   readonly pathLength: number | undefined
@@ -112,7 +112,7 @@ export function keyUsage(names: readonly KeyUsageName[]): Extension {
   return { identifier: extensionIdentifiers.keyUsage, critical: true, value }
 }
 
-/** The names in a keyUsage extension; undefined when there is none, so that nothing is restricted. @throws InvalidField */
+/** The names in a keyUsage extension; undefined when there is none, so that nothing is restricted. @throws PkiError */
 export function readKeyUsage(extensions: readonly Extension[]): readonly KeyUsageName[] | undefined {
   const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.keyUsage)
   if (found === undefined) return undefined

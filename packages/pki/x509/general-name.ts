@@ -1,17 +1,17 @@
 import { isIP } from 'node:net'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import { contextTag, der, derElements } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
 
 /** Kinds of GeneralName (RFC 5280 §4.2.1.6) as OpenSSL's configuration calls them. */
 const tags = { email: 1, DNS: 2, URI: 6 } as const
 
-/** DER of a name written `DNS:kms.example` or `IP:192.0.2.1`. @throws InvalidField */
+/** DER of a name written `DNS:kms.example` or `IP:192.0.2.1`. @throws PkiError */
 export function generalName(text: string): Buffer {
   const colon = text.indexOf(':')
   const [kind, value] = [text.slice(0, colon).trim(), text.slice(colon + 1).trim()]
   if (kind === 'IP') return der(contextTag(7, false), addressBytes(value))
   if (!Object.hasOwn(tags, kind) || value === '' || !/^[\u0020-\u007e]+$/.test(value))
-    throw kmipFailure('InvalidField', 'A subject alternative name is not one of DNS, IP, email and URI.')
+    throw pkiError('invalid_value', 'A subject alternative name is not one of DNS, IP, email and URI.')
   return der(contextTag(tags[kind as keyof typeof tags], false), Buffer.from(value, 'latin1'))
 }
 
@@ -52,10 +52,10 @@ function addressBytes(text: string): Uint8Array {
         ...Array.from({ length: 8 - before.length - behind.length }, () => 0),
         ...behind,
       ]
-      if (text.includes('.')) throw kmipFailure('InvalidField', 'Write the IPv6 address without dots.')
+      if (text.includes('.')) throw pkiError('invalid_value', 'Write the IPv6 address without dots.')
       return Uint8Array.from(whole.flatMap((word) => [word >> 8, word & 0xff]))
     }
     default:
-      throw kmipFailure('InvalidField', 'A subject alternative name is no IP address.')
+      throw pkiError('invalid_value', 'A subject alternative name is no IP address.')
   }
 }

@@ -1,8 +1,10 @@
 /**
  * X.509 certificates: read requests for them, issue them, check chains. Pure: keys and dates are given.
  */
+export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
 export { chainValidity, longestChain, type Validity } from './chain.ts'
+export { type NamePart, type NameParts, nameText } from './distinguished-name.ts'
 export {
   basicConstraints,
   type Extension,
@@ -16,6 +18,7 @@ export {
   readKeyUsage,
   subjectAltName,
 } from './extensions.ts'
+export { generalNameText } from './general-name.ts'
 export { type Issuer, issueCertificate, type NewCertificate } from './issue.ts'
 export { nameFromParts } from './name.ts'
 export { opensslExtensions } from './openssl-extensions.ts'

@@ -1,4 +1,4 @@
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
+import { pkiError } from '../error.ts'
 import {
   basicConstraints,
   crlDistributionPoints,
@@ -24,12 +24,12 @@ const purposes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Extensions as OpenSSL's configuration writes them, the section `v3_ca` (x509v3_config(5)): what the vendor attribute
- * `x509-extension` of Certify carries. Key identifiers are always made here, so the lines that ask for them are let be.
- * @throws InvalidField for a line that is not understood: an extension is never silently left out
+ * Extensions as OpenSSL's configuration writes them, the section `v3_ca` (x509v3_config(5)). `issueCertificate` always makes
+ * the key identifiers, so the lines that ask for them are skipped.
+ * @throws PkiError for a line that is not understood: an extension is never silently left out
  */
 export function opensslExtensions(text: string): readonly Extension[] {
-  if (text.length > longestText) throw kmipFailure('InvalidField', 'The extensions are too long.')
+  if (text.length > longestText) throw pkiError('invalid_value', 'The extensions are too long.')
   const extensions: Extension[] = []
   let section = 'v3_ca'
   for (const raw of text.split(/\r?\n/)) {
@@ -40,9 +40,9 @@ export function opensslExtensions(text: string): readonly Extension[] {
       section = header[1] ?? ''
       continue
     }
-    if (section !== 'v3_ca') throw kmipFailure('InvalidField', 'Extensions stand in the section v3_ca.')
+    if (section !== 'v3_ca') throw pkiError('invalid_value', 'Extensions stand in the section v3_ca.')
     const equals = line.indexOf('=')
-    if (equals < 0) throw kmipFailure('InvalidField', 'A line of the extensions has no value.')
+    if (equals < 0) throw pkiError('invalid_value', 'A line of the extensions has no value.')
     const made = extension(line.slice(0, equals).trim(), line.slice(equals + 1))
     if (made !== undefined) extensions.push(made)
   }
@@ -53,7 +53,7 @@ function extension(name: string, value: string): Extension | undefined {
   const words = value.split(',').map((word) => word.trim())
   const critical = words[0] === 'critical'
   const values = critical ? words.slice(1) : words
-  if (values.length > mostNames) throw kmipFailure('InvalidField', 'An extension has too many values.')
+  if (values.length > mostNames) throw pkiError('invalid_value', 'An extension has too many values.')
   switch (name) {
     case 'basicConstraints':
       return { ...constraints(values), critical }
@@ -69,7 +69,7 @@ function extension(name: string, value: string): Extension | undefined {
     case 'authorityKeyIdentifier':
       return undefined
     default:
-      throw kmipFailure('InvalidField', `The extension '${name.slice(0, 64)}' is not supported here.`)
+      throw pkiError('invalid_value', `The extension '${name.slice(0, 64)}' is not supported here.`)
   }
 }
 
@@ -80,27 +80,26 @@ function constraints(values: readonly string[]): Extension {
     const [key = '', text = ''] = value.split(':').map((word) => word.trim())
     if (key === 'CA' && /^(true|false)$/i.test(text)) authority = text.toLowerCase() === 'true'
     else if (key === 'pathlen' && /^\d{1,3}$/.test(text)) pathLength = Number(text)
-    else throw kmipFailure('InvalidField', 'basicConstraints is not understood.')
+    else throw pkiError('invalid_value', 'basicConstraints is not understood.')
   }
   return basicConstraints(authority, pathLength)
 }
 
 function usageName(text: string): KeyUsageName {
   const known = keyUsages.find((name) => name === text)
-  if (known === undefined) throw kmipFailure('InvalidField', 'keyUsage names an unknown use.')
+  if (known === undefined) throw pkiError('invalid_value', 'keyUsage names an unknown use.')
   return known
 }
 
 function purpose(text: string): string {
   const identifier = purposes[text] ?? (/^[0-2](\.\d{1,9}){2,20}$/.test(text) ? text : undefined)
-  if (identifier === undefined)
-    throw kmipFailure('InvalidField', 'extendedKeyUsage names an unknown purpose.')
+  if (identifier === undefined) throw pkiError('invalid_value', 'extendedKeyUsage names an unknown purpose.')
   return identifier
 }
 
 function url(text: string): string {
   const value = text.startsWith('URI:') ? text.slice(4) : text
   if (!/^https?:\/\/[\u0021-\u007e]+$/.test(value))
-    throw kmipFailure('InvalidField', 'crlDistributionPoints are URLs.')
+    throw pkiError('invalid_value', 'crlDistributionPoints are URLs.')
   return value
 }

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { KmipFailure, kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import { contextTag, derBits, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
+import { PkiError, pkiError } from '../error.ts'
 import { type Extension, readExtensions } from './extensions.ts'
 import { signatureHolds } from './signing.ts'
 
@@ -19,28 +19,26 @@ const extensionRequest = '1.2.840.113549.1.9.14'
 
 /**
  * Reads a PKCS#10 request (RFC 2986), DER or PEM, and checks that its sender has the private key.
- * @throws InvalidCSR
+ * @throws PkiError `invalid_request`
  */
 export function readCertificationRequest(value: Uint8Array): CertificationRequest {
   try {
     return read(isPem(value) ? fromPem(value) : value)
   } catch (error) {
-    if (error instanceof KmipFailure && error.reason === 'InvalidField')
-      throw kmipFailure('InvalidCSR', error.message)
-    throw error
+    throw error instanceof PkiError ? pkiError('invalid_request', error.message) : error
   }
 }
 
 function read(der: Uint8Array): CertificationRequest {
   const [info, algorithm, signature] = derMembers(der, what)
   if (info === undefined || algorithm === undefined)
-    throw kmipFailure('InvalidCSR', 'The certificate request lacks a member.')
+    throw pkiError('invalid_request', 'The certificate request lacks a member.')
   const [, subject, spki, attributes] = derMembers(info.whole, what)
   if (subject?.tag !== derTag.sequence || spki?.tag !== derTag.sequence)
-    throw kmipFailure('InvalidCSR', 'The certificate request lacks a member.')
+    throw pkiError('invalid_request', 'The certificate request lacks a member.')
   const key = publicKey(spki.whole)
   if (!signatureHolds(algorithm.whole, key, info.whole, derBits(signature, what)))
-    throw kmipFailure('InvalidCSR', 'The signature of the certificate request is wrong.')
+    throw pkiError('invalid_request', 'The signature of the certificate request is wrong.')
   return {
     subject: subject.whole,
     spki: spki.whole,
@@ -63,7 +61,7 @@ function publicKey(spki: Uint8Array): KeyObject {
   try {
     return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' })
   } catch {
-    throw kmipFailure('InvalidCSR', 'The public key of the certificate request cannot be read.')
+    throw pkiError('invalid_request', 'The public key of the certificate request cannot be read.')
   }
 }
 
@@ -78,6 +76,6 @@ const pem =
 function fromPem(value: Uint8Array): Buffer {
   const text = value.length > longestPem ? '' : Buffer.from(value).toString('latin1')
   const body = pem.exec(text)?.[1]
-  if (body === undefined) throw kmipFailure('InvalidCSR', 'The value is not a certificate request in PEM.')
+  if (body === undefined) throw pkiError('invalid_request', 'The value is not a certificate request in PEM.')
   return Buffer.from(body, 'base64')
 }

@@ -1,5 +1,4 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
-import { kmipFailure } from '../../kms/kmip/engine/failure.ts'
 import {
   contextTag,
   derIdentifier,
@@ -9,7 +8,8 @@ import {
   derSequence,
   derSmallNumber,
 } from '../asn1/der.ts'
-import { byteKeysByIdentifier } from '../keys/byte-keys.ts'
+import { pkiError } from '../error.ts'
+import { type ByteKeyFamily, byteKeysByIdentifier } from '../keys/byte-key-families.ts'
 import { parseSpki } from '../keys/pkcs8.ts'
 
 interface Scheme {
@@ -48,7 +48,7 @@ const signatureOf: Readonly<Record<string, readonly [identifier: string, hash: s
   sha512: ['1.2.840.10045.4.3.4', 'sha512'],
 }
 
-/** @throws CryptographicFailure for keys that sign nothing */
+/** @throws PkiError `cannot_sign` for keys that do not sign */
 export function certificateSigner(key: KeyObject, spki: Uint8Array): CertificateSigner {
   switch (key.asymmetricKeyType) {
     case 'rsa':
@@ -67,14 +67,18 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
       const { identifier } = parseSpki(spki)
       const family = byteKeysByIdentifier(identifier)
       // The identifier of such a key is also that of its signatures (RFC 8410, RFC 9881, RFC 9909).
-      if (family === undefined || family.algorithm === 'ECDH' || family.algorithm.startsWith('ML_KEM'))
-        throw kmipFailure('CryptographicFailure', 'The key of the issuer cannot sign.')
+      if (family === undefined || !signs(family))
+        throw pkiError('cannot_sign', 'The key of the issuer cannot sign.')
       return {
         algorithm: derSequence(derObjectIdentifier(identifier)),
         sign: (data) => onPool(null, key, data),
       }
     }
   }
+}
+
+function signs({ algorithm }: ByteKeyFamily): boolean {
+  return algorithm.startsWith('Ed') || algorithm.includes('-DSA-')
 }
 
 /** A hash as strong as the curve (SP 800-57 part 1, table 3). */
@@ -94,7 +98,7 @@ function hashOfCurve(key: KeyObject): string {
 function onPool(hash: string | null, key: KeyObject, data: Uint8Array): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     sign(hash, data, key, (error, signature) => {
-      if (error) reject(kmipFailure('CryptographicFailure', 'CRYPTO'))
+      if (error) reject(pkiError('cannot_sign', 'CRYPTO'))
       else resolve(signature)
     })
   })
@@ -103,7 +107,7 @@ function onPool(hash: string | null, key: KeyObject, data: Uint8Array): Promise<
 /**
  * Checks a signature as certificates and requests carry it.
  * @param algorithm DER of the AlgorithmIdentifier
- * @throws InvalidCSR for algorithms that are not known here or too weak
+ * @throws PkiError `invalid_request` for algorithms that are not known here or too weak
  */
 export function signatureHolds(
   algorithm: Uint8Array,
@@ -115,7 +119,7 @@ export function signatureHolds(
   const named = derIdentifier(identifier, 'The signature')
   const scheme = named === pss ? pssScheme(parameters?.whole) : (schemes.get(named) ?? pureScheme(named))
   if (scheme === undefined)
-    throw kmipFailure('InvalidCSR', 'The algorithm of the signature is not supported here.')
+    throw pkiError('invalid_request', 'The algorithm of the signature is not supported here.')
   const { hash, ...padding } = scheme
   try {
     return verify(hash, data, { key, ...padding }, signature)

@@ -3,6 +3,7 @@ import { UniqueViolation } from '@warder/foundation/sql'
 import { reasonOf } from '@warder/kmip/messages'
 import { Enumeration, type KmipVersion, messageIn, type ResultReason, reasonIn } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
+import { PkiError, type PkiErrorCode } from '@warder/pki/error'
 
 /** Why an operation failed, in the words of KMIP 2.1. The message goes to the client. */
 export class KmipFailure extends Error {
@@ -21,6 +22,32 @@ export class KmipFailure extends Error {
 /** Makes a failure to throw: `throw kmipFailure('WrongKeyLifecycleState', 'DENIED')`. */
 export function kmipFailure(reason: ResultReason, message: string, detail?: string): KmipFailure {
   return new KmipFailure(reason, message, detail)
+}
+
+/** The reasons of KMIP for the errors of @warder/pki. */
+const pkiReasons: Readonly<Record<PkiErrorCode, ResultReason>> = {
+  malformed: 'InvalidField',
+  invalid_value: 'InvalidField',
+  invalid_key: 'InvalidField',
+  unsupported_key: 'InvalidField',
+  unsupported_protection: 'FeatureNotSupported',
+  wrong_password: 'BadPassword',
+  invalid_request: 'InvalidCSR',
+  cannot_sign: 'CryptographicFailure',
+}
+
+/** A PkiError as the failure of KMIP that it is; anything else as it is. */
+export function inKmipReasons(thrown: unknown): unknown {
+  return thrown instanceof PkiError ? kmipFailure(pkiReasons[thrown.code], thrown.message) : thrown
+}
+
+/** Runs `act`, whose PkiErrors become KmipFailures, for callers that look at the reason. */
+export function withKmipReasons<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    throw inKmipReasons(error)
+  }
 }
 
 /** The identifier that a new object is to have is that of another one. */
@@ -43,6 +70,7 @@ export function toldOf(thrown: unknown): Told {
     const options = detail === undefined ? { members } : { members, detail }
     return { reason, message, failure: failure(kindOf(reason), message, options) }
   }
+  if (thrown instanceof PkiError) return toldOf(inKmipReasons(thrown))
   if (thrown instanceof KmipDecodeError) return toldOf(kmipFailure(reasonOf(thrown), thrown.message))
   if (thrown instanceof UniqueViolation) return toldOf(identifierTaken())
   return toldOfRegistered(toFailure(thrown))

@@ -38,7 +38,7 @@
  */
 export { creates, keyUse, objectRight, signedIn } from './access.ts'
 export { createKmipEngine } from './engine.ts'
-export { identifierTaken, KmipFailure, kmipFailure } from './failure.ts'
+export { identifierTaken, inKmipReasons, KmipFailure, kmipFailure, withKmipReasons } from './failure.ts'
 export type { KmipEngineOptions } from './message.ts'
 export { membersWithin, requiredName, uniqueIdentifier } from './payload.ts'
 export {

@@ -1,51 +1,41 @@
-import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { Tag, type TagName } from '@warder/kmip/tables'
 import { byteString, optionalName, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
-  byteKeysByIdentifier,
-  byteKeysOf,
-  bytePrivateFromPkcs8,
   bytePrivateFromRaw,
   bytePublicFromRaw,
-  rawOf,
-} from '../../../pki/keys/byte-keys.ts'
-import { type CurveName, curveByName } from '../../../pki/keys/curves.ts'
-import {
-  curveOf,
-  curveOfParameters,
-  ecIdentifier,
+  type Curve,
   ecPoint,
   ecPrivateFromScalar,
   ecPrivateFromSec1,
   ecPublicFromPoint,
   ecScalar,
   ecToSec1,
+  type KeyPolicy,
   type PointForm,
-  pointOf,
-  scalarOf,
-  transparentEcPrivate,
-  transparentEcPublic,
-} from '../../../pki/keys/ec.ts'
-import {
-  finiteFieldFromDer,
-  finiteFieldFromTransparent,
-  finiteFieldOf,
-  finiteFieldToTransparent,
-} from '../../../pki/keys/finite-field.ts'
-import { parsePkcs8, parseSpki } from '../../../pki/keys/pkcs8.ts'
-import {
-  rsaIdentifier,
+  privateFromPkcs8,
+  publicFromSpki,
+  rawOf,
+  requireLoadable,
+  requireUsable,
   rsaPrivateFromPkcs1,
-  rsaPrivateFromTransparent,
   rsaPublicFromPkcs1,
-  rsaPublicFromTransparent,
   rsaToPkcs1,
-  rsaToTransparent,
-} from '../../../pki/keys/rsa.ts'
-import { kmipFailure } from '../engine/failure.ts'
+} from '@warder/pki/keys'
+import { kmipFailure, withKmipReasons } from '../engine/failure.ts'
+import {
+  byteKeysOf,
+  type CurveName,
+  curveByName,
+  curveOfFamily,
+  inKmipNames,
+  type ReadKey,
+} from './algorithm-names.ts'
 import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+import type { ParsedKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
+import { pointOf, scalarOf, transparentEcPrivate, transparentEcPublic } from './transparent-ec.ts'
+import { finiteFieldFromTransparent, finiteFieldToTransparent } from './transparent-finite-field.ts'
+import { rsaPrivateFromTransparent, rsaPublicFromTransparent, rsaToTransparent } from './transparent-rsa.ts'
 
 export type HalfType = 'PrivateKey' | 'PublicKey'
 
@@ -66,9 +56,12 @@ export function readHalf(
   hints: KeyHints,
   policy: KeyPolicy,
 ): ParsedKey | undefined {
-  const parsed = readForm(type, format, material, hints, policy)
-  if (parsed !== undefined) requireLoadable(type, parsed)
-  return parsed
+  return withKmipReasons(() => {
+    const read = readForm(type, format, material, hints, policy)
+    if (read === undefined) return undefined
+    requireLoadable(type, read)
+    return inKmipNames(read)
+  })
 }
 
 function readForm(
@@ -77,7 +70,7 @@ function readForm(
   material: TtlvNode,
   hints: KeyHints,
   policy: KeyPolicy,
-): ParsedKey | undefined {
+): ReadKey | undefined {
   const isPrivate = type === 'PrivateKey'
   switch (format) {
     case 'PKCS_1':
@@ -130,7 +123,7 @@ function transparentHalf(
   format: KeyFormat,
   material: StructureNode,
   policy: KeyPolicy,
-): ParsedKey {
+): ReadKey {
   const isPrivate = type === 'PrivateKey'
   if (format.startsWith('TransparentRSA'))
     return isPrivate
@@ -151,7 +144,7 @@ function transparentHalf(
   return isPrivate ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
 }
 
-function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: KeyPolicy): ParsedKey {
+function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: KeyPolicy): ReadKey {
   const family = byteKeysOf(hints.algorithm, hints.curve)
   if (family !== undefined)
     return type === 'PrivateKey'
@@ -162,42 +155,10 @@ function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: Key
   return type === 'PrivateKey' ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
 }
 
-function privateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): ParsedKey {
-  const inner = parsePkcs8(bytes)
-  // What came is what is kept: it may hold attributes that another encoding would lose.
-  const asItCame = (parsed: ParsedKey): ParsedKey => ({ ...parsed, canonical: Uint8Array.from(bytes) })
-  if (inner.identifier === rsaIdentifier) return asItCame(rsaPrivateFromPkcs1(inner.key, policy))
-  if (inner.identifier === ecIdentifier)
-    return asItCame(ecPrivateFromSec1(inner.key, curveOfParameters(inner.parameters, policy), policy))
-  const family = byteKeysByIdentifier(inner.identifier)
-  if (family !== undefined) return bytePrivateFromPkcs8(inner, bytes, family, policy)
-  const field = finiteFieldOf(inner.identifier)
-  if (field !== undefined) return finiteFieldFromDer('PrivateKey', field, inner, bytes, policy)
-  throw unknownAlgorithm()
-}
-
-function publicFromSpki(bytes: Uint8Array, policy: KeyPolicy): ParsedKey {
-  const inner = parseSpki(bytes)
-  if (inner.identifier === rsaIdentifier) return rsaPublicFromPkcs1(inner.key, policy)
-  if (inner.identifier === ecIdentifier)
-    return ecPublicFromPoint(inner.key, curveOfParameters(inner.parameters, policy))
-  const family = byteKeysByIdentifier(inner.identifier)
-  if (family !== undefined) return bytePublicFromRaw(inner.key, family, policy)
-  const field = finiteFieldOf(inner.identifier)
-  if (field !== undefined) return finiteFieldFromDer('PublicKey', field, inner, bytes, policy)
-  throw unknownAlgorithm()
-}
-
-/** The last word has the library that will use the key. */
-function requireLoadable(type: HalfType, { canonical }: ParsedKey): void {
-  const key = Buffer.from(canonical.buffer, canonical.byteOffset, canonical.byteLength)
-  try {
-    if (type === 'PrivateKey') createPrivateKey({ key, format: 'der', type: 'pkcs8' })
-    else createPublicKey({ key, format: 'der', type: 'spki' })
-  } catch {
-    // The cause is dropped on purpose: a parser's message may quote its input.
-    throw kmipFailure('InvalidField', 'The key cannot be loaded.')
-  }
+/** The curve that KMIP calls so. @throws KmipFailure, PkiError */
+function curveOf(name: CurveName | undefined, policy: KeyPolicy): Curve {
+  if (name === undefined) throw kmipFailure('InvalidField', 'The curve of the key is missing.')
+  return requireUsable(curveByName(name), policy)
 }
 
 /** EC, ECDSA, ECDH and ECMQV are one kind of key: which of them is said is a matter of use. */
@@ -287,7 +248,7 @@ function writeTransparent(
   }
   const family = byteKeysOf(shape.algorithm, shape.curve)
   // Ed25519 and Ed448 name their curve by the algorithm alone.
-  const name = shape.curve ?? family?.curve
+  const name = shape.curve ?? (family === undefined ? undefined : curveOfFamily(family))
   if (name === undefined) return undefined
   if (family !== undefined) {
     const raw = rawOf(type, canonical, family)
@@ -302,8 +263,4 @@ function writeTransparent(
 
 function unsupportedFormat() {
   return kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
-}
-
-function unknownAlgorithm() {
-  return kmipFailure('InvalidField', 'The algorithm of the key is not supported here.')
 }

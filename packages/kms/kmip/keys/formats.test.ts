@@ -22,7 +22,7 @@ import {
   typed,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { curveByName } from '../../../pki/keys/curves.ts'
+import { curveByName } from './algorithm-names.ts'
 import { hex, keyNode } from './fixtures/nodes.ts'
 import { blM9Rsa, blM12Dsa, blM13Dsa } from './fixtures/oasis-keys.ts'
 import {
@@ -161,7 +161,7 @@ test('EC keys of every curve go through every format, compressed and not', async
   ] as const) {
     const curve = curveByName(name)
     assert.ok(curve)
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: curve.openssl })
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: curve.name })
     const secret = await read('PrivateKey', 'PKCS_8', pkcs8(privateKey), { algorithm: 'ECDSA' })
     assert.deepEqual([secret.shape.curve, secret.shape.bits], [name, curve.bits])
     for (const format of [

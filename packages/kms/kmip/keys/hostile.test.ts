@@ -10,9 +10,9 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import { der, derInteger, derMembers, derNumber, derSequence } from '@warder/pki/asn1'
+import { parsePkcs8 } from '@warder/pki/keys'
 import fc from 'fast-check'
-import { der, derInteger, derMembers, derNumber, derSequence } from '../../../pki/asn1/der.ts'
-import { parsePkcs8 } from '../../../pki/keys/pkcs8.ts'
 import { KmipFailure } from '../engine/failure.ts'
 import { keyNode, number } from './fixtures/nodes.ts'
 import { blM9Rsa, blM13Dsa } from './fixtures/oasis-keys.ts'

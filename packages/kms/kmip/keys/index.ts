@@ -3,14 +3,15 @@
  * key has (`writeManagedObject`), wrapped and unwrapped (`wrapKeyValue`, `unwrapObject`). Pure: no storage, no rights.
  */
 
-export { type CurveName, curveByName } from '../../../pki/keys/curves.ts'
+export type { KeyPolicy } from '@warder/pki/keys'
+export { type CurveName, curveByName } from './algorithm-names.ts'
+export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
 export {
   type CertificateFacts,
   certificateAttributes,
   certificateFacts,
   publicKeyFacts,
-} from '../../../pki/x509/certificate.ts'
-export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
+} from './certificate-facts.ts'
 export { digestAttribute } from './digest.ts'
 export { type KeyBlock, type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
 export { type KeyFormat, keyFormatName, keyFormatNumber, readKeyFormat } from './key-format.ts'
@@ -22,7 +23,6 @@ export {
   type WrappingSpecification,
   writeWrappingData,
 } from './key-wrapping.ts'
-export type { KeyPolicy } from './parsed-key.ts'
 export { type ObjectHints, readManagedObject, type StoredObject } from './read-object.ts'
 export type { CryptographicAlgorithm, KmipObjectType, PointCompression, StoredShape } from './stored-shape.ts'
 export {

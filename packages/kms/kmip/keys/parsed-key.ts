@@ -1,7 +1,7 @@
 import type { TagName, ValueName } from '@warder/kmip/tables'
-import type { CurveName } from '../../../pki/keys/curves.ts'
+import type { CurveName } from './algorithm-names.ts'
 
-/** A key that was understood, whatever form it came in. */
+/** A key that was read, in the names of KMIP. */
 export interface ParsedKey {
   /** Raw bytes, PKCS#8 DER or SPKI DER. The caller wipes it. */
   readonly canonical: Uint8Array
@@ -13,11 +13,6 @@ export interface ParsedKey {
   readonly qLength?: number
   /** Transparent forms may leave members out; which were there when not all were. */
   readonly members?: readonly TagName[]
-  /** A check that is too slow for the event loop. Rejects with a KeyRefusal. */
+  /** A check that is too slow for the event loop. Rejects with a PkiError. */
   readonly check?: () => Promise<void>
-}
-
-/** What may be taken in. */
-export interface KeyPolicy {
-  readonly fips: boolean
 }

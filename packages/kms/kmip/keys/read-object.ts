@@ -7,14 +7,15 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import type { CurveName } from '../../../pki/keys/curves.ts'
-import { type CertificateFacts, certificateFacts } from '../../../pki/x509/certificate.ts'
-import { kmipFailure } from '../engine/failure.ts'
+import type { KeyPolicy } from '@warder/pki/keys'
+import { inKmipReasons, kmipFailure } from '../engine/failure.ts'
+import type { CurveName } from './algorithm-names.ts'
 import { isEcAlgorithm, readHalf } from './asymmetric.ts'
+import { type CertificateFacts, certificateFacts } from './certificate-facts.ts'
 import { type KeyBlock, readKeyBlock } from './key-block.ts'
 import { materialBytes } from './key-format.ts'
 import type { WrappingData } from './key-wrapping.ts'
-import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+import type { ParsedKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, KmipObjectType, StoredShape } from './stored-shape.ts'
 import { readSymmetric, symmetricBits } from './symmetric.ts'
 
@@ -134,7 +135,11 @@ async function readKey(
     throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
   if (claims.curve !== undefined && claims.curve !== parsed.curve)
     throw kmipFailure('InvalidField', 'The key is on another curve than its attributes say.')
-  await parsed.check?.()
+  try {
+    await parsed.check?.()
+  } catch (error) {
+    throw inKmipReasons(error)
+  }
   const { canonical: material, bits, curve, qLength, members } = parsed
   return {
     shape: {

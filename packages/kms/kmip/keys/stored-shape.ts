@@ -1,5 +1,5 @@
 import type { TagName, ValueName } from '@warder/kmip/tables'
-import type { CurveName } from '../../../pki/keys/curves.ts'
+import type { CurveName } from './algorithm-names.ts'
 import type { KeyFormat } from './key-format.ts'
 
 export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'User' | 'Group'>

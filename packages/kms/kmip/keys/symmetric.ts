@@ -1,8 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString, required, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import type { KeyPolicy } from '@warder/pki/keys'
 import { kmipFailure } from '../engine/failure.ts'
 import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
-import type { KeyPolicy } from './parsed-key.ts'
 import type { CryptographicAlgorithm } from './stored-shape.ts'
 
 /** Bytes of the longest symmetric key: an HMAC key may be longer than any cipher's. */

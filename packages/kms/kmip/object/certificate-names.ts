@@ -1,7 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersOf, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
-import { nameText } from '../../../pki/x509/distinguished-name.ts'
-import { generalNameText } from '../../../pki/x509/general-name.ts'
+import { generalNameText, nameText } from '@warder/pki/x509'
 import type { ManagedObject } from '../../objects/index.ts'
 import { storedWithTag } from './stored-attributes.ts'
 

@@ -8,8 +8,8 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { readPkcs12, writePkcs12 } from '../../../pki/pkcs12/index.ts'
-import { certificatesOnly } from '../../../pki/x509/index.ts'
+import { readPkcs12, writePkcs12 } from '@warder/pki/pkcs12'
+import { certificatesOnly } from '@warder/pki/x509'
 import type { ManagedObject } from '../../objects/index.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../engine/index.ts'
 import {

@@ -8,7 +8,7 @@ import {
   readBasicConstraints,
   readKeyIdentifier,
   readKeyUsage,
-} from '../../../pki/x509/index.ts'
+} from '@warder/pki/x509'
 import { type Key, type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { certificateFacts } from '../keys/index.ts'

@@ -9,7 +9,7 @@ import {
   keyUsage,
   noRevAvail,
   readBasicConstraints,
-} from '../../../pki/x509/index.ts'
+} from '@warder/pki/x509'
 import type { ManagedObject } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { publicKeyFacts, readManagedObject } from '../keys/index.ts'

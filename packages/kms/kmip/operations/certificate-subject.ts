@@ -13,7 +13,7 @@ import {
   extensionIdentifiers,
   extensionsOf,
   readCertificationRequest,
-} from '../../../pki/x509/index.ts'
+} from '@warder/pki/x509'
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { certificateFacts } from '../keys/index.ts'

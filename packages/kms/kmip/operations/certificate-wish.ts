@@ -1,8 +1,8 @@
 import { attributeOf, Enumeration, Tag } from '@warder/kmip/tables'
 import { memberOf, membersOf, type TtlvNode } from '@warder/kmip/ttlv'
-import { derMembers } from '../../../pki/asn1/der.ts'
-import type { NamePart } from '../../../pki/x509/distinguished-name.ts'
-import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from '../../../pki/x509/index.ts'
+import { derMembers } from '@warder/pki/asn1'
+import type { NamePart } from '@warder/pki/x509'
+import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from '@warder/pki/x509'
 import { kmipFailure } from '../engine/index.ts'
 import { vendorNameOf } from '../object/index.ts'
 

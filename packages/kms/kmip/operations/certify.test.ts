@@ -12,8 +12,8 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { p256Request, pssRequest, sha1Request } from '../../../pki/testing/certificate-requests.ts'
-import { extensionsOf, readBasicConstraints, readKeyUsage } from '../../../pki/x509/index.ts'
+import { p256Request, pssRequest, sha1Request } from '@warder/pki/testing'
+import { extensionsOf, readBasicConstraints, readKeyUsage } from '@warder/pki/x509'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, kmipClient, uid, vendorAttribute } from '../testing/index.ts'
 import { activeSince, inside, linked, mask, nameNode } from '../testing/keys.ts'

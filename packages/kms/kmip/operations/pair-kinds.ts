@@ -1,8 +1,8 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { curveByName } from '../../../pki/keys/curves.ts'
 import { inGenerationQueue } from '../../crypto/index.ts'
 import { kmipFailure } from '../engine/index.ts'
+import { curveByName } from '../keys/index.ts'
 import type { AlgorithmName, CurveName } from '../object/stored-algorithm.ts'
 
 export interface NewPair {
@@ -99,7 +99,7 @@ function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWis
   if (curve === undefined || curve.bits < leastCurve || (fips && !curve.fips))
     throw kmipFailure('InvalidField', `Keys on ${name} are not made here.`)
   requireLength(bits, curve.bits)
-  const make = (): Promise<NewPair> => generate('ec', { namedCurve: curve.openssl })
+  const make = (): Promise<NewPair> => generate('ec', { namedCurve: curve.name })
   return {
     algorithm,
     bits: curve.bits,

@@ -11,7 +11,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { p256Request } from '../../../pki/testing/certificate-requests.ts'
+import { p256Request } from '@warder/pki/testing'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, type KmipClient, kmipClient, uid, vendorAttribute } from '../testing/index.ts'
 import { inside, keyOf, linked, mask } from '../testing/keys.ts'

@@ -7,9 +7,16 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { chainValidity, longestChain, type Validity } from '../../../pki/x509/index.ts'
+import { chainValidity, longestChain, type Validity } from '@warder/pki/x509'
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
-import { type KmipContext, KmipFailure, type KmipOperation, kmipFailure, signedIn } from '../engine/index.ts'
+import {
+  type KmipContext,
+  KmipFailure,
+  type KmipOperation,
+  kmipFailure,
+  signedIn,
+  withKmipReasons,
+} from '../engine/index.ts'
 import { certificateFacts } from '../keys/index.ts'
 import { linkOf } from './certificate-issuer.ts'
 
@@ -82,8 +89,10 @@ async function validityOf(
     chain.push(material)
   }
   try {
-    for (const der of chain) certificateFacts(der)
-    return chainValidity(chain, at)
+    return withKmipReasons(() => {
+      for (const der of chain) certificateFacts(der)
+      return chainValidity(chain, at)
+    })
   } catch (error) {
     // What is no certificate is no valid one.
     if (error instanceof KmipFailure && error.reason === 'InvalidField') return 'Invalid'

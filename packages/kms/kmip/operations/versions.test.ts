@@ -3,7 +3,7 @@ import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Enumeration, kmipVersions, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { p256Request } from '../../../pki/testing/certificate-requests.ts'
+import { p256Request } from '@warder/pki/testing'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
 import {

@@ -1,5 +1,5 @@
 import { checkPrime } from 'node:crypto'
-import { failure } from '@warder/foundation/errors'
+import { pkiError } from '../error.ts'
 
 export type RsaNumbers = Readonly<Record<'n' | 'e' | 'd' | 'p' | 'q' | 'dp' | 'dq' | 'qi', bigint>>
 
@@ -20,7 +20,7 @@ const imbalance = 16
  * (RFC 8017 §3.2), n not of the Infineon generator (CVE-2017-15361). `requirePrimes` is the rest.
  * @param smallest bits that the modulus must have; less than the default only for keys that were in use elsewhere
  * @returns the size of the modulus in bits
- * @throws failure('bad_request') naming the member
+ * @throws PkiError naming the member
  */
 export function checkRsaNumbers(
   { n, e, d, p, q, dp, dq, qi }: RsaNumbers,
@@ -47,7 +47,7 @@ export function checkRsaNumbers(
 
 /**
  * Checks that p and q are primes, on the thread pool: for 8192 bits it takes seconds.
- * @throws failure('bad_request') naming the member
+ * @throws PkiError naming the member
  */
 export async function requirePrimes({ p, q }: Pick<RsaNumbers, 'p' | 'q'>): Promise<void> {
   // One after the other: one import keeps one thread busy, not two.
@@ -96,5 +96,5 @@ function isOfInfineon(n: bigint): boolean {
 }
 
 function wrong(member: string, sentence: string) {
-  return failure('bad_request', `${member}: ${sentence}`)
+  return pkiError('invalid_key', `${member}: ${sentence}`)
 }

@@ -1,0 +1,131 @@
+import type { TagName, ValueName } from '@warder/kmip/tables'
+import {
+  type ByteKeyAlgorithm,
+  type ByteKeyFamily,
+  byteKeysByName,
+  type Curve,
+  curveByName as curveByOpensslName,
+  type ParsedKey as PkiKey,
+} from '@warder/pki/keys'
+import type { ParsedKey } from './parsed-key.ts'
+
+export type CurveName = ValueName<'RecommendedCurve'>
+type AlgorithmName = ValueName<'CryptographicAlgorithm'>
+
+/** RecommendedCurve (KMIP 2.1 §11.45), with the names of the same curves in OpenSSL. */
+const curves = new Map<CurveName, string>(
+  Object.entries({
+    P_192: 'prime192v1',
+    P_224: 'secp224r1',
+    P_256: 'prime256v1',
+    P_384: 'secp384r1',
+    P_521: 'secp521r1',
+    K_163: 'sect163k1',
+    B_163: 'sect163r2',
+    K_233: 'sect233k1',
+    B_233: 'sect233r1',
+    K_283: 'sect283k1',
+    B_283: 'sect283r1',
+    K_409: 'sect409k1',
+    B_409: 'sect409r1',
+    K_571: 'sect571k1',
+    B_571: 'sect571r1',
+    SECP160K1: 'secp160k1',
+    SECP160R1: 'secp160r1',
+    SECP160R2: 'secp160r2',
+    SECP192K1: 'secp192k1',
+    SECP224K1: 'secp224k1',
+    SECP256K1: 'secp256k1',
+    SECT193R1: 'sect193r1',
+    SECT193R2: 'sect193r2',
+    SECT239K1: 'sect239k1',
+    ANSIX9P192V2: 'prime192v2',
+    ANSIX9P192V3: 'prime192v3',
+    ANSIX9P239V1: 'prime239v1',
+    ANSIX9P239V2: 'prime239v2',
+    ANSIX9P239V3: 'prime239v3',
+    BRAINPOOLP160R1: 'brainpoolP160r1',
+    BRAINPOOLP160T1: 'brainpoolP160t1',
+    BRAINPOOLP192R1: 'brainpoolP192r1',
+    BRAINPOOLP192T1: 'brainpoolP192t1',
+    BRAINPOOLP224R1: 'brainpoolP224r1',
+    BRAINPOOLP224T1: 'brainpoolP224t1',
+    BRAINPOOLP256R1: 'brainpoolP256r1',
+    BRAINPOOLP256T1: 'brainpoolP256t1',
+    BRAINPOOLP320R1: 'brainpoolP320r1',
+    BRAINPOOLP320T1: 'brainpoolP320t1',
+    BRAINPOOLP384R1: 'brainpoolP384r1',
+    BRAINPOOLP384T1: 'brainpoolP384t1',
+    BRAINPOOLP512R1: 'brainpoolP512r1',
+    BRAINPOOLP512T1: 'brainpoolP512t1',
+  } satisfies Partial<Record<CurveName, string>>) as readonly (readonly [CurveName, string])[],
+)
+const curveNames = new Map([...curves].map(([name, openssl]) => [openssl, name]))
+
+export function curveByName(name: CurveName): Curve | undefined {
+  const openssl = curves.get(name)
+  return openssl === undefined ? undefined : curveByOpensslName(openssl)
+}
+
+/** The names of the keys that are strings of bytes: some of them are named by their curve. */
+const byteKeys: Readonly<
+  Record<ByteKeyAlgorithm, { readonly algorithm: AlgorithmName; readonly curve?: CurveName }>
+> = {
+  X25519: { algorithm: 'ECDH', curve: 'CURVE25519' },
+  X448: { algorithm: 'ECDH', curve: 'CURVE448' },
+  Ed25519: { algorithm: 'Ed25519', curve: 'CURVEED25519' },
+  Ed448: { algorithm: 'Ed448', curve: 'CURVEED448' },
+  'ML-KEM-512': { algorithm: 'ML_KEM_512' },
+  'ML-KEM-768': { algorithm: 'ML_KEM_768' },
+  'ML-KEM-1024': { algorithm: 'ML_KEM_1024' },
+  'ML-DSA-44': { algorithm: 'ML_DSA_44' },
+  'ML-DSA-65': { algorithm: 'ML_DSA_65' },
+  'ML-DSA-87': { algorithm: 'ML_DSA_87' },
+  'SLH-DSA-SHA2-128s': { algorithm: 'SLH_DSA_SHA2_128s' },
+  'SLH-DSA-SHA2-128f': { algorithm: 'SLH_DSA_SHA2_128f' },
+  'SLH-DSA-SHA2-192s': { algorithm: 'SLH_DSA_SHA2_192s' },
+  'SLH-DSA-SHA2-192f': { algorithm: 'SLH_DSA_SHA2_192f' },
+  'SLH-DSA-SHA2-256s': { algorithm: 'SLH_DSA_SHA2_256s' },
+  'SLH-DSA-SHA2-256f': { algorithm: 'SLH_DSA_SHA2_256f' },
+  'SLH-DSA-SHAKE-128s': { algorithm: 'SLH_DSA_SHAKE_128s' },
+  'SLH-DSA-SHAKE-128f': { algorithm: 'SLH_DSA_SHAKE_128f' },
+  'SLH-DSA-SHAKE-192s': { algorithm: 'SLH_DSA_SHAKE_192s' },
+  'SLH-DSA-SHAKE-192f': { algorithm: 'SLH_DSA_SHAKE_192f' },
+  'SLH-DSA-SHAKE-256s': { algorithm: 'SLH_DSA_SHAKE_256s' },
+  'SLH-DSA-SHAKE-256f': { algorithm: 'SLH_DSA_SHAKE_256f' },
+}
+
+/** The family of an algorithm, or of the curve where the algorithm leaves that open (EC, ECDH …). */
+export function byteKeysOf(
+  algorithm: AlgorithmName | undefined,
+  curve: CurveName | undefined,
+): ByteKeyFamily | undefined {
+  const found = Object.entries(byteKeys).find(([, row]) =>
+    curve === undefined ? row.algorithm === algorithm && algorithm !== 'ECDH' : row.curve === curve,
+  )
+  return found === undefined ? undefined : byteKeysByName(found[0] as ByteKeyAlgorithm)
+}
+
+/** RecommendedCurve of a family; undefined for those that are no curve. */
+export function curveOfFamily({ algorithm }: ByteKeyFamily): CurveName | undefined {
+  return byteKeys[algorithm].curve
+}
+
+/** A key that was read, with the members that it came with when a transparent form had not all of them. */
+export type ReadKey = PkiKey & { readonly members?: readonly TagName[] }
+
+/** A key in the names of KMIP. */
+export function inKmipNames({ algorithm, curve, ...rest }: ReadKey): ParsedKey {
+  switch (algorithm) {
+    case 'RSA':
+    case 'DSA':
+    case 'DH':
+      return { ...rest, algorithm }
+    case 'EC': {
+      const name = curve === undefined ? undefined : curveNames.get(curve.name)
+      return { ...rest, algorithm, ...(name !== undefined && { curve: name }) }
+    }
+    default:
+      return { ...rest, ...byteKeys[algorithm] }
+  }
+}

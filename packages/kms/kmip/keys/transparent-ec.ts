@@ -1,0 +1,45 @@
+import { Enumeration, Tag, type ValueName } from '@warder/kmip/tables'
+import {
+  byteString,
+  enumeration,
+  optional,
+  required,
+  type StructureNode,
+  structure,
+  unsignedBytes,
+  unsignedInteger,
+} from '@warder/kmip/ttlv'
+
+/** KMIP 2.1 §3.1.4: {RecommendedCurve, D} and {RecommendedCurve, QString}. */
+export function transparentEcPrivate(curve: ValueName<'RecommendedCurve'>, d: Uint8Array): StructureNode {
+  return structure(Tag.KeyMaterial, [
+    enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
+    unsignedInteger(Tag.D, d),
+  ])
+}
+
+export function transparentEcPublic(curve: ValueName<'RecommendedCurve'>, point: Uint8Array): StructureNode {
+  return structure(Tag.KeyMaterial, [
+    enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
+    byteString(Tag.QString, point),
+  ])
+}
+
+/** D of a transparent private key: a number (KMIP 2.1), or bytes as some clients send it. */
+export function scalarOf(material: StructureNode): Uint8Array {
+  const member = material.value.find(({ tag }) => tag === Tag.D)
+  if (member?.type === 'ByteString') return required(material, Tag.D, 'ByteString')
+  return unsignedBytes({ tag: Tag.D, type: 'BigInteger', value: required(material, Tag.D, 'BigInteger') })
+}
+
+/** Q of a transparent public key: bytes of a point (KMIP 2.1), or a number holding them. */
+export function pointOf(material: StructureNode): Uint8Array {
+  const member = material.value.find(({ tag }) => tag === Tag.QString)
+  if (member?.type === 'BigInteger')
+    return unsignedBytes({
+      tag: Tag.QString,
+      type: 'BigInteger',
+      value: required(material, Tag.QString, 'BigInteger'),
+    })
+  return optional(material, Tag.QString, 'ByteString') ?? required(material, Tag.QString, 'ByteString')
+}

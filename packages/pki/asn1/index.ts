@@ -1,0 +1,2 @@
+/** DER (X.690): elements out of bytes, and bytes out of values. */
+export * from './der.ts'

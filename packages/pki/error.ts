@@ -1,0 +1,33 @@
+/** Why something was refused here. The callers map each code to their own failures. */
+export type PkiErrorCode =
+  /** The bytes are not the structure that they should be. */
+  | 'malformed'
+  /** A text or a number given to build a structure from is not one that can stand in it. */
+  | 'invalid_value'
+  /** The numbers of a key contradict each other or are out of range. */
+  | 'invalid_key'
+  /** The algorithm, the curve or the size of a key is not supported, or the policy excludes it. */
+  | 'unsupported_key'
+  /** The algorithm that protects a key or a file is not supported. */
+  | 'unsupported_protection'
+  | 'wrong_password'
+  /** The certificate request cannot be read, or its signature does not verify. */
+  | 'invalid_request'
+  /** The key of the issuer cannot sign, or signing failed. */
+  | 'cannot_sign'
+
+/** The only error that this package throws for its input. The sentence holds nothing secret and may reach the caller. */
+export class PkiError extends Error {
+  readonly code: PkiErrorCode
+
+  constructor(code: PkiErrorCode, sentence: string) {
+    super(sentence)
+    this.name = 'PkiError'
+    this.code = code
+  }
+}
+
+/** Makes an error to throw: `throw pkiError('malformed', 'The certificate is not well-formed DER.')`. */
+export function pkiError(code: PkiErrorCode, sentence: string): PkiError {
+  return new PkiError(code, sentence)
+}

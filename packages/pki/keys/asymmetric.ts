@@ -1,0 +1,53 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import { pkiError } from '../error.ts'
+import { byteKeysByIdentifier } from './byte-key-families.ts'
+import { bytePrivateFromPkcs8, bytePublicFromRaw } from './byte-keys.ts'
+import { curveOfParameters, ecIdentifier, ecPrivateFromSec1, ecPublicFromPoint } from './ec.ts'
+import { finiteFieldFromDer, finiteFieldOf } from './finite-field.ts'
+import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
+import { parsePkcs8, parseSpki } from './pkcs8.ts'
+import { rsaIdentifier, rsaPrivateFromPkcs1, rsaPublicFromPkcs1 } from './rsa.ts'
+
+/** The private key in a PKCS#8 structure, of every algorithm known here. @throws PkiError */
+export function privateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): ParsedKey {
+  const inner = parsePkcs8(bytes)
+  // The structure is kept as it came: it may hold attributes that another encoding would lose.
+  const asItCame = (parsed: ParsedKey): ParsedKey => ({ ...parsed, canonical: Uint8Array.from(bytes) })
+  if (inner.identifier === rsaIdentifier) return asItCame(rsaPrivateFromPkcs1(inner.key, policy))
+  if (inner.identifier === ecIdentifier)
+    return asItCame(ecPrivateFromSec1(inner.key, curveOfParameters(inner.parameters, policy), policy))
+  const family = byteKeysByIdentifier(inner.identifier)
+  if (family !== undefined) return bytePrivateFromPkcs8(inner, bytes, family, policy)
+  const field = finiteFieldOf(inner.identifier)
+  if (field !== undefined) return finiteFieldFromDer('PrivateKey', field, inner, bytes, policy)
+  throw unknownAlgorithm()
+}
+
+/** The public key in a SubjectPublicKeyInfo, of every algorithm known here. @throws PkiError */
+export function publicFromSpki(bytes: Uint8Array, policy: KeyPolicy): ParsedKey {
+  const inner = parseSpki(bytes)
+  if (inner.identifier === rsaIdentifier) return rsaPublicFromPkcs1(inner.key, policy)
+  if (inner.identifier === ecIdentifier)
+    return ecPublicFromPoint(inner.key, curveOfParameters(inner.parameters, policy))
+  const family = byteKeysByIdentifier(inner.identifier)
+  if (family !== undefined) return bytePublicFromRaw(inner.key, family, policy)
+  const field = finiteFieldOf(inner.identifier)
+  if (field !== undefined) return finiteFieldFromDer('PublicKey', field, inner, bytes, policy)
+  throw unknownAlgorithm()
+}
+
+/** Checks that OpenSSL, which will use the key, loads it too. @throws PkiError */
+export function requireLoadable(type: 'PrivateKey' | 'PublicKey', { canonical }: ParsedKey): void {
+  const key = Buffer.from(canonical.buffer, canonical.byteOffset, canonical.byteLength)
+  try {
+    if (type === 'PrivateKey') createPrivateKey({ key, format: 'der', type: 'pkcs8' })
+    else createPublicKey({ key, format: 'der', type: 'spki' })
+  } catch {
+    // The cause is dropped on purpose: a parser's message may quote its input.
+    throw pkiError('invalid_key', 'The key cannot be loaded.')
+  }
+}
+
+function unknownAlgorithm() {
+  return pkiError('unsupported_key', 'The algorithm of the key is not supported here.')
+}

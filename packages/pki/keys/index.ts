@@ -1,0 +1,30 @@
+/**
+ * Asymmetric keys in PKCS#8, SEC1, PKCS#1 and SubjectPublicKeyInfo, read into one canonical form and written from it. The
+ * numbers of every key are checked when it is read.
+ */
+export { privateFromPkcs8, publicFromSpki, requireLoadable } from './asymmetric.ts'
+export { type ByteKeyAlgorithm, type ByteKeyFamily, byteKeysByName } from './byte-key-families.ts'
+export { bytePrivateFromRaw, bytePublicFromRaw, rawOf } from './byte-keys.ts'
+export { type Curve, curveByName } from './curves.ts'
+export {
+  ecPoint,
+  ecPrivateFromScalar,
+  ecPrivateFromSec1,
+  ecPublicFromPoint,
+  ecScalar,
+  ecToSec1,
+  type PointForm,
+  requireUsable,
+} from './ec.ts'
+export { type Domain, type DomainNumber, finiteFieldFromNumbers, finiteFieldNumbers } from './finite-field.ts'
+export type { KeyAlgorithm, KeyPolicy, ParsedKey } from './parsed-key.ts'
+export { parsePkcs8 } from './pkcs8.ts'
+export {
+  rsaNumbersOf,
+  rsaPrivateFromNumbers,
+  rsaPrivateFromPkcs1,
+  rsaPublicFromNumbers,
+  rsaPublicFromPkcs1,
+  rsaToPkcs1,
+} from './rsa.ts'
+export { checkRsaNumbers, type RsaNumbers, requirePrimes } from './rsa-numbers.ts'
