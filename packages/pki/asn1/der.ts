@@ -27,6 +27,9 @@ export function contextTag(number: number, constructed = true): number {
   return (constructed ? 0xa0 : 0x80) | number
 }
 
+/** Bytes of an object identifier: the numbers of OpenSSL and of the standards stay far below. */
+const longestIdentifier = 64
+
 /** Elements that one level of a structure read here may have. */
 const mostElements = 1024
 
@@ -87,13 +90,21 @@ export function derBits(element: DerElement | undefined, what: string): Uint8Arr
   return content.subarray(1)
 }
 
+/** A BOOLEAN. X.690 §11.1 wants 0xff for true; older writers took any other number. @throws PkiError */
+export function derFlag(element: DerElement | undefined, what: string): boolean {
+  const content = derContent(element, derTag.boolean, what)
+  if (content.length !== 1) throw notDer(what)
+  return content[0] !== 0
+}
+
 /** An OBJECT IDENTIFIER as dotted numbers. @throws PkiError */
 export function derIdentifier(element: DerElement | undefined, what: string): string {
   const content = derContent(element, derTag.objectIdentifier, what)
-  if (content.length === 0 || content.length > 64) throw notDer(what)
+  if (content.length === 0 || content.length > longestIdentifier) throw notDer(what)
   const numbers: number[] = []
   let number = 0
   content.forEach((byte, index) => {
+    if (number === 0 && byte === 0x80) throw notDer(what) // X.690 §8.19.2: no padding
     number = number * 128 + (byte & 0x7f)
     if (number > Number.MAX_SAFE_INTEGER / 256) throw notDer(what)
     if (byte >= 0x80) {
@@ -135,7 +146,7 @@ function notDer(what: string) {
 /** An element of this tag around the parts. */
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
-  const size = length < 0x80 ? 0 : length < 0x100 ? 1 : length < 0x10000 ? 2 : 4
+  const size = length < 0x80 ? 0 : length < 0x100 ? 1 : length < 0x10000 ? 2 : length < 0x1000000 ? 3 : 4
   const header = Buffer.alloc(2 + size)
   header[0] = tag
   header[1] = size === 0 ? length : 0x80 | size
@@ -171,11 +182,17 @@ export function derBitString(bytes: Uint8Array): Buffer {
   return der(derTag.bitString, Buffer.alloc(1), bytes)
 }
 
+export function derBoolean(value: boolean): Buffer {
+  return der(derTag.boolean, Uint8Array.of(value ? 0xff : 0))
+}
+
 export const derNull: Buffer = der(derTag.null)
 
-/** An OBJECT IDENTIFIER from dotted numbers. */
+/** An OBJECT IDENTIFIER from dotted numbers. @throws PkiError for numbers that are none (X.660 §7.6) */
 export function derObjectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
+  if (!/^[0-2](\.(0|[1-9]\d{0,12}))+$/.test(dotted) || (first < 2 && second > 39))
+    throw pkiError('invalid_value', 'The object identifier is not one.')
   const bytes: number[] = []
   for (const number of [first * 40 + second, ...rest]) {
     const digits = [number % 128]
@@ -183,5 +200,6 @@ export function derObjectIdentifier(dotted: string): Buffer {
       digits.unshift((left % 128) | 0x80)
     bytes.push(...digits)
   }
+  if (bytes.length > longestIdentifier) throw pkiError('invalid_value', 'The object identifier is too long.')
   return der(derTag.objectIdentifier, Uint8Array.from(bytes))
 }

@@ -5,6 +5,7 @@ import { createSecureContext } from 'node:tls'
 import { derNumber, derOctets, derSequence } from '../asn1/der.ts'
 import { PkiError } from '../error.ts'
 import { legacyFile, modernFile } from '../testing/pkcs12-files.ts'
+import { basicConstraints, issueCertificate, nameFromParts } from '../x509/index.ts'
 import { sha1 } from './identifiers.ts'
 import { readPkcs12, writePkcs12 } from './index.ts'
 import { pkcs12Key, purpose } from './password.ts'
@@ -97,4 +98,24 @@ test('keys of every kind fit in', async () => {
     const file = await writePkcs12(content, 'p', { legacy: false })
     assert.ok(Buffer.from((await readPkcs12(file, 'p')).privateKey).equals(der))
   }
+})
+
+test('regression: a chain of more than 64 KiB, two certificates that SLH-DSA signed, is written as DER', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('slh-dsa-sha2-256f' as 'ed25519')
+  const name = nameFromParts([['CN', 'root']])
+  const spki = publicKey.export({ format: 'der', type: 'spki' })
+  const root = await issueCertificate(
+    { subject: name, spki, notBefore: 0, notAfter: 1, extensions: [basicConstraints(true)] },
+    { name, key: privateKey, spki, keyIdentifier: undefined },
+  )
+  const key = privateKey.export({ format: 'der', type: 'pkcs8' })
+  const file = await writePkcs12(
+    { privateKey: key, certificates: [root, root], friendlyName: undefined },
+    'p',
+    {
+      legacy: false,
+    },
+  )
+  assert.ok(file.length > 65_536)
+  assert.equal((await readPkcs12(file, 'p')).certificates.length, 2)
 })

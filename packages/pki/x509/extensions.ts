@@ -3,8 +3,10 @@ import {
   contextTag,
   der,
   derBits,
+  derBoolean,
   derContent,
   derElements,
+  derFlag,
   derIdentifier,
   derMembers,
   derNull,
@@ -40,7 +42,7 @@ export const extensionIdentifiers = {
 export function encodeExtension({ identifier, critical, value }: Extension): Buffer {
   return derSequence(
     derObjectIdentifier(identifier),
-    ...(critical ? [der(derTag.boolean, Uint8Array.of(0xff))] : []),
+    ...(critical ? [derBoolean(true)] : []),
     derOctets(value),
   )
 }
@@ -49,7 +51,7 @@ export function encodeExtension({ identifier, critical, value }: Extension): Buf
 export function readExtensions(sequence: Uint8Array, what: string): readonly Extension[] {
   return derMembers(sequence, what).map((element) => {
     const [identifier, second, third] = derMembers(element.whole, what)
-    const critical = second?.tag === derTag.boolean && second.content[0] !== 0
+    const critical = second?.tag === derTag.boolean && derFlag(second, what)
     const value = derContent(second?.tag === derTag.boolean ? third : second, derTag.octetString, what)
     return { identifier: derIdentifier(identifier, what), critical, value }
   })
@@ -66,7 +68,7 @@ export function extensionsOf(certificate: Uint8Array): readonly Extension[] {
 
 export function basicConstraints(authority: boolean, pathLength?: number): Extension {
   const members = authority
-    ? [der(derTag.boolean, Uint8Array.of(0xff)), ...(pathLength === undefined ? [] : [derNumber(pathLength)])]
+    ? [derBoolean(true), ...(pathLength === undefined ? [] : [derNumber(pathLength)])]
     : []
   return {
     identifier: extensionIdentifiers.basicConstraints,
@@ -84,7 +86,7 @@ export function readBasicConstraints(extensions: readonly Extension[]): {
   if (found === undefined) return { authority: false, pathLength: undefined }
   const what = 'basicConstraints'
   const members = derMembers(found.value, what)
-  const authority = members[0]?.tag === derTag.boolean && members[0].content[0] !== 0
+  const authority = members[0]?.tag === derTag.boolean && derFlag(members[0], what)
   const length = members.find(({ tag }) => tag === derTag.integer)
   return { authority, pathLength: length === undefined ? undefined : derSmallNumber(length, what) }
 }
