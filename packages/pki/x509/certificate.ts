@@ -34,7 +34,7 @@ const issuerAlternativeName = '2.5.29.18'
 
 /** Reads an X.509 certificate (RFC 5280 §4.1), DER. @throws PkiError */
 export function readCertificate(der: Uint8Array): CertificateFields {
-  requireReadable(der)
+  parsedByOpenssl(der)
   const [body, signature] = derMembers(der, what)
   const members = [...derMembers(body?.whole ?? new Uint8Array(), what)]
   if (members[0]?.tag === contextTag(0)) members.shift()
@@ -56,10 +56,10 @@ export function readCertificate(der: Uint8Array): CertificateFields {
   }
 }
 
-/** The library that checks chains must be able to read it too. */
-function requireReadable(der: Uint8Array): void {
+/** The certificate as OpenSSL reads it, which verifies its signature. @throws PkiError */
+export function parsedByOpenssl(der: Uint8Array): X509Certificate {
   try {
-    new X509Certificate(Buffer.from(der.buffer, der.byteOffset, der.byteLength))
+    return new X509Certificate(Buffer.from(der.buffer, der.byteOffset, der.byteLength))
   } catch {
     throw pkiError('malformed', 'The value is not an X.509 certificate in DER.')
   }

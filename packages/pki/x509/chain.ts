@@ -1,4 +1,5 @@
-import { X509Certificate } from 'node:crypto'
+import type { X509Certificate } from 'node:crypto'
+import { parsedByOpenssl } from './certificate.ts'
 import { extensionIdentifiers, extensionsOf, readBasicConstraints, readKeyUsage } from './extensions.ts'
 
 /** Certificates that one chain may have. */
@@ -15,10 +16,11 @@ interface Link {
  * Checks certificates that are one chain (RFC 5280 §6): each signed by the next, all of them within their dates
  * at `at`, authorities allowed to be ones (RFC 5280 §6.1.4), and the last one signed by itself.
  * @param at Unix milliseconds
+ * @throws PkiError for bytes that are no certificate
  * @returns Unknown when everything holds, but the chain does not end in a root
  */
 export function chainValidity(certificates: readonly Uint8Array[], at: number): Validity {
-  const links = unique(certificates.map((der) => ({ der, x509: new X509Certificate(Buffer.from(der)) })))
+  const links = unique(certificates.map((der) => ({ der, x509: parsedByOpenssl(der) })))
   const chain = ordered(links)
   if (chain === undefined) return 'Invalid'
   for (const [depth, link] of chain.entries()) {
@@ -28,7 +30,7 @@ export function chainValidity(certificates: readonly Uint8Array[], at: number): 
   const root = chain.at(-1)
   if (root === undefined) return 'Unknown'
   if (!isSelfIssued(root)) return 'Unknown'
-  return root.x509.verify(root.x509.publicKey) ? 'Valid' : 'Invalid'
+  return isSignedBy(root, root) ? 'Valid' : 'Invalid'
 }
 
 function unique(links: readonly Link[]): readonly Link[] {
@@ -57,7 +59,10 @@ function ordered(links: readonly Link[]): readonly Link[] | undefined {
 }
 
 function isIssuedBy(one: Link, issuer: Link): boolean {
-  if (!one.x509.checkIssued(issuer.x509)) return false
+  return one.x509.checkIssued(issuer.x509) && isSignedBy(one, issuer)
+}
+
+function isSignedBy(one: Link, issuer: Link): boolean {
   try {
     return one.x509.verify(issuer.x509.publicKey)
   } catch {

@@ -52,6 +52,7 @@ function addressBytes(text: string): Uint8Array {
         ...Array.from({ length: 8 - before.length - behind.length }, () => 0),
         ...behind,
       ]
+      if (text.includes('%')) throw pkiError('invalid_value', 'Write the IPv6 address without a zone.')
       if (text.includes('.')) throw pkiError('invalid_value', 'Write the IPv6 address without dots.')
       return Uint8Array.from(whole.flatMap((word) => [word >> 8, word & 0xff]))
     }

@@ -4,7 +4,7 @@
 export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
 export { chainValidity, longestChain, type Validity } from './chain.ts'
-export { type NamePart, type NameParts, nameText } from './distinguished-name.ts'
+export { type NamePart, type NameParts, namePartsOf, nameText } from './distinguished-name.ts'
 export {
   basicConstraints,
   type Extension,
@@ -14,11 +14,12 @@ export {
   keyUsage,
   noRevAvail,
   readBasicConstraints,
+  readExtensions,
   readKeyIdentifier,
   readKeyUsage,
   subjectAltName,
 } from './extensions.ts'
-export { generalNameText } from './general-name.ts'
+export { generalName, generalNameText } from './general-name.ts'
 export { type Issuer, issueCertificate, type NewCertificate } from './issue.ts'
 export { nameFromParts } from './name.ts'
 export { opensslExtensions } from './openssl-extensions.ts'

@@ -53,6 +53,7 @@ function extension(name: string, value: string): Extension | undefined {
   const words = value.split(',').map((word) => word.trim())
   const critical = words[0] === 'critical'
   const values = critical ? words.slice(1) : words
+  if (values.length === 0) throw pkiError('invalid_value', 'An extension has no value.')
   if (values.length > mostNames) throw pkiError('invalid_value', 'An extension has too many values.')
   switch (name) {
     case 'basicConstraints':

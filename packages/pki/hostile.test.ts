@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { before, test } from 'node:test'
+import fc from 'fast-check'
+import {
+  contextTag,
+  der,
+  derElements,
+  derIdentifier,
+  derMembers,
+  derOctets,
+  derSequence,
+  derTag,
+} from './asn1/index.ts'
+import { PkiError } from './error.ts'
+import {
+  curveByName,
+  ecPrivateFromSec1,
+  parsePkcs8,
+  privateFromPkcs8,
+  publicFromSpki,
+  rsaPrivateFromPkcs1,
+  rsaPublicFromPkcs1,
+} from './keys/index.ts'
+import { readPkcs12 } from './pkcs12/index.ts'
+import { legacyFile, modernFile, p256Request, pssRequest } from './testing/index.ts'
+import {
+  basicConstraints,
+  chainValidity,
+  extensionsOf,
+  generalName,
+  generalNameText,
+  issueCertificate,
+  keyUsage,
+  nameFromParts,
+  namePartsOf,
+  nameText,
+  opensslExtensions,
+  readBasicConstraints,
+  readCertificate,
+  readCertificationRequest,
+  readExtensions,
+  readKeyIdentifier,
+  readKeyUsage,
+} from './x509/index.ts'
+
+const what = 'The value'
+const policy = { fips: false }
+
+/** Every function that reads bytes of somebody else. */
+const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
+  derElements: (bytes) => derElements(bytes, what),
+  derMembers: (bytes) => derMembers(bytes, what),
+  derIdentifier: (bytes) => derIdentifier(derElements(bytes, what)[0], what),
+  parsePkcs8,
+  privateFromPkcs8: (bytes) => privateFromPkcs8(bytes, policy),
+  publicFromSpki: (bytes) => publicFromSpki(bytes, policy),
+  rsaPrivateFromPkcs1: (bytes) => rsaPrivateFromPkcs1(bytes, policy),
+  rsaPublicFromPkcs1: (bytes) => rsaPublicFromPkcs1(bytes, policy),
+  ecPrivateFromSec1: (bytes) => ecPrivateFromSec1(bytes, curveByName('prime256v1'), policy),
+  readCertificate,
+  extensions(bytes) {
+    const extensions = extensionsOf(bytes)
+    return [readBasicConstraints(extensions), readKeyUsage(extensions), readKeyIdentifier(extensions)]
+  },
+  readExtensions(bytes) {
+    const extensions = readExtensions(bytes, what)
+    return [readBasicConstraints(extensions), readKeyUsage(extensions), readKeyIdentifier(extensions)]
+  },
+  readCertificationRequest,
+  nameText,
+  namePartsOf,
+  generalNameText,
+  chainValidity: (bytes) => chainValidity([bytes], 0),
+}
+
+function onlyPkiErrors(name: string, bytes: Uint8Array): void {
+  try {
+    readers[name]?.(bytes)
+  } catch (error) {
+    assert.ok(error instanceof PkiError, `${name}: ${String(error)}`)
+  }
+}
+const all = (bytes: Uint8Array) => {
+  for (const name of Object.keys(readers)) onlyPkiErrors(name, bytes)
+}
+
+/** Structures of each kind that are right, to be damaged. */
+const whole: Buffer[] = [p256Request, pssRequest]
+before(async () => {
+  const pairs = [
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+    generateKeyPairSync('rsa', { modulusLength: 1024 }),
+    generateKeyPairSync('ed25519'),
+    generateKeyPairSync('ml-dsa-44' as 'ed25519'),
+    generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 }),
+    generateKeyPairSync('dh' as 'ed25519', { group: 'modp14' } as object),
+  ]
+  for (const { privateKey, publicKey } of pairs) {
+    whole.push(privateKey.export({ format: 'der', type: 'pkcs8' }))
+    whole.push(publicKey.export({ format: 'der', type: 'spki' }))
+  }
+  const [ec, rsa] = pairs
+  assert.ok(ec && rsa)
+  whole.push(ec.privateKey.export({ format: 'der', type: 'sec1' }))
+  whole.push(rsa.privateKey.export({ format: 'der', type: 'pkcs1' }))
+  const name = nameFromParts([
+    ['C', 'CH'],
+    ['CN', 'root'],
+  ])
+  const spki = ec.publicKey.export({ format: 'der', type: 'spki' })
+  const extensions = [
+    basicConstraints(true, 1),
+    keyUsage(['keyCertSign']),
+    ...opensslExtensions('subjectAltName=DNS:a.example,IP:::1\nextendedKeyUsage=serverAuth'),
+  ]
+  const wanted = { subject: name, spki, notBefore: 0, notAfter: 2e12, extensions }
+  whole.push(await issueCertificate(wanted, { name, key: ec.privateKey, spki, keyIdentifier: undefined }))
+  whole.push(name)
+})
+
+test('property: arbitrary bytes are refused with a PkiError, by every reader', () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), all), { numRuns: 500 })
+})
+
+const bytes = fc.uint8Array({ maxLength: 40 })
+const { tree } = fc.letrec<{ tree: Buffer }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 5, depthSize: 'large' },
+    fc
+      .constantFrom(0, 1, 2, 3, 10, 48, 129, 256)
+      .map((length) => der(derTag.integer, Buffer.alloc(length, 0x55))),
+    fc
+      .constantFrom(
+        '2a8648ce3d0201',
+        '2a8648ce3d030107',
+        '2a864886f70d010101',
+        '551d13',
+        '551d0f',
+        '551d11',
+        '550403',
+        '2b6570',
+      )
+      .map((hex) => der(derTag.objectIdentifier, Buffer.from(hex, 'hex'))),
+    bytes.map((value) => derOctets(value)),
+    bytes.map((value) => der(derTag.bitString, value)),
+    fc.tuple(fc.nat(255), bytes).map(([tag, value]) => der(tag, value)),
+    fc.array(tie('tree'), { maxLength: 7 }).map((members) => derSequence(...members)),
+    fc.array(tie('tree'), { maxLength: 3 }).map((members) => der(derTag.set, ...members)),
+    fc.array(tie('tree'), { maxLength: 3 }).map((members) => der(contextTag(0), ...members)),
+    fc.array(tie('tree'), { maxLength: 3 }).map((members) => derOctets(Buffer.concat(members))),
+  ),
+}))
+
+test('property: well-formed DER of any shape is refused with a PkiError, by every reader', () => {
+  fc.assert(fc.property(tree, all), { numRuns: 1000 })
+})
+
+test('property: damaged keys, certificates and requests are read or refused with a PkiError, by every reader', () => {
+  const damage = fc.record({
+    which: fc.nat(),
+    at: fc.nat(),
+    how: fc.constantFrom('flip', 'cut', 'insert', 'swap'),
+    by: fc.uint8Array({ minLength: 1, maxLength: 4 }),
+  })
+  fc.assert(
+    fc.property(damage, ({ which, at, how, by }) => {
+      const given = whole[which % whole.length] as Buffer
+      const place = at % given.length
+      const [before, behind] = [given.subarray(0, place), given.subarray(place)]
+      if (how === 'cut') all(before)
+      else if (how === 'insert') all(Buffer.concat([before, by, behind]))
+      else if (how === 'swap') all(Buffer.concat([behind, before]))
+      else all(Buffer.concat([before, by, behind.subarray(by.length)]))
+    }),
+    { numRuns: 1500 },
+  )
+})
+
+test('deep nesting, many members and huge numbers are refused as quickly as small ones', () => {
+  let deep = derSequence()
+  for (let depth = 0; depth < 10_000; depth += 1) deep = derSequence(deep)
+  const huge = der(derTag.integer, Buffer.alloc(1 << 20, 0x7f))
+  const names = derSequence(...Array.from({ length: 1000 }, () => derSequence(derSequence())))
+  for (const hostile of [deep, huge, names, derSequence(...Array.from({ length: 9 }, () => huge))])
+    all(hostile)
+})
+
+test('property: PKCS#12 files that were damaged are refused with a PkiError', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(modernFile, legacyFile),
+      fc.nat(),
+      fc.nat(255),
+      fc.boolean(),
+      async (given, at, byte, cut) => {
+        const place = at % given.length
+        const changed = Buffer.from(cut ? given.subarray(0, place) : given)
+        if (!cut) changed[place] = byte
+        try {
+          await readPkcs12(changed, 'wrong')
+        } catch (error) {
+          assert.ok(error instanceof PkiError, String(error))
+        }
+      },
+    ),
+    { numRuns: 80 },
+  )
+  await fc.assert(
+    fc.asyncProperty(tree, async (given) => {
+      await assert.rejects(readPkcs12(given, 'wrong'), PkiError)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('property: any text is an alternative name or extensions, or refused with a PkiError', () => {
+  const kinds = fc.constantFrom('DNS:', 'IP:', 'email:', 'URI:', '')
+  fc.assert(
+    fc.property(kinds, fc.string({ unit: 'binary', maxLength: 40 }), (kind, text) => {
+      try {
+        assert.equal(generalNameText(generalName(kind + text)), `${kind.trim()}${text.trim()}`)
+      } catch (error) {
+        if (error instanceof PkiError) assert.equal(error.code, 'invalid_value')
+        else throw error
+      }
+    }),
+    { numRuns: 500 },
+  )
+  const line = fc.tuple(
+    fc.constantFrom(
+      'basicConstraints',
+      'keyUsage',
+      'extendedKeyUsage',
+      'subjectAltName',
+      'crlDistributionPoints',
+      '[ v3_ca ]',
+    ),
+    fc.constantFrom('=', ' = critical, ', ' = critical', '=critical,,', ''),
+    fc.oneof(
+      fc.string({ maxLength: 20 }),
+      fc.constantFrom(
+        'CA:TRUE',
+        'keyCertSign',
+        'serverAuth',
+        '1.50.3',
+        '2.999.1',
+        'IP:fe80::1%eth0',
+        'URI:http://a',
+        '',
+      ),
+    ),
+  )
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 4 }), (lines) => {
+      try {
+        opensslExtensions(lines.map((parts) => parts.join('')).join('\n'))
+      } catch (error) {
+        if (error instanceof PkiError) assert.equal(error.code, 'invalid_value')
+        else throw error
+      }
+    }),
+    { numRuns: 1000 },
+  )
+})
