@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { Utf8String } from 'asn1js'
+import { der, derTag } from '@warder/pki/asn1'
 import { StartupError } from '../errors/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { day, heldClock, issue, newFolder, rsaPair, withCommonNames } from './fixtures/certificates.ts'
@@ -188,7 +188,7 @@ test('a certificate whose key is another, or that another local authority issued
 
 test('a certificate that only claims to be of the authority is replaced', async () => {
   const place = await made()
-  const forged = withCommonNames(place.read('auth.crt'), [new Utf8String({ value: 'Warder kms' })])
+  const forged = withCommonNames(place.read('auth.crt'), [der(derTag.utf8String, Buffer.from('Warder kms'))])
   writeFileSync(place.path('auth.crt'), forged) // issuer and key are right, the signature is of another subject
   const before = place.fingerprints()
   await place.ensure()

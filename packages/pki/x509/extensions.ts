@@ -123,6 +123,17 @@ export function readKeyUsage(extensions: readonly Extension[]): readonly KeyUsag
   return keyUsages.filter((_name, bit) => ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0)
 }
 
+/** The purposes that RFC 5280 §4.2.1.12 names. */
+export const keyPurposes = {
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+  clientAuth: '1.3.6.1.5.5.7.3.2',
+  codeSigning: '1.3.6.1.5.5.7.3.3',
+  emailProtection: '1.3.6.1.5.5.7.3.4',
+  timeStamping: '1.3.6.1.5.5.7.3.8',
+  OCSPSigning: '1.3.6.1.5.5.7.3.9',
+} as const
+
+/** @param identifiers dotted numbers, one at least */
 export function extendedKeyUsage(identifiers: readonly string[], critical = false): Extension {
   const value = derSequence(...identifiers.map(derObjectIdentifier))
   return { identifier: extensionIdentifiers.extendedKeyUsage, critical, value }

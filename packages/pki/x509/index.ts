@@ -8,9 +8,11 @@ export { type NamePart, type NameParts, namePartsOf, nameText } from './distingu
 export {
   basicConstraints,
   type Extension,
+  extendedKeyUsage,
   extensionIdentifiers,
   extensionsOf,
   type KeyUsageName,
+  keyPurposes,
   keyUsage,
   noRevAvail,
   readBasicConstraints,

@@ -5,6 +5,7 @@ import {
   type Extension,
   extendedKeyUsage,
   type KeyUsageName,
+  keyPurposes,
   keyUsage,
   keyUsages,
   subjectAltName,
@@ -13,15 +14,6 @@ import { generalName } from './general-name.ts'
 
 const longestText = 16_384
 const mostNames = 256
-
-const purposes: Readonly<Record<string, string>> = {
-  serverAuth: '1.3.6.1.5.5.7.3.1',
-  clientAuth: '1.3.6.1.5.5.7.3.2',
-  codeSigning: '1.3.6.1.5.5.7.3.3',
-  emailProtection: '1.3.6.1.5.5.7.3.4',
-  timeStamping: '1.3.6.1.5.5.7.3.8',
-  OCSPSigning: '1.3.6.1.5.5.7.3.9',
-}
 
 /**
  * Extensions as OpenSSL's configuration writes them, the section `v3_ca` (x509v3_config(5)). `issueCertificate` always makes
@@ -93,7 +85,8 @@ function usageName(text: string): KeyUsageName {
 }
 
 function purpose(text: string): string {
-  const identifier = purposes[text] ?? (/^[0-2](\.\d{1,9}){2,20}$/.test(text) ? text : undefined)
+  if (Object.hasOwn(keyPurposes, text)) return keyPurposes[text as keyof typeof keyPurposes]
+  const identifier = /^[0-2](\.\d{1,9}){2,20}$/.test(text) ? text : undefined
   if (identifier === undefined) throw pkiError('invalid_value', 'extendedKeyUsage names an unknown purpose.')
   return identifier
 }
