@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { der, derObjectIdentifier, derSequence, derTag } from '../asn1/der.ts'
 import { PkiError } from '../error.ts'
-import { nameText } from './distinguished-name.ts'
+import { type NamePart, namePartIdentifiers, namePartsOf, nameText } from './distinguished-name.ts'
+import { nameFromParts } from './name.ts'
 
 type Part = readonly [identifier: string, value: string | Buffer]
 
@@ -51,4 +53,44 @@ test('RFC 4514 §2.4: what has no descriptor or is no text is hexadecimal', () =
 test('what is no name is refused', () => {
   for (const bytes of [new Uint8Array(), Buffer.from([0x30, 5, 0]), derSequence(derSequence())])
     assert.throws(() => nameText(bytes), PkiError)
+})
+
+const parts = fc.array(
+  fc.tuple(
+    fc.constantFrom(...(Object.keys(namePartIdentifiers) as NamePart[])),
+    fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 12 }),
+      fc.string({ unit: 'binary-ascii', maxLength: 12 }),
+    ),
+  ),
+  { maxLength: 6 },
+)
+
+test('property: the parts of a name that is written are read, in their order', () => {
+  fc.assert(
+    fc.property(parts, (given) => {
+      assert.deepEqual(
+        namePartsOf(nameFromParts(given)),
+        given.filter(([, value]) => value !== ''),
+      )
+    }),
+  )
+})
+
+test('property: two names have the same text only when they are the same', () => {
+  fc.assert(
+    fc.property(parts, parts, (one, other) => {
+      const [first, second] = [nameFromParts(one), nameFromParts(other)]
+      assert.equal(nameText(first) === nameText(second), first.equals(second))
+    }),
+  )
+  // What would be read as another part if it were not escaped.
+  const [inside, beside] = [
+    nameFromParts([['CN', 'a,O=b']]),
+    nameFromParts([
+      ['O', 'b'],
+      ['CN', 'a'],
+    ]),
+  ]
+  assert.notEqual(nameText(inside), nameText(beside))
 })
