@@ -9,3 +9,4 @@ export {
   type Reply,
 } from './client.ts'
 export { ClientError, type ClientErrorKind } from './error.ts'
+export { httpsTransport, type Transport, type TransportOptions } from './transport.ts'

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { Agent, request } from 'node:https'
+import { httpsTransport, type Transport, type TransportOptions } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
 
 export interface Answer {
   readonly status: number
@@ -15,7 +16,7 @@ export interface Ask {
   readonly json?: unknown
 }
 
-const maximumAnswer = 64 * 1024 * 1024
+const maxAnswerBytes = 64 * 1024 * 1024
 
 /** A client of one service that trusts one certificate authority and keeps its connection. */
 export interface HttpsClient {
@@ -26,57 +27,39 @@ export interface HttpsClient {
 /**
  * @param baseUrl e.g. `https://127.0.0.1:8443`
  * @param caFile PEM of the authority to trust; undefined = the system's
+ * @throws StartupError when they cannot be used
  */
 export function httpsClient(baseUrl: string, caFile: string | undefined): HttpsClient {
-  const agent = new Agent({
-    keepAlive: true,
-    maxSockets: 8,
-    ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }),
+  const transport = openTransport({
+    baseUrl,
+    ca: caFile === undefined ? undefined : readFileSync(caFile, 'utf8'),
+    timeoutMs: 30_000,
+    maxConnections: 8,
+    maxAnswerBytes,
   })
   return {
-    ask: (path, ask = {}) =>
-      new Promise((resolve, reject) => {
-        const body = ask.json === undefined ? undefined : Buffer.from(JSON.stringify(ask.json))
-        const outgoing = request(
-          new URL(path, baseUrl),
-          {
-            agent,
-            method: ask.method ?? (body === undefined ? 'GET' : 'POST'),
-            timeout: 30_000,
-            headers: {
-              ...(body === undefined
-                ? {}
-                : { 'content-type': 'application/json', 'content-length': body.length }),
-              ...ask.headers,
-            },
-          },
-          (incoming) => {
-            const parts: Buffer[] = []
-            let size = 0
-            incoming.on('data', (part: Buffer) => {
-              size += part.length
-              if (size > maximumAnswer) incoming.destroy(new Error('the answer is too large'))
-              else parts.push(part)
-            })
-            incoming.on('error', reject)
-            incoming.on('end', () => {
-              const text = Buffer.concat(parts).toString('utf8')
-              resolve({
-                status: incoming.statusCode ?? 0,
-                headers: incoming.headers,
-                text,
-                json: parsed(text),
-              })
-            })
-          },
-        )
-        outgoing.on('timeout', () =>
-          outgoing.destroy(new Error(`${baseUrl} did not answer within 30 seconds`)),
-        )
-        outgoing.on('error', reject)
-        outgoing.end(body)
-      }),
-    close: () => agent.destroy(),
+    async ask(path, { method, headers: given, json: sent } = {}) {
+      const content = sent === undefined ? undefined : Buffer.from(JSON.stringify(sent))
+      const type: Record<string, string> = content === undefined ? {} : { 'content-type': 'application/json' }
+      const { status, headers, body } = await transport.send(
+        method ?? (content === undefined ? 'GET' : 'POST'),
+        path,
+        { ...type, ...given },
+        content,
+      )
+      const text = body.toString('utf8')
+      return { status, headers, text, json: parsed(text) }
+    },
+    close: () => transport.close(),
+  }
+}
+
+/** @throws StartupError for an address, an authority or a certificate that cannot be used */
+export function openTransport(options: TransportOptions): Transport {
+  try {
+    return httpsTransport(options)
+  } catch (error) {
+    throw error instanceof TypeError ? new StartupError(error.message, { cause: error }) : error
   }
 }
 

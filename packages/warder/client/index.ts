@@ -1,1 +1,1 @@
-export { type Answer, type Ask, type HttpsClient, httpsClient } from './https-client.ts'
+export { type Answer, type Ask, type HttpsClient, httpsClient, openTransport } from './https-client.ts'

@@ -78,3 +78,17 @@ test('A server that does not speak KMIP is told from one that does', async () =>
   open.close()
   await new Promise((resolve) => web.close(resolve))
 })
+
+test('An authority that is no certificate is told before anything is sent over HTTPS', () => {
+  const endpoint = {
+    socket: undefined,
+    url: 'https://127.0.0.1:1',
+    ca: 'none',
+    cert: undefined,
+    key: undefined,
+  }
+  assert.throws(() => openConnection(endpoint, 'https-ttlv'), {
+    name: 'StartupError',
+    message: /no certificate/,
+  })
+})

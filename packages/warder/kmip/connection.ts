@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
-import { Agent, request } from 'node:https'
 import { connect, type TLSSocket } from 'node:tls'
 import { contentTypeOf, decodeNode, type Encoding, encodeNode } from '@warder/kmip/messages'
 import { frameLength, type TtlvNode } from '@warder/kmip/ttlv'
+import { openTransport } from '../client/index.ts'
 
 /** Where a server listens, and who asks it. */
 export interface Endpoint {
@@ -42,47 +42,25 @@ export function openConnection(endpoint: Endpoint, way: Way): Connection {
 function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
   const { url, ca, cert, key, token } = endpoint
   if (url === undefined) throw new Error('the server has no HTTPS address')
-  const agent = new Agent({ keepAlive: true, maxSockets: 1, ca, cert, key })
+  const transport = openTransport({
+    baseUrl: url,
+    ca,
+    ...(cert !== undefined && key !== undefined && { certificate: { cert, key } }),
+    timeoutMs: answerWithinMs,
+    maxConnections: 1,
+    maxAnswerBytes: largestAnswer,
+  })
   return {
     async exchange(message) {
-      const body = encodeNode(message, encoding)
       const authorization: Record<string, string> =
         token === undefined ? {} : { authorization: `Bearer ${token}` }
       const headers = { 'content-type': contentTypeOf[encoding], ...authorization }
-      const answer = await post(new URL('/kmip', url), agent, headers, body)
-      return decodeNode(answer, encoding)
+      const { status, body } = await transport.send('POST', '/kmip', headers, encodeNode(message, encoding))
+      if (status !== 200) throw new Error(`HTTP ${status}: ${body.toString('utf8').slice(0, 300)}`)
+      return decodeNode(body, encoding)
     },
-    close: () => agent.destroy(),
+    close: () => transport.close(),
   }
-}
-
-function post(
-  url: URL,
-  agent: Agent,
-  given: Readonly<Record<string, string>>,
-  body: Buffer,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const headers = { ...given, 'content-length': body.length }
-    const outgoing = request(url, { agent, method: 'POST', headers, timeout: answerWithinMs }, (incoming) => {
-      const parts: Buffer[] = []
-      let size = 0
-      incoming.on('data', (part: Buffer) => {
-        size += part.length
-        if (size > largestAnswer) incoming.destroy(new Error('the answer is too large'))
-        else parts.push(part)
-      })
-      incoming.on('error', reject)
-      incoming.on('end', () => {
-        const answer = Buffer.concat(parts)
-        if (incoming.statusCode === 200) resolve(answer)
-        else reject(new Error(`HTTP ${incoming.statusCode}: ${answer.toString('utf8').slice(0, 300)}`))
-      })
-    })
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer came')))
-    outgoing.on('error', reject)
-    outgoing.end(body)
-  })
 }
 
 function socketConnection({ socket, ca, cert, key }: Endpoint): Connection {

@@ -1,3 +1,4 @@
+import { ClientError } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import type { Answer, Ask, HttpsClient } from '../client/index.ts'
 
@@ -15,7 +16,7 @@ export async function send(client: HttpsClient, path: string, ask: Ask): Promise
 
 /** What to do about a connection that cannot be made, to be put behind what the system says; else nothing. */
 export function connectionHint(error: unknown): string {
-  const { code } = (error ?? {}) as { code?: unknown }
+  const { code } = ((error instanceof ClientError ? error.cause : error) ?? {}) as { code?: unknown }
   if (code === 'ECONNREFUSED') return '; is it started? (npm start)'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return '; is the name in --url right?'
   const untrusted =
