@@ -26,9 +26,25 @@ const colon = 0x3a
  * Throws failure('bad_request'); no sentence repeats a value of the body.
  */
 export function parseJsonBody(body: Uint8Array): unknown {
+  return parseStrictJson(body, bodyLimits)
+}
+
+/** The bounds of a text beyond those that hold for all of them. */
+export interface JsonLimits {
+  /** Deepest nesting of arrays and objects. */
+  readonly maxDepth: number
+  /** Whether a member name may be written with an escape. */
+  readonly escapedNames: boolean
+}
+
+const bodyLimits: JsonLimits = { maxDepth: maxJsonDepth, escapedNames: true }
+
+/** As `parseJsonBody`, within other limits. */
+export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   if (!isUtf8(body)) throw invalid('it is not valid UTF-8.')
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  const { members, escapes, escapedNames } = scan(bytes)
+  const { members, escapes, escapedNames } = scan(bytes, limits.maxDepth)
+  if (escapedNames && !limits.escapedNames) throw invalid('a member name is written with an escape.')
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
@@ -88,7 +104,7 @@ interface Scanned {
 }
 
 /** Refuses deep nesting and too many values before anything is built. */
-function scan(bytes: Buffer): Scanned {
+function scan(bytes: Buffer, maxDepth: number): Scanned {
   const escapes = bytes.includes(backslash)
   let members = 0
   let values = 1
@@ -114,7 +130,7 @@ function scan(bytes: Buffer): Scanned {
         break
       case 0x7b: // {
       case 0x5b: // [
-        if (++depth > maxJsonDepth) throw invalid(`it is nested deeper than ${maxJsonDepth} levels.`)
+        if (++depth > maxDepth) throw invalid(`it is nested deeper than ${maxDepth} levels.`)
         break
       case 0x7d: // }
       case 0x5d: // ]
