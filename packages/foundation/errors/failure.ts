@@ -6,7 +6,7 @@ export interface FailureOptions {
   readonly cause?: unknown
   /** Whole seconds for `Retry-After` (429, 503). */
   readonly retryAfterSeconds?: number
-  /** Extra members of the JSON error body, e.g. KMIP's `result_reason`. */
+  /** Extra members of the JSON error body. */
   readonly members?: Readonly<Record<string, unknown>>
   /** Extra response headers, e.g. `WWW-Authenticate`. */
   readonly headers?: Readonly<Record<string, string>>

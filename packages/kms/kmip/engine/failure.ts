@@ -3,7 +3,8 @@ import { UniqueViolation } from '@warder/foundation/sql'
 import { reasonOf } from '@warder/kmip/messages'
 import { Enumeration, type KmipVersion, messageIn, type ResultReason, reasonIn } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
-import { PkiError, type PkiErrorCode } from '@warder/pki/error'
+import { PkiError } from '@warder/pki/error'
+import { kindOfReason, reasonOfKind, reasonOfPkiError } from './reasons.ts'
 
 /** Why an operation failed, in the words of KMIP 2.1. The message goes to the client. */
 export class KmipFailure extends Error {
@@ -24,21 +25,9 @@ export function kmipFailure(reason: ResultReason, message: string, detail?: stri
   return new KmipFailure(reason, message, detail)
 }
 
-/** The reasons of KMIP for the errors of @warder/pki. */
-const pkiReasons: Readonly<Record<PkiErrorCode, ResultReason>> = {
-  malformed: 'InvalidField',
-  invalid_value: 'InvalidField',
-  invalid_key: 'InvalidField',
-  unsupported_key: 'InvalidField',
-  unsupported_protection: 'FeatureNotSupported',
-  wrong_password: 'BadPassword',
-  invalid_request: 'InvalidCSR',
-  cannot_sign: 'CryptographicFailure',
-}
-
 /** A PkiError as the failure of KMIP that it is; anything else as it is. */
 export function inKmipReasons(thrown: unknown): unknown {
-  return thrown instanceof PkiError ? kmipFailure(pkiReasons[thrown.code], thrown.message) : thrown
+  return thrown instanceof PkiError ? kmipFailure(reasonOfPkiError[thrown.code], thrown.message) : thrown
 }
 
 /** Runs `act`, whose PkiErrors become KmipFailures, for callers that look at the reason. */
@@ -68,7 +57,7 @@ export function toldOf(thrown: unknown): Told {
     const { reason, message, detail } = thrown
     const members = { result_reason: reason }
     const options = detail === undefined ? { members } : { members, detail }
-    return { reason, message, failure: failure(kindOf(reason), message, options) }
+    return { reason, message, failure: failure(kindOfReason(reason), message, options) }
   }
   if (thrown instanceof PkiError) return toldOf(inKmipReasons(thrown))
   if (thrown instanceof KmipDecodeError) return toldOf(kmipFailure(reasonOf(thrown), thrown.message))
@@ -78,8 +67,7 @@ export function toldOf(thrown: unknown): Told {
 
 /** The same failure, with its KMIP reason among the members of the body. */
 function toldOfRegistered(told: Failure): Told {
-  const named = errorKinds[told.kind].kmipReason as ResultReason
-  const reason = isReason(named) ? named : 'GeneralFailure'
+  const reason = reasonOfKind[told.kind]
   return { reason, message: told.message, failure: withWords(told, told.message, reason) }
 }
 
@@ -108,48 +96,4 @@ function withWords(told: Failure, message: string, reason: ResultReason): Failur
 
 function fixed(kind: ErrorKind): boolean {
   return 'fixed' in errorKinds[kind]
-}
-
-/** The kind of a reason over HTTP: `crypto_failure` (422) where none is nearer. */
-function kindOf(reason: ResultReason): ErrorKind {
-  return kinds[reason] ?? 'crypto_failure'
-}
-
-const kinds: Readonly<Partial<Record<ResultReason, ErrorKind>>> = {
-  ItemNotFound: 'not_found',
-  ObjectNotFound: 'not_found',
-  AttributeNotFound: 'not_found',
-  AttributeInstanceNotFound: 'not_found',
-  InvalidAsynchronousCorrelationValue: 'not_found',
-  AuthenticationNotSuccessful: 'unauthorized',
-  PermissionDenied: 'forbidden',
-  NotAuthorised: 'forbidden',
-  InvalidMessage: 'bad_request',
-  MissingData: 'bad_request',
-  InvalidField: 'bad_request',
-  InvalidAttribute: 'bad_request',
-  InvalidAttributeValue: 'bad_request',
-  InvalidCorrelationValue: 'bad_request',
-  InvalidDataType: 'bad_request',
-  InvalidObjectType: 'bad_request',
-  NumericRange: 'bad_request',
-  CodecError: 'bad_request',
-  UnknownEnumeration: 'bad_request',
-  UnknownTag: 'bad_request',
-  UnsupportedAttribute: 'bad_request',
-  UnsupportedProtocolVersion: 'bad_request',
-  OperationNotSupported: 'bad_request',
-  FeatureNotSupported: 'bad_request',
-  UnknownMessageExtension: 'bad_request',
-  MissingInitializationVector: 'bad_request',
-  AttributeReadOnly: 'bad_request',
-  AttributeSingleValued: 'bad_request',
-  ReadOnlyAttribute: 'bad_request',
-  NonUniqueNameAttribute: 'conflict',
-  ObjectAlreadyExists: 'conflict',
-  ResponseTooLarge: 'bad_request',
-  ServerLimitExceeded: 'bad_request',
-  UnsupportedCryptographicParameters: 'unsupported_algorithm',
-  BadCryptographicParameters: 'unsupported_algorithm',
-  InternalServerError: 'internal_error',
 }

@@ -32,7 +32,7 @@
  * brought in line in the same commit.
  *
  * Failures: `throw kmipFailure('WrongKeyLifecycleState', 'DENIED')`, in the names of 2.1. Failures of the foundation's
- * registry carry a reason of their own. Set `context.placeholder` when the operation makes or finds an object.
+ * registry get theirs from `reasons.ts`. Set `context.placeholder` when the operation makes or finds an object.
  *
  * Hot operations (keyUse) should return without a promise where they can: a cached key on SQLite is there at once.
  */

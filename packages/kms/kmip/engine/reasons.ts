@@ -1,0 +1,83 @@
+/** Result reasons (KMIP 2.1 §11.48) and the failures of the other packages, in both directions. */
+import type { ErrorKind } from '@warder/foundation/errors'
+import type { ResultReason } from '@warder/kmip/tables'
+import type { PkiErrorCode } from '@warder/pki/error'
+
+/** The reasons of KMIP for the kinds of the foundation's registry. */
+export const reasonOfKind: Readonly<Record<ErrorKind, ResultReason>> = {
+  bad_request: 'InvalidMessage',
+  unauthorized: 'AuthenticationNotSuccessful',
+  forbidden: 'PermissionDenied',
+  not_found: 'ItemNotFound',
+  method_not_allowed: 'OperationNotSupported',
+  conflict: 'ObjectAlreadyExists',
+  payload_too_large: 'InvalidMessage',
+  unsupported_media_type: 'InvalidMessage',
+  unsupported_algorithm: 'UnsupportedCryptographicParameters',
+  crypto_failure: 'CryptographicFailure',
+  decryption_failed: 'CryptographicFailure',
+  rate_limited: 'PermissionDenied',
+  request_timeout: 'InvalidMessage',
+  headers_too_large: 'InvalidMessage',
+  internal_error: 'GeneralFailure',
+  certificate_signing_unconfigured: 'GeneralFailure',
+  overloaded: 'GeneralFailure',
+  storage_unavailable: 'GeneralFailure',
+  audit_unavailable: 'GeneralFailure',
+}
+
+/** The reasons of KMIP for the errors of @warder/pki. */
+export const reasonOfPkiError: Readonly<Record<PkiErrorCode, ResultReason>> = {
+  malformed: 'InvalidField',
+  invalid_value: 'InvalidField',
+  invalid_key: 'InvalidField',
+  unsupported_key: 'InvalidField',
+  unsupported_protection: 'FeatureNotSupported',
+  wrong_password: 'BadPassword',
+  invalid_request: 'InvalidCSR',
+  cannot_sign: 'CryptographicFailure',
+}
+
+/** The kind of a reason over HTTP: `crypto_failure` (422) where none is nearer. */
+export function kindOfReason(reason: ResultReason): ErrorKind {
+  return kinds[reason] ?? 'crypto_failure'
+}
+
+const kinds: Readonly<Partial<Record<ResultReason, ErrorKind>>> = {
+  ItemNotFound: 'not_found',
+  ObjectNotFound: 'not_found',
+  AttributeNotFound: 'not_found',
+  AttributeInstanceNotFound: 'not_found',
+  InvalidAsynchronousCorrelationValue: 'not_found',
+  AuthenticationNotSuccessful: 'unauthorized',
+  PermissionDenied: 'forbidden',
+  NotAuthorised: 'forbidden',
+  InvalidMessage: 'bad_request',
+  MissingData: 'bad_request',
+  InvalidField: 'bad_request',
+  InvalidAttribute: 'bad_request',
+  InvalidAttributeValue: 'bad_request',
+  InvalidCorrelationValue: 'bad_request',
+  InvalidDataType: 'bad_request',
+  InvalidObjectType: 'bad_request',
+  NumericRange: 'bad_request',
+  CodecError: 'bad_request',
+  UnknownEnumeration: 'bad_request',
+  UnknownTag: 'bad_request',
+  UnsupportedAttribute: 'bad_request',
+  UnsupportedProtocolVersion: 'bad_request',
+  OperationNotSupported: 'bad_request',
+  FeatureNotSupported: 'bad_request',
+  UnknownMessageExtension: 'bad_request',
+  MissingInitializationVector: 'bad_request',
+  AttributeReadOnly: 'bad_request',
+  AttributeSingleValued: 'bad_request',
+  ReadOnlyAttribute: 'bad_request',
+  NonUniqueNameAttribute: 'conflict',
+  ObjectAlreadyExists: 'conflict',
+  ResponseTooLarge: 'bad_request',
+  ServerLimitExceeded: 'bad_request',
+  UnsupportedCryptographicParameters: 'unsupported_algorithm',
+  BadCryptographicParameters: 'unsupported_algorithm',
+  InternalServerError: 'internal_error',
+}
