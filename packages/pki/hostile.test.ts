@@ -14,12 +14,19 @@ import {
 } from './asn1/index.ts'
 import { PkiError } from './error.ts'
 import {
+  byteKeysByName,
+  bytePrivateFromRaw,
   curveByName,
+  ecPrivateFromScalar,
   ecPrivateFromSec1,
+  ecPublicFromPoint,
+  finiteFieldFromNumbers,
   parsePkcs8,
   privateFromPkcs8,
   publicFromSpki,
+  rsaPrivateFromNumbers,
   rsaPrivateFromPkcs1,
+  rsaPublicFromNumbers,
   rsaPublicFromPkcs1,
 } from './keys/index.ts'
 import { readPkcs12 } from './pkcs12/index.ts'
@@ -186,6 +193,45 @@ test('deep nesting, many members and huge numbers are refused as quickly as smal
     all(hostile)
 })
 
+test('property: keys of any numbers are refused with a PkiError', () => {
+  const number = fc.oneof(
+    fc.uint8Array({ maxLength: 40 }),
+    fc.constantFrom(0, 1, 2, 3, 64, 65).map((value) => Uint8Array.of(value)),
+    fc.uint8Array({ minLength: 128, maxLength: 128 }),
+  )
+  const some = fc.option(number, { nil: undefined })
+  const only = (act: () => unknown): void => {
+    try {
+      act()
+    } catch (error) {
+      assert.ok(error instanceof PkiError, String(error))
+    }
+  }
+  const rsa = fc.record({ n: number, e: some, d: some, p: some, q: some, dp: some, dq: some, qi: some })
+  fc.assert(
+    fc.property(rsa, (given) => {
+      const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+      assert.throws(() => rsaPrivateFromNumbers(known, policy), PkiError)
+      only(() => rsaPublicFromNumbers(given.n, given.e ?? Uint8Array.of(3), policy))
+    }),
+    { numRuns: 1000 },
+  )
+  const curve = curveByName('prime256v1')
+  assert.ok(curve)
+  fc.assert(
+    fc.property(number, number, number, some, number, (P, G, Q, J, own) => {
+      const domain = { P, G, Q, ...(J !== undefined && { J }) }
+      for (const type of ['PrivateKey', 'PublicKey'] as const)
+        for (const algorithm of ['DSA', 'DH'] as const)
+          only(() => finiteFieldFromNumbers(type, algorithm, domain, own, policy))
+      only(() => ecPrivateFromScalar(own, curve, policy))
+      only(() => ecPublicFromPoint(own, curve))
+      only(() => bytePrivateFromRaw(own, byteKeysByName('ML-DSA-44'), policy))
+    }),
+    { numRuns: 500 },
+  )
+})
+
 test('property: PKCS#12 files that were damaged are refused with a PkiError', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -215,9 +261,10 @@ test('property: PKCS#12 files that were damaged are refused with a PkiError', as
 })
 
 test('property: any text is an alternative name or extensions, or refused with a PkiError', () => {
+  const anyText = fc.uint8Array({ maxLength: 40 }).map((given) => Buffer.from(given).toString('latin1'))
   const kinds = fc.constantFrom('DNS:', 'IP:', 'email:', 'URI:', '')
   fc.assert(
-    fc.property(kinds, fc.string({ unit: 'binary', maxLength: 40 }), (kind, text) => {
+    fc.property(kinds, anyText, (kind, text) => {
       try {
         assert.equal(generalNameText(generalName(kind + text)), `${kind.trim()}${text.trim()}`)
       } catch (error) {

@@ -10,6 +10,9 @@ export const rsaIdentifier = '1.2.840.113549.1.1.1'
 /** Bytes of the largest number that is computed with: 8192 bits. */
 const longestNumber = 1024
 
+/** Bits of the shortest modulus that the rest of a key is computed from. */
+const shortestModulus = 512
+
 /** The numbers of RSAPrivateKey in their order (RFC 8017 §A.1.2). */
 const privateMembers = [
   'n',
@@ -133,6 +136,9 @@ function bounded(magnitude: Uint8Array): bigint {
 function completed(given: Partial<Record<keyof RsaNumbers, bigint>>): RsaNumbers {
   const { n } = given
   if (n === undefined) throw pkiError('invalid_key', 'An RSA key has a modulus.')
+  // Before it is divided by; `checkRsaNumbers` has the last word about its length.
+  if (bitLength(n) < shortestModulus)
+    throw pkiError('invalid_key', 'The modulus of the RSA key is too short.')
   const { p, q } = primesOf(n, given)
   if (p < 2n || q < 2n || p * q !== n)
     throw pkiError('invalid_key', 'The primes must be those of the modulus.')
