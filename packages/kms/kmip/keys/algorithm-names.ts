@@ -95,15 +95,19 @@ const byteKeys: Readonly<
   'SLH-DSA-SHAKE-256f': { algorithm: 'SLH_DSA_SHAKE_256f' },
 }
 
+const families = (Object.keys(byteKeys) as ByteKeyAlgorithm[]).map((name) => ({
+  ...byteKeys[name],
+  family: byteKeysByName(name),
+}))
+
 /** The family of an algorithm, or of the curve where the algorithm leaves that open (EC, ECDH …). */
 export function byteKeysOf(
   algorithm: AlgorithmName | undefined,
   curve: CurveName | undefined,
 ): ByteKeyFamily | undefined {
-  const found = Object.entries(byteKeys).find(([, row]) =>
+  return families.find((row) =>
     curve === undefined ? row.algorithm === algorithm && algorithm !== 'ECDH' : row.curve === curve,
-  )
-  return found === undefined ? undefined : byteKeysByName(found[0] as ByteKeyAlgorithm)
+  )?.family
 }
 
 /** RecommendedCurve of a family; undefined for those that are no curve. */
