@@ -45,7 +45,7 @@ export async function bootstrap(
     throw new StartupError(`WARDER_ADMIN_PASSWORD: must have at most ${longestPassword} characters`)
   }
   const password = given ?? randomBytes(18).toString('base64url')
-  const passwordHash = await hash(normalPassword(password))
+  const passwordHash = await hash(normalPassword(password), { client: 'bootstrap', tenant: superRealm })
   const file = join(home, 'initial-admin-password')
   if (given === undefined) writePassword(file, password)
   try {

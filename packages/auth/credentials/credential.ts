@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import type { QueueOwner } from '@warder/foundation/runtime'
 import Type, { type Static } from 'typebox'
 import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
 import { checkInitialPassword, normalPassword } from './password-rules.ts'
@@ -108,6 +109,7 @@ function readPassword(input: CredentialRequest['password_input']): CredentialCha
 export async function hashOf(
   password: NonNullable<CredentialChange['password']>,
   hasher: PasswordHasher,
+  owner: QueueOwner,
 ): Promise<string> {
-  return 'hashed' in password ? password.hashed : hasher.hash(password.plaintext)
+  return 'hashed' in password ? password.hashed : hasher.hash(password.plaintext, owner)
 }

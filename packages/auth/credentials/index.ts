@@ -14,7 +14,7 @@ export {
   findCredential,
   listCredentials,
 } from './credential-store.ts'
-export { createPasswordHasher, isAcceptedHash, type PasswordHasher } from './password-hash.ts'
+export { createPasswordHasher, hashOwner, isAcceptedHash, type PasswordHasher } from './password-hash.ts'
 export {
   checkChosenPassword,
   checkInitialPassword,

@@ -25,6 +25,7 @@ import {
   listCredentials,
   listEveryCredential,
 } from './credential-store.ts'
+import { hashOwner } from './password-hash.ts'
 import { checkNewUsername, Username } from './username.ts'
 
 const define = defineOperation<AuthServices>()
@@ -69,7 +70,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       await realmOrThrow(db, path.realm_id)
       const taken = failure('conflict', 'A credential with this username exists already.')
       if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
-      const passwordHash = await hashOf(password, hasher)
+      const passwordHash = await hashOf(password, hasher, hashOwner(context.request, path.realm_id))
       const credential = { realm: path.realm_id, username: body.username, passwordHash, ...rest }
       const shown = showCredential(credential)
       context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
@@ -128,7 +129,8 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       const { realm_id: realm, username } = path
       const { password, ...rest } = readCredential(username, body)
       await credentialOrThrow(services, realm, username)
-      const passwordHash = password === undefined ? undefined : await hashOf(password, services.hasher)
+      const owner = hashOwner(context.request, realm)
+      const passwordHash = password === undefined ? undefined : await hashOf(password, services.hasher, owner)
       return retryOnGuard(5, async () => {
         const before = await credentialOrThrow(services, realm, username)
         const after = { ...before, ...rest, passwordHash: passwordHash ?? before.passwordHash }

@@ -1,5 +1,6 @@
 import { hash, verify } from '@node-rs/argon2'
-import { createBoundedQueue } from './bounded-queue.ts'
+import { bucketKey } from '@warder/foundation/http'
+import { createFairQueue, type QueueOwner } from '@warder/foundation/runtime'
 
 /** argon2id (its number in the library), 64 MiB, three passes, four lanes, version 19: RFC 9106 §4, second choice. */
 const cost = { algorithm: 2, version: 1, memoryCost: 65_536, timeCost: 3, parallelism: 4, outputLen: 32 }
@@ -25,21 +26,29 @@ export function isAcceptedHash(text: string): boolean {
 
 export interface PasswordHasher {
   /** @throws failure('overloaded') when the queue is full */
-  hash(password: string): Promise<string>
+  hash(password: string, owner: QueueOwner): Promise<string>
   /**
    * Whether the password has this hash. `undefined` (no such user) costs the same and is false.
    * @throws failure('overloaded') when the queue is full
    */
-  verify(stored: string | undefined, password: string): Promise<boolean>
+  verify(stored: string | undefined, password: string, owner: QueueOwner): Promise<boolean>
 }
 
-/** Computes at most `concurrency` hashes at once, and lets 64 wait. */
+/**
+ * Whom a hash is computed for. The realm is taken as the request names it: were unknown ones told apart, the wait would
+ * say which realms exist.
+ */
+export function hashOwner(request: { readonly clientAddress: string }, realm: string): QueueOwner {
+  return { client: bucketKey(request.clientAddress), tenant: realm }
+}
+
+/** Computes at most `concurrency` hashes at once, and lets 64 wait, shared fairly by address and realm. */
 export function createPasswordHasher(concurrency: number): PasswordHasher {
-  const queue = createBoundedQueue(concurrency, longestQueue)
+  const queue = createFairQueue(concurrency, longestQueue)
   return {
-    hash: (password) => queue.run(() => hash(password, cost)),
-    verify: (stored, password) =>
-      queue.run(async () => {
+    hash: (password, owner) => queue.run(owner, () => hash(password, cost)),
+    verify: (stored, password, owner) =>
+      queue.run(owner, async () => {
         const right = await verify(stored ?? nobody, password)
         return right && stored !== undefined
       }),

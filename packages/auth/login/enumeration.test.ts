@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as after } from 'node:timers/promises'
-import { createBoundedQueue } from '../credentials/bounded-queue.ts'
+import { createFairQueue } from '@warder/foundation/runtime'
 import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'
 
@@ -16,9 +16,9 @@ describe('who asks whether a user exists', () => {
     const { verify } = hasher
     let hashes = 0
     Object.assign(hasher, {
-      verify(stored: string | undefined, password: string) {
+      verify(...given: Parameters<typeof verify>) {
         hashes++
-        return verify(stored, password)
+        return verify(...given)
       },
     })
     const seen = new Set<string>()
@@ -77,17 +77,18 @@ describe('five hundred logins at once (A32)', () => {
     const cookie = await logIn('r', 'ann')
     const { hasher } = auth.services
     // The queue is the same on every engine, and what waits in it need not be computed for each.
-    const queue = createBoundedQueue(2, 64)
-    const instead = () => queue.run(() => after(30)).then(() => false)
+    const queue = createFairQueue(2, 64)
+    const instead: typeof hasher.verify = (_stored, _password, owner) =>
+      queue.run(owner, () => after(30)).then(() => false)
     const verify = auth.db.dialect === 'sqlite' ? hasher.verify : instead
     let waiting = 0
     let most = 0
     Object.assign(hasher, {
-      async verify(stored: string | undefined, password: string) {
+      async verify(...given: Parameters<typeof verify>) {
         waiting++
         most = Math.max(most, waiting)
         try {
-          return await verify(stored, password)
+          return await verify(...given)
         } finally {
           waiting--
         }

@@ -158,9 +158,9 @@ describe('login', () => {
     const { hasher } = auth.services
     const { verify } = hasher
     Object.assign(hasher, {
-      async verify(stored: string | undefined, password: string): Promise<boolean> {
+      async verify(...given: Parameters<typeof verify>): Promise<boolean> {
         Object.assign(hasher, { verify })
-        const right = await verify(stored, password)
+        const right = await verify(...given)
         const changed = { password_input: { plaintext: 'another one' } }
         assert.equal((await asSuper('PUT', '/realms/r/userpass/ann', changed)).status, 200)
         return right

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import { countSessions } from '../counting/index.ts'
-import { checkChosenPassword, credentialUpdate, normalPassword } from '../credentials/index.ts'
+import { checkChosenPassword, credentialUpdate, hashOwner, normalPassword } from '../credentials/index.ts'
 import { findRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { passwordSessionsRemoval } from '../sessions/index.ts'
@@ -37,14 +37,16 @@ export async function changePassword(
   }
   await throttled(context, { realm, username, withCode: code !== undefined }, async () => {
     const { db, hasher } = context.services
-    const proven = await provePassword(context.services, await findRealm(db, realm), username, password)
+    const owner = hashOwner(context.request, realm)
+    const found = await findRealm(db, realm)
+    const proven = await provePassword(context.services, found, { username, password, owner })
     const changes: Change[] = []
     const enrollment = await findTotp(db, realm, username)
     if (enrollment !== undefined) {
       if (code === undefined) throw new LoginRefused('wrong_totp_code')
       changes.push(totpStepUse(realm, username, await proveCode(context.services, enrollment, code)))
     }
-    const passwordHash = await hasher.hash(normalPassword(chosen))
+    const passwordHash = await hasher.hash(normalPassword(chosen), owner)
     changes.push(
       credentialUpdate({ ...proven.credential, passwordHash, changePassword: false }),
       passwordSessionsRemoval(realm, username),

@@ -1,9 +1,11 @@
 import type { X509Certificate } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
 import type { IncomingRequest } from '@warder/foundation/operations'
+import type { QueueOwner } from '@warder/foundation/runtime'
 import {
   type Credential,
   findCredential,
+  hashOwner,
   isUsername,
   longestPassword,
   normalPassword,
@@ -36,7 +38,7 @@ export async function provePrimary(
   const realm = await findRealm(services.db, realmId)
   switch (authorization?.kind) {
     case 'basic':
-      return provePassword(services, realm, authorization.username, authorization.password)
+      return provePassword(services, realm, { ...authorization, owner: hashOwner(request, realmId) })
     case 'bearer':
       return proveToken(services, realm, authorization.token)
     case 'malformed':
@@ -68,12 +70,18 @@ function verifiedCertificate(request: IncomingRequest): X509Certificate | undefi
   }
 }
 
+/** A password as somebody gave it, and whom its hash is computed for. */
+interface GivenPassword {
+  readonly username: string
+  readonly password: string
+  readonly owner: QueueOwner
+}
+
 /** The same hash is computed whatever is wrong: realm, name or password. @throws LoginRefused */
 export async function provePassword(
   services: Pick<AuthServices, 'db' | 'hasher'>,
   realm: Realm | undefined,
-  username: string,
-  password: string,
+  { username, password, owner }: GivenPassword,
 ): Promise<Proven & { readonly credential: Credential }> {
   const open = realm?.auth_params.username_password_params !== undefined
   const credential =
@@ -81,7 +89,7 @@ export async function provePassword(
       ? await findCredential(services.db, realm.id, username)
       : undefined
   const tried = password.length > longestPassword * 4 ? '' : normalPassword(password)
-  const right = await services.hasher.verify(credential?.passwordHash, tried)
+  const right = await services.hasher.verify(credential?.passwordHash, tried, owner)
   if (realm === undefined) throw new LoginRefused('unknown_realm')
   if (!open) throw new LoginRefused('method_not_enabled')
   if (credential === undefined) throw new LoginRefused('unknown_user')

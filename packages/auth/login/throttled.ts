@@ -36,11 +36,12 @@ export async function throttled<R>(
 ): Promise<R> {
   const { attempts, codeAttempts, failures } = context.services
   const folded = foldedName(name.username)
-  const slot = failures.slotOf(name.realm, folded, bucketKey(context.request.clientAddress))
+  const client = bucketKey(context.request.clientAddress)
+  const slot = failures.slotOf(name.realm, folded, client)
   const codes = failures.slotOf(name.realm, folded, 'codes')
   const run = (): Promise<R> => counting(context, name, { slot, codes }, attempt)
-  if (!name.withCode) return attempts.run(slot, run)
-  return attempts.run(slot, () => codeAttempts.run(codes, run))
+  if (!name.withCode) return attempts.run(client, slot, run)
+  return attempts.run(client, slot, () => codeAttempts.run(client, codes, run))
 }
 
 async function counting<R>(

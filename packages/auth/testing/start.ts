@@ -6,7 +6,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { createServiceServer, healthOperation } from '@warder/foundation/http'
 import { createOutbound } from '@warder/foundation/outbound'
-import { type Clock, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
+import { type Clock, type QueueOwner, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
 import { openSeal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate, openPostgres, openSqlite } from '@warder/foundation/sql'
 import type { TestPostgres } from '@warder/foundation/sql/testing'
@@ -309,11 +309,11 @@ const verifications = new Map<string, Promise<boolean>>()
 function rememberVerifications(hasher: PasswordHasher): void {
   const { verify } = hasher
   Object.assign(hasher, {
-    verify(stored: string | undefined, password: string): Promise<boolean> {
+    verify(stored: string | undefined, password: string, owner: QueueOwner): Promise<boolean> {
       const question = JSON.stringify([stored, password])
       const known = verifications.get(question)
       if (known !== undefined) return after(rememberedAfterMs).then(() => known)
-      const answer = verify(stored, password)
+      const answer = verify(stored, password, owner)
       verifications.set(question, answer)
       answer.catch(() => verifications.delete(question))
       return answer

@@ -1,10 +1,13 @@
 import { failure } from '@warder/foundation/errors'
+import { Shares } from '@warder/foundation/runtime'
 import type { FailureCounter } from './failures.ts'
 
 /** Attempts at one name and address that all workers look at together; as many as may fail without a wait. */
 const together = 5
 /** Attempts of everybody that may wait for their turn in one worker. */
 const mostWaiting = 256
+/** Of these, attempts of one address. */
+const mostOfClient = mostWaiting / 4
 
 interface Gate {
   running: number
@@ -18,28 +21,29 @@ interface Gate {
 export interface Attempts {
   /**
    * Runs an attempt. What it throws is passed on; it counts failures itself.
+   * @param client an address, or the /64 of one: no client takes all places to wait
    * @throws failure('rate_limited') while the counter demands a wait, failure('overloaded') when too many wait
    */
-  run<R>(slot: number, attempt: () => Promise<R>): Promise<R>
+  run<R>(client: string, slot: number, attempt: () => Promise<R>): Promise<R>
 }
 
 /** @param workers that share the five; each has at least one */
 export function createAttempts(counter: FailureCounter, now: () => number, workers: number): Attempts {
   const own = Math.max(1, Math.floor(together / workers))
   const gates = new Map<number, Gate>()
-  let waiting = 0
+  const waiting = new Shares(mostWaiting, mostOfClient)
 
-  async function enter(slot: number): Promise<Gate> {
+  async function enter(client: string, slot: number): Promise<Gate> {
     const gate = gates.get(slot) ?? { running: 0, waiting: [] }
     gates.set(slot, gate)
     if (gate.running < own) {
       gate.running++
       return gate
     }
-    if (waiting >= mostWaiting) throw failure('overloaded', 'too many logins wait', { retryAfterSeconds: 2 })
-    waiting++
+    if (!waiting.take(client, 1))
+      throw failure('overloaded', 'too many logins wait', { retryAfterSeconds: 2 })
     await new Promise<void>((resolve) => gate.waiting.push(resolve))
-    waiting--
+    waiting.give(client, 1)
     return gate
   }
 
@@ -54,8 +58,8 @@ export function createAttempts(counter: FailureCounter, now: () => number, worke
   }
 
   return {
-    async run(slot, attempt) {
-      const gate = await enter(slot)
+    async run(client, slot, attempt) {
+      const gate = await enter(client, slot)
       try {
         const { waitSeconds } = await counter.state(slot, now())
         if (waitSeconds > 0) throw failure('rate_limited', undefined, { retryAfterSeconds: waitSeconds })

@@ -72,7 +72,7 @@ describe('gates of attempts', () => {
     const order: number[] = []
     const results = await Promise.allSettled(
       Array.from({ length: 30 }, (_, index) =>
-        attempts.run(1, async () => {
+        attempts.run('a', 1, async () => {
           running++
           most = Math.max(most, running)
           order.push(index)
@@ -105,7 +105,7 @@ describe('gates of attempts', () => {
         await new Promise((resolve) => setImmediate(resolve))
         running--
       }
-      await Promise.all(gates.flatMap((gate) => Array.from({ length: 6 }, () => gate.run(1, attempt))))
+      await Promise.all(gates.flatMap((gate) => Array.from({ length: 6 }, () => gate.run('a', 1, attempt))))
       assert.equal(most, expected, `${workers} workers`)
     }
   })
@@ -116,15 +116,34 @@ describe('gates of attempts', () => {
     const held = new Promise<void>((resolve) => {
       open = resolve
     })
-    const running = Array.from({ length: 5 + 256 }, () => attempts.run(1, () => held))
+    const running = Array.from({ length: 5 + 256 }, (_, index) =>
+      attempts.run(`client${Math.floor(index / 60)}`, 1, () => held),
+    )
     await assert.rejects(
-      attempts.run(1, () => held),
+      attempts.run('another', 1, () => held),
       { kind: 'overloaded' },
     )
-    const other = attempts.run(2, async () => 'another name')
+    const other = attempts.run('another', 2, async () => 'another name')
     assert.equal(await other, 'another name')
     open()
     await Promise.all(running)
-    assert.equal(await attempts.run(1, async () => 'again'), 'again')
+    assert.equal(await attempts.run('a', 1, async () => 'again'), 'again')
+  })
+
+  it('bound those that wait of one client, so that it leaves places for the others (issue 13 item 26)', async () => {
+    const attempts = createAttempts(idle as never, () => 0, 1)
+    let open = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    const flood = Array.from({ length: 5 + 64 }, () => attempts.run('a', 1, () => held))
+    await assert.rejects(
+      attempts.run('a', 1, () => held),
+      { kind: 'overloaded' },
+    )
+    const other = attempts.run('b', 1, async () => 'another client')
+    open()
+    await Promise.all(flood)
+    assert.equal(await other, 'another client')
   })
 })

@@ -269,7 +269,9 @@ function noContent(headers: Readonly<Record<string, string>>): PreparedReply {
 export function failed<Services>(exchange: Exchange<Services>, thrown: unknown): PreparedReply {
   const problem = toFailure(thrown)
   const { log, request } = exchange
-  if (problem.status >= 500) {
+  // Load that was shed is no fault of the service: who floods it does not fill the log with errors.
+  const loadShed = problem.kind === 'overloaded' && problem.cause === undefined
+  if (problem.status >= 500 && !loadShed) {
     const cause = problem.cause instanceof Error ? problem.cause.stack : undefined
     log.error({ kind: problem.kind, detail: problem.detail, cause }, 'a request failed')
   } else if (problem.detail !== undefined) {

@@ -1,0 +1,148 @@
+import { failure } from '../errors/index.ts'
+
+/** Whose work it is. Both are the keys that turns are taken by; they need not be known to exist. */
+export interface QueueOwner {
+  /** e.g. an IPv4 address, or the /64 of an IPv6 address */
+  readonly client: string
+  /** e.g. a realm: keeps apart those who share an address, behind a proxy for example */
+  readonly tenant: string
+}
+
+/** Runs work at most `concurrency` at a time. Clients take turns, and so do the tenants of one client. */
+export interface FairQueue {
+  /** @throws failure('overloaded') at once when the queue is full, later when the place goes to somebody who holds fewer */
+  run<R>(owner: QueueOwner, work: () => Promise<R>): Promise<R>
+}
+
+interface Waiting {
+  readonly start: () => void
+  readonly refuse: (reason: Error) => void
+}
+
+const full = (): Error => failure('overloaded', 'the queue is full', { retryAfterSeconds: 2 })
+
+/**
+ * A full queue takes a newcomer whose client holds fewer places than another one, at the expense of the newest work of
+ * the client that holds most; between clients that hold equally many, tenants are compared in the same way. So a
+ * client, or many clients of one tenant, cannot keep everybody else out. Owners are remembered only while they wait:
+ * `longest` at most.
+ * @param longest number of places in the queue
+ */
+export function createFairQueue(concurrency: number, longest: number): FairQueue {
+  const places = new Places()
+  let running = 0
+
+  const turn = (owner: QueueOwner): Promise<void> =>
+    new Promise((start, refuse) => {
+      if (places.count >= longest) {
+        const displaced = places.displace(owner)
+        if (displaced === undefined) {
+          refuse(full())
+          return
+        }
+        displaced.refuse(full())
+      }
+      places.add(owner, { start, refuse })
+    })
+
+  return {
+    async run(owner, work) {
+      if (running < concurrency) running++
+      else await turn(owner)
+      try {
+        return await work()
+      } finally {
+        // The slot passes to the next one directly, so that nobody who comes later gets in between.
+        const next = places.next()
+        if (next === undefined) running--
+        else next.start()
+      }
+    },
+  }
+}
+
+type Tenants = Map<string, Waiting[]>
+
+/** The places of the queue. A Map iterates in the order of insertion, which serves as the order of turns. */
+class Places {
+  readonly #clients = new Map<string, Tenants>()
+  count = 0
+
+  add({ client, tenant }: QueueOwner, waiting: Waiting): void {
+    const tenants: Tenants = this.#clients.get(client) ?? new Map()
+    const list = tenants.get(tenant) ?? []
+    list.push(waiting)
+    tenants.set(tenant, list)
+    this.#clients.set(client, tenants)
+    this.count++
+  }
+
+  /** Whose turn it is. Their client and tenant go to the end of the order. */
+  next(): Waiting | undefined {
+    for (const [client, tenants] of this.#clients) {
+      for (const [tenant, list] of tenants) {
+        const waiting = list.shift()
+        this.count--
+        tenants.delete(tenant)
+        this.#clients.delete(client)
+        if (list.length > 0) tenants.set(tenant, list)
+        if (tenants.size > 0) this.#clients.set(client, tenants)
+        return waiting
+      }
+    }
+    return undefined
+  }
+
+  /** Takes away the work that has to make room for one of this owner; undefined when the owner has no better claim. */
+  displace({ client, tenant }: QueueOwner): Waiting | undefined {
+    const sizes = [...this.#clients].map(([name, tenants]) => ({ name, size: placesOf(tenants) }))
+    const own = sizes.find(({ name }) => name === client)?.size ?? 0
+    const largest = largestOf(sizes)
+    if (largest !== undefined && largest.size > own + 1)
+      return this.#removeNewest(largest.name, this.#largestTenant(largest.name))
+    // Only of clients that would still hold as many as this one, or of this one.
+    const others = sizes.filter(({ name, size }) => name === client || size > own)
+    const lists = others.flatMap(({ name }) =>
+      [...(this.#clients.get(name) ?? [])].map(([key, { length }]) => ({
+        client: name,
+        name: key,
+        size: length,
+      })),
+    )
+    const totals = new Map<string, number>()
+    for (const { name, size } of lists) totals.set(name, (totals.get(name) ?? 0) + size)
+    const busiest = largestOf([...totals].map(([name, size]) => ({ name, size })))
+    if (busiest === undefined || busiest.size <= (totals.get(tenant) ?? 0) + 1) return undefined
+    const victim = largestOf(lists.filter(({ name }) => name === busiest.name))
+    return victim && this.#removeNewest(victim.client, victim.name)
+  }
+
+  #largestTenant(client: string): string {
+    const lists = [...(this.#clients.get(client) ?? [])].map(([name, { length }]) => ({ name, size: length }))
+    return largestOf(lists)?.name ?? ''
+  }
+
+  #removeNewest(client: string, tenant: string): Waiting | undefined {
+    const tenants = this.#clients.get(client)
+    const list = tenants?.get(tenant)
+    const newest = list?.pop()
+    if (newest !== undefined) this.count--
+    if (list?.length === 0) tenants?.delete(tenant)
+    if (tenants?.size === 0) this.#clients.delete(client)
+    return newest
+  }
+}
+
+function placesOf(tenants: Tenants): number {
+  let sum = 0
+  for (const list of tenants.values()) sum += list.length
+  return sum
+}
+
+/** The first of those with the largest size. */
+function largestOf<T extends { readonly size: number }>(list: readonly T[]): T | undefined {
+  return list.reduce<T | undefined>(
+    (largest, one) => (largest === undefined || one.size > largest.size ? one : largest),
+    undefined,
+  )
+}
