@@ -10,6 +10,7 @@ import { publicOperations } from './public-operations.ts'
 import { realmOperations } from './realms/operations.ts'
 import type { AuthServices } from './services.ts'
 import { sessionOperations } from './sessions/operations.ts'
+import { withStatedRealm } from './stated-realm.ts'
 import { subjectOperations } from './subjects/operations.ts'
 import { totpOperations } from './totp/operations.ts'
 
@@ -32,7 +33,6 @@ const operations: readonly Operation<AuthServices>[] = [
 ]
 
 /** Every endpoint of the service. Health and documentation are the runtime's. */
-export const authOperations: readonly Operation<AuthServices>[] = operations.map((operation) => ({
-  bodyLimit,
-  ...operation,
-}))
+export const authOperations: readonly Operation<AuthServices>[] = operations.map((operation) =>
+  withStatedRealm({ bodyLimit, ...operation }),
+)

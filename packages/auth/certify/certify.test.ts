@@ -55,8 +55,9 @@ describe('certify', () => {
     assert.equal(signed(jwk), true)
     assert.equal(signed(sessionJwk), false)
     assert.equal((await as(answer.json.certificate, 'GET', '/whoami')).status, 401)
-    // Nothing is copied by default; the realm is the session's, whatever the query says.
-    const bare = read((await certify({ verification_key: pem }, '?realm=_')).json.certificate).claims
+    assert.equal((await certify({ verification_key: pem }, '?realm=_')).status, 401)
+    // Nothing is copied by default; the realm is the session's, also when the query names none.
+    const bare = read((await certify({ verification_key: pem }, '')).json.certificate).claims
     assert.deepEqual(Object.keys(bare).sort(), [
       'auth_scheme',
       'exp',

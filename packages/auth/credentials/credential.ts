@@ -15,7 +15,7 @@ const Roles = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxIte
 /** Roles and extra claims travel in the cookie of each request, whose header is bounded. */
 const largestRoles = 4096
 
-/** A credential as callers send it. On update, realm and name are those of the path, whatever the body says. */
+/** A credential as callers send it. The realm is that of the path; on update the name is, too, whatever the body says. */
 export const CredentialInput = Type.Object({
   realm: Type.Optional(Type.String()),
   username: Type.Optional(Username),

@@ -37,8 +37,11 @@ describe('credentials', () => {
     const cookie = await logIn('r', 'ann')
     const claims = (await as(cookie, 'GET', '/whoami')).json
     assert.equal(claims.team, 'blue')
+    const elsewhere = { realm: '_', username: 'ann', change_password: true, roles: [] }
+    assert.equal((await asSuper('PUT', '/realms/r/userpass/ann', elsewhere)).status, 400)
+    assert.deepEqual((await asSuper('GET', '/realms/r/userpass/ann')).json, expected)
     const renamed = await asSuper('PUT', '/realms/r/userpass/ann', {
-      realm: '_',
+      realm: 'r',
       username: 'admin',
       change_password: false,
       roles: [],

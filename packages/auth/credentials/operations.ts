@@ -13,6 +13,7 @@ import {
   type Credential,
   CredentialInput,
   CredentialReply,
+  type CredentialRequest,
   hashOf,
   readCredential,
   showCredential,
@@ -44,6 +45,12 @@ async function credentialOrThrow(
   return credential
 }
 
+/** @throws failure('bad_request') when the body names another realm than the path */
+function requireRealmOfPath(realm: string, body: CredentialRequest): void {
+  if (body.realm === undefined || body.realm === realm) return
+  throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
+}
+
 export const credentialOperations: readonly Operation<AuthServices>[] = [
   define({
     name: 'credentials.create',
@@ -61,8 +68,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       const { db, hasher } = context.services
       if (body.username === undefined)
         throw failure('bad_request', 'Invalid request body: username: is required.')
-      if (body.realm !== undefined && body.realm !== path.realm_id)
-        throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
+      requireRealmOfPath(path.realm_id, body)
       checkNewUsername(body.username)
       const { password, ...rest } = readCredential(body.username, body)
       if (password === undefined)
@@ -115,8 +121,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
     name: 'credentials.replace',
     route: put('/realms/{realm_id}/userpass/{username}'),
     summary: 'Replace a credential; without password_input the password stays',
-    description:
-      'Realm and name of the path count. A new password ends the sessions that began with the old one.',
+    description: 'The name of the path counts. A new password ends the sessions that began with the old one.',
     tag,
     access: realmAdmin,
     pathParameters: CredentialPath,
@@ -127,6 +132,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
     async act({ path, body }, context) {
       const { services } = context
       const { realm_id: realm, username } = path
+      requireRealmOfPath(realm, body)
       const { password, ...rest } = readCredential(username, body)
       await credentialOrThrow(services, realm, username)
       const owner = hashOwner(context.request, realm)

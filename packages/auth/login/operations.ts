@@ -1,4 +1,3 @@
-import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { defineOperation, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
@@ -71,15 +70,8 @@ export const loginOperations: readonly Operation<AuthServices>[] = [
     summary: 'The claims of the session',
     tag,
     access: anySession,
-    queryParameters: Type.Object({ realm: Type.Optional(Type.String({ maxLength: 256 })) }),
     reply: ClaimsReply,
     audited: false,
-    act({ query }, context) {
-      const { session, claims } = sessionOf(context)
-      if (query.realm !== undefined && query.realm !== session.realm) {
-        throw failure('unauthorized', 'There is no valid session of this realm.')
-      }
-      return claims
-    },
+    act: (_input, context) => sessionOf(context).claims,
   }),
 ]

@@ -18,7 +18,15 @@ import {
   listAppRoles,
 } from './approle-store.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
-import { RolePath, RoleQuery, realmOfNewRole, requirePolicies, requireRole, Seconds } from './role-name.ts'
+import {
+  RolePath,
+  RoleQuery,
+  realmOfNewRole,
+  requirePolicies,
+  requireRealmOfRole,
+  requireRole,
+  Seconds,
+} from './role-name.ts'
 import { roleSecretIdsDestruction, secretIdDestruction, secretIdInsertion } from './secret-id-store.ts'
 import { roleTokensRevocation } from './tokens.ts'
 
@@ -65,7 +73,10 @@ async function saveRole(
   body: Type.Static<typeof RoleFields>,
 ): Promise<void> {
   const before = await findAppRole(context.services.db, name)
-  if (before !== undefined) await requireRole(context, before)
+  if (before !== undefined) {
+    await requireRole(context, before)
+    requireRealmOfRole(before, realmNamed)
+  }
   const policies = body.token_policies ?? []
   await requirePolicies(context, [...policies, ...(before?.policies ?? [])])
   const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
@@ -236,10 +247,11 @@ export const appRoleOperations = withAliases([
     access,
     queryParameters: RoleQuery,
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
-    async act(_input, context) {
+    async act({ query }, context) {
       const powers = await powersOfCaller(context)
       const roles = await listAppRoles(context.services.db)
-      const own = roles.filter(({ realm }) => powers.administers(realm))
+      const named = ({ realm }: { readonly realm: string }) => realm === (query.realm ?? realm)
+      const own = roles.filter((role) => powers.administers(role.realm) && named(role))
       return { data: { keys: own.map(({ name }) => name) } }
     },
   }),

@@ -16,7 +16,15 @@ import {
   orchestratorRoleRemoval,
   orchestratorRoleUpsert,
 } from './orchestrator-store.ts'
-import { RoleName, RolePath, RoleQuery, realmOfNewRole, requireRole, Seconds } from './role-name.ts'
+import {
+  RoleName,
+  RolePath,
+  RoleQuery,
+  realmOfNewRole,
+  requireRealmOfRole,
+  requireRole,
+  Seconds,
+} from './role-name.ts'
 import { roleTokensRevocation } from './tokens.ts'
 
 const define = defineOperation<AuthServices>()
@@ -44,7 +52,10 @@ async function saveRole(
 ): Promise<void> {
   requireHttps('jwks_url', body.jwks_url)
   const before = await findOrchestratorRole(context.services.db, name)
-  if (before !== undefined) await requireRole(context, before)
+  if (before !== undefined) {
+    await requireRole(context, before)
+    requireRealmOfRole(before, realmNamed)
+  }
   const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
   const role = {
     name,
@@ -154,10 +165,11 @@ export const orchestratorOperations = withAliases([
     access,
     queryParameters: RoleQuery,
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Type.String()) }) }),
-    async act(_input, context) {
+    async act({ query }, context) {
       const powers = await powersOfCaller(context)
       const roles = await listOrchestratorRoles(context.services.db)
-      const own = roles.filter(({ realm }) => powers.administers(realm))
+      const named = ({ realm }: { readonly realm: string }) => realm === (query.realm ?? realm)
+      const own = roles.filter((role) => powers.administers(role.realm) && named(role))
       return { data: { keys: own.map(({ name }) => name) } }
     },
   }),

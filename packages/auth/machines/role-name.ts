@@ -18,6 +18,12 @@ export const Seconds = Type.Integer({ minimum: 0, maximum: 10 * 366 * 86_400 })
 
 type Context = OperationContext<AuthServices>
 
+/** @throws failure('conflict') when `?realm=` names another realm than that of the role */
+export function requireRealmOfRole(role: { readonly realm: string }, named: string | undefined): void {
+  if (named === undefined || named === role.realm) return
+  throw failure('conflict', 'A role with this name exists in another realm.')
+}
+
 /** @throws failure('forbidden') when the role belongs to a realm that the caller does not administer */
 export async function requireRole(context: Context, role: { readonly realm: string }): Promise<void> {
   const powers = await powersOfCaller(context)

@@ -11,7 +11,7 @@ import type { ChangeResult } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { countSessions } from '../counting/index.ts'
 import { PlainText } from '../plain-text.ts'
-import { RealmPath, realmOrThrow } from '../realms/index.ts'
+import { RealmPath } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
 import { sessionListing } from './listing.ts'
@@ -202,12 +202,10 @@ export const sessionOperations: readonly Operation<AuthServices>[] = [
     access: sessionAccess,
     pathParameters: RealmPath,
     status: 204,
-    errors: { 404: 'There is no such realm.' },
     async act({ path }, context) {
       context.audit({ realm: path.realm_id })
       const rights = await sessionRights(context)
       if (!rights.endsRealm(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
-      await realmOrThrow(context.services.db, path.realm_id)
       const removed = await context.commit([realmSessionsRemoval(path.realm_id)])
       countSessions(context.services.metrics, 'logged_out', rowsOf(removed))
     },

@@ -1,0 +1,41 @@
+import { failure } from '@warder/foundation/errors'
+import type { Access, Operation, OperationContext, OperationInput } from '@warder/foundation/operations'
+import Type, { type TSchema } from 'typebox'
+import { machineOf, sessionOf } from './callers.ts'
+import type { AuthServices } from './services.ts'
+
+const StatedRealm = Type.Optional(
+  Type.String({ maxLength: 256, description: 'The realm of the path, or of the caller.' }),
+)
+
+/**
+ * Adds a check to every operation that needs a credential: `?realm=` may be left out, and has to name the realm of the
+ * path or the realm of the caller. Operations that declare the parameter give it a meaning of their own.
+ */
+export function withStatedRealm(operation: Operation<AuthServices>): Operation<AuthServices> {
+  const { access } = operation
+  const declared = membersOf(operation.queryParameters)
+  if (access.public === true || 'realm' in declared) return operation
+  const checked: Access<AuthServices> = {
+    ...access,
+    check(input, context) {
+      const allowed = access.check?.(input, context)
+      if (input.query.realm === undefined) return allowed
+      if (allowed instanceof Promise) return allowed.then(() => requireStatedRealm(input, context))
+      requireStatedRealm(input, context)
+    },
+  }
+  return { ...operation, access: checked, queryParameters: Type.Object({ ...declared, realm: StatedRealm }) }
+}
+
+/** The query parameters that an operation declares, by name. */
+function membersOf(schema: TSchema | undefined): Readonly<Record<string, TSchema>> {
+  return (schema as { readonly properties?: Record<string, TSchema> } | undefined)?.properties ?? {}
+}
+
+/** @throws failure('unauthorized') when `?realm=` names neither the realm of the path nor that of the caller */
+function requireStatedRealm({ path, query }: OperationInput, context: OperationContext<AuthServices>): void {
+  const own = machineOf(context)?.realm ?? sessionOf(context).session.realm
+  if (query.realm === path.realm_id || query.realm === own) return
+  throw failure('unauthorized', 'There is no valid session of this realm.')
+}
