@@ -23,7 +23,7 @@ export interface Operations {
   readonly 'access.grant': {
     readonly body: {
       /** The key. May be left out when only `create` is named. */
-      readonly unique_identifier?: string
+      readonly unique_identifier?: string | null
       /** A user, or `*` for everybody who is authenticated. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
@@ -87,7 +87,7 @@ export interface Operations {
   readonly 'access.revoke': {
     readonly body: {
       /** The key. May be left out when only `create` is named. */
-      readonly unique_identifier?: string
+      readonly unique_identifier?: string | null
       /** A user, or `*` for everybody who is authenticated. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
@@ -124,13 +124,13 @@ export interface Operations {
       /** Holds alg, enc and kid; base64url. */
       readonly protected: string
       /** Needed for RSA-OAEP; empty or absent for `dir`. */
-      readonly encrypted_key?: string
+      readonly encrypted_key?: string | null
       /** 12 bytes, base64url. */
       readonly iv: string
       readonly ciphertext: string
       /** 16 bytes, base64url. */
       readonly tag: string
-      readonly aad?: string
+      readonly aad?: string | null
     }
     readonly reply: {
       readonly kid: string
@@ -149,7 +149,7 @@ export interface Operations {
       /** Plaintext, base64url. */
       readonly data: string
       /** Additional authenticated data, base64url. */
-      readonly aad?: string
+      readonly aad?: string | null
     }
     readonly reply: {
       readonly protected: string
@@ -166,40 +166,40 @@ export interface Operations {
       /** oct, RSA, EC, OKP or AKP */
       readonly kty: string
       /** The key is bound to it. Needed for oct. */
-      readonly alg?: string
+      readonly alg?: string | null
       /** P-256, P-384, P-521 or Ed25519 */
-      readonly crv?: string
+      readonly crv?: string | null
       /** RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has. */
-      readonly bits?: number
-      readonly tags?: readonly string[]
+      readonly bits?: number | null
+      readonly tags?: readonly string[] | null
       /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
-      readonly ext?: boolean
+      readonly ext?: boolean | null
       /** base64url */
-      readonly k?: string
+      readonly k?: string | null
       /** base64url */
-      readonly d?: string
+      readonly d?: string | null
       /** base64url */
-      readonly x?: string
+      readonly x?: string | null
       /** base64url */
-      readonly y?: string
+      readonly y?: string | null
       /** base64url */
-      readonly n?: string
+      readonly n?: string | null
       /** base64url */
-      readonly e?: string
+      readonly e?: string | null
       /** base64url */
-      readonly p?: string
+      readonly p?: string | null
       /** base64url */
-      readonly q?: string
+      readonly q?: string | null
       /** base64url */
-      readonly dp?: string
+      readonly dp?: string | null
       /** base64url */
-      readonly dq?: string
+      readonly dq?: string | null
       /** base64url */
-      readonly qi?: string
+      readonly qi?: string | null
       /** base64url */
-      readonly priv?: string
+      readonly priv?: string | null
       /** base64url */
-      readonly pub?: string
+      readonly pub?: string | null
     }
     readonly reply: {
       readonly kid: string
@@ -252,7 +252,7 @@ export interface Operations {
       /** The wrapped key, base64url. */
       readonly encrypted_key: string
       /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
-      readonly ext?: boolean
+      readonly ext?: boolean | null
     }
     readonly reply: {
       readonly kid: string
@@ -274,7 +274,7 @@ export interface Operations {
       /** base64url */
       readonly data: string
       /** To be verified; absent: computed. */
-      readonly mac?: string
+      readonly mac?: string | null
     }
     readonly reply: {
       readonly kid: string
@@ -392,7 +392,7 @@ export interface Operations {
     readonly body: {
       readonly username: string
       readonly password: string
-      readonly totp_code?: string
+      readonly totp_code?: string | null
     }
     readonly reply: {
       readonly next_step: string

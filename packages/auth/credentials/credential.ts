@@ -6,10 +6,11 @@ import { checkInitialPassword, normalPassword } from './password-rules.ts'
 import { checkExtraClaims } from './reserved-claims.ts'
 import { checkUsername, Username } from './username.ts'
 
-const PasswordInput = Type.Union([
-  Type.Object({ plaintext: Type.String() }),
-  Type.Object({ hashed: Type.String({ maxLength: 512 }) }),
-])
+/** One of the two. */
+const PasswordInput = Type.Object({
+  plaintext: Type.Optional(Type.String()),
+  hashed: Type.Optional(Type.String({ maxLength: 512 })),
+})
 const Roles = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 })
 
 /** Roles and extra claims travel in the cookie of each request, whose header is bounded. */
@@ -89,20 +90,21 @@ export function readCredential(username: string, input: CredentialRequest): Cred
 
 function readPassword(input: CredentialRequest['password_input']): CredentialChange['password'] {
   if (!input) return undefined
-  if ('plaintext' in input && 'hashed' in input) {
+  const { plaintext, hashed } = input
+  if ((plaintext === undefined) === (hashed === undefined)) {
     throw failure('bad_request', 'password_input: give either plaintext or hashed.')
   }
-  if ('plaintext' in input) {
-    checkInitialPassword(input.plaintext)
-    return { plaintext: normalPassword(input.plaintext) }
+  if (plaintext !== undefined) {
+    checkInitialPassword(plaintext)
+    return { plaintext: normalPassword(plaintext) }
   }
-  if (!isAcceptedHash(input.hashed)) {
+  if (hashed === undefined || !isAcceptedHash(hashed)) {
     throw failure(
       'bad_request',
       'password_input.hashed: must be a PHC string of argon2id, v=19, with exactly m=65536, t=3, p=4.',
     )
   }
-  return { hashed: input.hashed }
+  return { hashed }
 }
 
 /** The hash to store. @throws failure('overloaded') */

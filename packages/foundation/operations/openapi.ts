@@ -1,4 +1,5 @@
 import { type ErrorKindRow, errorKinds } from '../errors/index.ts'
+import { withNullMembers } from './null-members.ts'
 import { pathSegments } from './route.ts'
 import type { HttpMethod, Operation } from './types.ts'
 
@@ -78,7 +79,7 @@ function describeOperation(
   if (operation.request !== undefined) {
     described.requestBody = {
       required: operation.bodyOptional !== true,
-      content: { 'application/json': { schema: plain(operation.request) } },
+      content: { 'application/json': { schema: withNullMembers(plain(operation.request)) } },
     }
   }
   return described
