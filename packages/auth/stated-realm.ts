@@ -14,7 +14,7 @@ const StatedRealm = Type.Optional(
  */
 export function withStatedRealm(operation: Operation<AuthServices>): Operation<AuthServices> {
   const { access } = operation
-  const declared = membersOf(operation.queryParameters)
+  const declared = membersOf(operation)
   if (access.public === true || 'realm' in declared) return operation
   const checked: Access<AuthServices> = {
     ...access,
@@ -29,8 +29,11 @@ export function withStatedRealm(operation: Operation<AuthServices>): Operation<A
 }
 
 /** The query parameters that an operation declares, by name. */
-function membersOf(schema: TSchema | undefined): Readonly<Record<string, TSchema>> {
-  return (schema as { readonly properties?: Record<string, TSchema> } | undefined)?.properties ?? {}
+function membersOf({ name, queryParameters }: Operation<AuthServices>): Readonly<Record<string, TSchema>> {
+  if (queryParameters === undefined) return {}
+  const { properties } = queryParameters as { readonly properties?: Record<string, TSchema> }
+  if (properties === undefined) throw new Error(`${name}: its query parameters must be one object`)
+  return properties
 }
 
 /** @throws failure('unauthorized') when `?realm=` names neither the realm of the path nor that of the caller */

@@ -60,10 +60,10 @@ export const sessionListing = defineOperation<AuthServices>()({
   tag: 'Sessions',
   access: sessionAccess,
   pathParameters: RealmPath,
-  queryParameters: Type.Intersect([
-    PageQuery,
-    Type.Object({ username: Type.Optional(PlainText({ maxLength: 512 })) }),
-  ]),
+  queryParameters: Type.Object({
+    ...PageQuery.properties,
+    username: Type.Optional(PlainText({ maxLength: 512 })),
+  }),
   errors: { 404: 'There is no such realm.' },
   reply: Type.Object({ sessions: Type.Array(ListedSession), next: Type.Optional(Text) }),
   async act({ path, query }, context) {
