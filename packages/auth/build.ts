@@ -20,7 +20,7 @@ function sharedLoginBuckets(): { readonly memory?: SharedArrayBuffer } {
   return memory instanceof SharedArrayBuffer ? { memory } : {}
 }
 
-type Config = AuthConfig & { readonly workers?: number }
+type Config = AuthConfig & { readonly workers?: number; readonly clients_ca_cert_file?: string | undefined }
 
 function workersOf({ workers }: Config): number {
   return workers === undefined || workers === 0 ? availableParallelism() : workers
@@ -62,6 +62,7 @@ export async function build(
     }),
     usedTokens: createUsedTokens(db),
     sessionSigner,
+    asksForCertificates: (config as Config).clients_ca_cert_file !== undefined,
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
     hasher: createPasswordHasher(hashesAtOnce(config)),
     providers: createIdentityProviders({ outbound, clock, log }),

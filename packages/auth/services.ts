@@ -25,6 +25,8 @@ export interface AuthServices {
   readonly sessions: SessionBook
   readonly usedTokens: UsedTokens
   readonly sessionSigner: Signer
+  /** Whether client certificates are asked for in the handshake. */
+  readonly asksForCertificates: boolean
   /** undefined = certificate signing is not configured. */
   readonly certificateSigner: Signer | undefined
   readonly hasher: PasswordHasher

@@ -56,6 +56,18 @@ const bumpSuperRealm = query<[version: number], unknown>(
   "UPDATE realm SET version = version + 1 WHERE id = '_' AND version = ?",
 )
 
+/** Kinds of credential that super admins have; a password counts where it exists. */
+const superCredentials = query<[], { readonly kind: keyof SuperCredentials }>(
+  [
+    `SELECT 'password' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
+       JOIN credential c ON c.realm_id = '_' AND c.username = a.userpass`,
+    `SELECT 'jwt' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
+       WHERE a.jwt IS NOT NULL`,
+    `SELECT 'certificate' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
+       WHERE a.client_certificate IS NOT NULL`,
+  ].join(' UNION '),
+)
+
 const insert = insertInto<
   [string, string | null, string | null, string | null, string | null, string | null, number]
 >('admin', ['id', 'userpass', 'jwt', 'fido2', 'digital_credentials', 'client_certificate', 'version'])
@@ -138,6 +150,18 @@ export async function adminsBehind(
   }
   const byAdmin = Map.groupBy(rows, ({ admin_id }) => admin_id)
   return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
+}
+
+/** Whether any super admin has a credential of this kind. */
+export interface SuperCredentials {
+  readonly password: boolean
+  readonly jwt: boolean
+  readonly certificate: boolean
+}
+
+export async function findSuperCredentials(db: Database): Promise<SuperCredentials> {
+  const kinds = new Set((await db.all(superCredentials, [])).map(({ kind }) => kind))
+  return { password: kinds.has('password'), jwt: kinds.has('jwt'), certificate: kinds.has('certificate') }
 }
 
 /** How many super admins there are, and the guard that lets one commit at a time take one of them away. */

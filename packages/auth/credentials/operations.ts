@@ -7,7 +7,7 @@ import { countSessions } from '../counting/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import { RealmPath, realmExists, realmOrThrow } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
-import { passwordSessionsRemoval } from '../sessions/index.ts'
+import { passwordSessionsRemoval, type Subject } from '../sessions/index.ts'
 import { totpRemoval } from '../totp/index.ts'
 import {
   type Credential,
@@ -51,6 +51,24 @@ function requireRealmOfPath(realm: string, body: CredentialRequest): void {
   throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
 }
 
+/** RFC 6265 §6.1: what every browser keeps, name, value and attributes together; more is dropped without a word. */
+const largestCookie = 4096
+
+/** @throws failure('bad_request') when the extra claims make the session cookie of their user larger than that */
+function requireCookieFits(
+  { sessions }: AuthServices,
+  { realm, username, roles, extraClaims }: Pick<Credential, 'realm' | 'username' | 'roles' | 'extraClaims'>,
+): void {
+  if (extraClaims === undefined || Object.keys(extraClaims).length === 0) return
+  const subject: Subject = { username, scheme: 'up', certificateSha256: undefined, roles, extraClaims }
+  const size = sessions.cookieSize(subject, realm)
+  if (size <= largestCookie) return
+  throw failure(
+    'bad_request',
+    `extra_claims: the session cookie would have ${size} bytes; browsers keep at most ${largestCookie}.`,
+  )
+}
+
 export const credentialOperations: readonly Operation<AuthServices>[] = [
   define({
     name: 'credentials.create',
@@ -73,6 +91,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       const { password, ...rest } = readCredential(body.username, body)
       if (password === undefined)
         throw failure('bad_request', 'Invalid request body: password_input: is required.')
+      requireCookieFits(context.services, { realm: path.realm_id, username: body.username, ...rest })
       await realmOrThrow(db, path.realm_id)
       const taken = failure('conflict', 'A credential with this username exists already.')
       if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
@@ -134,6 +153,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       const { realm_id: realm, username } = path
       requireRealmOfPath(realm, body)
       const { password, ...rest } = readCredential(username, body)
+      requireCookieFits(services, { realm, username, ...rest })
       await credentialOrThrow(services, realm, username)
       const owner = hashOwner(context.request, realm)
       const passwordHash = password === undefined ? undefined : await hashOf(password, services.hasher, owner)

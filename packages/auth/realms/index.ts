@@ -1,6 +1,6 @@
 export type { AuthSettings, TotpAlgorithm } from './auth-params.ts'
 export { requireHttps } from './auth-params.ts'
-export { issuersOf, type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
+export { issuersOf, longestAge, type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
 export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
   findRealm,

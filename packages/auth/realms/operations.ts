@@ -1,7 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
-import { retryOnGuard } from '@warder/foundation/sql'
+import { type Change, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
+import { countSuperAdmins, findSuperCredentials } from '../admins/admin-store.ts'
 import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
 import { countSessions, countTokens } from '../counting/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
@@ -15,6 +16,23 @@ const tag = 'Realms'
 
 /** `id` is required where no path says it. */
 const NewRealm = Type.Intersect([RealmInput, Type.Object({ id: RealmId })])
+
+/**
+ * What a commit needs that gives `_` this configuration: super admins are counted as they are now.
+ * @throws failure('conflict') when none of them could log in by it
+ */
+async function superRealmStaysOpen(services: AuthServices, realm: Realm): Promise<readonly Change[]> {
+  if (realm.id !== superRealm) return []
+  const { oneFewer } = await countSuperAdmins(services.db)
+  const has = await findSuperCredentials(services.db)
+  const { username_password_params, jwt_params } = realm.auth_params
+  const open =
+    (has.password && username_password_params !== undefined) ||
+    (has.jwt && (jwt_params?.idp_params.length ?? 0) > 0) ||
+    (has.certificate && services.asksForCertificates)
+  if (open) return [oneFewer]
+  throw failure('conflict', 'No super administrator could log in by these auth_params.')
+}
 
 const shown = (realm: Realm): Realm => ({ ...realm })
 
@@ -81,14 +99,18 @@ export const realmOperations: readonly Operation<AuthServices>[] = [
     pathParameters: RealmPath,
     request: RealmInput,
     reply: RealmReply,
-    errors: { 404: 'There is no such realm.' },
+    errors: {
+      404: 'There is no such realm.',
+      409: 'No super administrator could log in any more.',
+    },
     async act({ path, body }, context) {
       const { db, metrics } = context.services
       const realm = readRealm(path.realm_id, body)
       return retryOnGuard(5, async () => {
         const before = await realmOrThrow(db, path.realm_id)
         context.audit({ object: realm.id, details: { before, after: realm } })
-        countSessions(metrics, 'revoked', await replaceRealm(context.commit, before, realm))
+        const guards = await superRealmStaysOpen(context.services, realm)
+        countSessions(metrics, 'revoked', await replaceRealm(context.commit, before, realm, guards))
         return shown(realm)
       })
     },

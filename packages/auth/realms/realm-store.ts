@@ -128,11 +128,16 @@ export async function insertRealm(commit: Commit, realm: Realm): Promise<void> {
 }
 
 /**
- * Replaces what `before` said. Identity providers that are no longer listed take their names and sessions along.
+ * Replaces what `before` said, when the guards hold. Identity providers that are no longer listed take their names and sessions along.
  * @returns how many sessions ended with them
  * @throws GuardFailed when the realm is gone, or its `auth_params` are no longer those of `before`
  */
-export async function replaceRealm(commit: Commit, before: Realm, after: Realm): Promise<number> {
+export async function replaceRealm(
+  commit: Commit,
+  before: Realm,
+  after: Realm,
+  guards: readonly Change[] = [],
+): Promise<number> {
   const { id } = before
   const replacement = change(
     update,
@@ -148,12 +153,14 @@ export async function replaceRealm(commit: Commit, before: Realm, after: Realm):
   )
   const stay = new Set(issuersOf(after))
   const dropped = issuersOf(before).filter((issuer) => !stay.has(issuer))
-  const [, ...removed] = await commit([
+  const results = await commit([
+    ...guards,
     replacement,
     ...dropped.map((issuer) => change(sessionsOfIssuer, [id, id, issuer])),
     ...dropped.map((issuer) => change(subjectsOfIssuer, [id, issuer])),
   ])
-  return removed.slice(0, dropped.length).reduce((sum, { changes }) => sum + changes, 0)
+  const removed = results.slice(guards.length + 1, guards.length + 1 + dropped.length)
+  return removed.reduce((sum, { changes }) => sum + changes, 0)
 }
 
 /**

@@ -4,7 +4,7 @@ import { AuthParams, type AuthSettings, readAuthParams } from './auth-params.ts'
 import { RealmId } from './realm-id.ts'
 
 /** Ages end up in sums with the time of day; 100 years is far beyond any use and far below any overflow. */
-const longestAge = 100 * 366 * 86_400
+export const longestAge = 100 * 366 * 86_400
 const Age = Type.Integer({ minimum: 1, maximum: longestAge })
 const defaultCertificateAge = 365 * 86_400
 

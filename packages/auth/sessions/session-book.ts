@@ -5,9 +5,10 @@ import type { Seal } from '@warder/foundation/seal'
 import { type Change, createUnchangedRows, type Database } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { countSessions } from '../counting/index.ts'
-import type { Realm } from '../realms/index.ts'
+import { longestAge, type Realm } from '../realms/index.ts'
 import type { Signer } from '../signing/index.ts'
 import { type AuthClaims, claimsOf, type Subject } from './claims.ts'
+import { setSessionCookie } from './cookie.ts'
 import { endAfterUse, isLive, type Session, worthwhileEnd } from './session.ts'
 import {
   endedSessionRemoval,
@@ -26,6 +27,8 @@ export interface PresentedSession {
 export interface SessionBook {
   /** A new session and the change that keeps it. The cookie is the signed token. */
   begin(subject: Subject, realm: Realm): { session: Session; cookie: string; insertion: Change }
+  /** Bytes of the largest `Set-Cookie` of a session of this subject: name, value and attributes. */
+  cookieSize(subject: Subject, realm: string): number
   /**
    * The live session of a cookie, which counts as a use; undefined for anything else.
    * @param connection that the cookie came over: see `TokenCache`
@@ -119,6 +122,12 @@ export function createSessionBook(parts: {
       const cookie = signer.sign(claimsOf(session, subject, issuer))
       const sealed = seal.seal(place(id), Buffer.from(cookie))
       return { session, cookie, insertion: sessionInsertion(session, sealed) }
+    },
+    cookieSize(subject, realm) {
+      const { username, scheme, certificateSha256 } = subject
+      const ages = { createdAt: unixSeconds(clock), maxAge: longestAge, maxStaleAge: longestAge }
+      const session = { id: randomUUID(), realm, username, scheme, certificateSha256, ...ages, endsAt: 0 }
+      return Buffer.byteLength(setSessionCookie(signer.sign(claimsOf(session, subject, issuer)), longestAge))
     },
     async present(cookie, connection) {
       const claims = claimsFrom(cookie, connection)
