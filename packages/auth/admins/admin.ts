@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { isName } from '@warder/foundation/names'
 import Type, { type Static } from 'typebox'
 import { PlainText } from '../plain-text.ts'
 import { RealmId } from '../realms/index.ts'
@@ -9,15 +10,15 @@ export const AdminId = Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f
 const text = PlainText({ minLength: 1, maxLength: 512 })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** Beside `/admins/{admin_id}` stand `/admins/realms` and `/admins/userpass`; dots are resolved away by clients. */
-const reservedIds: ReadonlySet<string> = new Set(['realms', 'userpass', '.', '..'])
+/** Beside `/admins/{admin_id}` stand `/admins/realms` and `/admins/userpass`. */
+const reservedIds: ReadonlySet<string> = new Set(['realms', 'userpass'])
 
 /** @throws failure('bad_request') for an id under which an admin could not be read or deleted */
 export function checkNewAdminId(id: string): void {
-  if (!reservedIds.has(id) && id.trim() === id && id.normalize('NFC') === id) return
+  if (!reservedIds.has(id) && isName(id) && id.normalize('NFC') === id) return
   throw failure(
     'bad_request',
-    'Invalid request body: id: must be Unicode NFC without blanks at its ends, and none of realms, userpass, . and ..',
+    'Invalid request body: id: must be Unicode NFC without format characters or blanks at its ends, and none of realms, userpass, . and ..',
   )
 }
 

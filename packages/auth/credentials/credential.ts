@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { isName } from '@warder/foundation/names'
 import type { QueueOwner } from '@warder/foundation/runtime'
 import Type, { type Static } from 'typebox'
 import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
@@ -76,6 +77,12 @@ export function readCredential(username: string, input: CredentialRequest): Cred
   checkUsername(username)
   const extraClaims = input.extra_claims ?? undefined
   const roles = input.roles ?? []
+  if (!roles.every(isName)) {
+    throw failure(
+      'bad_request',
+      'roles: must have no control or format characters and no blanks at their ends.',
+    )
+  }
   if (Buffer.byteLength(JSON.stringify(roles)) > largestRoles) {
     throw failure('bad_request', 'roles: must not exceed 4096 bytes as JSON.')
   }

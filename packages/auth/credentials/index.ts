@@ -22,4 +22,11 @@ export {
   normalPassword,
 } from './password-rules.ts'
 export { checkExtraClaims, reservedClaims } from './reserved-claims.ts'
-export { checkUsername, foldedName, isUsername, Username } from './username.ts'
+export {
+  checkNewUsername,
+  checkUsername,
+  foldedName,
+  isNewUsername,
+  isUsername,
+  Username,
+} from './username.ts'

@@ -27,7 +27,7 @@ import {
   listEveryCredential,
 } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
-import { checkNewUsername, Username } from './username.ts'
+import { checkNewCredentialName, Username } from './username.ts'
 
 const define = defineOperation<AuthServices>()
 const tag = 'Credentials'
@@ -87,7 +87,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       if (body.username === undefined)
         throw failure('bad_request', 'Invalid request body: username: is required.')
       requireRealmOfPath(path.realm_id, body)
-      checkNewUsername(body.username)
+      checkNewCredentialName(body.username)
       const { password, ...rest } = readCredential(body.username, body)
       if (password === undefined)
         throw failure('bad_request', 'Invalid request body: password_input: is required.')

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import { isName } from '@warder/foundation/names'
 import Type from 'typebox'
 
 /** As the schema can say it; the rest is `checkUsername`. */
@@ -10,7 +11,7 @@ const outerBlank = /^\s|\s$/u
 const longest = 256
 
 /**
- * Whether a text can be a username: 1 to 256 characters (code points), Unicode NFC, no control characters, no blank
+ * Whether a user may have this name: what new ones have to follow is `isNewUsername`. 1 to 256 characters (code points), Unicode NFC, no control characters, no blank
  * at either end. Names are compared exactly; nothing is folded or repaired, so that one name is one identity.
  */
 export function isUsername(name: string): boolean {
@@ -25,13 +26,23 @@ export function isUsername(name: string): boolean {
   )
 }
 
-/** @throws failure('bad_request') */
+/** Whether somebody new may have this name: a name by `isName`, too, so that nobody takes it for another one. */
+export function isNewUsername(name: string): boolean {
+  return isUsername(name) && isName(name)
+}
+
+const rule =
+  'username: must have 1 to 256 characters in Unicode NFC, no control or format characters and no blank at either ' +
+  'end, and be neither . nor ..'
+
+/** For users that may exist. @throws failure('bad_request') */
 export function checkUsername(name: string): void {
-  if (isUsername(name)) return
-  throw failure(
-    'bad_request',
-    'username: must have 1 to 256 characters in Unicode NFC, no control characters and no blank at either end.',
-  )
+  if (!isUsername(name)) throw failure('bad_request', rule)
+}
+
+/** For a name that an identity provider proves. @throws failure('bad_request') */
+export function checkNewUsername(name: string): void {
+  if (!isNewUsername(name)) throw failure('bad_request', rule)
 }
 
 /**
@@ -39,8 +50,8 @@ export function checkUsername(name: string): void {
  * could log in under a name with one. Names that others prove, such as subjects of issuers, may have it.
  * @throws failure('bad_request')
  */
-export function checkNewUsername(name: string): void {
-  checkUsername(name)
+export function checkNewCredentialName(name: string): void {
+  checkNewUsername(name)
   if (name.includes(':')) throw failure('bad_request', 'username: must not have a colon.')
 }
 

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
 import { peerCommonName } from '@warder/foundation/tls'
 import { adminsBehind } from '../admins/admin-store.ts'
-import { isUsername } from '../credentials/index.ts'
+import { isNewUsername } from '../credentials/index.ts'
 import { type Realm, superRealm } from '../realms/index.ts'
 import type { Subject } from '../sessions/index.ts'
 import { LoginRefused } from './refusal.ts'
@@ -18,7 +18,7 @@ export async function certificateSubject(
   certificate: X509Certificate,
 ): Promise<Subject> {
   const username = peerCommonName(certificate)
-  if (username === undefined || !isUsername(username)) throw new LoginRefused('certificate_not_allowed')
+  if (username === undefined || !isNewUsername(username)) throw new LoginRefused('certificate_not_allowed')
   const certificateSha256 = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
   const subject: Subject = {
     username,

@@ -6,6 +6,7 @@ import {
   type Credential,
   findCredential,
   hashOwner,
+  isNewUsername,
   isUsername,
   longestPassword,
   normalPassword,
@@ -113,7 +114,7 @@ async function proveToken(
   const params = realm.auth_params.jwt_params
   if (params === undefined) throw new LoginRefused('method_not_enabled')
   const found = await services.providers.subjectOf(params, token)
-  if (found === undefined || !isUsername(found.subject)) throw new LoginRefused('invalid_token')
+  if (found === undefined || !isNewUsername(found.subject)) throw new LoginRefused('invalid_token')
   const { subject: username, issuer } = found
   return {
     realm,

@@ -19,6 +19,7 @@ import {
 } from './approle-store.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
 import {
+  checkPolicyNames,
   RolePath,
   RoleQuery,
   realmOfNewRole,
@@ -78,6 +79,7 @@ async function saveRole(
     requireRealmOfRole(before, realmNamed)
   }
   const policies = body.token_policies ?? []
+  checkPolicyNames(policies)
   await requirePolicies(context, [...policies, ...(before?.policies ?? [])])
   const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
   const role = {

@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { isName } from '@warder/foundation/names'
 import type { OperationContext } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { powersOfCaller, sessionOf } from '../callers.ts'
@@ -54,6 +55,15 @@ export async function realmOfNewRole(context: Context, named: string | undefined
 
 /** Policies that this service itself obeys: with one of them a token reads or ends other people's sessions. */
 const powerful: ReadonlySet<string> = new Set(['sessions', 'sessions-admin'])
+
+/** @throws failure('bad_request') when a policy has characters that cannot be seen */
+export function checkPolicyNames(policies: readonly string[]): void {
+  if (policies.every(isName)) return
+  throw failure(
+    'bad_request',
+    'token_policies: must have no control or format characters and no blanks at their ends.',
+  )
+}
 
 /** @throws failure('forbidden') when a realm admin hands out a policy over sessions, or gets hold of a role with one */
 export async function requirePolicies(context: Context, policies: readonly string[]): Promise<void> {

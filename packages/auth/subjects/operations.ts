@@ -4,7 +4,7 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { realmAdmin } from '../callers.ts'
 import { countSessions } from '../counting/index.ts'
-import { checkUsername, Username } from '../credentials/index.ts'
+import { checkNewUsername, Username } from '../credentials/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import { issuersOf, RealmPath, realmOrThrow, realmUnchanged } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
@@ -73,7 +73,7 @@ export const subjectOperations: readonly Operation<AuthServices>[] = [
     async act({ path, body }, context) {
       const { db, metrics, now } = context.services
       const { realm_id: realmId, subject } = path
-      checkUsername(subject)
+      checkNewUsername(subject)
       return retryOnGuard(5, async () => {
         const realm = await realmOrThrow(db, realmId)
         if (!issuersOf(realm).includes(body.jwt_issuer_uri)) {

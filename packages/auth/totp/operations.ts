@@ -4,7 +4,13 @@ import { defineOperation, del, type Operation, post } from '@warder/foundation/o
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { realmAdmin } from '../callers.ts'
-import { checkUsername, credentialUnchanged, findCredential, Username } from '../credentials/index.ts'
+import {
+  checkNewUsername,
+  checkUsername,
+  credentialUnchanged,
+  findCredential,
+  Username,
+} from '../credentials/index.ts'
 import { type Realm, RealmPath, realmExists, realmOrThrow, type TotpAlgorithm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 import { fromBase32, toBase32 } from './base32.ts'
@@ -44,7 +50,10 @@ async function requireUser(services: AuthServices, realm: Realm, username: strin
   checkUsername(username)
   const credential = await findCredential(services.db, realm.id, username)
   if (credential !== undefined) return credentialUnchanged(credential)
-  if (realm.auth_params.jwt_params !== undefined) return realmExists(realm.id)
+  if (realm.auth_params.jwt_params !== undefined) {
+    checkNewUsername(username)
+    return realmExists(realm.id)
+  }
   throw failure('not_found', 'There is no such user in the realm.')
 }
 

@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { isName } from '@warder/foundation/names'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 
 /**
@@ -15,19 +16,12 @@ const reserved: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Makes the principal, if the name can be one: 1 to 256 characters, no control or formatting characters, no half of a
- * surrogate pair (which a database keeps as another character), no blanks around it, not `*` (which stands for
- * everybody in grants), and not in the space of another method.
+ * Makes the principal, if the name can be one: a name by `isName`, not `*` (which stands for everybody in grants), and
+ * not in the space of another method.
  * @throws failure('unauthorized')
  */
 export function principalNamed(name: string, method: string, realm?: string): Principal {
-  const spoiled =
-    name.length === 0 ||
-    name.length > 256 ||
-    name !== name.trim() ||
-    /[\p{Cc}\p{Cf}]/u.test(name) ||
-    !name.isWellFormed()
-  if (spoiled || name === '*') throw unauthorized('the name in the credential cannot be a user')
+  if (!isName(name) || name === '*') throw unauthorized('the name in the credential cannot be a user')
   for (const [prefix, methods] of Object.entries(reserved)) {
     if (name.startsWith(prefix) && !methods.includes(method)) {
       throw unauthorized(`names that begin with ${prefix} are not for ${method}`)
