@@ -21,7 +21,7 @@ export {
   longestPassword,
   normalPassword,
 } from './password-rules.ts'
-export { checkExtraClaims, reservedClaims } from './reserved-claims.ts'
+export { checkExtraClaims, reservedClaims, sessionClaims } from './reserved-claims.ts'
 export {
   checkNewUsername,
   checkUsername,

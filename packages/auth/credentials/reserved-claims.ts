@@ -1,11 +1,17 @@
 import { failure } from '@warder/foundation/errors'
 
-/** Names that only the service itself sets in tokens and certificates, and names that JavaScript treats specially. */
+/**
+ * Names that only the service itself sets in tokens and certificates; `email` and `email_verified`, by which others who
+ * trust the tokens (a kms with this service as a JWT provider, for one) may know their users; and names that JavaScript
+ * treats specially.
+ */
 export const reservedClaims: ReadonlySet<string> = new Set([
   'as_as',
   'as_rid',
   'aud',
   'auth_scheme',
+  'email',
+  'email_verified',
   'exp',
   'iat',
   'iss',
@@ -19,6 +25,14 @@ export const reservedClaims: ReadonlySet<string> = new Set([
   'constructor',
   'prototype',
 ])
+
+/** What a session token says of these claims: a name that was reserved after they were set is left out. */
+export function sessionClaims(
+  claims: Readonly<Record<string, unknown>> | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  if (claims === undefined) return undefined
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => !reservedClaims.has(name)))
+}
 
 const largestExtraClaims = 4096
 

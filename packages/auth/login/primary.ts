@@ -10,6 +10,7 @@ import {
   isUsername,
   longestPassword,
   normalPassword,
+  sessionClaims,
 } from '../credentials/index.ts'
 import { findRealm, type Realm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
@@ -100,7 +101,7 @@ export async function provePassword(
     scheme: 'up',
     certificateSha256: undefined,
     roles: credential.roles,
-    extraClaims: credential.extraClaims,
+    extraClaims: sessionClaims(credential.extraClaims),
   }
   return { realm, subject, credential }
 }
