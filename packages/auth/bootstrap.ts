@@ -8,9 +8,10 @@ import { adminInsertion } from './admins/admin-store.ts'
 import {
   createPasswordHasher,
   credentialInsertion,
-  longestPassword,
+  initialPasswordProblem,
   normalPassword,
   type PasswordHasher,
+  passwordPolicyOf,
 } from './credentials/index.ts'
 import { findRealm, realmInsertion, superRealm } from './realms/index.ts'
 import type { AuthConfig } from './settings.ts'
@@ -41,9 +42,9 @@ export async function bootstrap(
   await ensureThrottleKey(db, seal, now)
   if ((await findRealm(db, superRealm)) !== undefined) return []
   const given = givenPassword === '' ? undefined : givenPassword
-  if (given !== undefined && given.length > longestPassword) {
-    throw new StartupError(`WARDER_ADMIN_PASSWORD: must have at most ${longestPassword} characters`)
-  }
+  const policy = passwordPolicyOf(environment.config)
+  const problem = given === undefined ? undefined : initialPasswordProblem(given, firstAdmin, policy)
+  if (problem !== undefined) throw new StartupError(`WARDER_ADMIN_PASSWORD: ${problem}`)
   const password = given ?? randomBytes(18).toString('base64url')
   const passwordHash = await hash(normalPassword(password), { client: 'bootstrap', tenant: superRealm })
   const file = join(home, 'initial-admin-password')

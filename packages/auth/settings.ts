@@ -31,6 +31,16 @@ export const authSettings = {
     max: 256,
     docs: 'Password hashes computed at the same time by one worker (64 MiB each); 0 = its share of the cores.',
   }),
+  'admin_password_policy.minimum_length': integer({
+    default: 0,
+    min: 0,
+    max: 1024,
+    docs: 'Characters that a password must have at least that an administrator sets in plain text; 0 = no rule. It is never empty.',
+  }),
+  'admin_password_policy.refuse_common': boolean({
+    default: false,
+    docs: 'Refuse the username and the most common passwords, too, when an administrator sets a password in plain text.',
+  }),
 } as const
 
 export type AuthConfig = SettingValues<typeof authSettings>

@@ -1,6 +1,6 @@
 /**
- * The most common passwords of eight characters and more, lower case. SP 800-63B §3.1.1.2 asks for a list; a short
- * one stops the guesses that anybody would try within the throttle.
+ * The most common passwords, lower case; the last line has those of fewer than eight characters. SP 800-63B §3.1.1.2
+ * asks for a list; a short one stops the guesses that anybody would try within the throttle.
  */
 export const commonPasswords: ReadonlySet<string> = new Set(
   `password password1 password12 password123 password1234 password! passw0rd p@ssword p@ssw0rd p@ssword1 p@ssw0rd1
@@ -16,7 +16,11 @@ export const commonPasswords: ReadonlySet<string> = new Set(
   facebook facebook1 liverpool liverpool1 chelsea1 manchester arsenal1 barcelona corvette mercedes ferrari1
   maverick garfield mustang1 midnight password0 test1234 test12345 testtest testing1 testing123 guest123 guest1234
   user1234 root1234 rootroot toor1234 pass1234 pass12345 pass@123 pass@1234 passpass summer2024 summer2025
-  summer2026 winter2024 winter2025 winter2026 spring2025 spring2026 autumn2025 autumn2026`
+  summer2026 winter2024 winter2025 winter2026 spring2025 spring2026 autumn2025 autumn2026
+  123456 1234567 12345 1234 123123 654321 111111 000000 666666 121212 112233 123321 qwerty qwert azerty asdfgh zxcvbn
+  abc123 abcd abcdef a1b2c3 aaaaaa admin admin1 root toor test test1 test123 guest user pass passwd secret default
+  letmein welcome login master monkey dragon shadow hello hello1 ninja love iloveu summer winter spring autumn
+  mustang michael jordan charlie`
     .split(/\s+/)
     .filter((word) => word !== ''),
 )

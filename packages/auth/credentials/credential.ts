@@ -3,7 +3,7 @@ import { isName } from '@warder/foundation/names'
 import type { QueueOwner } from '@warder/foundation/runtime'
 import Type, { type Static } from 'typebox'
 import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
-import { checkInitialPassword, normalPassword } from './password-rules.ts'
+import { initialPasswordProblem, normalPassword, type PasswordPolicy } from './password-rules.ts'
 import { checkExtraClaims } from './reserved-claims.ts'
 import { checkUsername, Username } from './username.ts'
 
@@ -73,7 +73,11 @@ export interface CredentialChange {
 }
 
 /** @throws failure('bad_request') when a member will not do */
-export function readCredential(username: string, input: CredentialRequest): CredentialChange {
+export function readCredential(
+  username: string,
+  input: CredentialRequest,
+  policy: PasswordPolicy,
+): CredentialChange {
   checkUsername(username)
   const extraClaims = input.extra_claims ?? undefined
   const roles = input.roles ?? []
@@ -91,18 +95,23 @@ export function readCredential(username: string, input: CredentialRequest): Cred
     changePassword: input.change_password ?? false,
     roles,
     extraClaims,
-    password: readPassword(input.password_input ?? undefined),
+    password: readPassword(username, input.password_input ?? undefined, policy),
   }
 }
 
-function readPassword(input: CredentialRequest['password_input']): CredentialChange['password'] {
+function readPassword(
+  username: string,
+  input: CredentialRequest['password_input'],
+  policy: PasswordPolicy,
+): CredentialChange['password'] {
   if (!input) return undefined
   const { plaintext, hashed } = input
   if ((plaintext === undefined) === (hashed === undefined)) {
     throw failure('bad_request', 'password_input: give either plaintext or hashed.')
   }
   if (plaintext !== undefined) {
-    checkInitialPassword(plaintext)
+    const problem = initialPasswordProblem(plaintext, username, policy)
+    if (problem !== undefined) throw failure('bad_request', `password_input.plaintext: ${problem}.`)
     return { plaintext: normalPassword(plaintext) }
   }
   if (hashed === undefined || !isAcceptedHash(hashed)) {

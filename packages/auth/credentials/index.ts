@@ -17,9 +17,10 @@ export {
 export { createPasswordHasher, hashOwner, isAcceptedHash, type PasswordHasher } from './password-hash.ts'
 export {
   checkChosenPassword,
-  checkInitialPassword,
+  initialPasswordProblem,
   longestPassword,
   normalPassword,
+  passwordPolicyOf,
 } from './password-rules.ts'
 export { checkExtraClaims, reservedClaims, sessionClaims } from './reserved-claims.ts'
 export {

@@ -27,6 +27,7 @@ import {
   listEveryCredential,
 } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
+import { passwordPolicyOf } from './password-rules.ts'
 import { checkNewCredentialName, Username } from './username.ts'
 
 const define = defineOperation<AuthServices>()
@@ -88,7 +89,11 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
         throw failure('bad_request', 'Invalid request body: username: is required.')
       requireRealmOfPath(path.realm_id, body)
       checkNewCredentialName(body.username)
-      const { password, ...rest } = readCredential(body.username, body)
+      const { password, ...rest } = readCredential(
+        body.username,
+        body,
+        passwordPolicyOf(context.services.config),
+      )
       if (password === undefined)
         throw failure('bad_request', 'Invalid request body: password_input: is required.')
       requireCookieFits(context.services, { realm: path.realm_id, username: body.username, ...rest })
@@ -152,7 +157,7 @@ export const credentialOperations: readonly Operation<AuthServices>[] = [
       const { services } = context
       const { realm_id: realm, username } = path
       requireRealmOfPath(realm, body)
-      const { password, ...rest } = readCredential(username, body)
+      const { password, ...rest } = readCredential(username, body, passwordPolicyOf(services.config))
       requireCookieFits(services, { realm, username, ...rest })
       await credentialOrThrow(services, realm, username)
       const owner = hashOwner(context.request, realm)

@@ -15,12 +15,42 @@ function lengthOf(text: string): number {
   return [...text].length
 }
 
-/** What an administrator may set: anything but nothing. @throws failure('bad_request') */
-export function checkInitialPassword(password: string): void {
-  if (password.length === 0) throw failure('bad_request', 'password_input.plaintext: must not be empty.')
-  if (lengthOf(password) > longestPassword) {
-    throw failure('bad_request', `password_input.plaintext: must have at most ${longestPassword} characters.`)
+/** Settings for the passwords that administrators set; both off: anything but nothing. */
+export interface PasswordPolicy {
+  /** Characters. */
+  readonly minimumLength: number
+  /** Neither the username nor one of the most common. */
+  readonly refuseCommon: boolean
+}
+
+export function passwordPolicyOf(config: {
+  readonly 'admin_password_policy.minimum_length': number
+  readonly 'admin_password_policy.refuse_common': boolean
+}): PasswordPolicy {
+  return {
+    minimumLength: config['admin_password_policy.minimum_length'],
+    refuseCommon: config['admin_password_policy.refuse_common'],
   }
+}
+
+/** @returns why an administrator may not set this password, as the end of a sentence; undefined when it will do */
+export function initialPasswordProblem(
+  password: string,
+  username: string,
+  policy: PasswordPolicy,
+): string | undefined {
+  const normal = normalPassword(password)
+  const length = lengthOf(normal)
+  if (length === 0) return 'must not be empty'
+  if (length > longestPassword) return `must have at most ${longestPassword} characters`
+  if (length < policy.minimumLength) return `must have at least ${policy.minimumLength} characters`
+  return policy.refuseCommon ? commonProblem(normal, username) : undefined
+}
+
+function commonProblem(normal: string, username: string): string | undefined {
+  const folded = normal.toLowerCase()
+  if (folded === username.toLowerCase()) return 'must not be the username'
+  return commonPasswords.has(folded) ? 'is among the most common passwords; choose another' : undefined
 }
 
 /** What people may choose for themselves; no rules of composition (SP 800-63B). @throws failure('bad_request') */
@@ -29,11 +59,6 @@ export function checkChosenPassword(password: string, username: string): void {
   if (length < shortest || length > longestPassword) {
     throw failure('bad_request', `new_password: must have ${shortest} to ${longestPassword} characters.`)
   }
-  const folded = normalPassword(password).toLowerCase()
-  if (folded === username.toLowerCase()) {
-    throw failure('bad_request', 'new_password: must not be the username.')
-  }
-  if (commonPasswords.has(folded)) {
-    throw failure('bad_request', 'new_password: is among the most common passwords; choose another.')
-  }
+  const problem = commonProblem(normalPassword(password), username)
+  if (problem !== undefined) throw failure('bad_request', `new_password: ${problem}.`)
 }
