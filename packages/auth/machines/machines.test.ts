@@ -232,7 +232,7 @@ describe('machines', () => {
     for (const bad of [
       { token_ttl: -1 },
       { secret_id_ttl: 'x' },
-      { token_policies: 'p' },
+      { token_policies: 7 },
       { bind_secret_id: 'yes' },
     ]) {
       assert.equal((await asSuper('POST', '/auth/approle/role/worker', bad)).status, 400)

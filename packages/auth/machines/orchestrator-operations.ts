@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, methods, type OperationContext } from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { anyAdmin, everybody, powersOfCaller } from '../callers.ts'
+import { everybody } from '../callers.ts'
 import { countTokens } from '../counting/index.ts'
 import { PlainText } from '../plain-text.ts'
 import { realmExists, requireHttps } from '../realms/index.ts'
@@ -23,25 +23,34 @@ import {
   realmOfNewRole,
   requireRealmOfRole,
   requireRole,
-  Seconds,
+  roleAdmin,
+  rolePowersOf,
 } from './role-name.ts'
 import { roleTokensRevocation } from './tokens.ts'
+import { Duration, NameList, readDuration, readNameList } from './vault-values.ts'
 
 const define = defineOperation<AuthServices>()
 type Context = OperationContext<AuthServices>
 
 const common = { tag: 'Machines: orchestrator', errorShape: 'vault', bodyLimit: 64 * 1024 } as const
-const access = { ...anyAdmin, name: 'super administrator, or administrator of the realm of the role' }
-const Names = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 1000 })
 const defaultTokenTtl = 3600
 
 const RoleFields = Type.Object({
   jwks_url: PlainText({ minLength: 1, maxLength: 2048 }),
-  bound_service_account_names: Type.Optional(Names),
-  bound_service_account_namespaces: Type.Optional(Names),
-  token_ttl: Type.Optional(Seconds),
-  expected_issuer: Type.Optional(Type.Union([PlainText({ minLength: 1, maxLength: 2048 }), Type.Null()])),
-  bound_audiences: Type.Optional(Type.Union([Names, Type.Null()])),
+  bound_service_account_names: Type.Optional(NameList),
+  bound_service_account_namespaces: Type.Optional(NameList),
+  token_ttl: Type.Optional(Duration),
+  expected_issuer: Type.Optional(PlainText({ minLength: 1, maxLength: 2048 })),
+  bound_audiences: Type.Optional(NameList),
+})
+const Names = Type.Array(Type.String())
+const RoleReply = Type.Object({
+  jwks_url: Type.String(),
+  bound_service_account_names: Names,
+  bound_service_account_namespaces: Names,
+  token_ttl: Type.Integer(),
+  expected_issuer: Type.Optional(Type.String()),
+  bound_audiences: Type.Optional(Names),
 })
 
 async function saveRole(
@@ -61,11 +70,12 @@ async function saveRole(
     name,
     realm,
     jwksUrl: body.jwks_url,
-    names: body.bound_service_account_names ?? [],
-    namespaces: body.bound_service_account_namespaces ?? [],
-    tokenTtl: body.token_ttl ?? defaultTokenTtl,
-    expectedIssuer: body.expected_issuer ?? undefined,
-    boundAudiences: body.bound_audiences ?? undefined,
+    names: readNameList('bound_service_account_names', body.bound_service_account_names ?? []),
+    namespaces: readNameList('bound_service_account_namespaces', body.bound_service_account_namespaces ?? []),
+    tokenTtl: readDuration('token_ttl', body.token_ttl ?? defaultTokenTtl),
+    expectedIssuer: body.expected_issuer,
+    boundAudiences:
+      body.bound_audiences === undefined ? undefined : readNameList('bound_audiences', body.bound_audiences),
   }
   context.audit({ object: name, realm, details: { before: before ?? null, after: role } })
   try {
@@ -112,7 +122,7 @@ export const orchestratorOperations = withAliases([
     route: methods(['POST', 'PUT'], '/auth/orchestrator/role/{name}'),
     summary: 'Create a role, or replace its settings',
     description: 'Empty lists of names or namespaces allow nobody.',
-    access,
+    access: roleAdmin,
     pathParameters: RolePath,
     queryParameters: RoleQuery,
     request: RoleFields,
@@ -125,9 +135,9 @@ export const orchestratorOperations = withAliases([
     name: 'orchestrator.role.get',
     route: get('/auth/orchestrator/role/{name}'),
     summary: 'The settings of a role',
-    access,
+    access: roleAdmin,
     pathParameters: RolePath,
-    reply: Type.Object({ data: RoleFields }),
+    reply: Type.Object({ data: RoleReply }),
     errors: { 404: 'There is no such role.' },
     async act({ path }, context) {
       const role = await findOrchestratorRole(context.services.db, path.name)
@@ -141,7 +151,7 @@ export const orchestratorOperations = withAliases([
     name: 'orchestrator.role.delete',
     route: del('/auth/orchestrator/role/{name}'),
     summary: 'Delete a role and its tokens',
-    access,
+    access: roleAdmin,
     pathParameters: Type.Object({ name: RoleName }),
     status: 204,
     async act({ path }, context) {
@@ -162,11 +172,11 @@ export const orchestratorOperations = withAliases([
     name: 'orchestrator.role.list',
     route: get('/auth/orchestrator/role'),
     summary: 'Names of the roles that the caller administers',
-    access,
+    access: roleAdmin,
     queryParameters: RoleQuery,
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Type.String()) }) }),
     async act({ query }, context) {
-      const powers = await powersOfCaller(context)
+      const powers = await rolePowersOf(context)
       const roles = await listOrchestratorRoles(context.services.db)
       const named = ({ realm }: { readonly realm: string }) => realm === (query.realm ?? realm)
       const own = roles.filter((role) => powers.administers(role.realm) && named(role))

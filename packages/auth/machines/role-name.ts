@@ -1,8 +1,9 @@
 import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
-import type { OperationContext } from '@warder/foundation/operations'
+import type { Access, OperationContext } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { powersOfCaller, sessionOf } from '../callers.ts'
+import type { Powers } from '../admins/powers.ts'
+import { machineOf, powersOfCaller, sessionOf } from '../callers.ts'
 import { superRealm } from '../realms/index.ts'
 import type { AuthServices } from '../services.ts'
 
@@ -14,10 +15,36 @@ export const RoleQuery = Type.Object({
   list: Type.Optional(Type.String({ maxLength: 16 })),
 })
 
-/** Seconds; 0 has a meaning of its own, 10 years is as good as for ever. */
-export const Seconds = Type.Integer({ minimum: 0, maximum: 10 * 366 * 86_400 })
-
 type Context = OperationContext<AuthServices>
+
+/**
+ * A machine token with this policy looks after the roles of its realm (of every realm, when that is `_`), as clients of
+ * Vault do it that know no cookie. It never has to do with a role of one of the policies that this service obeys.
+ */
+const roleAdminPolicy = 'machine-roles-admin'
+
+/** Powers over roles. @throws failure('forbidden') for who has none */
+export async function rolePowersOf(context: Context): Promise<Powers> {
+  const token = machineOf(context)
+  if (token === undefined) return powersOfCaller(context)
+  const { realm, policies } = token
+  if (!policies.includes(roleAdminPolicy)) {
+    throw failure('forbidden', `The token has no policy ${roleAdminPolicy}: permission denied.`)
+  }
+  return {
+    isSuper: false,
+    realms: realm === superRealm ? [] : [realm],
+    administers: (other) => realm === superRealm || realm === other,
+  }
+}
+
+/** Which roles is decided by the operation. */
+export const roleAdmin: Access<AuthServices> = {
+  name: `super administrator, administrator of the realm of the role, or machine token with the policy ${roleAdminPolicy}`,
+  async check(_input, context) {
+    await rolePowersOf(context)
+  },
+}
 
 /** @throws failure('conflict') when `?realm=` names another realm than that of the role */
 export function requireRealmOfRole(role: { readonly realm: string }, named: string | undefined): void {
@@ -27,7 +54,7 @@ export function requireRealmOfRole(role: { readonly realm: string }, named: stri
 
 /** @throws failure('forbidden') when the role belongs to a realm that the caller does not administer */
 export async function requireRole(context: Context, role: { readonly realm: string }): Promise<void> {
-  const powers = await powersOfCaller(context)
+  const powers = await rolePowersOf(context)
   if (!powers.administers(role.realm)) {
     throw failure('forbidden', 'This role belongs to a realm that you do not administer.')
   }
@@ -39,11 +66,11 @@ export async function requireRole(context: Context, role: { readonly realm: stri
  * @throws failure('forbidden' | 'bad_request')
  */
 export async function realmOfNewRole(context: Context, named: string | undefined): Promise<string> {
-  const powers = await powersOfCaller(context)
-  const { session } = sessionOf(context)
+  const powers = await rolePowersOf(context)
+  const own = machineOf(context)?.realm ?? sessionOf(context).session.realm
   const [only, ...others] = powers.realms
-  let realm = named ?? session.realm
-  if (named === undefined && !powers.isSuper && realm === superRealm) {
+  let realm = named ?? own
+  if (named === undefined && !powers.administers(realm) && realm === superRealm) {
     if (only === undefined || others.length > 0) {
       throw failure('bad_request', 'Say with ?realm= which realm the role belongs to.')
     }
@@ -53,8 +80,11 @@ export async function realmOfNewRole(context: Context, named: string | undefined
   return realm
 }
 
-/** Policies that this service itself obeys: with one of them a token reads or ends other people's sessions. */
-const powerful: ReadonlySet<string> = new Set(['sessions', 'sessions-admin'])
+/**
+ * Policies that this service itself obeys: with one of them a token reads or ends other people's sessions, or looks after
+ * the roles of machines.
+ */
+const powerful: ReadonlySet<string> = new Set(['sessions', 'sessions-admin', roleAdminPolicy])
 
 /** @throws failure('bad_request') when a policy has characters that cannot be seen */
 export function checkPolicyNames(policies: readonly string[]): void {
@@ -65,10 +95,10 @@ export function checkPolicyNames(policies: readonly string[]): void {
   )
 }
 
-/** @throws failure('forbidden') when a realm admin hands out a policy over sessions, or gets hold of a role with one */
+/** @throws failure('forbidden') when anybody but a super admin hands out such a policy, or gets hold of a role with one */
 export async function requirePolicies(context: Context, policies: readonly string[]): Promise<void> {
   if (!policies.some((policy) => powerful.has(policy))) return
-  const powers = await powersOfCaller(context)
+  const powers = await rolePowersOf(context)
   if (!powers.isSuper)
-    throw failure('forbidden', 'Only a super administrator may give policies over sessions.')
+    throw failure('forbidden', 'Only a super administrator may give policies over sessions or roles.')
 }

@@ -1,4 +1,12 @@
-import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import {
+  type Change,
+  type Commit,
+  change,
+  type Database,
+  insertInto,
+  query,
+  readOne,
+} from '@warder/foundation/sql'
 import { secretHash } from './tokens.ts'
 
 export interface SecretId {
@@ -23,6 +31,15 @@ const exhaustedRemembered = 30 * 86_400
 const byHash = query<[hash: Uint8Array], SecretIdRow>(
   'SELECT accessor, role_name, expires_at, uses_left FROM secret_id WHERE secret_hash = ?',
 )
+const byAccessor = query<[accessor: string], SecretIdRow>(
+  'SELECT accessor, role_name, expires_at, uses_left FROM secret_id WHERE accessor = ?',
+)
+const accessorsOfRole = query<[role: string, now: number, most: number], { readonly accessor: string }>(
+  `SELECT accessor FROM secret_id WHERE role_name = ? AND uses_left <> 0 AND (expires_at = 0 OR expires_at > ?)
+     ORDER BY accessor LIMIT ?`,
+)
+/** Accessors of one list. */
+const longestList = 1000
 const insert = insertInto<[string, Uint8Array, string, number, number, number]>('secret_id', [
   'accessor',
   'secret_hash',
@@ -52,9 +69,20 @@ const removeExpired = query<[now: number, most: number], unknown>(
 
 /** The secret id with this value, whatever its state. */
 export async function findSecretId(db: Database, value: string): Promise<SecretId | undefined> {
-  const row = await db.get(byHash, [secretHash(value)])
-  if (row === undefined) return undefined
-  const { accessor, role_name, expires_at, uses_left } = row
+  return readOne(db, byHash, [secretHash(value)], toSecretId)
+}
+
+/** The secret id with this accessor, whatever its state. */
+export async function findSecretIdOf(db: Database, accessor: string): Promise<SecretId | undefined> {
+  return readOne(db, byAccessor, [accessor], toSecretId)
+}
+
+/** Accessors of usable secret ids, in their order. */
+export async function secretIdAccessors(db: Database, role: string, now: number): Promise<readonly string[]> {
+  return (await db.all(accessorsOfRole, [role, now, longestList])).map(({ accessor }) => accessor)
+}
+
+function toSecretId({ accessor, role_name, expires_at, uses_left }: SecretIdRow): SecretId {
   return { accessor, roleName: role_name, expiresAt: expires_at, usesLeft: uses_left }
 }
 

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import {
+  defineOperation,
+  get,
+  methods,
+  type Operation,
+  type OperationContext,
+} from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { PlainText } from '../plain-text.ts'
+import type { AuthServices } from '../services.ts'
+import { type AppRole, appRoleUnchanged, findAppRole } from './approle-store.ts'
+import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
+import {
+  findSecretId,
+  findSecretIdOf,
+  type SecretId,
+  secretIdAccessors,
+  secretIdDestruction,
+  secretIdInsertion,
+} from './secret-id-store.ts'
+import { Count, Duration, readCount, readDuration } from './vault-values.ts'
+
+const define = defineOperation<AuthServices>()
+type Context = OperationContext<AuthServices>
+
+const common = {
+  tag: 'Machines: AppRole',
+  errorShape: 'vault',
+  bodyLimit: 64 * 1024,
+  anyContentType: true,
+  access: roleAdmin,
+  pathParameters: RolePath,
+  queryParameters: RoleQuery,
+} as const
+const Text = Type.String()
+const Accessor = PlainText({ maxLength: 256 })
+const noRole = { 404: 'There is no such role.' }
+
+const SecretIdFields = Type.Object({
+  ttl: Type.Optional(Duration),
+  num_uses: Type.Optional(Count),
+})
+const ByAccessor = Type.Object({ secret_id_accessor: Accessor })
+const ByAccessorOrValue = Type.Object({
+  secret_id_accessor: Type.Optional(Accessor),
+  secret_id: Type.Optional(Type.String({ maxLength: 256, description: 'The secret id itself.' })),
+})
+const SecretIdReply = Type.Object({
+  data: Type.Object({
+    secret_id_accessor: Text,
+    secret_id_num_uses: Type.Integer({ description: 'Uses that are left; 0 = without limit.' }),
+    expiration_time: Type.Integer({ description: 'Unix seconds; 0 = never.' }),
+  }),
+})
+
+/** @throws failure('not_found' | 'forbidden') */
+export async function ownRole(context: Context, name: string): Promise<AppRole> {
+  const role = await findAppRole(context.services.db, name)
+  const realm = context.request.query.get('realm') ?? role?.realm
+  if (role === undefined || role.realm !== realm) throw failure('not_found', 'There is no such role.')
+  await requireRole(context, role)
+  context.audit({ object: name, realm: role.realm })
+  return role
+}
+
+/** A role whose holder the caller may become: whoever gets its role id and a secret id has its policies. */
+export async function roleToHold(context: Context, name: string): Promise<AppRole> {
+  const role = await ownRole(context, name)
+  await requirePolicies(context, role.policies)
+  return role
+}
+
+/** The value is random, shown once and kept as a hash. */
+async function newSecretId(context: Context, name: string, body: Type.Static<typeof SecretIdFields>) {
+  const role = await roleToHold(context, name)
+  const now = context.services.now()
+  const ttl = readDuration('ttl', body.ttl ?? 0) || role.secretIdTtl
+  const [value, accessor] = [randomUUID(), randomUUID()]
+  const expiresAt = ttl === 0 ? 0 : now + ttl
+  const usesLeft = readCount(body.num_uses ?? 0) || -1
+  context.audit({ details: { secret_id_accessor: accessor, expires_at: expiresAt, uses: usesLeft } })
+  await context.commit([
+    appRoleUnchanged(role),
+    secretIdInsertion({ accessor, roleName: role.name, expiresAt, usesLeft }, value, now),
+  ])
+  return { data: { secret_id: value, secret_id_accessor: accessor } }
+}
+
+/** Does nothing when there is no such secret id of the role. */
+async function destroy(
+  context: Context,
+  name: string,
+  body: Type.Static<typeof ByAccessorOrValue>,
+): Promise<void> {
+  const role = await ownRole(context, name)
+  const { secret_id: value } = body
+  const found = value === undefined ? undefined : await findSecretId(context.services.db, value)
+  const accessor = body.secret_id_accessor ?? found?.accessor
+  if (body.secret_id_accessor === undefined && value === undefined) {
+    throw failure('bad_request', 'Invalid request body: secret_id_accessor: is required.')
+  }
+  if (accessor === undefined) return
+  context.audit({ details: { secret_id_accessor: accessor } })
+  await context.commit([secretIdDestruction(accessor, role.name)])
+}
+
+/** What is known about a secret id of this role, never its value. @throws failure('not_found') */
+function shown(role: AppRole, found: SecretId | undefined, now: number): Type.Static<typeof SecretIdReply> {
+  const usable =
+    found !== undefined &&
+    found.roleName === role.name &&
+    found.usesLeft !== 0 &&
+    (found.expiresAt === 0 || found.expiresAt > now)
+  if (!usable) throw failure('not_found', 'There is no such secret id of this role.')
+  return {
+    data: {
+      secret_id_accessor: found.accessor,
+      secret_id_num_uses: Math.max(0, found.usesLeft),
+      expiration_time: found.expiresAt,
+    },
+  }
+}
+
+/** Secret ids of a role, under the paths of the specification and those that Vault's clients use besides. */
+export const secretIdOperations: readonly Operation<AuthServices>[] = [
+  define({
+    ...common,
+    bodyOptional: true,
+    name: 'approle.secret_id.create',
+    route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id'),
+    summary: 'A new secret id; it is shown once',
+    request: SecretIdFields,
+    reply: Type.Object({ data: Type.Object({ secret_id: Text, secret_id_accessor: Text }) }),
+    errors: noRole,
+    act: ({ path, body }, context) => retryOnGuard(5, () => newSecretId(context, path.name, body ?? {})),
+  }),
+  define({
+    ...common,
+    name: 'approle.secret_id.list',
+    route: get('/auth/approle/role/{name}/secret-id'),
+    summary: 'Accessors of the secret ids of a role that are usable: a thousand at most',
+    reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
+    errors: noRole,
+    async act({ path }, context) {
+      const role = await ownRole(context, path.name)
+      const { db, now } = context.services
+      return { data: { keys: await secretIdAccessors(db, role.name, now()) } }
+    },
+  }),
+  define({
+    ...common,
+    name: 'approle.secret_id.lookup',
+    route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id/lookup'),
+    summary: 'What is known about a secret id',
+    request: Type.Object({ secret_id: Type.String({ maxLength: 256 }) }),
+    reply: SecretIdReply,
+    errors: { 404: 'There is no such role or secret id.' },
+    async act({ path, body }, context) {
+      const role = await ownRole(context, path.name)
+      return shown(role, await findSecretId(context.services.db, body.secret_id), context.services.now())
+    },
+  }),
+  define({
+    ...common,
+    name: 'approle.secret_id.destroy',
+    route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id/destroy'),
+    summary: 'Destroy a secret id of this role, by its accessor or its value',
+    request: ByAccessorOrValue,
+    status: 204,
+    errors: noRole,
+    act: ({ path, body }, context) => destroy(context, path.name, body),
+  }),
+  define({
+    ...common,
+    name: 'approle.secret_id_accessor.lookup',
+    route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id-accessor/lookup'),
+    summary: 'What is known about a secret id, by its accessor',
+    request: ByAccessor,
+    reply: SecretIdReply,
+    errors: { 404: 'There is no such role or secret id.' },
+    async act({ path, body }, context) {
+      const role = await ownRole(context, path.name)
+      const found = await findSecretIdOf(context.services.db, body.secret_id_accessor)
+      return shown(role, found, context.services.now())
+    },
+  }),
+  define({
+    ...common,
+    name: 'approle.secret_id_accessor.destroy',
+    route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id-accessor/destroy'),
+    summary: 'Destroy a secret id of this role by its accessor',
+    request: ByAccessor,
+    status: 204,
+    errors: noRole,
+    act: ({ path, body }, context) => destroy(context, path.name, body),
+  }),
+]
