@@ -51,7 +51,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   })
 
   const exchange = async (
-    method: 'GET' | 'POST',
+    method: 'GET' | 'POST' | 'DELETE',
     address: string,
     body: Uint8Array | undefined,
     headers: Readonly<Record<string, string>> | undefined,
@@ -87,6 +87,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return {
     get: (url, more) => exchange('GET', url, undefined, more?.headers),
     post: (url, body, more) => exchange('POST', url, body, more?.headers),
+    delete: (url, body, more) => exchange('DELETE', url, body, more?.headers),
   }
 }
 

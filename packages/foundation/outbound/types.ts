@@ -15,4 +15,9 @@ export interface Outbound {
     body: Uint8Array,
     options?: { readonly headers?: Readonly<Record<string, string>> },
   ): Promise<OutboundResponse>
+  delete(
+    url: string,
+    body: Uint8Array,
+    options?: { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<OutboundResponse>
 }

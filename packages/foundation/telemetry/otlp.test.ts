@@ -32,6 +32,7 @@ function collector(status: number) {
       requests.push({ url, body: JSON.parse(Buffer.from(body).toString()) as Sent })
       return { status, headers: {}, body: Buffer.alloc(0) }
     },
+    delete: () => assert.fail(),
   }
   return { requests, outbound }
 }

@@ -412,6 +412,7 @@ test('an app token is looked up once in its time, and what cannot be looked up i
       return { status: answer.status, headers: {}, body: Buffer.from(answer.body) }
     },
     post: () => assert.fail(),
+    delete: () => assert.fail(),
   }
   const clock = { now: () => now, monotonic: () => now }
   const extract = appToken({ url: 'https://auth.test/', outbound, clock, ttlSeconds: 30 })

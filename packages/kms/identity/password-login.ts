@@ -25,14 +25,18 @@ export interface PasswordLogin {
 /** Logins that may wait for the authentication service at one time. */
 const mostWaiting = 32
 
-/** Logs in at the authentication service on behalf of somebody at the web page. Nothing of it is kept. */
+/**
+ * Logs in at the authentication service on behalf of somebody else. Nothing of it is kept, neither here nor there: the
+ * session of the login is ended at once.
+ */
 export function passwordLogin(
   url: string,
   realm: string,
   outbound: Outbound,
   peerSecret?: Secret,
 ): PasswordLogin {
-  const address = `${url.replace(/\/+$/, '')}/login?realm=${encodeURIComponent(realm)}`
+  const base = url.replace(/\/+$/, '')
+  const query = `?realm=${encodeURIComponent(realm)}`
   const places = new Places(mostWaiting, 'too many logins wait')
 
   async function ask(
@@ -44,7 +48,7 @@ export function passwordLogin(
     const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64')
     const body = Buffer.from(JSON.stringify(totpCode === undefined ? {} : { totp_code: totpCode }))
     try {
-      const answer = await outbound.post(address, body, {
+      const answer = await outbound.post(`${base}/login${query}`, body, {
         headers: {
           authorization: `Basic ${credentials}`,
           'content-type': 'application/json',
@@ -52,7 +56,9 @@ export function passwordLogin(
           ...peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') })),
         },
       })
-      return nextStep(answer)
+      const step = nextStep(answer)
+      await endSession(answer)
+      return step
     } catch (cause) {
       if (cause instanceof Error && cause.name === 'Failure') throw cause
       throw failure('overloaded', 'the authentication service does not answer', {
@@ -60,6 +66,21 @@ export function passwordLogin(
         retryAfterSeconds: 1,
       })
     }
+  }
+
+  /** @throws failure('overloaded') when the session cannot be ended: it would outlive what it was begun for */
+  async function endSession({ headers, body }: OutboundResponse): Promise<void> {
+    const cookie = /(?:^|, )(_ea_=[^;,\s]+)/.exec(headers['set-cookie'] ?? '')?.[1]
+    const { session_id: id } = JSON.parse(Buffer.from(body).toString('utf8')) as { session_id?: unknown }
+    if (cookie === undefined || typeof id !== 'string') return
+    const { status } = await outbound.delete(
+      `${base}/sessions${query}`,
+      Buffer.from(JSON.stringify({ session_ids: [id] })),
+      { headers: { cookie, 'content-type': 'application/json' } },
+    )
+    if (status === 204) return
+    const detail = `the session of a login could not be ended: ${status}`
+    throw failure('overloaded', detail, { cause: new Error(detail), retryAfterSeconds: 1 })
   }
 
   return {

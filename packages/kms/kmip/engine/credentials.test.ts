@@ -51,6 +51,29 @@ test('where everybody is the default user, the password has to be right all the 
   await refuses(forced, authentication(password('alice', 'wrong')))
 })
 
+test('several credentials cost one login when they are the same, and none when they differ (issue 13 item 35)', async () => {
+  let logins = 0
+  const counting = services()
+  const login = counting.passwordLogin
+  assert.ok(login)
+  const counted = services({
+    passwordLogin: {
+      ...login,
+      async check(...given) {
+        logins++
+        return login.check(...given)
+      },
+    },
+  })
+  const right = password('alice', 'right')
+  assert.equal((await checkedCredentials(counted, authentication(...Array(8).fill(right)))).name, 'alice')
+  assert.equal(logins, 1)
+  await refuses(counted, authentication(right, password('alice', 'wrong')))
+  await refuses(counted, authentication(right, password('bob', 'right')))
+  await refuses(counted, authentication(right, credential('Device')))
+  assert.equal(logins, 1)
+})
+
 test('what is wrong, unfinished, of another kind, of two users or cannot be checked is refused', async () => {
   await refuses(services(), authentication(password('alice', 'wrong')))
   await refuses(services(), authentication(password('alice', 'expired')))
