@@ -129,6 +129,17 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'approle.role.get': () => asSuper('GET', '/auth/approle/role/worker'),
     'approle.role.role_id': () => asSuper('GET', '/auth/approle/role/worker/role-id'),
     'approle.secret_id.create': () => asSuper('POST', '/auth/approle/role/worker/secret-id', {}),
+    'approle.secret_id.list': () => asSuper('GET', '/auth/approle/role/worker/secret-id'),
+    'approle.secret_id.lookup': () =>
+      asSuper('POST', '/auth/approle/role/worker/secret-id/lookup', { secret_id: made.secret_id }),
+    'approle.secret_id_accessor.lookup': () =>
+      asSuper('POST', '/auth/approle/role/worker/secret-id-accessor/lookup', {
+        secret_id_accessor: made.secret_id_accessor,
+      }),
+    'approle.secret_id_accessor.destroy': () =>
+      asSuper('POST', '/auth/approle/role/worker/secret-id-accessor/destroy', {
+        secret_id_accessor: made.secret_id_accessor,
+      }),
     'approle.secret_id.destroy': () =>
       asSuper('POST', '/auth/approle/role/worker/secret-id/destroy', {
         secret_id_accessor: made.secret_id_accessor,

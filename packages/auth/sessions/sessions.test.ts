@@ -202,7 +202,7 @@ describe('sessions', () => {
       await tokenWith('reader', ['sessions']),
       await tokenWith('ender', ['sessions-admin']),
       // Policies are compared exactly (A19).
-      await tokenWith('none', ['Sessions', 'SESSIONS-ADMIN', 'sessions ', ' sessions-admin', 'root', '*']),
+      await tokenWith('none', ['Sessions', 'SESSIONS-ADMIN', 'sessions.', 'root', '*']),
       await tokenWith('within', ['sessions'], '?realm=r'),
     ]
     const look = (token: string) => auth.call('GET', `/sessions/${id}`, { token })
