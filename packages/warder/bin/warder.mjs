@@ -1,17 +1,30 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that it runs on an old Node and can say what to do. It hands over to the pinned Node of
 // node_modules where this one is too old, then to ../main.ts.
-import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { handOver } from './handover.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const newEnough = major > 26 || (major === 26 && minor >= 10)
 
 if (newEnough) {
+  // Process 1 of a container gets only signals that have a handler: this one serves until the command has its own.
+  if (process.pid === 1) {
+    for (const [signal, code] of [
+      ['SIGTERM', 143],
+      ['SIGINT', 130],
+    ]) {
+      process.on(signal, () => {
+        if (process.listenerCount(signal) === 1) process.exit(code)
+      })
+    }
+  }
+  // It tells this process alone; its children were not handed over.
+  delete process.env.WARDER_NODE_HANDOVER
   // Services and their threads load from it what was stripped of types and compiled before: they start faster.
   process.env.NODE_COMPILE_CACHE ??= join(here, '..', '..', '..', 'node_modules', '.compile-cache')
   // RSA, key generation and password hashing run on this pool; it is read when the pool is first used.
@@ -38,10 +51,5 @@ if (newEnough) {
     )
     process.exit(1)
   }
-  const result = spawnSync(pinned, process.argv.slice(1), {
-    stdio: 'inherit',
-    env: { ...process.env, WARDER_NODE_HANDOVER: '1' },
-    shell: process.platform === 'win32',
-  })
-  process.exit(result.status ?? 1)
+  handOver(pinned)
 }

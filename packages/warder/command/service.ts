@@ -5,7 +5,9 @@ import { openHome, type RunningService, runService } from '@warder/foundation/ru
 import { checkAsStart } from '../start/checks.ts'
 import { configure } from '../start/configuration.ts'
 import { writeFirstConfiguration } from '../start/first-run.ts'
+import { leaveParentProcess, whenParentProcessEnds } from '../start/launcher.ts'
 import { type ServiceName, settingsOf } from '../start/services.ts'
+import { watchStopSignals } from '../start/stop-signals.ts'
 import { type Command, homeOf, type Terminal, takeFlag, takeOption } from './command.ts'
 
 export const auth = serviceCommand('auth', 'the authentication service: who are you?')
@@ -36,7 +38,8 @@ Example:
       const home = takeOption(args, 'home')
       const beside = takeOption(home.rest, 'beside-auth')
       const held = takeOption(beside.rest, 'held-ports')
-      const check = takeFlag(held.rest, 'check-config')
+      const supervised = takeFlag(held.rest, 'supervised')
+      const check = takeFlag(supervised.rest, 'check-config')
       const print = takeFlag(check.rest, 'print-default-config')
       if (print.given) {
         const { defaultConfigToml } = await import('@warder/foundation/config')
@@ -59,7 +62,11 @@ Example:
         ...(beside.value === undefined ? {} : besideAuth(loaded, beside.value, folder)),
       }
       const heldPorts = held.value?.split(',').map(Number) ?? []
-      return serve(await runService({ ...launch, config, heldPorts, peerSecret }), terminal)
+      // While it starts nothing is in flight: it ends as it would by a signal, and the next start goes on from there.
+      const unwatch = whenParentProcessEnds(() => process.exit(1))
+      const service = await runService({ ...launch, config, heldPorts, peerSecret })
+      unwatch()
+      return serve(service, supervised.given, terminal)
     },
   }
 }
@@ -103,18 +110,22 @@ function besideAuth(
   }
 }
 
-function announce({ url, notices, socket }: RunningService, terminal: Terminal): void {
+function announce({ url, notices, socket }: RunningService, supervised: boolean, terminal: Terminal): void {
   const kmip = socket === undefined ? {} : { kmip: { host: socket.host, port: socket.port } }
-  if (process.send === undefined) for (const notice of notices) terminal.out(notice)
-  else process.send({ type: 'ready', url, notices, ...kmip })
+  if (supervised) process.send?.({ type: 'ready', url, notices, ...kmip })
+  else for (const notice of notices) terminal.out(notice)
 }
 
-/** Runs until a signal, or until the service cannot go on. */
-async function serve(service: RunningService, terminal: Terminal): Promise<number> {
+/**
+ * Runs until a signal, or until the service cannot go on. A supervised service takes signals for requests of its
+ * supervisor, which kills what shall stop at once.
+ */
+async function serve(service: RunningService, supervised: boolean, terminal: Terminal): Promise<number> {
   let stopping = false
+  let unwatch: readonly (() => void)[] = []
   const stopped = new Promise<number>((resolve) => {
     const stop = (): void => {
-      if (stopping) process.exit(1)
+      if (stopping) return
       stopping = true
       service.stop().then(
         () => resolve(0),
@@ -124,13 +135,8 @@ async function serve(service: RunningService, terminal: Terminal): Promise<numbe
         },
       )
     }
-    process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
+    unwatch = [watchStopSignals(stop, () => supervised || process.exit(1)), whenParentProcessEnds(stop)]
     process.on('SIGHUP', () => service.reloadTls())
-    // Started by another process: when that one is gone, nobody is left to stop this one.
-    process.on('disconnect', () => {
-      if (!stopping) stop()
-    })
     void service.failed.then(async (reason) => {
       terminal.err(`the service cannot go on: ${reason}`)
       await service.stop().catch(() => undefined)
@@ -138,8 +144,9 @@ async function serve(service: RunningService, terminal: Terminal): Promise<numbe
     })
   })
   // Only now: whoever is told may stop it at once, and that is in order.
-  announce(service, terminal)
+  announce(service, supervised, terminal)
   const code = await stopped
-  if (process.connected) process.disconnect?.()
+  for (const end of unwatch) end()
+  leaveParentProcess()
   return code
 }

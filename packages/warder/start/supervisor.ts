@@ -7,6 +7,8 @@ import { configure, type ServiceConfiguration } from './configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from './endpoints.ts'
 import { firstLines, tryCommand } from './first-lines.ts'
 import { writeFirstConfiguration } from './first-run.ts'
+import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
+import { watchStopSignals } from './stop-signals.ts'
 
 const lookForParentEveryMs = 250
 
@@ -52,23 +54,27 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   removeEndpoints(home)
   let stopping = false
   const running: Supervised[] = []
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) {
-      for (const { child } of running) child.signal('SIGKILL')
-      removeEndpoints(home)
-      release()
-      process.exit(1)
-    }
+  const stop = (reason: string): void => {
+    if (stopping) return
     stopping = true
-    terminal.err(`${signal}: stopping; what is in flight is finished first`)
+    terminal.err(`${reason}: stopping; what is in flight is finished first`)
     for (const { child } of running) child.signal('SIGTERM')
+  }
+  const stopAtOnce = (): void => {
+    for (const { child } of running) child.signal('SIGKILL')
+    removeEndpoints(home)
+    release()
+    process.exit(1)
   }
   const reload = (): void => {
     for (const { child } of running) child.signal('SIGHUP')
   }
-  const unwatch = whenParentEnds(terminal.env, () => stop('SIGTERM'))
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  const parentEnded = (): void => stop('the process that started this one has ended')
+  const endings = [
+    whenParentEnds(terminal.env, parentEnded),
+    whenParentProcessEnds(parentEnded),
+    watchStopSignals(stop, stopAtOnce),
+  ]
   process.on('SIGHUP', reload)
   try {
     const [auth, kms] = await beginBoth(home, terminal, running, () => stopping)
@@ -93,11 +99,10 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
     terminal.err(`warder start: ${error instanceof Error ? error.message : String(error)}`)
     return 1
   } finally {
-    unwatch()
+    for (const end of endings) end()
+    leaveParentProcess()
     removeEndpoints(home)
     release()
-    process.off('SIGTERM', stop)
-    process.off('SIGINT', stop)
     process.off('SIGHUP', reload)
   }
 }
