@@ -11,7 +11,7 @@ import { loginBucketsKey, loginSlots } from './service.ts'
 import type { AuthServices } from './services.ts'
 import { createSessionBook } from './sessions/index.ts'
 import type { AuthConfig } from './settings.ts'
-import { openSigner } from './signing/index.ts'
+import { openSigner, registerIssuer } from './signing/index.ts'
 import { createAttempts, createFailureCounter } from './throttle/index.ts'
 import { openThrottleKey } from './throttle/throttle-key.ts'
 
@@ -42,6 +42,9 @@ export async function build(
   const { db, seal, clock, log, metrics, outbound, config, baseUrl } = environment
   const now = (): number => unixSeconds(clock)
   const sessionSigner = await openSigner(db, seal, 'session')
+  const issuer = config.issuer ?? baseUrl
+  // Before this node signs: a kms that gets its first token may ask any node of the installation.
+  await registerIssuer(db, issuer, now())
   const failures = createFailureCounter(db, await openThrottleKey(db, seal))
   const services: AuthServices = {
     db,
@@ -58,7 +61,7 @@ export async function build(
       clock,
       log,
       metrics,
-      issuer: config.issuer ?? baseUrl,
+      issuer,
     }),
     usedTokens: createUsedTokens(db),
     sessionSigner,

@@ -95,4 +95,11 @@ export const authMigrations: readonly Migration[] = [
       "DELETE FROM session WHERE auth_scheme = 'jwt'",
     ],
   },
+  {
+    number: 4,
+    name: 'issuers of session tokens, of all nodes',
+    statements: [
+      'CREATE TABLE session_issuer (issuer TEXT NOT NULL PRIMARY KEY, started_at BIGINT NOT NULL)',
+    ],
+  },
 ]

@@ -21,6 +21,7 @@ describe('the table of operations', () => {
     assert.deepEqual(open, [
       'GET /.well-known/certificate-jwks.json',
       'GET /.well-known/jwks.json',
+      'GET /.well-known/session-issuers',
       'POST /auth/approle/login',
       'PUT /auth/approle/login',
       'POST /auth/orchestrator/login',

@@ -4,6 +4,7 @@ import { defineOperation, get, type Operation } from '@warder/foundation/operati
 import Type from 'typebox'
 import { everybody } from './callers.ts'
 import type { AuthServices } from './services.ts'
+import { sessionIssuers } from './signing/index.ts'
 import { version } from './version.ts'
 
 const define = defineOperation<AuthServices>()
@@ -41,6 +42,20 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     act(_input, { services }) {
       if (!services.config.publish_session_jwks) throw failure('not_found', 'Session keys are not published.')
       return { keys: services.sessionSigner.publicJwks }
+    },
+  }),
+  define({
+    name: 'issuers.session',
+    route: get('/.well-known/session-issuers'),
+    summary: 'Issuers of session tokens: of every node that shares the signing keys',
+    tag,
+    access: everybody,
+    reply: Type.Object({ issuers: Type.Array(Text) }),
+    errors: { 404: 'The session keys are not published (`publish_session_jwks`).' },
+    audited: false,
+    async act(_input, { services }) {
+      if (!services.config.publish_session_jwks) throw failure('not_found', 'Session keys are not published.')
+      return { issuers: await sessionIssuers(services.db) }
     },
   }),
   define({

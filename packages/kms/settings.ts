@@ -56,7 +56,9 @@ export const kmsSettings = {
   auth_verifier_ca_cert: optionalText({
     docs: 'PEM file of the CA that the authentication service has its certificate from.',
   }),
-  auth_verifier_issuer: optionalText({ docs: 'The `iss` that those tokens must have; unset: any.' }),
+  auth_verifier_issuer: optionalText({
+    docs: "The `iss` that those tokens must have; `published`: one of those that Warder's service at `auth_verifier_url` publishes (the default when both are started together); unset: any.",
+  }),
   auth_verifier_realm: optionalText({
     docs: 'Only sessions of this realm are accepted; unset: of every realm, then equal names are the same user.',
   }),

@@ -8,12 +8,13 @@ import type { Logger } from '@warder/foundation/telemetry'
 import { httpsProblem } from './addresses.ts'
 import { apiToken } from './api-token.ts'
 import { appToken } from './app-token.ts'
-import { authVerifier } from './auth-verifier.ts'
+import { type AuthVerifierOptions, authVerifier } from './auth-verifier.ts'
 import { clientCertificates } from './client-certificate.ts'
 import type { Extractor } from './extractor.ts'
 import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
 import { type OidcLogin, oidcLogin } from './oidc.ts'
 import { type PasswordLogin, passwordLogin } from './password-login.ts'
+import { publishedIssuer, publishedIssuers } from './published-issuers.ts'
 import { sessionExtractor } from './session-cookie.ts'
 
 /** The settings that say who may ask. */
@@ -77,7 +78,7 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
     extractors.push(
       authVerifier({
         keys: keySetAt('auth_verifier_jwks', keySet, { home, outbound, clock, log }),
-        issuer: config.auth_verifier_issuer,
+        isIssuer: verifierIssuer(config, { outbound, clock, log }),
         realm: config.auth_verifier_realm,
         clock,
       }),
@@ -148,6 +149,19 @@ function verifierKeySet(config: IdentityConfig): string | undefined {
   if (config.auth_verifier_jwks !== undefined) return config.auth_verifier_jwks
   if (config.auth_verifier_url === undefined) return undefined
   return `${httpsAddress('auth_verifier_url', config.auth_verifier_url)}/.well-known/jwks.json`
+}
+
+type IssuerSources = Pick<IdentityEnvironment, 'outbound' | 'clock' | 'log'>
+
+function verifierIssuer(config: IdentityConfig, sources: IssuerSources): AuthVerifierOptions['isIssuer'] {
+  const { auth_verifier_issuer: expected, auth_verifier_url: url } = config
+  if (expected === undefined) return undefined
+  if (expected !== publishedIssuer) return (issuer) => issuer === expected
+  if (url === undefined)
+    throw new StartupError(
+      `auth_verifier_issuer is ${publishedIssuer}, and auth_verifier_url does not say where`,
+    )
+  return publishedIssuers({ url: `${url.replace(/\/+$/, '')}/.well-known/session-issuers`, ...sources })
 }
 
 /** Whoever may sign with a key here could write tokens in the name of anybody, were this service's key set trusted. */

@@ -104,7 +104,7 @@ function besideAuth(
     loaded.provenance.vault_auth_verifier_url === 'default' ? { vault_auth_verifier_url: url } : {}
   return {
     auth_verifier_url: url,
-    auth_verifier_issuer: loaded.values.auth_verifier_issuer ?? url,
+    auth_verifier_issuer: loaded.values.auth_verifier_issuer ?? 'published',
     ...ca,
     ...token,
   }
