@@ -8,9 +8,14 @@ export function inHome(home: string, path: string): string {
   return isAbsolute(path) ? path : join(home, path)
 }
 
-/** Whether the service uses the local authority of the first run (no certificate of its own is configured). */
-export function usesLocalAuthority(config: RuntimeConfig): boolean {
-  return !config.plaintext_http && config.tls_cert_file === undefined
+/**
+ * Whether the service uses the local authority of the first run: no certificate of its own is configured, or client
+ * certificates of that authority are accepted.
+ */
+export function usesLocalAuthority(config: RuntimeConfig, home: string): boolean {
+  if (config.plaintext_http) return false
+  const { tls_cert_file: own, clients_ca_cert_file: clients } = config
+  return own === undefined || (clients !== undefined && inHome(home, clients) === join(home, 'tls', 'ca.crt'))
 }
 
 /** Whether the service can listen beside HTTPS: that takes TLS and an authority for the certificates of its clients. */

@@ -1,4 +1,5 @@
 export { type CipherChoice, chooseCiphers, intermediateSuites } from './cipher-suites.ts'
+export { clientRefusal, type Refusal, type ServerFiles } from './client-refusal.ts'
 export { type CertificatePlan, type Issued, type Issuer, issueCertificate } from './issue.ts'
 export { ensureLocalAuthority, type LocalAuthorityOptions } from './local-authority.ts'
 export { peerCommonName, presentedUnverified, verifiedPeerCertificate } from './peer.ts'

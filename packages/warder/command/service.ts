@@ -59,7 +59,9 @@ Example:
       }
       const config = {
         ...launch.config,
-        ...(beside.value === undefined ? {} : besideAuth(loaded, beside.value, folder)),
+        ...(beside.value === undefined
+          ? {}
+          : besideAuth(loaded, beside.value, folder, hasOwnCertificate(folder, terminal.env))),
       }
       const heldPorts = held.value?.split(',').map(Number) ?? []
       // While it starts nothing is in flight: it ends as it would by a signal, and the next start goes on from there.
@@ -94,10 +96,11 @@ function besideAuth(
   loaded: ReturnType<typeof configure>['loaded'],
   url: string,
   home: string,
+  authHasOwnCertificate: boolean,
 ): Readonly<Record<string, unknown>> {
   if (loaded.provenance.auth_verifier_url !== 'default') return {}
   const ca =
-    loaded.provenance.auth_verifier_ca_cert === 'default'
+    loaded.provenance.auth_verifier_ca_cert === 'default' && !authHasOwnCertificate
       ? { auth_verifier_ca_cert: join(home, 'tls', 'ca.crt') }
       : {}
   const token =
@@ -108,6 +111,11 @@ function besideAuth(
     ...ca,
     ...token,
   }
+}
+
+/** Whether auth's certificate is not one of the local authority. */
+function hasOwnCertificate(home: string, env: Terminal['env']): boolean {
+  return configure('auth', home, [], env).launch.config.tls_cert_file !== undefined
 }
 
 function announce({ url, notices, socket }: RunningService, supervised: boolean, terminal: Terminal): void {

@@ -1,12 +1,13 @@
-import { relative } from 'node:path'
-import type { Endpoints } from './endpoints.ts'
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import type { CurlTarget } from './own-certificate.ts'
 
 /** Where a home is without a word, from the folder that one is in. */
 const defaultHome = '.warder'
 
-/** The folder as a word of a POSIX shell, short where it can be. */
-function shellWord(home: string): string {
-  const folder = relative(process.cwd(), home).startsWith('..') ? home : relative(process.cwd(), home) || '.'
+/** A path as a word of a POSIX shell, short where it can be. */
+function shellWord(path: string): string {
+  const folder = relative(process.cwd(), path).startsWith('..') ? path : relative(process.cwd(), path) || '.'
   return /^[A-Za-z0-9_./-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", `'\\''`)}'`
 }
 
@@ -16,17 +17,30 @@ export function tryCommand(home: string): string {
   return word === defaultHome ? 'npx warder try' : `npx warder try --home ${word}`
 }
 
+/** Where the three lines find the services. */
+export interface CurlTargets {
+  readonly auth: CurlTarget
+  readonly kms: CurlTarget
+}
+
 /**
- * Three curl lines that work as they are in a POSIX shell: log in, make a key, encrypt with it.
- * They read the password from the file and keep the session and the key id in shell variables.
+ * Three curl lines that work as they are in a POSIX shell: log in, make a key, encrypt with it. They keep the session and
+ * the key id in shell variables. The password is read from its file; where there is none, because it was given as
+ * WARDER_ADMIN_PASSWORD, it is taken from that variable, and curl asks for it where the variable is not set.
  */
-export function firstLines(home: string, endpoints: Endpoints): readonly string[] {
-  const shown = shellWord(home)
-  const curl = `curl -sS --cacert ${shown}/tls/ca.crt`
+export function firstLines(home: string, { auth, kms }: CurlTargets): readonly string[] {
   const json = "-H 'Content-Type: application/json'"
+  const passwordFile = join(home, 'initial-admin-password')
+  const login = existsSync(passwordFile)
+    ? `"admin:$(cat ${shellWord(passwordFile)})"`
+    : `"admin\${WARDER_ADMIN_PASSWORD:+:$WARDER_ADMIN_PASSWORD}"`
   return [
-    `TOKEN=$(${curl} -u "admin:$(cat ${shown}/initial-admin-password)" -X POST '${endpoints.auth.url}/login?realm=_' -D - -o /dev/null | sed -n 's/^[Ss]et-[Cc]ookie: _ea_=\\([^;]*\\).*/\\1/p')`,
-    `KID=$(${curl} -H "Authorization: Bearer $TOKEN" ${json} -d '{"kty":"oct","alg":"A256GCM"}' ${endpoints.kms.url}/v1/crypto/keys | sed 's/.*"kid":"\\([^"]*\\)".*/\\1/')`,
-    `${curl} -H "Authorization: Bearer $TOKEN" ${json} -d "{\\"kid\\":\\"$KID\\",\\"alg\\":\\"dir\\",\\"enc\\":\\"A256GCM\\",\\"data\\":\\"aGVsbG8\\"}" ${endpoints.kms.url}/v1/crypto/encrypt; echo`,
+    `TOKEN=$(${curl(auth)} -u ${login} -X POST '${auth.url}/login?realm=_' -D - -o /dev/null | sed -n 's/^[Ss]et-[Cc]ookie: _ea_=\\([^;]*\\).*/\\1/p')`,
+    `KID=$(${curl(kms)} -H "Authorization: Bearer $TOKEN" ${json} -d '{"kty":"oct","alg":"A256GCM"}' ${kms.url}/v1/crypto/keys | sed 's/.*"kid":"\\([^"]*\\)".*/\\1/')`,
+    `${curl(kms)} -H "Authorization: Bearer $TOKEN" ${json} -d "{\\"kid\\":\\"$KID\\",\\"alg\\":\\"dir\\",\\"enc\\":\\"A256GCM\\",\\"data\\":\\"aGVsbG8\\"}" ${kms.url}/v1/crypto/encrypt; echo`,
   ]
+}
+
+function curl({ options }: CurlTarget): string {
+  return ['curl -sS', ...options.map((word) => (word.startsWith('/') ? shellWord(word) : word))].join(' ')
 }

@@ -5,9 +5,10 @@ import type { Terminal } from '../command/command.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { configure, type ServiceConfiguration } from './configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from './endpoints.ts'
-import { firstLines, tryCommand } from './first-lines.ts'
+import { type CurlTargets, firstLines, tryCommand } from './first-lines.ts'
 import { writeFirstConfiguration } from './first-run.ts'
 import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
+import { curlTarget, requireReachableAuth } from './own-certificate.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
 const lookForParentEveryMs = 250
@@ -84,7 +85,8 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
       ...(kms.kmip === undefined ? {} : { kmip: kms.kmip }),
     }
     writeEndpoints(home, endpoints)
-    welcome(home, endpoints, [...auth.notices, ...kms.notices], terminal)
+    const targets = await curlTargets(home, endpoints, terminal)
+    welcome(home, endpoints, targets, [...auth.notices, ...kms.notices], terminal)
     const giveUp = (): void => {
       stopping = true
       for (const { child } of running) child.signal('SIGTERM')
@@ -130,6 +132,7 @@ async function beginBoth(
   if (stopping()) throw new Error('stopped before anything was started')
   const { host, plaintext_http: plain } = auth.launch.config
   const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort.port)
+  await requireReachableAuth(auth, kms, authUrl)
   // In the environment, not among the arguments, which everybody on the machine can list.
   const env = { WARDER_PEER_SECRET: randomBytes(32).toString('base64url'), ...terminal.env }
   const begin = (
@@ -193,7 +196,21 @@ async function supervise(
   }
 }
 
-function welcome(home: string, endpoints: Endpoints, notices: readonly string[], terminal: Terminal): void {
+async function curlTargets(home: string, endpoints: Endpoints, { env }: Terminal): Promise<CurlTargets> {
+  const both = [configure('auth', home, [], env), configure('kms', home, [], env)] as const
+  return {
+    auth: await curlTarget(both[0], endpoints.auth.url, both),
+    kms: await curlTarget(both[1], endpoints.kms.url, both),
+  }
+}
+
+function welcome(
+  home: string,
+  endpoints: Endpoints,
+  targets: CurlTargets,
+  notices: readonly string[],
+  terminal: Terminal,
+): void {
   const lines = [
     '',
     `Warder is running.   auth ${endpoints.auth.url}   kms ${endpoints.kms.url}${kmipPlace(endpoints)}`,
@@ -202,7 +219,7 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     '',
     `Try it: \`${tryCommand(home)}\`, or paste these three lines (log in, make a key, encrypt):`,
     '',
-    ...firstLines(home, endpoints),
+    ...firstLines(home, targets),
     '',
   ]
   // In one write: who reads it from a pipe gets it whole.

@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { duplexPair } from 'node:stream'
+import { connect, createSecureContext, TLSSocket } from 'node:tls'
+
+export interface ServerFiles {
+  /** PEM: the server's certificate, then its intermediates. */
+  readonly certFile: string
+  readonly keyFile: string
+}
+
+export interface Refusal {
+  /** `name`: the certificate is for other names; `trust`: it does not verify (authority unknown, expired …). */
+  readonly reason: 'name' | 'trust'
+  readonly detail: string
+}
+
+/**
+ * Whether a TLS client would accept a server certificate: found by a handshake in memory, so that the answer is that of
+ * the real one.
+ * @param host what the client calls the server: a name or an address
+ * @param authorities PEM of those that the client trusts; undefined = the usual ones
+ * @returns why it would not
+ */
+export async function clientRefusal(
+  files: ServerFiles,
+  host: string,
+  authorities: readonly string[] | undefined,
+): Promise<Refusal | undefined> {
+  const [near, far] = duplexPair()
+  const secureContext = createSecureContext({
+    cert: readFileSync(files.certFile),
+    key: readFileSync(files.keyFile),
+  })
+  const server = new TLSSocket(far, { isServer: true, secureContext })
+  // The client ends the handshake that it refuses; its reason is the one that counts.
+  server.on('error', () => undefined)
+  const client = connect({
+    socket: near,
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(authorities === undefined ? {} : { ca: [...authorities] }),
+  })
+  try {
+    return await new Promise((resolve) => {
+      client.once('secureConnect', () => resolve(undefined))
+      client.once('error', (error: NodeJS.ErrnoException) =>
+        resolve({
+          reason: error.code === 'ERR_TLS_CERT_ALTNAME_INVALID' ? 'name' : 'trust',
+          detail: error.message,
+        }),
+      )
+    })
+  } finally {
+    client.destroy()
+    server.destroy()
+  }
+}

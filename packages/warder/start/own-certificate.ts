@@ -1,0 +1,110 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/runtime'
+import { clientRefusal, type ServerFiles } from '@warder/foundation/tls'
+import type { ServiceConfiguration } from './configuration.ts'
+
+/** The files of a certificate of the user's own; undefined = the service has one of the local authority, or none. */
+function ownFiles({ launch }: ServiceConfiguration): ServerFiles | undefined {
+  const { home, config } = launch
+  const { plaintext_http: plain, tls_cert_file: cert, tls_key_file: key } = config
+  if (plain || cert === undefined || key === undefined) return undefined
+  return { certFile: inHome(home, cert), keyFile: inHome(home, key) }
+}
+
+/**
+ * Refuses a start in which the kms could not reach auth because of auth's own certificate: every token would be 401.
+ * @param authUrl where the kms will look for auth, unless it is told otherwise
+ * @throws StartupError that names the setting that is missing
+ */
+export async function requireReachableAuth(
+  auth: ServiceConfiguration,
+  kms: ServiceConfiguration,
+  authUrl: string,
+): Promise<void> {
+  const files = ownFiles(auth)
+  if (files === undefined || kms.loaded.provenance.auth_verifier_url !== 'default') return
+  if (!existsSync(files.certFile) || !existsSync(files.keyFile)) return // The service itself says which.
+  const authority = settingFile(kms, 'auth_verifier_ca_cert')
+  const trusted = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
+  const { hostname, port } = new URL(authUrl)
+  const refusal = await clientRefusal(files, hostname.replace(/^\[|\]$/g, ''), trusted)
+  if (refusal === undefined) return
+  const what = `the kms cannot verify auth's certificate ${files.certFile} (tls_cert_file) at ${authUrl}`
+  if (refusal.reason === 'trust') {
+    throw new StartupError(
+      `${what}: ${refusal.detail}; set auth_verifier_ca_cert in kms.toml to the PEM file of its authority`,
+    )
+  }
+  const name = nameIn(files.certFile) ?? 'NAME'
+  throw new StartupError(
+    `${what}, which is not a name in it; set auth_verifier_url in kms.toml, to https://${name}:${port} for example, ` +
+      'and vault_auth_verifier_url to the same where machine tokens are used',
+  )
+}
+
+/** How curl reaches a service: the address to call, and the options that it takes. */
+export interface CurlTarget {
+  readonly url: string
+  /** Each a word; they are quoted by who prints them. */
+  readonly options: readonly string[]
+}
+
+/** Where a service is, and what makes curl trust it there. */
+export async function curlTarget(
+  service: ServiceConfiguration,
+  url: string,
+  others: readonly ServiceConfiguration[],
+): Promise<CurlTarget> {
+  const { home } = service.launch
+  const files = ownFiles(service)
+  if (files === undefined) {
+    const localAuthority = join(home, 'tls', 'ca.crt')
+    return { url, options: service.launch.config.plaintext_http ? [] : ['--cacert', localAuthority] }
+  }
+  const place = namedPlace(files, url)
+  const host = new URL(place.url).hostname.replace(/^\[|\]$/g, '')
+  const known = others.flatMap((one) =>
+    ['auth_verifier_ca_cert', 'outbound_ca_file', 'clients_ca_cert_file'].map((name) =>
+      settingFile(one, name),
+    ),
+  )
+  for (const authority of [undefined, ...known.filter((file) => file !== undefined)]) {
+    const trusted = authority === undefined ? undefined : [readFileSync(authority, 'utf8')]
+    if ((await clientRefusal(files, host, trusted)) === undefined)
+      return {
+        ...place,
+        options: [...place.options, ...(authority === undefined ? [] : ['--cacert', authority])],
+      }
+  }
+  // Its authority is not known here: the certificate itself is trusted (RFC 5280 §6.1: any certificate may be an anchor).
+  return { ...place, options: [...place.options, '--cacert', files.certFile] }
+}
+
+/** The address by a name that the certificate has; `--resolve` brings it to where the service listens. */
+function namedPlace({ certFile }: ServerFiles, url: string): CurlTarget {
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const certificate = new X509Certificate(readFileSync(certFile))
+  const covered = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)
+  const name = nameIn(certFile)
+  if (name === undefined || covered !== undefined) return { url, options: [] }
+  const listens = isIP(host) === 0 ? '127.0.0.1' : hostname
+  return { url: `https://${name}:${port}`, options: ['--resolve', `${name}:${port}:${listens}`] }
+}
+
+/** The first DNS name of a certificate that is one name. */
+function nameIn(certFile: string): string | undefined {
+  const names = new X509Certificate(readFileSync(certFile)).subjectAltName ?? ''
+  return /(?:^|, )DNS:([A-Za-z0-9][A-Za-z0-9.-]*)/.exec(names)?.[1]
+}
+
+function settingFile({ launch }: ServiceConfiguration, setting: string): string | undefined {
+  const value = launch.config[setting]
+  const file = typeof value === 'string' ? inHome(launch.home, value) : undefined
+  return file !== undefined && existsSync(file) ? file : undefined
+}
