@@ -30,6 +30,8 @@ function userNameProblem(name: string): string | undefined {
   }
 }
 
+export { peerSettings } from './peer-settings.ts'
+
 /** Settings of the key management service; the common ones (address, TLS, database, audit) are the runtime's. */
 export const kmsSettings = {
   default_username: text({
@@ -61,6 +63,9 @@ export const kmsSettings = {
   }),
   auth_verifier_realm: optionalText({
     docs: 'Only sessions of this realm are accepted; unset: of every realm, then equal names are the same user.',
+  }),
+  auth_verifier_realm_without_aud: optionalText({
+    docs: 'Realm that session tokens without `aud` count as: those of services that write none. Unset: they are refused.',
   }),
   jwt_auth_provider: list({
     default: [],

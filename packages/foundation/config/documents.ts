@@ -1,3 +1,4 @@
+import { type ForeignSettings, foreignEnvName } from './foreign-settings.ts'
 import { envNameOf, flagOf } from './load.ts'
 import { expected } from './read-value.ts'
 import type { Setting, SettingsTable } from './setting.ts'
@@ -51,6 +52,21 @@ export function settingsReference(service: string, table: SettingsTable): string
     '|---|---|---|---|---|',
     ...rows,
   ].join('\n')
+}
+
+/** The foreign names that are understood, as a Markdown table. */
+export function foreignReference(service: string, rows: ForeignSettings): string {
+  const cells = Object.entries(rows).map(([key, row]) => {
+    const becomes =
+      'to' in row
+        ? `\`${row.to}\`${row.but === undefined ? '' : `; ${row.but}`}`
+        : 'refused' in row
+          ? `refused where it is set: ${row.refused}`
+          : `ignored: ${row.needless}`
+    const env = key.endsWith('.*') ? '' : `\`${foreignEnvName(service, key, row)}\``
+    return `| \`${key}\` | ${env} | ${becomes.replaceAll('|', '\\|')} |`
+  })
+  return ['| key there | environment there | here |', '|---|---|---|', ...cells].join('\n')
 }
 
 function sentence(text: string): string {

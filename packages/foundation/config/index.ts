@@ -1,4 +1,10 @@
-export { defaultConfigToml, settingsHelp, settingsReference } from './documents.ts'
+export { defaultConfigToml, foreignReference, settingsHelp, settingsReference } from './documents.ts'
+export {
+  type ForeignSetting,
+  type ForeignSettings,
+  foreignEnvName,
+  foreignSetting,
+} from './foreign-settings.ts'
 export { foundationSettings } from './foundation-settings.ts'
 export {
   envNameOf,
@@ -7,5 +13,8 @@ export {
   type LoadOptions,
   loadConfig,
   type Provenance,
+  type ReadFile,
+  readSettingsFile,
 } from './load.ts'
 export * from './setting.ts'
+export { settingsToml } from './settings-toml.ts'

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
 import { StartupError } from '../errors/index.ts'
+import { type ForeignSettings, foreignEnvName, foreignSetting, translate } from './foreign-settings.ts'
 import { readText, readTyped } from './read-value.ts'
 import type { Setting, SettingsTable, SettingValues } from './setting.ts'
 import { tomlLines } from './toml-lines.ts'
@@ -15,6 +16,8 @@ export interface LoadOptions<Table extends SettingsTable> {
   readonly env: Readonly<Record<string, string | undefined>>
   /** `--key value`, `--key=value`, `--flag`, `--no-flag`; nothing else may be left in it. */
   readonly args: readonly string[]
+  /** Names of another server's settings that are understood in the file and the environment. */
+  readonly foreign?: ForeignSettings
   /** Pairs of settings that contradict each other: a sentence when they do. */
   readonly contradictions?: readonly ((values: SettingValues<Table>) => string | undefined)[]
 }
@@ -61,7 +64,8 @@ export function loadConfig<const Table extends SettingsTable>(
     const sentence = contradiction(typed)
     if (sentence !== undefined) throw new StartupError(sentence)
   }
-  return { values: typed, provenance, warnings: unknownVariables(options) }
+  const notices = layers.flatMap((layer) => layer.notices)
+  return { values: typed, provenance, warnings: [...notices, ...unknownVariables(options)] }
 }
 
 type Sources = Omit<LoadOptions<SettingsTable>, 'contradictions'>
@@ -69,11 +73,28 @@ type Sources = Omit<LoadOptions<SettingsTable>, 'contradictions'>
 interface Layer {
   readonly from: Provenance
   readonly found: ReadonlyMap<string, unknown>
+  /** What was read under a foreign name, a sentence each. */
+  readonly notices: readonly string[]
 }
 
-function readFile({ table, file }: Sources): Layer {
-  const found = new Map<string, unknown>()
-  if (!existsSync(file)) return { from: 'file', found }
+function readFile(sources: Sources): Layer {
+  const { file, table, foreign = {} } = sources
+  if (!existsSync(file)) return { from: 'file', found: new Map(), notices: [] }
+  const { found, notices, refusals } = readSettingsFile(file, table, foreign)
+  if (refusals[0] !== undefined) throw new StartupError(refusals[0])
+  return { from: 'file', found, notices }
+}
+
+/** A file of settings, each under our name. */
+export interface ReadFile {
+  readonly found: ReadonlyMap<string, unknown>
+  readonly notices: readonly string[]
+  /** Foreign settings that have no counterpart, each with its place: with one of them nothing starts. */
+  readonly refusals: readonly string[]
+}
+
+/** @throws StartupError for an unknown setting, a value that will not do, and one setting under two names */
+export function readSettingsFile(file: string, table: SettingsTable, foreign: ForeignSettings): ReadFile {
   let text: string
   let parsed: unknown
   try {
@@ -84,17 +105,40 @@ function readFile({ table, file }: Sources): Layer {
       throw new StartupError(`${file}:${error.line}: ${error.message.split('\n')[0]}`)
     throw new StartupError(`cannot read ${file}: ${error instanceof Error ? error.message : error}`)
   }
+  const found = new Map<string, unknown>()
+  const notices: string[] = []
+  const refusals: string[] = []
   const lines = tomlLines(text)
-  for (const [key, value] of flatten(parsed, table, '')) {
-    const place = `${file}:${lines.get(key) ?? lines.get(key.split('.')[0] ?? '') ?? 1}`
+  const all = new Map(flatten(parsed, table, ''))
+  const put = (place: string, name: string, key: string, value: unknown): void => {
     const setting = table[key]
     if (setting === undefined)
       throw new StartupError(`${place}: unknown setting '${key}'${suggestion(key, Object.keys(table))}`)
     const read = readTyped(setting, value)
-    if ('problem' in read) throw new StartupError(`${place}: ${key} ${read.problem}${shown(setting, value)}`)
+    if ('problem' in read) throw new StartupError(`${place}: ${name} ${read.problem}${shown(setting, value)}`)
+    if (found.has(key)) throw new StartupError(`${place}: ${name} sets ${key}, which is set already`)
     found.set(key, read.value)
   }
-  return { from: 'file', found }
+  for (const [key, value] of all) {
+    const place = `${file}:${lines.get(key) ?? lines.get(key.split('.')[0] ?? '') ?? 1}`
+    const row = Object.hasOwn(table, key) ? undefined : foreignSetting(foreign, key)
+    if (row === undefined) {
+      put(place, key, key, value)
+      continue
+    }
+    if (typeof value === 'string' && value.startsWith('secret://')) {
+      refusals.push(
+        `${place}: ${key} is refused: secret:// is not read; use a file or an environment variable`,
+      )
+      continue
+    }
+    const translation = translate(key, row, value, all)
+    if (translation === undefined) continue
+    if ('refusal' in translation) refusals.push(`${place}: ${translation.refusal}`)
+    else notices.push(`${place}: ${translation.notice}`)
+    if ('to' in translation) put(place, key, translation.to, translation.value)
+  }
+  return { found, notices, refusals }
 }
 
 /** Leaves of the parsed file by dotted key. */
@@ -113,18 +157,38 @@ function flatten(value: unknown, table: SettingsTable, prefix: string): [string,
   )
 }
 
-function readEnvironment({ service, table, env }: Sources): Layer {
+function readEnvironment({ service, table, env, foreign = {} }: Sources): Layer {
   const found = new Map<string, unknown>()
-  for (const [key, setting] of Object.entries(table)) {
-    const name = envNameOf(service, key, setting)
-    const text = env[name]
-    if (text === undefined || text === '') continue
+  const notices: string[] = []
+  const put = (name: string, key: string, text: string): void => {
+    const setting = table[key]
+    if (setting === undefined) throw new Error(`${name} stands for ${key}, which is no setting`)
     const read = readText(setting, text)
     if ('problem' in read)
       throw new StartupError(`environment variable ${name} ${read.problem}${shown(setting, text)}`)
     found.set(key, read.value)
   }
-  return { from: 'environment', found }
+  const own = new Set<string>()
+  for (const [key, setting] of Object.entries(table)) {
+    const name = envNameOf(service, key, setting)
+    own.add(name)
+    const text = env[name]
+    if (text !== undefined && text !== '') put(name, key, text)
+  }
+  for (const [key, row] of Object.entries(foreign)) {
+    const name = foreignEnvName(service, key, row)
+    const text = env[name]
+    if (own.has(name) || text === undefined || text === '' || text === 'false' || text === '0') continue
+    const translation = translate(`environment variable ${name}`, row, text, new Map([[key, text]]))
+    if (translation === undefined) continue
+    if ('refusal' in translation) throw new StartupError(translation.refusal)
+    notices.push(translation.notice)
+    if (!('to' in translation)) continue
+    if (found.has(translation.to))
+      throw new StartupError(`environment variable ${name} sets ${translation.to}, which is set already`)
+    put(name, translation.to, String(translation.value))
+  }
+  return { from: 'environment', found, notices }
 }
 
 function readFlags({ table, args }: Sources): Layer {
@@ -157,7 +221,7 @@ function readFlags({ table, args }: Sources): Layer {
     if ('problem' in read) throw new StartupError(`--${match[2]} ${read.problem}${shown(setting, text)}`)
     found.set(key, read.value)
   }
-  return { from: 'flag', found }
+  return { from: 'flag', found, notices: [] }
 }
 
 function shown(setting: Setting<unknown>, value: unknown): string {
@@ -167,9 +231,12 @@ function shown(setting: Setting<unknown>, value: unknown): string {
 }
 
 /** Variables with the service's prefix that are no setting: most likely a slip, but they may be somebody else's. */
-function unknownVariables({ service, table, env }: Sources): string[] {
+function unknownVariables({ service, table, env, foreign = {} }: Sources): string[] {
   const prefix = `${service.toUpperCase()}_`
-  const known = Object.entries(table).map(([key, setting]) => envNameOf(service, key, setting))
+  const known = [
+    ...Object.entries(table).map(([key, setting]) => envNameOf(service, key, setting)),
+    ...Object.entries(foreign).map(([key, row]) => foreignEnvName(service, key, row)),
+  ]
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !known.includes(name))
     .map((name) => `environment variable ${name} is not a setting of ${service}${suggestion(name, known)}`)

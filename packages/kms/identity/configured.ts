@@ -27,6 +27,7 @@ export interface IdentityConfig {
   readonly auth_verifier_ca_cert: string | undefined
   readonly auth_verifier_issuer: string | undefined
   readonly auth_verifier_realm: string | undefined
+  readonly auth_verifier_realm_without_aud: string | undefined
   readonly api_token_id: string | undefined
   readonly vault_auth_verifier_url: string | undefined
   readonly vault_token_cache_ttl_secs: number
@@ -80,6 +81,7 @@ export function configuredExtractors(environment: IdentityEnvironment): readonly
         keys: keySetAt('auth_verifier_jwks', keySet, { home, outbound, clock, log }),
         isIssuer: verifierIssuer(config, { outbound, clock, log }),
         realm: config.auth_verifier_realm,
+        realmWithoutAudience: config.auth_verifier_realm_without_aud,
         clock,
       }),
     )

@@ -97,6 +97,22 @@ test('a token that was accepted is refused when it has expired', async () => {
   assert.equal(await who(kms, bearer(token)), '401')
 })
 
+test('a session token without an audience counts as the realm that the settings name, else as none', async () => {
+  // Regression: issue 13 item 13. Other servers' session tokens have no aud.
+  const peer = { sub: 'alice', aud: undefined, as_rid: 'r1', roles: ['x'] }
+  await using strict = await startKms()
+  assert.equal(await who(strict, bearer(strict.token(peer))), '401', 'deny by default')
+  for (const realm of [{}, { auth_verifier_realm: 'r1' }]) {
+    await using kms = await startKms({ config: { ...realm, auth_verifier_realm_without_aud: 'r1' } })
+    assert.equal(await who(kms, bearer(kms.token(peer))), 'alice')
+    assert.equal(await who(kms, bearer(kms.token({ ...peer, as_rid: undefined }))), 'alice')
+    assert.equal(await who(kms, bearer(kms.token({ ...peer, as_rid: 'r2' }))), '401')
+    assert.equal(await who(kms, bearer(kms.token({ ...peer, aud: null }))), '401')
+  }
+  const config = { auth_verifier_realm: 'r2', auth_verifier_realm_without_aud: 'r1' }
+  await assert.rejects(startKms({ config }), /auth_verifier_realm_without_aud is r1, and auth_verifier_realm/)
+})
+
 test('several issuers, each with its own keys; an address counts only when it is verified', async () => {
   await using first = await startKms()
   const one = otherIssuer(first.home, 'one')

@@ -27,12 +27,19 @@ export function refuseHalfMethods(config: IdentityConfig): void {
   const missing = 'neither auth_verifier_url nor auth_verifier_jwks'
   if (!hasVerifier(config)) {
     if (config.auth_verifier_issuer !== undefined) throw halfSet('auth_verifier_issuer', missing)
+    if (config.auth_verifier_realm_without_aud !== undefined)
+      throw halfSet('auth_verifier_realm_without_aud', missing)
     if (config.auth_verifier_ca_cert !== undefined && config.vault_auth_verifier_url === undefined)
       throw halfSet('auth_verifier_ca_cert', `${missing} nor vault_auth_verifier_url`)
     // The first run writes it for a service beside the authentication service; alone, client certificates are left.
     if (config.auth_verifier_realm !== undefined && !hasMethod(config))
       throw halfSet('auth_verifier_realm', missing)
   }
+  const { auth_verifier_realm: realm, auth_verifier_realm_without_aud: withoutAud } = config
+  if (realm !== undefined && withoutAud !== undefined && withoutAud !== realm)
+    throw new StartupError(
+      `auth_verifier_realm_without_aud is ${withoutAud}, and auth_verifier_realm accepts ${realm} alone: set the same realm`,
+    )
   const oidc = 'ui_config.ui_oidc_auth'
   const [issuer, clientId] = [config[`${oidc}.ui_oidc_issuer_url`], config[`${oidc}.ui_oidc_client_id`]]
   if ((issuer === undefined) !== (clientId === undefined))

@@ -160,7 +160,11 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const token: Started['token'] = (claims) => {
     const now = Math.floor(clock.now() / 1000)
     const header = { alg: 'ES256', typ: 'JWT', kid: jwk.kid }
-    return signToken(header, { iss: issuer, iat: now, exp: now + 600, ...claims }, signer.privateKey)
+    return signToken(
+      header,
+      { iss: issuer, iat: now, exp: now + 600, aud: ['_'], ...claims },
+      signer.privateKey,
+    )
   }
   return {
     home,

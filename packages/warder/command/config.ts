@@ -5,6 +5,7 @@ import { checkAsStart } from '../start/checks.ts'
 import { configure } from '../start/configuration.ts'
 import { type ServiceName, serviceNames, settingsOf } from '../start/services.ts'
 import { type Command, expectNothing, homeOf, takeOption, UsageError } from './command.ts'
+import { migrateConfig } from './config-migrate.ts'
 
 export const config: Command = {
   name: 'config',
@@ -13,6 +14,9 @@ export const config: Command = {
 warder config explain auth|kms      every setting with its flag and environment variable
 warder config check [--home DIR]    says whether both services' settings are right
 warder config show [--home DIR]     the values in force, and where each comes from
+warder config migrate FILE [--output FILE] [--force]
+                                    writes another server's kms.toml under Warder's names; says what was read as what,
+                                    and what has no counterpart. Secrets are printed only with --output -
 
 Example:
   warder config print kms > kms.toml`,
@@ -56,8 +60,10 @@ Example:
           }
         }
         return 0
+      case 'migrate':
+        return migrateConfig(rest, terminal)
       default:
-        throw new UsageError('say what to do: print, explain, check or show')
+        throw new UsageError('say what to do: print, explain, check, show or migrate')
     }
   },
 }

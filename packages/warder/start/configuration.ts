@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type LoadedConfig, loadConfig } from '@warder/foundation/config'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/foundation/runtime'
 import { version } from '../version.ts'
-import { type ServiceName, serviceModules, settingsOf } from './services.ts'
+import { foreignSettingsOf, type ServiceName, serviceModules, settingsOf } from './services.ts'
 
 export interface ServiceConfiguration {
   readonly launch: ServiceLaunch
@@ -25,6 +25,7 @@ export function configure(
     file: join(home, `${name}.toml`),
     env,
     args,
+    foreign: foreignSettingsOf(name),
     contradictions: [oneOfTwoTlsFiles],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>

@@ -1,6 +1,6 @@
 import { authSettings } from '@warder/auth/settings'
-import { foundationSettings, type SettingsTable } from '@warder/foundation/config'
-import { kmsSettings } from '@warder/kms/settings'
+import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/foundation/config'
+import { kmsSettings, peerSettings } from '@warder/kms/settings'
 
 export const serviceNames = ['auth', 'kms'] as const
 export type ServiceName = (typeof serviceNames)[number]
@@ -8,6 +8,11 @@ export type ServiceName = (typeof serviceNames)[number]
 /** All settings of a service: the common ones and its own. */
 export function settingsOf(name: ServiceName): SettingsTable {
   return { ...foundationSettings(name), ...(name === 'auth' ? authSettings : kmsSettings) }
+}
+
+/** Names of other servers' settings that a service understands. */
+export function foreignSettingsOf(name: ServiceName): ForeignSettings {
+  return name === 'auth' ? {} : peerSettings
 }
 
 /** Where workers find the service's definition. */

@@ -1,0 +1,52 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { readSettingsFile, settingsToml } from '@warder/foundation/config'
+import { StartupError } from '@warder/foundation/errors'
+import { foreignSettingsOf, settingsOf } from '../start/services.ts'
+import { expectNothing, type Terminal, takeFlag, takeOption, UsageError } from './command.ts'
+
+/** `warder config migrate FILE`: another server's `kms.toml` under Warder's names. @returns the exit code */
+export function migrateConfig(args: readonly string[], terminal: Terminal): number {
+  const output = takeOption(args, 'output')
+  const force = takeFlag(output.rest, 'force')
+  const [file, ...rest] = force.rest
+  if (file === undefined) throw new UsageError('name the file to migrate')
+  expectNothing(rest)
+  if (!existsSync(file)) throw new StartupError(`${file} is not there`)
+  const table = settingsOf('kms')
+  const { found, notices, refusals } = readSettingsFile(file, table, foreignSettingsOf('kms'))
+  for (const notice of notices) terminal.err(notice)
+  if (refusals.length > 0) {
+    for (const refusal of refusals) terminal.err(refusal)
+    throw new StartupError(`${file} is not migrated: ${refusals.length} of its settings have no counterpart`)
+  }
+  const secrets = [...found.keys()].filter((key) => table[key]?.type === 'secret')
+  if (output.value === undefined && secrets.length > 0) {
+    throw new StartupError(
+      `${file} holds secrets (${secrets.join(', ')}): say --output FILE, or --output - to print them`,
+    )
+  }
+  const text = `# Settings of Warder's key management service. Every setting with its default: warder config print kms\n\n${settingsToml(found)}`
+  if (output.value === undefined || output.value === '-') {
+    terminal.out(text.trimEnd())
+    return 0
+  }
+  write(output.value, text, force.given)
+  terminal.err(`${output.value} is written`)
+  return 0
+}
+
+/** Whole or not at all, for its owner only. @throws StartupError for a file that is there, unless it is to be replaced */
+function write(path: string, text: string, replace: boolean): void {
+  if (!replace && existsSync(path)) throw new StartupError(`${path} is there already; --force replaces it`)
+  const beside = `${path}.new`
+  try {
+    rmSync(beside, { force: true })
+    const file = openSync(beside, 'wx', 0o600)
+    writeSync(file, text)
+    fsyncSync(file)
+    closeSync(file)
+    renameSync(beside, path)
+  } catch (error) {
+    throw new StartupError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`)
+  }
+}
