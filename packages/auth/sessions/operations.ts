@@ -166,7 +166,7 @@ export const sessionOperations: readonly Operation<AuthServices>[] = [
     status: 204,
     async act({ body }, context) {
       const ids = [...new Set(body.session_ids)]
-      context.audit({ details: { session_ids: ids.slice(0, 100), count: ids.length } })
+      context.audit({ details: { session_ids: ids, count: ids.length } })
       const owners: SessionOwner[] = []
       for (const id of ids) {
         const session = await findSession(context.services.db, id)

@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from './canonical.ts'
+import { boundedDetails, boundedText } from './details.ts'
 import type { AuditEvent } from './types.ts'
 
 /** The first `prev` of a log. */
 export const genesis = '0'.repeat(64)
 
-/** Longest free text of a record; longer ones end with the marker. */
+/** Longest free text of a record; longer ones end with a note of their length and hash. */
 const longestText = 1024
-const longestDetails = 16_384
-const marker = '…'
 
 /** Who writes: the same in all records of a log. */
 export interface RecordOrigin {
@@ -97,40 +96,14 @@ function text(name: string, value: string | undefined): string {
   if (value === undefined) return ''
   return value.length <= longestText && plain.test(value)
     ? `"${name}":"${value}",`
-    : `"${name}":${JSON.stringify(bounded(value))},`
+    : `"${name}":${JSON.stringify(boundedText(value, longestText))},`
 }
 
 /** Printable ASCII without `"` and `\\`. */
 const plain = /^[ !#-[\]-~]*$/
 
-function bounded(text: string): string {
-  const whole = text.toWellFormed()
-  return whole.length <= longestText ? whole : `${whole.slice(0, longestText - 1).toWellFormed()}${marker}`
-}
-
 function details(value: AuditEvent['details']): string {
-  if (value === undefined) return ''
-  const json = canonicalJson(boundedMembers(value, 0))
-  return `"details":${json.length <= longestDetails ? json : '{"cut":true}'},`
-}
-
-function boundedMembers(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return bounded(value)
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null
-  if (typeof value === 'bigint') return value.toString()
-  if (typeof value !== 'object' || value === null) return typeof value === 'boolean' ? value : null
-  if (depth >= 6) return marker
-  if (Array.isArray(value)) return value.slice(0, 100).map((item) => boundedMembers(item, depth + 1))
-  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
-  // Objects with a life of their own (secrets, dates) decide how they are written.
-  if ('toJSON' in value && typeof value.toJSON === 'function')
-    return boundedMembers(value.toJSON(), depth + 1)
-  const members = Object.entries(value)
-    .slice(0, 100)
-    .filter(([, member]) => member !== undefined)
-  return Object.fromEntries(
-    members.map(([name, member]) => [bounded(name), boundedMembers(member, depth + 1)]),
-  )
+  return value === undefined ? '' : `"details":${boundedDetails(value)},`
 }
 
 /** Milliseconds with three places at most, as ECMAScript writes them. Microseconds are enough, and keep lines short. */

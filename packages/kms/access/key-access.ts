@@ -62,8 +62,7 @@ export function keyRight<Services extends AccessServices, Request>(
       const request = options.read(input, context)
       const kid = options.kid(request)
       const algorithm = options.algorithm?.(request)
-      const object = kid.length > 256 ? `${kid.slice(0, 256)}…` : kid
-      context.audit(algorithm === undefined ? { object } : { object, algorithm })
+      context.audit(algorithm === undefined ? { object: kid } : { object: kid, algorithm })
       const key = permittedKey(context.services, principalOf(context), kid, right, options.use)
       if (key instanceof Promise) {
         return key.then((found) => {

@@ -68,7 +68,7 @@ async function changeRights(
   const wanted = readWanted(body, caller)
   const { unique_identifier: kid } = body
   context.audit({
-    ...(kid !== undefined && { object: kid.slice(0, 256) }),
+    ...(kid !== undefined && { object: kid }),
     details: { user: wanted.user, operations: [...wanted.rights, ...(wanted.create ? [createRight] : [])] },
   })
   const createChanges = wanted.create ? changesOfCreate(context, caller, wanted, direction) : []

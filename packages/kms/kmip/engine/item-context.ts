@@ -77,7 +77,7 @@ export class ItemContext implements KmipContext {
     if (access.kind === 'signed in') return undefined
     if (access.kind === 'create') return this.requireCreate()
     const id = this.identifier(memberOf(payload, access.member))
-    this.audit({ object: id.length > 256 ? `${id.slice(0, 256)}…` : id })
+    this.audit({ object: id })
     const found = access.key ? this.#findKey(id, access.right) : this.#findObject(id, access.right)
     if (!access.creates) return found
     return found instanceof Promise ? found.then(() => this.requireCreate()) : this.requireCreate()

@@ -31,7 +31,7 @@ export const interop: KmipOperation = {
   act(payload, context) {
     const step = requiredName(payload, Tag.InteropFunction, 'InteropFunction')
     const identifier = optional(payload, Tag.InteropIdentifier, 'TextString')
-    context.audit({ details: { step, ...(identifier !== undefined && { case: identifier.slice(0, 256) }) } })
+    context.audit({ details: { step, ...(identifier !== undefined && { case: identifier }) } })
     return []
   },
 }

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { canonicalJson } from './canonical.ts'
+import { boundedDetails } from './details.ts'
+import { recordMaker } from './record.ts'
+import { ownEvent } from './writer.ts'
+
+const sha256 = (text: string): string => hash('sha256', text, 'hex')
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into what was written
+const bounded = (details: Readonly<Record<string, unknown>>): any => {
+  const json = boundedDetails(details)
+  assert.ok(json.length <= 16_384, `${json.length}`)
+  const value = JSON.parse(json)
+  assert.equal(canonicalJson(value), json)
+  return value
+}
+
+test('issue 13 item 25: details that fit are written whole, however many members they have', () => {
+  const names = Array.from({ length: 100 }, (_, index) => `name-${index}`)
+  const details = { after: { policies: [...names, '*'] }, text: 'x'.repeat(5000) }
+  assert.deepEqual(bounded(details), details)
+  const many = Object.fromEntries(names.map((name, index) => [name, index]))
+  assert.deepEqual(bounded({ ...many, last: true }), { ...many, last: true })
+})
+
+test('issue 13 item 25: padding is cut with its length and hash, and pushes nothing out', () => {
+  const padding = 'ä'.repeat(20_480)
+  const after = { role: 'admin', policies: ['*'] }
+  const told = bounded({ padding, before: null, after, more: { nested: [padding, 'short'] } })
+  assert.deepEqual([told.before, told.after, told.more.nested[1]], [null, after, 'short'])
+  const note = `…[cut: 40960 bytes, SHA-256 ${sha256(padding)}]`
+  for (const cut of [told.padding, told.more.nested[0]]) {
+    assert.ok(cut.startsWith('äää') && cut.endsWith(note), cut.slice(-120))
+  }
+})
+
+test('issue 13 item 25: a short name among long ones is kept wherever it stands, and the note counts the others', () => {
+  const names = Array.from({ length: 1000 }, (_, index) => `${index}-${'n'.repeat(200)}`)
+  for (const at of [0, 100, 1000]) {
+    const policies = names.toSpliced(at, 0, '*')
+    const told = bounded({ after: { policies, realm: 'r1' } }).after
+    assert.equal(told.realm, 'r1')
+    assert.ok(told.policies.includes('*'))
+    const left = told.policies.length - 1
+    assert.equal(
+      told.policies.at(-1),
+      `…[cut: ${1001 - left} of 1001 members, SHA-256 ${sha256(canonicalJson(policies))}]`,
+    )
+  }
+})
+
+test('members of an object and their names are cut in the same way', () => {
+  const claims = Object.fromEntries(
+    Array.from({ length: 500 }, (_, index) => [`claim-${index}`, 'v'.repeat(300)]),
+  )
+  const told = bounded({ claims: { ...claims, admin: true } }).claims
+  assert.equal(told.admin, true)
+  assert.match(told['…'], /^…\[cut: \d+ of 501 members, SHA-256 [0-9a-f]{64}\]$/)
+  const name = 'm'.repeat(20_000)
+  const [only] = Object.keys(bounded({ [name]: 1 }))
+  assert.equal(only?.slice(-89), `…[cut: 20000 bytes, SHA-256 ${sha256(name)}]`.slice(-89))
+})
+
+test('whatever the details are, they are bounded, and nothing goes without a note', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 20 }),
+    fc.constantFrom('\u0001'.repeat(9000), 'x'.repeat(20_000), '\u202e'.repeat(9000), '"'.repeat(400)),
+  )
+  const tree = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      text,
+      fc.integer(),
+      fc.array(tie('value'), { maxLength: 40 }),
+      fc.dictionary(text, tie('value'), { maxKeys: 10 }),
+    ),
+  })).value
+  fc.assert(
+    fc.property(fc.dictionary(text, tree, { maxKeys: 10 }), (details) => {
+      const whole = canonicalJson(details)
+      const told = JSON.stringify(bounded(details))
+      if (whole.length > 16_384)
+        assert.match(told, /…\[cut: \d+ (bytes|of \d+ members), SHA-256 [0-9a-f]{64}\]/)
+    }),
+    { numRuns: 50 },
+  )
+  let deep: unknown = 'end'
+  for (let level = 0; level < 200; level += 1) deep = [deep]
+  assert.match(JSON.stringify(bounded({ deep })), /…\[cut: more than 80 levels\]/)
+})
+
+test('a text of a record that is cut tells its length and hash, too', () => {
+  const principal = `${'p'.repeat(2000)}-1`
+  const { beforeSeq } = recordMaker({ node: 'n', service: 's' })({ ...ownEvent(0, 'x'), principal })
+  const told = JSON.parse(`{${beforeSeq.slice(2).replace(/,"seq":$/, '')}}`).principal
+  assert.ok(told.length <= 1024 && told.endsWith(`…[cut: 2002 bytes, SHA-256 ${sha256(principal)}]`), told)
+})
