@@ -218,6 +218,52 @@ test('a torn last line is cut and recorded at the next start', async () => {
   assert.equal((await verifyAudit(path)).ok, true)
 })
 
+for (const [what, damaged] of [
+  ['at its end', (whole: Buffer) => Buffer.concat([whole, Buffer.alloc(9000)])],
+  ['longer than any line', (whole: Buffer) => Buffer.concat([whole, Buffer.alloc(3_000_000)])],
+  [
+    'with whole records behind it',
+    (whole: Buffer) => {
+      const holed = Buffer.from(whole)
+      const second = whole.indexOf(10) + 1
+      return holed.fill(0, second + 20, second + 120)
+    },
+  ],
+] as const)
+  test(`issue 13 item 5: a torn tail with a hole of zeros ${what} is put aside and recorded`, async () => {
+    const path = folder()
+    const log = await openAuditLog(options(path))
+    for (const object of ['k1', 'k2', 'k3']) log.trail.record(event({ object }))
+    await log.close()
+    const file = join(path, files(path)[0] ?? '')
+    const before = damaged(readFileSync(file))
+    writeFileSync(file, before)
+    const { ok, torn } = await verifyAudit(path)
+    assert.deepEqual([ok, torn?.hole], [true, true])
+    await (await openAuditLog(options(path))).close()
+    const all = lines(path)
+    const cut = all.at(-1)
+    const { bytes, sha256, kept } = detailsOf(cut) as Record<string, string>
+    assert.deepEqual([all[0]?.object, cut?.operation], ['k1', 'audit.torn_tail_removed'])
+    const tail = before.subarray(-Number(bytes))
+    const { hash } = await import('node:crypto')
+    assert.deepEqual([sha256, readFileSync(join(path, kept ?? ''))], [hash('sha256', tail), tail])
+    assert.deepEqual([(await verifyAudit(path, { thorough: true })).ok, all.length], [true, all.length])
+  })
+
+test('zeros in a file that is not the last one break the chain', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path, { rotateBytes: 500 }))
+  for (let index = 0; index < 4; index += 1) {
+    log.trail.record(event())
+    await log.trail.flush()
+  }
+  await log.close()
+  const first = join(path, files(path)[0] ?? '')
+  writeFileSync(first, readFileSync(first).fill(0, 30, 60))
+  assert.match((await verifyAudit(path)).firstBroken?.reason ?? '', /not JSON/)
+})
+
 test('a broken chain is put aside, and a new one begins with a record that names it', async () => {
   const path = folder()
   const log = await openAuditLog(options(path))
@@ -290,6 +336,7 @@ test('continue: nothing waits for a full disk, and the next record that can be w
 for (const [what, damage, operation] of [
   ['a broken chain', (whole: string) => whole.replace('alice', 'mallo'), 'audit.chain_sealed'],
   ['a torn last line', (whole: string) => `${whole}{"auth_method":"jw`, 'audit.torn_line_removed'],
+  ['a hole of zeros', (whole: string) => `${whole}${'\0'.repeat(4096)}{}\n`, 'audit.torn_tail_removed'],
 ] as const)
   for (const fault of ['full', 'syncFails'] as const)
     test(`a start that cannot record ${what} (${fault}) fails and leaves the log as it was`, async () => {

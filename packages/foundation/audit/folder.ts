@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto'
-import { closeSync, constants, createReadStream, fsyncSync, openSync, readdirSync, renameSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { takeLock } from '../runtime/process-lock.ts'
 
@@ -38,6 +49,30 @@ export async function setAside(
     sealed.push({ file: name.slice(name.lastIndexOf('/') + 1), sha256: digest.digest('hex') })
   }
   return sealed
+}
+
+/** The bytes of a file from `at` on. */
+export function readTail(path: string, at: number): Buffer {
+  const descriptor = openSync(path, constants.O_RDONLY)
+  try {
+    const tail = Buffer.alloc(Math.max(0, fstatSync(descriptor).size - at))
+    let read = 0
+    while (read < tail.length) {
+      const some = readSync(descriptor, tail, read, tail.length - read, at + read)
+      if (some === 0) break
+      read += some
+    }
+    return tail.subarray(0, read)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Writes what is cut off a log file into a file beside it. @returns its path, when it is on disk */
+export function keepTail(path: string, tail: Uint8Array, stamp: string): string {
+  const kept = `${path}.torn-${stamp}`
+  writeFileSync(kept, tail, { mode: 0o600, flush: true })
+  return kept
 }
 
 /** Takes `setAside` back. */

@@ -1,14 +1,24 @@
 import { createHash } from 'node:crypto'
-import { appendFileSync, mkdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { appendFileSync, mkdirSync, rmSync, truncateSync } from 'node:fs'
+import { basename } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
 import { type BatchMemory, compacted } from './batch.ts'
 import { openLogFile } from './files.ts'
-import { lockFolder, logFileName, logFiles, putBack, setAside, syncFolder } from './folder.ts'
+import {
+  keepTail,
+  lockFolder,
+  logFileName,
+  logFiles,
+  putBack,
+  readTail,
+  setAside,
+  syncFolder,
+} from './folder.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { genesis } from './record.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
-import { type ChainHead, type Verdict, verifyAudit } from './verify.ts'
+import { type ChainHead, type TornTail, type Verdict, verifyAudit } from './verify.ts'
 import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
 
 export type AuditLogOptions = Omit<WriterOptions, 'openFile'> & Partial<Pick<WriterOptions, 'openFile'>>
@@ -96,22 +106,36 @@ async function settle(options: WriterOptions): Promise<Start> {
   if (verdict.firstBroken !== undefined) return sealBroken(options, verdict)
   const head = verdict.head ?? { seq: 0, hash: genesis }
   if (verdict.torn === undefined) return { head }
-  const { file, at, bytes } = verdict.torn
-  const torn = readFileSync(file).subarray(at)
-  const sha256 = createHash('sha256').update(torn).digest('hex')
+  return { head, repair: cutTornTail(options, verdict.torn, now) }
+}
+
+/** A tail with a hole may hold whole records behind it: it is kept in a file of its own. */
+function cutTornTail({ log }: WriterOptions, { file, at, hole }: TornTail, now: number): Repair {
+  const tail = readTail(file, at)
+  const sha256 = createHash('sha256').update(tail).digest('hex')
+  const bytes = tail.length
+  const kept = hole ? keepTail(file, tail, stampOf(now)) : undefined
   truncateSync(file, at)
-  options.log.warn({ file, bytes }, 'the last line of the audit log was torn and has been cut')
-  const event = { ...ownEvent(now, 'audit.torn_line_removed'), details: { bytes, sha256 } }
-  const undo = (): void => {
-    truncateSync(file, at)
-    appendFileSync(file, torn)
+  log.warn({ file, bytes, kept }, 'the end of the audit log was torn and has been cut')
+  const details = { bytes, sha256, ...(kept !== undefined && { kept: basename(kept) }) }
+  const operation = hole ? 'audit.torn_tail_removed' : 'audit.torn_line_removed'
+  return {
+    event: { ...ownEvent(now, operation), details },
+    undo() {
+      truncateSync(file, at)
+      appendFileSync(file, tail)
+      if (kept !== undefined) rmSync(kept)
+    },
   }
-  return { head, repair: { event, undo } }
+}
+
+function stampOf(now: number): string {
+  return new Date(now).toISOString().replaceAll(/[:.]/g, '-')
 }
 
 async function sealBroken(options: WriterOptions, verdict: Verdict): Promise<Start> {
   const now = options.clock.now()
-  const stamp = new Date(now).toISOString().replaceAll(/[:.]/g, '-')
+  const stamp = stampOf(now)
   const paths = logFiles(options.folder).map(({ path }) => path)
   const sealed = await setAside(paths, stamp)
   const { firstBroken } = verdict

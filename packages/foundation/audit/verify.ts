@@ -22,11 +22,24 @@ export interface Verdict {
   /** The last record of a whole chain: keep it elsewhere, and a log that was cut off later is found out. */
   readonly head: ChainHead | undefined
   readonly firstBroken: BrokenAt | undefined
-  /** Bytes after the last newline of the last file: a line that was being written when the process died. */
-  readonly torn: { readonly file: string; readonly at: number; readonly bytes: number } | undefined
+  readonly torn: TornTail | undefined
+}
+
+/** The end of the last file, from the first line that was not written whole when the process or the machine died. */
+export interface TornTail {
+  readonly file: string
+  readonly at: number
+  readonly bytes: number
+  /**
+   * Bytes of it are zero: after a power cut a file may have its new length but not all of its data. Whole lines may
+   * stand behind them.
+   */
+  readonly hole: boolean
 }
 
 const longestLine = 1_048_576
+/** No more than this waits for the disk. A longer tail behind a hole is taken for a broken log. */
+const longestTornTail = 64 * 1_048_576
 
 /**
  * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were changed,
@@ -61,14 +74,20 @@ export async function verifyAudit(
     for await (const { bytes, at, whole } of linesOf(file.path)) {
       number += 1
       place = { file: file.path, line: number }
+      const isLast = index === files.length - 1
       if (!whole) {
-        if (index < files.length - 1) return broken('the line is torn')
-        torn = { file: file.path, at, bytes: bytes.length }
+        if (!isLast) return broken('the line is torn')
+        torn = { file: file.path, at, bytes: bytes.length, hole: bytes.includes(0) }
         break
       }
       const quick = head === undefined || options.thorough === true ? undefined : quickCheck(bytes, head)
       const checked = quick ?? checkLine(bytes, head, records === 0 && anywhere)
-      if (typeof checked === 'string') return broken(checked)
+      if (typeof checked === 'string') {
+        const tail = isLast ? tailBehindHole(file.path, at, bytes) : undefined
+        if (tail === undefined) return broken(checked)
+        torn = tail
+        break
+      }
       if (number === 1 && file.firstSeq !== undefined && file.firstSeq !== checked.seq) {
         return broken(`the file name says its first record is ${file.firstSeq}, it is ${checked.seq}`)
       }
@@ -84,6 +103,12 @@ export async function verifyAudit(
   if (!expected)
     return broken(`record ${options.expectHead?.seq}, which was expected, is not in the log any more`)
   return { ok: true, records, files: files.length, head, firstBroken: undefined, torn }
+}
+
+/** JSON holds no zero byte: a line that does was never written. */
+function tailBehindHole(file: string, at: number, line: Buffer): TornTail | undefined {
+  const bytes = statSync(file).size - at
+  return line.includes(0) && bytes <= longestTornTail ? { file, at, bytes, hole: true } : undefined
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

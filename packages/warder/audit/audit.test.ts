@@ -127,6 +127,19 @@ test('a torn last line is told with its place, exit code 1', async () => {
   }
 })
 
+test('an end with zeros, as after a power cut, is told as torn', async () => {
+  const home = await homeWith('kms')
+  const { size } = statSync(fileOf(home))
+  truncateSync(fileOf(home), size + 5000)
+  appendFileSync(fileOf(home), '{}\n')
+  const { code, out } = await run('verify', logOf(home))
+  assert.equal(code, 1)
+  assert.ok(
+    out[0]?.includes(`was not written whole (5003 bytes at offset ${size}, some of them zero)`),
+    out.join(),
+  )
+})
+
 test('a line that is being written is not torn', async () => {
   const home = await homeWith('kms')
   const bytes = readFileSync(fileOf(home))

@@ -47,6 +47,9 @@ function whatIsWrong(path: string, { firstBroken, torn, records }: Verdict): str
   if (firstBroken !== undefined) {
     return `BROKEN  ${firstBroken.file}:${firstBroken.line}: ${firstBroken.reason}`
   }
+  if (torn?.hole === true) {
+    return `TORN    ${torn.file}: the end was not written whole (${torn.bytes} bytes at offset ${torn.at}, some of them zero), as after a power cut; the next start of the service puts it aside and records that`
+  }
   if (torn !== undefined) {
     return `TORN    ${torn.file}: the last line has no end (${torn.bytes} bytes at offset ${torn.at}), as after a crash; the next start of the service cuts it off and records that`
   }
