@@ -1,3 +1,5 @@
+import type { AnnouncedCommits } from './announced-commits.ts'
+
 /** What an operation says about itself; the writer adds seq, service, node, prev and hash. */
 export interface AuditEvent {
   readonly time: number // Unix milliseconds
@@ -27,4 +29,6 @@ export interface AuditTrail {
   recordDurably(event: AuditEvent): Promise<void>
   /** Everything recorded so far is on disk or counted as lost. */
   flush(): Promise<void>
+  /** `reject`: ties successes that are recorded before their commit to that commit. undefined: nothing is tied. */
+  readonly commits?: AnnouncedCommits | undefined
 }

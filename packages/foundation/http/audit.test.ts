@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { announcedCommitMigrations, announcedCommits } from '../audit/index.ts'
 import { failure } from '../errors/index.ts'
 import { defineOperation, get, post } from '../operations/index.ts'
 import { OutcomeUnknown } from '../sql/errors.ts'
+import { change, leaseMigrations, migrate, openSqlite, query } from '../sql/index.ts'
 import type { Commit } from '../sql/types.ts'
 import { live, testAudit } from './fixtures/live.ts'
 import { rawReply } from './index.ts'
@@ -159,4 +161,29 @@ test('reject: a final status other than the recorded one is recorded too', async
       [202, 'committed'],
     ],
   )
+})
+
+test('issue 13 item 5: reject: a record that comes before its commit names it, and so does the one that takes it back', async () => {
+  const db = openSqlite({ path: ':memory:' })
+  await migrate(db, 'audit', announcedCommitMigrations)
+  await migrate(db, 'lease', leaseMigrations)
+  const audit = { ...testAudit('reject'), commits: announcedCommits(db) }
+  let fails = false
+  const commit: Commit = (changes) =>
+    db.commit(fails ? [change(query("DELETE FROM lease WHERE name = 'none'"), [], 1), ...changes] : changes)
+  await using server = await live({ ...base, audit, commit })
+  assert.equal((await server.call('POST', '/write', alice)).status, 200)
+  fails = true
+  assert.equal((await server.call('POST', '/write', alice)).status, 500)
+  const [done, announced, takenBack] = audit.events.map(({ details }) => details)
+  assert.match(String(done?.commit), /^[0-9a-f]{16}-1$/)
+  assert.match(String(announced?.commit), /-2$/)
+  assert.deepEqual(takenBack, { a: 1, follows: 'uncommitted', commit: announced?.commit })
+  const rows = await db.all(query<[], { number: number }>('SELECT number FROM audit_commit'), [])
+  assert.deepEqual(
+    rows.map(({ number }) => number),
+    [1],
+    'in the same transaction as the change',
+  )
+  await db.close()
 })

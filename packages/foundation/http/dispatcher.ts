@@ -285,13 +285,19 @@ async function recordBeforeReply<Services>(
   exchange: Exchange<Services>,
   reply: PreparedReply,
 ): Promise<PreparedReply> {
-  const before = exchange.recordedStatus
-  if (before === reply.status) return reply
-  const follows = before === undefined ? undefined : { follows: exchange.outcome }
+  const { announced, recordedStatus: before } = exchange
+  if (before === reply.status) {
+    announced?.settled()
+    return reply
+  }
+  const commit = announced && { commit: announced.id }
+  const follows = before === undefined ? undefined : { follows: exchange.outcome, ...commit }
   try {
     await exchange.recordDurably(reply.status, reply.reason, follows)
+    announced?.settled()
     return reply
   } catch (thrown) {
+    announced?.abandoned()
     const instead = failed(exchange, thrown)
     // What is (or may be) committed cannot be taken back, and `nothing was done` would be a lie: its first record is on
     // disk.

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { AnnouncedCommit } from '../audit/announced-commits.ts'
 import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
 import { mergedAuditFields } from '../operations/audit-fields.ts'
@@ -38,6 +39,8 @@ export class Exchange<Services> implements OperationContext<Services> {
   recordedStatus: number | undefined
   /** What became of the changes; unknown = the answer to the commit was lost. */
   outcome: 'uncommitted' | 'committed' | 'unknown' = 'uncommitted'
+  /** The commit that the first record comes before. */
+  announced: AnnouncedCommit | undefined
   found: unknown
   #recorded = false
   #fields: AuditFields | undefined
@@ -117,17 +120,24 @@ export class Exchange<Services> implements OperationContext<Services> {
    */
   async #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
     const { audit, commit } = this.options
-    if (audit.mode === 'reject' && this.audited && this.recordedStatus === undefined) {
-      await this.recordDurably(this.successStatus, undefined, undefined)
-    }
+    if (audit.mode === 'reject' && this.audited && this.recordedStatus === undefined) await this.#announce()
+    const { announced } = this
     try {
-      const results = await commit(changes)
+      const results =
+        announced === undefined ? await commit(changes) : await announced.commit(commit, changes)
       this.outcome = 'committed'
       return results
     } catch (error) {
       if (error instanceof OutcomeUnknown) this.outcome = 'unknown'
       throw error
     }
+  }
+
+  async #announce(): Promise<void> {
+    const announced = await this.options.audit.commits?.begin()
+    this.announced = announced
+    await this.recordDurably(this.successStatus, undefined, announced && { commit: announced.id })
+    announced?.announced()
   }
 
   /** Rejects with failure('audit_unavailable') and nothing else. */

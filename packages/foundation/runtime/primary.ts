@@ -1,6 +1,6 @@
 import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
-import { type AuditLog, openAuditLog } from '../audit/index.ts'
+import { type AuditLog, announcedCommitMigrations, openAuditLog, settleAnnounced } from '../audit/index.ts'
 import { StartupError } from '../errors/index.ts'
 import { tokenBucketMemory } from '../http/rate-limit/index.ts'
 import { createOutbound } from '../outbound/index.ts'
@@ -74,9 +74,11 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     await migrate(db, 'lease', leaseMigrations)
     const seal = await openSeal({ db, rootKeys, service: name, clock })
     await migrate(db, name, definition.migrations)
+    await migrate(db, 'audit', announcedCommitMigrations)
+    const auditFolder = join(home, 'audit', name)
     const audit = config.audit_enabled
       ? await openAuditLog({
-          folder: join(home, 'audit', name),
+          folder: auditFolder,
           service: name,
           node,
           mode: config.audit_failure_mode,
@@ -86,7 +88,10 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
           metrics,
         })
       : undefined
-    if (audit !== undefined) cleanup.push(() => audit.close())
+    if (audit !== undefined) {
+      cleanup.push(() => audit.close())
+      await settleAnnounced({ folder: auditFolder, db, trail: audit.trail, log, now: clock.now })
+    }
     const environment: ServiceEnvironment<unknown> = {
       config,
       home,

@@ -1,6 +1,6 @@
 // One worker: builds the service on connections of its own and serves until it is told to drain.
 import { parentPort, workerData } from 'node:worker_threads'
-import { auditClient } from '../audit/index.ts'
+import { announcedCommits, auditClient } from '../audit/index.ts'
 import type { AuditTrail } from '../audit/types.ts'
 import { StartupError } from '../errors/index.ts'
 import {
@@ -54,7 +54,12 @@ async function run(): Promise<Running> {
   )
   const seal = await openSeal({ db, rootKeys, service: definition.name, clock })
   const audit: AuditTrail & { close?(): void } =
-    start.audit === undefined ? noAudit : auditClient(start.audit, config.audit_failure_mode)
+    start.audit === undefined
+      ? noAudit
+      : {
+          ...auditClient(start.audit, config.audit_failure_mode),
+          commits: config.audit_failure_mode === 'reject' ? announcedCommits(db) : undefined,
+        }
   const environment: ServiceEnvironment<unknown> = {
     config,
     home: launch.home,

@@ -1,3 +1,4 @@
+import type { AnnouncedCommit } from '@warder/foundation/audit'
 import { GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
 import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
@@ -55,6 +56,7 @@ async function runWhole(
   newMessage: () => Message,
   items: readonly RequestItem[],
 ): Promise<readonly AnsweredItem[]> {
+  let announced: AnnouncedCommit | undefined
   for (let attempt = 1; ; attempt++) {
     const message = newMessage()
     const { services } = message.options
@@ -66,10 +68,12 @@ async function runWhole(
       for (const run of runs) {
         const answered = inTime() ? await run.run() : run.failed(tooLong())
         answers.push(answered)
-        if (answered.failure !== undefined) return undone(runs, answers)
+        if (answered.failure !== undefined) return undone(runs, answers, announced)
         took(message, answered)
       }
-      return await commitWhole(message, objects, runs, answers)
+      if (!objects.empty && services.audit.mode === 'reject')
+        announced ??= await services.audit.commits?.begin()
+      return await commitWhole(message, objects, runs, answers, announced)
     } catch (thrown) {
       // Nobody can say that it was undone.
       if (thrown instanceof OutcomeUnknown) return runs.map((run) => run.lost(thrown))
@@ -80,7 +84,7 @@ async function runWhole(
           : thrown
       const last = runs.at(-1)
       if (last !== undefined) answers.splice(-1, 1, last.failed(reason))
-      return undone(runs, answers)
+      return undone(runs, answers, announced)
     } finally {
       objects.clear()
     }
@@ -109,12 +113,15 @@ async function commitWhole(
   objects: UnitOfWork,
   runs: readonly ItemRun[],
   answers: readonly AnsweredItem[],
+  announced: AnnouncedCommit | undefined,
 ): Promise<readonly AnsweredItem[]> {
   const { audit, db } = message.options.services
   if (objects.empty) return answers
   const reject = audit.mode === 'reject'
-  if (reject) await Promise.all(answers.map(({ event }, index) => runs[index]?.announce(event)))
-  await db.commit(objects.changes())
+  if (reject) await Promise.all(answers.map(({ event }, index) => runs[index]?.announce(event, announced)))
+  await (announced === undefined
+    ? db.commit(objects.changes())
+    : announced.commit(db.commit, objects.changes()))
   return answers.map((answered) => ({ ...answered, recorded: reject }))
 }
 
@@ -129,10 +136,14 @@ const stillSaid: ReadonlySet<number> = new Set([
  * Items before the failed one are taken back: nothing of them was committed. Neither does the client keep what they
  * found: a ciphertext or a key that is told would be a use that no usage limit has counted.
  */
-function undone(runs: readonly ItemRun[], answers: readonly AnsweredItem[]): readonly AnsweredItem[] {
+function undone(
+  runs: readonly ItemRun[],
+  answers: readonly AnsweredItem[],
+  announced: AnnouncedCommit | undefined,
+): readonly AnsweredItem[] {
   return answers.map((answered, index): AnsweredItem => {
     const run = runs[index]
-    if (answered.failure !== undefined || run === undefined) return answered
+    if (answered.failure !== undefined || run === undefined) return { ...answered, announced }
     const { payload = [], ...response } = answered.response
     return {
       response: {
@@ -142,6 +153,7 @@ function undone(runs: readonly ItemRun[], answers: readonly AnsweredItem[]): rea
       },
       event: run.event(409, 'OperationUndone'),
       recorded: false,
+      announced,
       outputs: [],
       failure: undefined,
     }

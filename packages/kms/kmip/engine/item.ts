@@ -1,4 +1,4 @@
-import type { AuditEvent } from '@warder/foundation/audit'
+import type { AnnouncedCommit, AuditEvent } from '@warder/foundation/audit'
 import type { Failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
 import { type Change, GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
@@ -25,6 +25,8 @@ export interface AnsweredItem {
   readonly failure: Failure | undefined
   /** true: the answer to its commit was lost, so that it may have happened. */
   readonly unknown?: boolean
+  /** Its commit, where the log holds a success that came before it. */
+  readonly announced?: AnnouncedCommit | undefined
 }
 
 /** What has to be written together with the changes of an item that is done later. */
@@ -60,6 +62,8 @@ export class ItemRun {
   #recorded = false
   /** The audit log holds a success that came before the commit. */
   #announced = false
+  /** That commit, the same in all attempts; undefined: nothing ties it to the record. */
+  #commitAnnounced: AnnouncedCommit | undefined
   /** What became of the changes that failed. */
   #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
   #attempt = 1
@@ -152,20 +156,27 @@ export class ItemRun {
     const { audit, db } = this.#message.options.services
     if (audit.mode === 'reject' && !this.#recorded) {
       const again = { details: { ...event.details, attempt: this.#attempt } }
-      await this.announce(this.#attempt === 1 ? event : { ...event, ...again })
+      this.#commitAnnounced ??= await audit.commits?.begin()
+      await this.announce(this.#attempt === 1 ? event : { ...event, ...again }, this.#commitAnnounced)
       this.#recorded = true
     }
+    const announced = this.#commitAnnounced
     try {
-      await db.commit(objects.changes())
+      await (announced === undefined
+        ? db.commit(objects.changes())
+        : announced.commit(db.commit, objects.changes()))
     } catch (error) {
       if (error instanceof OutcomeUnknown) this.#outcome = 'unknown'
       throw error
     }
   }
 
-  /** Puts a success on disk that is yet to be committed. */
-  async announce(event: AnsweredItem['event']): Promise<void> {
-    await this.#message.options.services.audit.recordDurably(event)
+  /** Puts a success on disk that is yet to be committed. @param commit the one that it waits for */
+  async announce(event: AnsweredItem['event'], commit: AnnouncedCommit | undefined): Promise<void> {
+    this.#commitAnnounced = commit
+    const tied = commit && { details: { ...event.details, commit: commit.id } }
+    await this.#message.options.services.audit.recordDurably({ ...event, ...tied })
+    commit?.announced()
     this.#announced = true
   }
 
@@ -186,7 +197,9 @@ export class ItemRun {
     const response = this.item.ephemeral === true ? { ...whole, payload: withoutOutputs(outputs) } : whole
     this.#message.room?.take(response)
     this.#taken = response
-    return { response, event: this.event(200, undefined), recorded: false, outputs, failure: undefined }
+    const event = this.event(200, undefined)
+    const announced = this.#commitAnnounced
+    return { response, event, recorded: false, outputs, failure: undefined, announced }
   }
 
   /** The answer that it will be done later. */
@@ -219,6 +232,7 @@ export class ItemRun {
       outputs: none,
       failure,
       unknown: this.#outcome === 'unknown',
+      announced: this.#commitAnnounced,
     }
   }
 
@@ -247,8 +261,13 @@ export class ItemRun {
       duration_ms: Math.round((clock.monotonic() - this.#startedAt) * 1000) / 1000,
       ...(reason !== undefined && { reason }),
       ...fields,
-      ...(status >= 400 && this.#announced && { details: { ...fields?.details, follows: this.#outcome } }),
+      ...(status >= 400 && this.#announced && { details: { ...fields?.details, ...this.#followUp() } }),
     }
+  }
+
+  #followUp() {
+    const commit = this.#commitAnnounced
+    return { follows: this.#outcome, ...(commit !== undefined && { commit: commit.id }) }
   }
 }
 

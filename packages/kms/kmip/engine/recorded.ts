@@ -15,8 +15,10 @@ export async function recordedOrRefused(
   if (answered.recorded) return answered
   try {
     await options.services.audit.recordDurably(answered.event)
+    answered.announced?.settled()
     return answered
   } catch (cause) {
+    answered.announced?.abandoned()
     if (answered.unknown === true) return answered
     const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
     const { operation, uniqueBatchItemId } = answered.response

@@ -1,0 +1,73 @@
+import type { Migration } from '../runtime/service.ts'
+import { change, insertInto, query } from '../sql/query.ts'
+import type { Change, Database } from '../sql/types.ts'
+
+export const announcedCommitMigrations: readonly Migration[] = [
+  {
+    number: 1,
+    name: 'commits that the audit log announces',
+    statements: [
+      // A source is one worker of one run. Its commits below `settled_below` need no look at, but those of `still_open`.
+      'CREATE TABLE audit_source (source TEXT NOT NULL PRIMARY KEY, settled_below BIGINT NOT NULL, still_open TEXT NOT NULL)',
+      // refused = 1: a start found that the commit had not happened, and keeps it from happening.
+      'CREATE TABLE audit_commit (source TEXT NOT NULL, number BIGINT NOT NULL, refused BIGINT NOT NULL, PRIMARY KEY (source, number))',
+    ],
+  },
+]
+
+export interface SourceRow {
+  readonly source: string
+  readonly settled_below: number
+  /** JSON: a list of numbers. */
+  readonly still_open: string
+}
+
+const sources = query<[], SourceRow>('SELECT source, settled_below, still_open FROM audit_source')
+const newSource = insertInto<[string, number, string]>('audit_source', [
+  'source',
+  'settled_below',
+  'still_open',
+])
+const settle = query<[below: number, open: string, source: string]>(
+  'UPDATE audit_source SET settled_below = ?, still_open = ? WHERE source = ?',
+)
+const newCommit = insertInto<[string, number, number]>('audit_commit', ['source', 'number', 'refused'])
+const commitOf = query<[source: string, number: number], { readonly refused: number }>(
+  'SELECT refused FROM audit_commit WHERE source = ? AND number = ?',
+)
+const forgetBelow = query<[source: string, number: number]>(
+  'DELETE FROM audit_commit WHERE source = ? AND number < ?',
+)
+const forgetCommits = query<[source: string]>('DELETE FROM audit_commit WHERE source = ?')
+const forgetSource = query<[source: string]>('DELETE FROM audit_source WHERE source = ?')
+
+export async function findSources(db: Database): Promise<readonly SourceRow[]> {
+  return db.all(sources, [])
+}
+
+export function sourceInsertion(source: string): Change {
+  return change(newSource, [source, 1, '[]'], 1)
+}
+
+/** Part of the commit that was announced under this number. */
+export function announcedCommit(source: string, number: number): Change {
+  return change(newCommit, [source, number, 0], 1)
+}
+
+/** Takes the number of a commit that has not happened. A unique key: one of the two can be there. */
+export function refusedCommit(source: string, number: number): Change {
+  return change(newCommit, [source, number, 1], 1)
+}
+
+export async function wasRefused(db: Database, source: string, number: number): Promise<boolean> {
+  return (await db.get(commitOf, [source, number]))?.refused === 1
+}
+
+/** @param open numbers below `below` whose commit did not happen, and whose records say that it did */
+export function settledBelow(source: string, below: number, open: readonly number[]): readonly Change[] {
+  return [change(forgetBelow, [source, below]), change(settle, [below, JSON.stringify(open), source], 1)]
+}
+
+export function sourceRemoval(source: string): readonly Change[] {
+  return [change(forgetCommits, [source]), change(forgetSource, [source])]
+}

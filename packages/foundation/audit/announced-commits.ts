@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto'
+import type { Change, ChangeResult, Commit, Database } from '../sql/types.ts'
+import { announcedCommit, settledBelow, sourceInsertion } from './announced-commit-store.ts'
+
+/** A commit whose success the audit log holds before it happens (mode `reject`). */
+export interface AnnouncedCommit {
+  /** Stands in the records that announce it, and in those that take it back, as `details.commit`. */
+  readonly id: string
+  /**
+   * Commits, and leaves the number in the database in the same transaction. A commit that failed may be tried again;
+   * after the first one that succeeded the others of the request are commits like any.
+   */
+  commit(commit: Commit, changes: readonly Change[]): Promise<readonly ChangeResult[]>
+  /** A record that announces it is on disk. */
+  announced(): void
+  /** The log says what became of it: a start has nothing to find out. */
+  settled(): void
+  /** The record that says that it did not happen could not be written: the next start writes it, if it was announced. */
+  abandoned(): void
+}
+
+export interface AnnouncedCommits {
+  begin(): Promise<AnnouncedCommit>
+}
+
+/** Numbers are forgotten in the database after so many. */
+const usualForgetEvery = 256
+/** A log that cannot be written announces nothing: only what was under way then can be abandoned. */
+const mostAbandoned = 1000
+
+/** The announced commits of one worker. @param forgetEvery for tests */
+export function announcedCommits(db: Database, forgetEvery = usualForgetEvery): AnnouncedCommits {
+  const source = randomBytes(8).toString('hex')
+  const underWay = new Set<number>()
+  const abandoned = new Set<number>()
+  let known: Promise<unknown> | undefined
+  let next = 1
+  let sinceForgotten = 0
+  let forgetting = false
+
+  const forget = async (): Promise<void> => {
+    if (forgetting) return
+    forgetting = true
+    sinceForgotten = 0
+    const below = Math.min(next, ...underWay)
+    const open = [...abandoned].filter((number) => number < below)
+    try {
+      await db.commit(settledBelow(source, below, open))
+    } catch {
+      // What is not forgotten now is forgotten next time.
+    } finally {
+      forgetting = false
+    }
+  }
+
+  return {
+    async begin() {
+      // Before the first announcement: a source that the database does not know is never asked about.
+      known ??= db.commit([sourceInsertion(source)])
+      try {
+        await known
+      } catch (error) {
+        known = undefined
+        throw error
+      }
+      const number = next++
+      underWay.add(number)
+      let carried = false
+      let onDisk = false
+      const done = (): void => {
+        underWay.delete(number)
+        sinceForgotten += 1
+        if (sinceForgotten >= forgetEvery) void forget()
+      }
+      return {
+        id: `${source}-${number}`,
+        async commit(commit, changes) {
+          if (carried) return commit(changes)
+          // Last, so that the places of guards stay what the caller knows.
+          const results = await commit([...changes, announcedCommit(source, number)])
+          carried = true
+          done()
+          return results.slice(0, -1)
+        },
+        settled() {
+          if (underWay.has(number)) done()
+        },
+        announced() {
+          onDisk = true
+        },
+        abandoned() {
+          if (carried) return
+          if (onDisk) addBounded(abandoned, number)
+          if (underWay.has(number)) done()
+        },
+      }
+    },
+  }
+}
+
+function addBounded(numbers: Set<number>, number: number): void {
+  const [oldest] = numbers
+  if (numbers.size >= mostAbandoned && oldest !== undefined) numbers.delete(oldest)
+  numbers.add(number)
+}

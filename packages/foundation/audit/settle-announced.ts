@@ -1,0 +1,148 @@
+import { StartupError } from '../errors/index.ts'
+import { UniqueViolation } from '../sql/errors.ts'
+import type { Database } from '../sql/types.ts'
+import type { Logger } from '../telemetry/types.ts'
+import {
+  findSources,
+  refusedCommit,
+  type SourceRow,
+  sourceRemoval,
+  wasRefused,
+} from './announced-commit-store.ts'
+import { logFiles } from './folder.ts'
+import type { AuditEvent, AuditTrail } from './types.ts'
+import { linesOf } from './verify.ts'
+
+export interface SettleOptions {
+  readonly folder: string
+  readonly db: Database
+  readonly trail: AuditTrail
+  readonly log: Logger
+  now(): number
+}
+
+type Line = Readonly<Record<string, unknown>>
+
+/** The part of the log that the last run wrote lies behind the second last of these: a run serves before it writes its own. */
+const startOperation = 'service.start'
+const startsToRead = 2
+
+/**
+ * At a start: finds the successes that were recorded before their commit (mode `reject`) and whose commit did not
+ * happen, since the process died in between, and records of each that it did not. To find out, it takes the number
+ * of the commit in the database. That fails when the commit has happened, and keeps it from happening later: on
+ * PostgreSQL a server may still be at work for a process that is dead, and is waited for here.
+ */
+export async function settleAnnounced(options: SettleOptions): Promise<void> {
+  const { db, folder, log } = options
+  const sources = new Map((await findSources(db)).map((row) => [row.source, row]))
+  if (sources.size === 0) return
+  const found = await announcedIn(folder, sources)
+  let count = 0
+  for (const [id, lines] of found.open) {
+    const { source, number } = partsOf(id)
+    if (await hasHappened(db, source, number)) continue
+    for (const line of lines) await recorded(options, correction(line, id, options.now()))
+    count += lines.length
+  }
+  for (const source of found.sources) await db.commit(sourceRemoval(source))
+  if (count > 0) log.warn({ count }, 'successes that the audit log announced did not happen; it says so now')
+}
+
+async function recorded({ trail, folder }: SettleOptions, event: AuditEvent): Promise<void> {
+  try {
+    await trail.recordDurably(event)
+  } catch (error) {
+    const { cause = error } = error as Error
+    throw new StartupError(
+      `audit: the log in ${folder} holds successes that did not happen, and the record that says so cannot be written: ${cause instanceof Error ? cause.message : cause}`,
+    )
+  }
+}
+
+async function hasHappened(db: Database, source: string, number: number): Promise<boolean> {
+  try {
+    await db.commit([refusedCommit(source, number)])
+    return false
+  } catch (error) {
+    if (!(error instanceof UniqueViolation)) throw error
+    // A start before this one may have found it, and ended before it could say so.
+    return !(await wasRefused(db, source, number))
+  }
+}
+
+interface Announced {
+  /** Sources of this log, also those of which nothing is open. */
+  readonly sources: ReadonlySet<string>
+  /** Announcements that nothing takes back, by the id of their commit. */
+  readonly open: ReadonlyMap<string, readonly Line[]>
+}
+
+/** Reads the log from its end as far as the last run goes back. */
+async function announcedIn(folder: string, known: ReadonlyMap<string, SourceRow>): Promise<Announced> {
+  const sources = new Set<string>()
+  const open = new Map<string, Line[]>()
+  const takenBack = new Set<string>()
+  let starts = 0
+  for (const { path } of logFiles(folder).toReversed()) {
+    for await (const { bytes, whole } of linesOf(path)) {
+      if (!whole) break
+      if (bytes.includes(`"operation":"${startOperation}"`)) starts += 1
+      if (!bytes.includes('"commit":"')) continue
+      const line = JSON.parse(bytes.toString('utf8')) as Line
+      const { commit, follows } = (line.details ?? {}) as Line
+      if (typeof commit !== 'string') continue
+      const { source, number } = partsOf(commit)
+      const row = known.get(source)
+      if (row === undefined) continue
+      sources.add(source)
+      if (follows !== undefined) takenBack.add(aboutOf(commit, line))
+      else if (isOpen(row, number)) open.set(commit, [...(open.get(commit) ?? []), line])
+    }
+    if (starts >= startsToRead) break
+  }
+  const left = [...open]
+    .map(
+      ([commit, lines]) => [commit, lines.filter((line) => !takenBack.has(aboutOf(commit, line)))] as const,
+    )
+    .filter(([, lines]) => lines.length > 0)
+    .sort(([, [a]], [, [b]]) => Number(a?.seq) - Number(b?.seq))
+  return { sources, open: new Map(left) }
+}
+
+/** Records of the items of a batch share one commit. */
+function aboutOf(commit: string, { operation, object }: Line): string {
+  return JSON.stringify([commit, operation, object])
+}
+
+function partsOf(id: string): { readonly source: string; readonly number: number } {
+  const dash = id.lastIndexOf('-')
+  return { source: id.slice(0, dash), number: Number(id.slice(dash + 1)) }
+}
+
+function isOpen({ settled_below, still_open }: SourceRow, number: number): boolean {
+  if (!Number.isSafeInteger(number)) return false
+  return number >= settled_below || (JSON.parse(still_open) as number[]).includes(number)
+}
+
+/** What the log says of a success that was announced in `line` and did not happen. */
+function correction(line: Line, commit: string, now: number): AuditEvent {
+  const text = (name: string): string => String(line[name] ?? '-')
+  const optional = (name: string) => (typeof line[name] === 'string' ? { [name]: line[name] } : {})
+  return {
+    time: now,
+    request_id: text('request_id'),
+    operation: text('operation'),
+    principal: text('principal'),
+    auth_method: text('auth_method'),
+    client_ip: text('client_ip'),
+    ...optional('realm'),
+    ...optional('object'),
+    ...optional('algorithm'),
+    outcome: 'failure',
+    status: 503,
+    reason: 'not_committed',
+    duration_ms: 0,
+    details: { commit, follows: 'uncommitted', announced_by: line.seq, found_at: 'start' },
+  }
+}
