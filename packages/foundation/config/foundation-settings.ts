@@ -45,6 +45,11 @@ export function foundationSettings(name: 'auth' | 'kms') {
     database_url: secretText(
       `sqlite:PATH or postgresql://USER@HOST/DATABASE. Default: sqlite:${name}.db in the home folder.`,
     ),
+    database_wait_ms: optionalInteger({
+      min: 0,
+      max: 86_400_000,
+      docs: 'PostgreSQL: how long a start waits for a database that cannot be reached, and says so at /health meanwhile. Unset = as long as it takes.',
+    }),
     root_key_source: choice({
       default: 'file',
       choices: ['file', 'environment', 'passphrase'],

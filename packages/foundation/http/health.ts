@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { defineOperation, get, type Operation } from '../operations/index.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { rawReply } from './reply.ts'
@@ -50,6 +50,12 @@ export function healthOperation<Services>(options: {
       }
     },
   })
+}
+
+/** The reply of a service whose database cannot be reached. */
+export function unreachableDatabase(name: string): Static<typeof Health> {
+  const database = { name, status: 'DOWN', message: 'The database does not answer.' } as const
+  return { status: 'DOWN', latency_ms: 0, dependencies: { database } }
 }
 
 async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {

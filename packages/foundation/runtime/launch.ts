@@ -12,6 +12,7 @@ export interface RuntimeConfig {
   readonly tls_cipher_suites: string | undefined
   readonly clients_ca_cert_file: string | undefined
   readonly database_url: string | undefined
+  readonly database_wait_ms: number | undefined
   readonly root_key_source: 'file' | 'environment' | 'passphrase'
   readonly root_key_file: string
   readonly rate_limit_per_second: number | undefined
@@ -47,6 +48,8 @@ export interface ServiceLaunch {
   readonly heldPorts?: readonly number[]
   /** What the services of an installation know each other by (`WARDER_PEER_SECRET`). */
   readonly peerSecret?: string | undefined
+  /** Called when the service answers on its port that its database is away. */
+  readonly onWaiting?: (() => void) | undefined
 }
 
 export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string) => string): RootKeySource {

@@ -6,7 +6,7 @@ import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 /** What a worker is started with. Everything here is plain data or a port: it crosses a thread boundary. */
 export interface WorkerStart {
   readonly index: number
-  readonly launch: Omit<ServiceLaunch, 'env'>
+  readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting'>
   readonly node: string
   readonly port: number
   /** true: several workers listen on the port, the kernel spreads connections over them. */

@@ -11,6 +11,7 @@ import { createLogger, createMetrics, mergeMetrics, startOtlpExport } from '../t
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { systemClock } from './clock.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
+import { connectWhenThere } from './database-wait.ts'
 import { rateLimitSlots, rootKeySource, type ServiceLaunch, toPlain } from './launch.ts'
 import type { SocketStart, TlsMaterial, TlsMaterials } from './messages.ts'
 import { startMetricsListener } from './metrics-listener.ts'
@@ -20,6 +21,7 @@ import { baseUrlOf, type ClaimedPort, canSharePort, claimPort } from './ports.ts
 import type { ServiceDefinition, ServiceEnvironment, SocketPlace } from './service.ts'
 import { startTeam } from './team.ts'
 import { canRequireCertificates, inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
+import { startWaitingListener, type WaitingListener } from './waiting-listener.ts'
 import { startWorker, WorkerStartFailed } from './worker.ts'
 
 const otlpEverySeconds = 60
@@ -55,6 +57,8 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
   const metrics = createMetrics()
   const node = config.node_name ?? hostname()
   const cleanup: (() => Promise<void> | void)[] = []
+  const urlAt = (port: number): string =>
+    baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
   const undo = async (): Promise<void> => {
     for (const step of cleanup.toReversed()) await step()
   }
@@ -68,7 +72,37 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     const place = databasePlace(config.database_url, home, name)
     const writer = await startWriter(place)
     if (writer !== undefined) cleanup.push(() => writer.close())
-    const db = await connect(place, writer?.port())
+    const claims: ClaimedPort[] = []
+    const claim = async (host: string, asked: number, who: string): Promise<number> => {
+      if (launch.heldPorts?.includes(asked)) return asked
+      const claimed = await claimPort(host, asked, who)
+      claims.push(claimed)
+      return claimed.port
+    }
+    const release = (): void => {
+      for (const claimed of claims) claimed.release()
+    }
+    cleanup.push(release)
+    let port: number | undefined
+    let waiting: WaitingListener | undefined
+    const db = await connectWhenThere({
+      open: () => connect(place, writer?.port()),
+      mostMs: config.database_wait_ms,
+      log,
+      async onAway() {
+        port = await claim(config.host, config.port, name)
+        waiting = await startWaitingListener({
+          name,
+          place: { host: config.host, port, reusePort: canSharePort(process.platform) },
+          tls: tls.https,
+          database: place.kind,
+        })
+        cleanup.push(() => waiting?.close())
+        release()
+        log.warn({ url: urlAt(port) }, 'the service answers 503 until its database is there')
+        launch.onWaiting?.()
+      },
+    })
     cleanup.push(() => db.close())
     const rootKeys = await openRootKeys(launch, db)
     await migrate(db, 'lease', leaseMigrations)
@@ -109,21 +143,10 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       node,
     }
     const { notices } = await definition.prepare(environment)
-    const claims: ClaimedPort[] = []
-    const claim = async (host: string, asked: number, who: string): Promise<number> => {
-      if (launch.heldPorts?.includes(asked)) return asked
-      const claimed = await claimPort(host, asked, who)
-      claims.push(claimed)
-      return claimed.port
-    }
-    const release = (): void => {
-      for (const claimed of claims) claimed.release()
-    }
-    cleanup.push(release)
-    const port = await claim(config.host, config.port, name)
+    const servicePort = port ?? (await claim(config.host, config.port, name))
     const wanted = canRequireCertificates(config) ? definition.socket?.(config) : undefined
     const socket = wanted && { ...wanted, port: await claim(wanted.host, wanted.port, wanted.name) }
-    const url = baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
+    const url = urlAt(servicePort)
     if (config.plaintext_http) log.warn({ url }, 'plaintext_http is on: nothing on this port is encrypted')
 
     let giveUp: (reason: string) => void = () => undefined
@@ -133,7 +156,9 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     writer?.onFailure((error) => giveUp(`the SQLite writer failed: ${error.message}`))
     const size = workerCount(config.workers)
     const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
-    const { env: _, ...plainLaunch } = launch
+    const { env: _, onWaiting: __, ...plainLaunch } = launch
+    // Where a port cannot be shared, nothing answers for a moment.
+    if (!canSharePort(process.platform)) waiting?.close()
     const team = await startTeam({
       size,
       log,
@@ -144,7 +169,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             index,
             launch: plainLaunch,
             node,
-            port,
+            port: servicePort,
             sharePort: canSharePort(process.platform),
             baseUrl: url,
             rootKeys: rootKeys.map(toPlain),
@@ -160,6 +185,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     })
     cleanup.push(() => team.drain(config.drain_timeout_ms))
     release()
+    waiting?.close()
     const snapshots = async (): Promise<readonly unknown[]> => [
       await metrics.snapshot(),
       ...(await team.metrics()),

@@ -1,4 +1,4 @@
-import { Failure } from '../errors/index.ts'
+import { Failure, StartupError } from '../errors/index.ts'
 
 /** A guard of the commit did not hold: somebody else was faster, or the row is not there. Nothing was changed. */
 export class GuardFailed extends Error {
@@ -31,3 +31,6 @@ export class StorageUnavailable extends Failure {
 
 /** The answer to a commit was lost: its changes are made, or they are not. */
 export class OutcomeUnknown extends StorageUnavailable {}
+
+/** A database that cannot be reached at a start, for a reason that may pass. */
+export class DatabaseAway extends StartupError {}

@@ -1,5 +1,7 @@
 import pg from 'pg'
 import { StartupError } from '../errors/index.ts'
+import { DatabaseAway } from './errors.ts'
+import { isAway } from './postgres-errors.ts'
 
 export interface Reader {
   query(statement: pg.QueryConfig): Promise<pg.QueryResult>
@@ -28,9 +30,8 @@ export async function startReader(config: pg.ClientConfig): Promise<Reader> {
   try {
     await client
   } catch (error) {
-    throw new StartupError(
-      `database_url: cannot reach PostgreSQL: ${error instanceof Error ? error.message : error}`,
-    )
+    const message = `database_url: cannot reach PostgreSQL: ${messageOf(error)}`
+    throw isAway(error) ? new DatabaseAway(message) : new StartupError(message)
   }
   return {
     async query(statement) {
@@ -50,4 +51,10 @@ export async function startReader(config: pg.ClientConfig): Promise<Reader> {
       await (await client.catch(() => undefined))?.end()
     },
   }
+}
+
+/** Of an error of several addresses, which has no message of its own, the first one's. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0])
+  return error instanceof Error ? error.message : String(error)
 }

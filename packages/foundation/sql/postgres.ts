@@ -4,7 +4,7 @@ import { StorageUnavailable } from './errors.ts'
 import { transactions } from './postgres-commit.ts'
 import { classify } from './postgres-errors.ts'
 import { channel, type Listeners, listenForChanges, tell } from './postgres-feed.ts'
-import { startReader } from './postgres-reader.ts'
+import { type Reader, startReader } from './postgres-reader.ts'
 import { asked, parserOf } from './postgres-statement.ts'
 import { query } from './query.ts'
 import type { Database, Query, SqlValue } from './types.ts'
@@ -64,7 +64,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       return socket
     },
   }
-  const readers = await Promise.all(
+  const readers = await allOrNone(
     Array.from({ length: options.readers ?? 2 }, () =>
       startReader({ ...config, pipeline: true } as pg.ClientConfig),
     ),
@@ -134,4 +134,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       await Promise.all([pool.end(), ...readers.map((reader) => reader.end())])
     },
   }
+}
+
+/** A start that is tried again leaves no connection behind. */
+async function allOrNone(starting: readonly Promise<Reader>[]): Promise<readonly Reader[]> {
+  const started = await Promise.allSettled(starting)
+  const failed = started.find((one) => one.status === 'rejected')
+  if (failed === undefined) return Promise.all(starting)
+  for (const one of started) if (one.status === 'fulfilled') void one.value.end().catch(() => undefined)
+  throw failed.reason
 }

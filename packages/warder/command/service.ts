@@ -63,10 +63,13 @@ Example:
           ? {}
           : besideAuth(loaded, beside.value, folder, hasOwnCertificate(folder, terminal.env))),
       }
+      const onWaiting = (): void => {
+        if (supervised.given) process.send?.({ type: 'waiting' })
+      }
       const heldPorts = held.value?.split(',').map(Number) ?? []
       // While it starts nothing is in flight: it ends as it would by a signal, and the next start goes on from there.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
-      const service = await runService({ ...launch, config, heldPorts, peerSecret })
+      const service = await runService({ ...launch, config, heldPorts, peerSecret, onWaiting })
       unwatch()
       return serve(service, supervised.given, terminal)
     },

@@ -9,8 +9,15 @@ export interface ServiceReady {
   readonly notices: readonly string[]
 }
 
+/** It answers 503 until its database is there. */
+export interface ServiceWaits {
+  readonly type: 'waiting'
+}
+
 export interface ServiceChild {
   readonly name: string
+  /** Resolves when it answers on its port: it serves, or it waits for its database and says so. */
+  readonly answers: Promise<void>
   /** Resolves when it serves; rejects when it ended before that (it has said why on standard error). */
   readonly ready: Promise<ServiceReady>
   readonly exited: Promise<number>
@@ -35,12 +42,16 @@ export function startChild(
     })
   })
   const ready = new Promise<ServiceReady>((resolve, reject) => {
-    child.on('message', (message: ServiceReady) => {
+    child.on('message', (message: ServiceReady | ServiceWaits) => {
       if (message.type === 'ready') resolve(message)
     })
     child.once('error', reject)
     exited.then((code) => reject(new Error(`warder ${name} ended with code ${code} before it served`)))
   })
   ready.catch(() => undefined)
-  return { name, ready, exited, signal: (signal) => void child.kill(signal) }
+  const answers = new Promise<void>((resolve) => {
+    child.on('message', () => resolve())
+    exited.then(() => resolve())
+  })
+  return { name, ready, answers, exited, signal: (signal) => void child.kill(signal) }
 }

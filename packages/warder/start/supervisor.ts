@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { baseUrlOf, type ClaimedPort, claimPort, openHome, takeLock } from '@warder/foundation/runtime'
 import type { Terminal } from '../command/command.ts'
+import { RestartBackoff } from './backoff.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { configure, type ServiceConfiguration } from './configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from './endpoints.ts'
@@ -29,15 +31,15 @@ function whenParentEnds(env: Terminal['env'], stop: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** A service that ends this often within a minute is not started again. */
-const mostRestartsPerMinute = 5
+/** How soon a wait before a restart ends when the whole is stopped. */
+const lookForStopEveryMs = 200
 
 interface Supervised {
   readonly name: 'auth' | 'kms'
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
   child: ServiceChild
-  restarts: number[]
+  readonly backoff: RestartBackoff
 }
 
 /**
@@ -87,11 +89,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
     writeEndpoints(home, endpoints)
     const targets = await curlTargets(home, endpoints, terminal)
     welcome(home, endpoints, targets, [...auth.notices, ...kms.notices], terminal)
-    const giveUp = (): void => {
-      stopping = true
-      for (const { child } of running) child.signal('SIGTERM')
-    }
-    const codes = await Promise.all(running.map((one) => supervise(one, () => stopping, giveUp, terminal)))
+    const codes = await Promise.all(running.map((one) => supervise(one, () => stopping, terminal)))
     return codes.every((code) => code === 0) ? 0 : 1
   } catch (error) {
     // The child has said why; what was started with it is stopped.
@@ -144,10 +142,16 @@ async function beginBoth(
     // Held for the first start only: whoever takes its place claims the ports again.
     const held = claims.filter((claim) => claim.held).map(({ port }) => port)
     const child = startChild(name, held.length === 0 ? args : [...args, `--held-ports=${held}`], env)
-    running.push({ name, args, env, child, restarts: [] })
+    const one: Supervised = { name, args, env, child, backoff: new RestartBackoff() }
+    running.push(one)
     // At once, not when both serve: what the kms asks auth would come to the holder, too.
-    return child.ready.finally(() => {
+    const release = (): void => {
       for (const claim of claims) claim.release()
+    }
+    void child.answers.then(release, release)
+    return child.ready.then((ready) => {
+      one.backoff.served(performance.now())
+      return ready
     })
   }
   const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort.port)]
@@ -174,25 +178,23 @@ async function claimSocketPort(
   return await claimPort(address, port, 'kmip (KMS_SOCKET_SERVER_PORT)')
 }
 
-async function supervise(
-  one: Supervised,
-  stopping: () => boolean,
-  giveUp: () => void,
-  terminal: Terminal,
-): Promise<number> {
+/** Starts a service again whenever it ends. What happens to one service is no reason to stop the other. */
+async function supervise(one: Supervised, stopping: () => boolean, terminal: Terminal): Promise<number> {
   for (;;) {
     const code = await one.child.exited
-    if (stopping()) return code
-    const now = performance.now()
-    one.restarts = [...one.restarts.filter((at) => now - at < 60_000), now]
-    if (one.restarts.length > mostRestartsPerMinute) {
-      terminal.err(`${one.name} ended ${one.restarts.length} times within a minute; giving up`)
-      giveUp()
-      return 1
-    }
-    terminal.err(`${one.name} ended with code ${code}; starting it again`)
+    // One that did not serve yet has no handler for the signal that ended it.
+    if (stopping()) return one.backoff.serving ? code : 0
+    const waitMs = one.backoff.ended(performance.now())
+    const when = waitMs === 0 ? '' : ` in ${waitMs / 1000} s`
+    terminal.err(`${one.name} ended with code ${code}; starting it again${when}`)
+    const until = performance.now() + waitMs
+    while (performance.now() < until && !stopping()) await setTimeout(lookForStopEveryMs)
+    if (stopping()) return 0
     one.child = startChild(one.name, one.args, one.env)
-    await one.child.ready.catch(() => undefined)
+    await one.child.ready.then(
+      () => one.backoff.served(performance.now()),
+      () => undefined,
+    )
   }
 }
 

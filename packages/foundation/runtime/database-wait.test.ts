@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { StartupError } from '../errors/index.ts'
+import { DatabaseAway } from '../sql/errors.ts'
+import { isAway } from '../sql/postgres-errors.ts'
+import type { Database } from '../sql/types.ts'
+import { quietLog } from '../telemetry/testing/index.ts'
+import { connectWhenThere } from './database-wait.ts'
+
+const there = {} as Database
+
+function waiting(failures: number, mostMs: number | undefined, error: Error = new DatabaseAway('away')) {
+  const waits: number[] = []
+  let attempts = 0
+  let told = 0
+  const connected = connectWhenThere({
+    open: async () => {
+      attempts += 1
+      if (attempts <= failures) throw error
+      return there
+    },
+    mostMs,
+    log: quietLog,
+    onAway: async () => {
+      told += 1
+    },
+    wait: async (ms) => void waits.push(ms),
+  })
+  return { connected, waits, told: () => told }
+}
+
+test('issue 13 item 3: a database that is away is waited for, at most 30 seconds at a time', async () => {
+  const { connected, waits, told } = waiting(8, undefined)
+  assert.equal(await connected, there)
+  assert.deepEqual(waits, [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])
+  assert.equal(told(), 1)
+})
+
+test('the setting bounds the wait, and 0 is none', async () => {
+  const bounded = waiting(100, 10_000)
+  await assert.rejects(bounded.connected, DatabaseAway)
+  assert.deepEqual(bounded.waits, [1000, 2000, 4000, 3000])
+  const none = waiting(1, 0)
+  await assert.rejects(none.connected, DatabaseAway)
+  assert.deepEqual([none.waits, none.told()], [[], 0])
+})
+
+test('what waiting does not mend is told at once', async () => {
+  const { connected, waits } = waiting(1, undefined, new StartupError('password authentication failed'))
+  await assert.rejects(connected, /password authentication failed/)
+  assert.deepEqual(waits, [])
+  for (const code of ['ECONNREFUSED', 'EAI_AGAIN', '57P03', '53300', '08006'])
+    assert.ok(isAway({ code }), code)
+  for (const code of ['28P01', '3D000', 'DEPTH_ZERO_SELF_SIGNED_CERT']) assert.ok(!isAway({ code }), code)
+  assert.ok(isAway(new Error('Connection terminated unexpectedly')) && isAway(new Error('timeout expired')))
+  assert.ok(!isAway(new Error('The server does not support SSL connections')))
+})

@@ -1,0 +1,27 @@
+const firstWaitMs = 1_000
+const longestWaitMs = 30_000
+/** A service that served for so long is well: its next end is the first one. */
+const wellAfterMs = 60_000
+
+/** How long to wait before a service is started again: not at all at first, then 1, 2, 4 … 30 seconds. */
+export class RestartBackoff {
+  #ends = 0
+  #servingSince: number | undefined
+
+  /** @param now monotonic milliseconds, here and below */
+  served(now: number): void {
+    this.#servingSince = now
+  }
+
+  get serving(): boolean {
+    return this.#servingSince !== undefined
+  }
+
+  /** @returns milliseconds to wait */
+  ended(now: number): number {
+    if (this.#servingSince !== undefined && now - this.#servingSince >= wellAfterMs) this.#ends = 0
+    this.#servingSince = undefined
+    this.#ends += 1
+    return this.#ends === 1 ? 0 : Math.min(firstWaitMs * 2 ** (this.#ends - 2), longestWaitMs)
+  }
+}
