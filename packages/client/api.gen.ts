@@ -313,13 +313,18 @@ export interface Operations {
       readonly valid: boolean
     }
   }
-  /** Whether the service and its database answer */
+  /** Whether the service works, and which part of it does not */
   readonly health: {
     readonly reply: {
       readonly status: 'UP' | 'DOWN'
       readonly latency_ms: number
       readonly dependencies: {
         readonly database: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+        readonly audit?: {
           readonly name: string
           readonly status: 'UP' | 'DOWN'
           readonly message?: string

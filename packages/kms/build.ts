@@ -34,7 +34,7 @@ export async function build(
   return {
     services,
     authenticate,
-    operations: kmsOperations({ db, clock, baseUrl, kmip }),
+    operations: kmsOperations({ db, clock, baseUrl, kmip, health: environment.health }),
     socket: ({ tls, rateLimiter }) =>
       createKmipSocket({
         engine: kmip,

@@ -6,7 +6,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { createServiceServer, healthOperation } from '@warder/foundation/http'
 import { createOutbound } from '@warder/foundation/outbound'
-import { type Clock, type QueueOwner, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
+import { type Clock, type QueueOwner, readableDatabase, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
 import { openSeal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate, openPostgres, openSqlite } from '@warder/foundation/sql'
 import type { TestPostgres } from '@warder/foundation/sql/testing'
@@ -227,9 +227,9 @@ async function startNode(
   const instance = await authService.build(environment)
   if (options.everyHash !== true) rememberVerifications(instance.services.hasher)
   const health = healthOperation<AuthServices>({
-    databaseName: db.dialect,
-    ping: () => db.ping(),
+    parts: [readableDatabase(db)],
     clock,
+    everyMs: 0,
   })
   const service = createServiceServer<AuthServices>({
     operations: [...instance.operations, health],

@@ -509,6 +509,42 @@ test('after a loss many may flush at once, and the chain stays whole', async () 
   assert.deepEqual([verdict.ok, verdict.records, lines(path)[0]?.operation], [true, 1, 'audit.lost'])
 })
 
+test('issue 13 item 4: whether a record could be written is tried, and leaves nothing behind', async () => {
+  const path = folder()
+  const { disk, open } = failingDisk()
+  const log = await openAuditLog(options(path, { mode: 'reject', openFile: open }))
+  const probe = async (): Promise<boolean> =>
+    (await log.trail.probe?.().then(
+      () => true,
+      () => false,
+    )) ?? false
+  await log.trail.recordDurably(event())
+  const before = text(path)
+  assert.equal(await probe(), true)
+  disk.full = true
+  assert.deepEqual([await probe(), await probe()], [false, false])
+  disk.full = false
+  assert.equal(await probe(), true)
+  disk.syncFails = true
+  await assert.rejects(log.trail.recordDurably(event()))
+  assert.equal(await probe(), false, 'a disk that does not confirm what is written')
+  disk.syncFails = false
+  assert.equal(await probe(), true)
+  assert.equal(text(path), before)
+  const results = await Promise.all([
+    probe(),
+    log.trail.recordDurably(event({ object: 'k1' })),
+    probe(),
+    log.trail.recordDurably(event({ object: 'k2' })),
+  ])
+  assert.deepEqual([results[0], results[2]], [true, true])
+  await log.close()
+  assert.deepEqual(
+    [lines(path).map(({ object }) => object), (await verifyAudit(path)).ok],
+    [[undefined, 'k1', 'k2'], true],
+  )
+})
+
 test('reject: a record that was refused because the disk did not confirm it is not in the log', async () => {
   const path = folder()
   const { disk, open } = failingDisk()

@@ -96,6 +96,12 @@ export function auditClient(
       if (waiting.size === 0) port.ref()
       waiting.set(id, { resolve, reject })
     })
+  const question = (type: 'flush' | 'probe'): Promise<void> => {
+    const id = nextId++
+    const done = ask(id)
+    port.postMessage({ type, id } satisfies ToWriter)
+    return done
+  }
   const answer = (id: number, error: Error | undefined): void => {
     const one = waiting.get(id)
     waiting.delete(id)
@@ -139,10 +145,11 @@ export function auditClient(
     async flush() {
       send()
       if (closed) return
-      const id = nextId++
-      const done = ask(id)
-      port.postMessage({ type: 'flush', id } satisfies ToWriter)
-      return done
+      return question('flush')
+    },
+    async probe() {
+      if (closed) throw failure('audit_unavailable', 'the audit writer has ended')
+      return question('probe')
     },
     close: () => port.close(),
   }

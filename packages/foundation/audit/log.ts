@@ -167,6 +167,7 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
     record: (event) => writer.add(event),
     recordDurably: (event) => writtenBy(writer, event),
     flush: () => writer.flush(),
+    probe: () => writer.probe(),
   }
   return {
     trail,
@@ -194,9 +195,10 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
 
 /** @param spare memory of this worker's batches that are written; it goes back with the next answer */
 function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], message: ToWriter): void {
-  if (message.type === 'flush') {
+  if (message.type !== 'records') {
     const { id } = message
-    writer.flush().then(
+    const done = message.type === 'flush' ? writer.flush() : writer.probe()
+    done.then(
       () => port.postMessage({ written: [id], failed: [] } satisfies FromWriter),
       () => port.postMessage({ written: [], failed: [id] } satisfies FromWriter),
     )

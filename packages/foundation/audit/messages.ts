@@ -20,6 +20,7 @@ export type ToWriter =
       readonly lost: number
     }
   | { readonly type: 'flush'; readonly id: number }
+  | { readonly type: 'probe'; readonly id: number }
 
 /** To a worker. */
 export type FromWriter =

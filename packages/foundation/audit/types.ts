@@ -29,6 +29,8 @@ export interface AuditTrail {
   recordDurably(event: AuditEvent): Promise<void>
   /** Everything recorded so far is on disk or counted as lost. */
   flush(): Promise<void>
+  /** Resolves when a record could be written now: tried in the file, which stays as it is. */
+  probe?(): Promise<void>
   /** `reject`: ties successes that are recorded before their commit to that commit. undefined: nothing is tied. */
   readonly commits?: AnnouncedCommits | undefined
 }

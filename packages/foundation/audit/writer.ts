@@ -38,6 +38,8 @@ const mostWaiting = 200_000
 const mostBytesWaiting = 64 * 1024 * 1024
 const fewBytesWaiting = 2 * 1024 * 1024
 const complainEveryMs = 10_000
+/** More than most records. Without a newline: where a crash leaves it there, it is a torn line. */
+const probeBytes = Buffer.alloc(4096, ' ')
 
 /** The one writer of a chain: groups what waits, one append (and one fsync) a group. */
 export class AuditWriter {
@@ -51,6 +53,10 @@ export class AuditWriter {
   /** Memory of the queue. */
   #queuedBytes = 0
   #pumping: Promise<void> | undefined
+  /** Who asks whether the file can be written. */
+  #probes: Done[] = []
+  /** The last thing that was tried with the file did not work. */
+  #failing = false
   #lost = 0
   #lostSince = 0
   #unsynced = false
@@ -124,6 +130,15 @@ export class AuditWriter {
     await this.#sync()
   }
 
+  /** Whether a record could be written now: bytes are appended and cut off again. @throws why not */
+  probe(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(failure('audit_unavailable', 'the audit log is closed'))
+      this.#probes.push((error) => (error === undefined ? resolve() : reject(error)))
+      this.#pumping ??= this.#pump()
+    })
+  }
+
   async close(): Promise<void> {
     try {
       await this.flush()
@@ -142,8 +157,25 @@ export class AuditWriter {
     await new Promise<void>((resolve) => setImmediate(resolve))
     do {
       await this.#writeGroup(this.#takeGroup())
-    } while (this.#queue.length > 0)
+      if (this.#probes.length > 0) await this.#tryFile(this.#probes.splice(0))
+    } while (this.#queue.length > 0 || this.#probes.length > 0)
     this.#pumping = undefined
+  }
+
+  async #tryFile(asked: readonly Done[]): Promise<void> {
+    let refused: Error | undefined
+    try {
+      const sizeBefore = this.#file.size
+      await this.#file.append(probeBytes)
+      this.#file.cutTo(sizeBefore)
+      // A disk that did not confirm the last record is asked again.
+      if (this.#failing) await this.#file.sync()
+      this.#failing = false
+    } catch (cause) {
+      this.#failing = true
+      refused = failure('audit_unavailable', `the audit log cannot be written: ${String(cause)}`, { cause })
+    }
+    for (const done of asked) done(refused)
   }
 
   #takeGroup(): readonly Waiting[] {
@@ -191,9 +223,11 @@ export class AuditWriter {
       }
       this.#head = head
       this.#lost -= lost
+      if (durable) this.#failing = false
       for (const { done } of group) done?.(undefined)
     } catch (error) {
       // Nothing of the group is in the file: the chain goes on from the head there was.
+      this.#failing = true
       this.#complain(error)
       for (const { batch, durable: awaited } of group) this.lose(batch.count - awaited)
       const refused = failure('audit_unavailable', 'the audit record cannot be written', { cause: error })

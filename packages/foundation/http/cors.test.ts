@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineOperation, get, post } from '../operations/index.ts'
 import { live } from './fixtures/live.ts'
-import { documentationOperations, healthOperation } from './index.ts'
+import { documentationOperations } from './index.ts'
 
 const define = defineOperation<undefined>()
 const act = define({
@@ -89,29 +89,4 @@ test('the documents are public, and the page runs under a strict policy without 
   assert.doesNotMatch(page.text, /<script>|style=|https?:\/\//)
   for (const file of ['/swagger.js', '/swagger.css'])
     assert.equal((await server.call('GET', file)).status, 200)
-})
-
-test('health is 200 while the database answers and 503 with a fixed sentence when not', async () => {
-  let broken = false
-  const health = healthOperation<undefined>({
-    databaseName: 'sqlite',
-    clock: { now: () => 0, monotonic: () => 0 },
-    async ping() {
-      if (broken) throw new Error('password of db')
-      return 1
-    },
-  })
-  await using server = await live({ services: undefined, operations: [health] })
-  const up = await server.call('GET', '/health')
-  assert.equal(up.status, 200)
-  assert.deepEqual(up.json, {
-    status: 'UP',
-    latency_ms: 0,
-    dependencies: { database: { name: 'sqlite', status: 'UP' } },
-  })
-  broken = true
-  const down = await server.call('GET', '/health')
-  assert.equal(down.status, 503)
-  assert.equal(down.json.status, 'DOWN')
-  assert.doesNotMatch(down.text, /password/)
 })

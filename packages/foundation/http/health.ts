@@ -1,62 +1,122 @@
 import Type, { type Static } from 'typebox'
 import { defineOperation, get, type Operation } from '../operations/index.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../telemetry/types.ts'
 import { rawReply } from './reply.ts'
 
 const State = Type.Union([Type.Literal('UP'), Type.Literal('DOWN')])
+const Part = Type.Object({ name: Type.String(), status: State, message: Type.Optional(Type.String()) })
 const Health = Type.Object({
   status: State,
   latency_ms: Type.Number(),
-  dependencies: Type.Object({
-    database: Type.Object({ name: Type.String(), status: State, message: Type.Optional(Type.String()) }),
-  }),
+  dependencies: Type.Object({ database: Part, audit: Type.Optional(Part) }),
 })
 
-/**
- * `GET /health`: 200 when the database answers within `timeoutMs`, else 503. The reason goes to the log; callers,
- * who are anybody, read one fixed sentence.
- */
-export function healthOperation<Services>(options: {
-  /** `sqlite` or `postgresql`. */
-  readonly databaseName: string
-  /** Milliseconds of one trivial read; rejects when the database does not answer. */
-  ping(): Promise<number>
+/** Something that the service cannot do without. */
+export interface HealthPart {
+  /** Its member of `dependencies`. */
+  readonly key: 'database' | 'audit'
+  /** `sqlite`, `postgresql`, `audit log`. */
+  readonly name: string
+  /** What callers read when it does not work. */
+  readonly message: string
+  /** Tries it. Rejects with the reason, which goes to the log. */
+  probe(): Promise<unknown>
+}
+
+export interface HealthOptions {
+  readonly parts: readonly HealthPart[]
   readonly clock: Clock
+  /** A part that has not answered by then is down; default 2000. */
   readonly timeoutMs?: number
-}): Operation<Services> {
-  const { databaseName: name, clock, timeoutMs = 2000 } = options
+  /** A result is told to everybody who asks within this time; default 1000. */
+  readonly everyMs?: number
+}
+
+type PartState = Static<typeof Part>
+
+/**
+ * `GET /health`: 200 when every part works, else 503 with the part that does not. The parts are tried when somebody
+ * asks, at most once in `everyMs` whoever asks, and one trial of a part at a time. The reason goes to the log;
+ * callers, who are anybody, read one fixed sentence.
+ */
+export function healthOperation<Services>(options: HealthOptions): Operation<Services> {
+  const { clock, everyMs = 1000 } = options
+  const trials = options.parts.map((part) => trialOf(part, options.timeoutMs ?? 2000))
+  let known: { readonly at: number; readonly health: Static<typeof Health> } | undefined
+  let underWay: Promise<Static<typeof Health>> | undefined
+
+  const tryAll = async (log: Logger): Promise<Static<typeof Health>> => {
+    const startedAt = clock.monotonic()
+    const states = await Promise.all(trials.map((trial) => trial(log)))
+    const at = clock.monotonic()
+    const health = {
+      status: states.every(([, { status }]) => status === 'UP') ? 'UP' : 'DOWN',
+      latency_ms: Math.round((at - startedAt) * 1000) / 1000,
+      dependencies: Object.fromEntries(states) as Static<typeof Health>['dependencies'],
+    } as const
+    known = { at, health }
+    return health
+  }
+
   return defineOperation<Services>()({
     name: 'health',
     route: get('/health'),
-    summary: 'Whether the service and its database answer',
+    summary: 'Whether the service works, and which part of it does not',
     tag: 'Diagnostics',
     access: { name: 'public', public: true },
     reply: Health,
-    errors: { 503: 'The database does not answer.' },
+    errors: { 503: 'A part of the service does not work.' },
     audited: false,
     async act(_input, { log }) {
-      const startedAt = clock.monotonic()
-      const latency = (): number => Math.round((clock.monotonic() - startedAt) * 1000) / 1000
-      try {
-        await within(timeoutMs, options.ping())
-        return { status: 'UP', latency_ms: latency(), dependencies: { database: { name, status: 'UP' } } }
-      } catch (thrown) {
-        log.warn({ detail: String(thrown) }, 'the database does not answer')
-        const database = { name, status: 'DOWN', message: 'The database does not answer.' }
-        return rawReply({
-          status: 503,
-          json: { status: 'DOWN', latency_ms: latency(), dependencies: { database } },
+      if (known === undefined || clock.monotonic() - known.at >= everyMs) {
+        underWay ??= tryAll(log).finally(() => {
+          underWay = undefined
         })
+        await underWay
       }
+      const { health } = known ?? { health: await tryAll(log) }
+      return health.status === 'UP' ? health : rawReply({ status: 503, json: health })
     },
   })
 }
 
+/** Tries a part, unless the trial before has not ended. */
+function trialOf(
+  part: HealthPart,
+  timeoutMs: number,
+): (log: Logger) => Promise<readonly [string, PartState]> {
+  const { key, name, message } = part
+  let underWay: Promise<unknown> | undefined
+  return async (log) => {
+    underWay ??= Promise.resolve()
+      .then(() => part.probe())
+      .finally(() => {
+        underWay = undefined
+      })
+    try {
+      await within(timeoutMs, underWay)
+      return [key, { name, status: 'UP' }]
+    } catch (thrown) {
+      log.warn({ part: key, detail: String(thrown), cause: causeOf(thrown) }, 'a part of the service is down')
+      return [key, { name, status: 'DOWN', message }]
+    }
+  }
+}
+
+function causeOf(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return undefined
+  if ('detail' in thrown && typeof thrown.detail === 'string') return thrown.detail
+  return thrown.cause === undefined ? undefined : String(thrown.cause)
+}
+
 /** The reply of a service whose database cannot be reached. */
 export function unreachableDatabase(name: string): Static<typeof Health> {
-  const database = { name, status: 'DOWN', message: 'The database does not answer.' } as const
+  const database = { name, status: 'DOWN', message: databaseDown } as const
   return { status: 'DOWN', latency_ms: 0, dependencies: { database } }
 }
+
+export const databaseDown = 'The database does not answer.'
 
 async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined

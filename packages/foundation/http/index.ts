@@ -7,7 +7,7 @@ export {
   parseCidr,
 } from './client-address.ts'
 export { documentationOperations } from './documentation.ts'
-export { healthOperation } from './health.ts'
+export { type HealthOptions, type HealthPart, healthOperation } from './health.ts'
 export { parseJsonBody } from './json-body.ts'
 export {
   defaultLimits,

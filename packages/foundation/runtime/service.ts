@@ -1,5 +1,6 @@
 import type { AuditTrail } from '../audit/types.ts'
 import type { SettingsTable } from '../config/setting.ts'
+import type { HealthPart } from '../http/health.ts'
 import type { TokenBuckets } from '../http/rate-limit/token-buckets.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Outbound } from '../outbound/types.ts'
@@ -25,6 +26,8 @@ export interface ServiceEnvironment<Config> {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly node: string
+  /** What `/health` tries. Known in workers. */
+  readonly health?: readonly HealthPart[] | undefined
   /** Shown to services of this installation alone: they believe what is said about the client then. Known in workers. */
   readonly peerSecret?: Secret | undefined
 }

@@ -17,6 +17,7 @@ import { openSeal } from '../seal/index.ts'
 import { createLogger, createMetrics } from '../telemetry/index.ts'
 import { systemClock } from './clock.ts'
 import { connect } from './database.ts'
+import { healthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
@@ -76,6 +77,7 @@ async function run(): Promise<Running> {
     metrics,
     clock,
     node: start.node,
+    health: healthParts(db, audit, clock),
     peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
   }
   const service = await definition.build(environment)
@@ -149,16 +151,13 @@ async function listenBeside(
 function withDiagnostics(
   service: ServiceInstance<unknown>,
   name: string,
-  { db }: ServiceEnvironment<unknown>,
+  { health = [] }: ServiceEnvironment<unknown>,
 ): ServiceInstance<unknown>['operations'] {
   const documented = service.operations.some((operation) => operation.route.path === '/openapi.yaml')
   const answersHealth = service.operations.some((operation) => operation.route.path === '/health')
   const operations = answersHealth
     ? service.operations
-    : [
-        ...service.operations,
-        healthOperation<unknown>({ databaseName: db.dialect, ping: () => db.ping(), clock }),
-      ]
+    : [...service.operations, healthOperation<unknown>({ parts: health, clock })]
   if (documented) return operations
   const document = openApiDocument({
     title: `Warder ${name}`,

@@ -22,6 +22,23 @@ const take = query<[holder: string, until: number, name: string, version: number
 )
 const first = insertInto<[string, string, number, number]>('lease', ['name', 'holder', 'until_ms', 'version'])
 
+const drop = query<[name: string]>('DELETE FROM lease WHERE name = ?')
+const probeName = 'health'
+
+/**
+ * Writes a row that nobody needs, and reads it. @throws when the database cannot be written or read
+ * @param value another one each time: SQLite does not write what is there already
+ */
+export async function writeProbe(db: Database, value: number): Promise<void> {
+  try {
+    await db.commit([change(drop, [probeName]), change(first, [probeName, '', value, 1], 1)])
+  } catch (error) {
+    // Another one wrote it in this moment.
+    if (!(error instanceof UniqueViolation)) throw error
+  }
+  await db.get(read, [probeName])
+}
+
 /**
  * One holder across nodes, for periodic work. Nodes' clocks need to agree only to within the lease.
  * Every holder of a name asks for the same time: a lease that ends later than any of them can have asked for is nobody's.

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
-import { documentationOperations, healthOperation } from '@warder/foundation/http'
+import { documentationOperations, type HealthPart, healthOperation } from '@warder/foundation/http'
 import { type Operation, openApiDocument } from '@warder/foundation/operations'
-import type { Clock } from '@warder/foundation/runtime'
+import { type Clock, readableDatabase } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import type { KmipEngine } from '../kmip/engine/index.ts'
 import { kmipRoutes } from '../kmip/transport/routes.ts'
@@ -30,6 +30,8 @@ export interface OperationsOptions {
   readonly db: Database
   readonly clock: Clock
   readonly baseUrl: string
+  /** What `/health` tries; default: that the database answers. */
+  readonly health?: readonly HealthPart[] | undefined
   /** Absent where the operations are only described. */
   readonly kmip?: KmipEngine
 }
@@ -45,10 +47,11 @@ export function kmsOperations({
   db,
   clock,
   baseUrl,
+  health = [readableDatabase(db)],
   kmip = nothing,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
-    ...withoutData(healthOperation<KmsServices>({ databaseName: db.dialect, ping: () => db.ping(), clock })),
+    ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
     ...withoutData(...systemOperations, jwks, createKey, getKey, deleteKey, unwrapKey),
     encrypt,
     decrypt,

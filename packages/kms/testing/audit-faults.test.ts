@@ -145,13 +145,26 @@ test('reject on a full disk: 503 before anything is changed, for reading too, an
     }),
   ]
   for (const { status, json } of refused) assert.deepEqual([status, json.error], [503, 'audit_unavailable'])
-  assert.equal((await alice.get('/health')).status, 200)
+  const health = await alice.get('/health')
+  assert.deepEqual(
+    [health.status, health.json.status, health.json.dependencies],
+    [
+      503,
+      'DOWN',
+      {
+        database: { name: 'sqlite', status: 'UP' },
+        audit: { name: 'audit log', status: 'DOWN', message: 'The audit log cannot be written.' },
+      },
+    ],
+    'issue 13 item 4',
+  )
   assert.deepEqual(await storedIds(site), acknowledged.toSorted())
 
   lift(service)
   const after = await alice.post('/v1/crypto/keys', key)
   assert.equal(after.status, 200, after.text)
   acknowledged.push(after.json.kid)
+  while ((await alice.get('/health')).status !== 200) await new Promise((resolve) => setTimeout(resolve, 50))
   assert.deepEqual((await alice.get(`/v1/crypto/keys/${kid}`)).json.tags, [])
   assert.deepEqual((await alice.get(`/access/list/${kid}`)).json, [])
   assert.equal(await service.stop(), 0)

@@ -1,0 +1,28 @@
+import type { AuditTrail } from '../audit/types.ts'
+import { databaseDown, type HealthPart } from '../http/health.ts'
+import { writeProbe } from '../sql/lease.ts'
+import type { Database } from '../sql/types.ts'
+import type { Clock } from './clock.ts'
+
+/** A database that answers reads: for what has no tables of the runtime. */
+export function readableDatabase(db: Database): HealthPart {
+  return { key: 'database', name: db.dialect, message: databaseDown, probe: () => db.ping() }
+}
+
+/** What `/health` tries in a started service. Another part is another element. */
+export function healthParts(db: Database, audit: AuditTrail, clock: Clock): readonly HealthPart[] {
+  const database: HealthPart = {
+    key: 'database',
+    name: db.dialect,
+    message: 'The database does not answer, or cannot be written.',
+    // A full disk, a file that became read-only and one that is malformed show in a write and a read of what it wrote.
+    probe: () => writeProbe(db, clock.now()),
+  }
+  const log: HealthPart = {
+    key: 'audit',
+    name: 'audit log',
+    message: 'The audit log cannot be written.',
+    probe: async () => audit.probe?.(),
+  }
+  return audit.mode === 'reject' ? [database, log] : [database]
+}
