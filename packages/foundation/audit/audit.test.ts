@@ -556,6 +556,63 @@ test('reject: a record that was refused because the disk did not confirm it is n
   await (await openAuditLog(options(path))).close()
 })
 
+test('issue 13 item 29: characters that hide or turn text round are escaped, and mean what they meant', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  const names = [
+    'ann\u202enimda\u202c',
+    'a\u200bb',
+    'x\u2028y\u0085\u007f\ufeff',
+    'tag\u{e0041}',
+    'a\\u202e',
+    'Zoë €😀',
+  ]
+  for (const principal of names)
+    log.trail.record(event({ principal, object: principal, details: { [principal]: principal } }))
+  await log.close()
+  const shown = lines(path)
+  assert.deepEqual(
+    shown.map(({ principal }) => principal),
+    names,
+  )
+  assert.deepEqual(
+    shown.map((line) => detailsOf(line)),
+    names.map((name) => ({ [name]: name })),
+  )
+  const unseen = /[\p{Cf}\p{Zl}\p{Zp}\u007f-\u009f]/u
+  assert.doesNotMatch(text(path), unseen)
+  assert.match(text(path), /"principal":"ann\\u202enimda\\u202c"/)
+  assert.match(text(path), /"principal":"Zoë €😀"/)
+  for (const thorough of [true, false])
+    assert.deepEqual((await verifyAudit(path, { thorough })).firstBroken, undefined)
+  // The hash is that of RFC 8785: who checks the chain needs to know nothing of the escapes.
+  const { hash } = await import('node:crypto')
+  for (const { hash: digest, ...rest } of shown)
+    assert.equal(digest, hash('sha256', String(rest.prev) + canonicalJson(rest)))
+  for (const format of ['json', 'cef'] as const) {
+    const exported: string[] = []
+    for await (const line of exportAudit({ folder: path, format })) exported.push(line)
+    assert.doesNotMatch(exported.join('\n'), unseen)
+    assert.ok(exported[0]?.includes('\\u202e'))
+  }
+  assert.doesNotMatch(cef({ principal: 'a\u001b[2J', operation: '\u202e' }), /[\p{Cc}\p{Cf}]/u)
+})
+
+test('issue 13 item 29: a log of the version before, with such characters as they are, is whole and shown escaped', async () => {
+  const path = folder()
+  const log = await openAuditLog(options(path))
+  log.trail.record(event({ principal: 'ann\u202enimda' }))
+  log.trail.record(event())
+  await log.close()
+  const file = join(path, files(path)[0] ?? '')
+  const literal = readFileSync(file, 'utf8').replace('\\u202e', '\u202e')
+  writeFileSync(file, literal)
+  for (const thorough of [true, false]) assert.equal((await verifyAudit(path, { thorough })).ok, true)
+  const exported: string[] = []
+  for await (const line of exportAudit({ folder: path, format: 'json' })) exported.push(line)
+  assert.ok(exported[0]?.includes('ann\\u202enimda') && !exported[0].includes('\u202e'))
+})
+
 test('line separators of Unicode do not hide a record from verification or export', async () => {
   const path = folder()
   const log = await openAuditLog(options(path))

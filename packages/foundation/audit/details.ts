@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from './canonical.ts'
+import { escapeHidden } from './hidden-characters.ts'
 
 /** Characters of JSON that the details of one record take at most. */
 const mostCharacters = 16_384
@@ -9,6 +10,8 @@ const mostLevels = 80
 const leastRoom = 160
 /** What the note of an array or object takes, with its brackets. */
 const noteRoom = 130
+/** A text that is all note, or nearly. */
+const leastText = 100
 const mostNameCharacters = 256
 const ellipsis = '…'
 
@@ -16,7 +19,7 @@ type Plain = string | number | boolean | null | readonly Plain[] | { readonly [n
 type Members = readonly (readonly [name: string | undefined, value: Plain])[]
 
 /**
- * The details of a record as canonical JSON of at most 16 KiB. Details that fit are written whole. Otherwise the room is
+ * The details of a record as canonical JSON, with what is hidden escaped, of at most 16 KiB. Details that fit are written whole. Otherwise the room is
  * shared equally among the members of each array and object, and what short members leave unused goes to the longer
  * ones: the longest members are cut first, and padding cannot push out a short member. Each cut leaves a note with
  * the length and the SHA-256 of what was there:
@@ -27,11 +30,11 @@ type Members = readonly (readonly [name: string | undefined, value: Plain])[]
  */
 export function boundedDetails(value: Readonly<Record<string, unknown>>): string {
   const plain = plainValue(value, 0)
-  const json = canonicalJson(plain)
-  return json.length <= mostCharacters ? json : canonicalJson(fitted(plain, json, mostCharacters))
+  const json = written(plain)
+  return json.length <= mostCharacters ? json : written(fitted(plain, json, mostCharacters))
 }
 
-/** A text of at most `room` characters; a longer one ends with a note. @param room at least 128 */
+/** A text of at most `room` characters; a longer one ends with a note. @param room at least 100 */
 export function boundedText(text: string, room: number): string {
   const whole = text.toWellFormed()
   if (whole.length <= room) return whole
@@ -62,12 +65,12 @@ function fitted(value: Plain, json: string, room: number): Plain {
   if (typeof value === 'string') return fittedText(value, room)
   if (value === null || typeof value !== 'object') return value
   if (!Array.isArray(value)) {
-    const { kept, note } = fittedMembers(Object.entries(value), json, room)
+    const { kept, note } = fittedMembers(value, Object.entries(value), room)
     return Object.fromEntries(note === undefined ? kept : [...kept, [ellipsis, note]])
   }
   const { kept, note } = fittedMembers(
+    value,
     value.map((item) => [undefined, item] as const),
-    json,
     room,
   )
   const items = kept.map(([, item]) => item)
@@ -78,9 +81,9 @@ function fitted(value: Plain, json: string, room: number): Plain {
 function fittedText(text: string, room: number): string {
   for (let length = room - 2; ; ) {
     const cut = boundedText(text, length)
-    const over = canonicalJson(cut).length - room
-    if (over <= 0 || length <= noteRoom) return cut
-    length = Math.max(noteRoom, length - Math.ceil(over / 6))
+    const over = written(cut).length - room
+    if (over <= 0 || length <= leastText) return cut
+    length = Math.max(leastText, length - Math.ceil(over / 6))
   }
 }
 
@@ -100,31 +103,30 @@ interface Sized {
 }
 
 /** Members are served from the shortest to the longest, each with an equal share of what is left. */
-function fittedMembers(members: Members, json: string, room: number): Fitted {
+function fittedMembers(whole: Plain, members: Members, room: number): Fitted {
   const sized = members.map(([name, value], place): Sized => {
     const cutName = name === undefined ? '' : fittedName(name)
-    const overhead = name === undefined ? 1 : canonicalJson(cutName).length + 2
-    return { place, name: cutName, value, json: canonicalJson(value), overhead }
+    const overhead = name === undefined ? 1 : written(cutName).length + 2
+    return { place, name: cutName, value, json: written(value), overhead }
   })
   const shortestFirst = sized.toSorted((a, b) => a.json.length + a.overhead - b.json.length - b.overhead)
   const kept: { readonly place: number; readonly member: readonly [string, Plain] }[] = []
   let left = room - noteRoom
   let count = shortestFirst.length
   for (let index = 0; index < count; index += 1) {
-    const { place, name, value, json: whole, overhead } = shortestFirst[index] as Sized
+    const { place, name, value, json, overhead } = shortestFirst[index] as Sized
     // The longest are left out when there is no room for a note on each of them.
-    while (count > index && overhead + Math.min(whole.length, leastRoom) > share(left, count - index))
+    while (count > index && overhead + Math.min(json.length, leastRoom) > share(left, count - index))
       count -= 1
     if (count <= index) break
-    const own = fitted(value, whole, Math.floor(share(left, count - index)) - overhead)
-    left -= overhead + canonicalJson(own).length
+    const own = fitted(value, json, Math.floor(share(left, count - index)) - overhead)
+    left -= overhead + written(own).length
     kept.push({ place, member: [name, own] })
   }
-  const note = `${ellipsis}[cut: ${members.length - count} of ${members.length} members, SHA-256 ${sha256(json)}]`
-  return {
-    kept: kept.sort((a, b) => a.place - b.place).map(({ member }) => member),
-    note: count === members.length ? undefined : note,
-  }
+  const inOrder = kept.sort((a, b) => a.place - b.place).map(({ member }) => member)
+  if (count === members.length) return { kept: inOrder, note: undefined }
+  const cut = `${members.length - count} of ${members.length} members, SHA-256 ${sha256(canonicalJson(whole))}`
+  return { kept: inOrder, note: `${ellipsis}[cut: ${cut}]` }
 }
 
 function share(left: number, count: number): number {
@@ -133,6 +135,11 @@ function share(left: number, count: number): number {
 
 function fittedName(name: string): string {
   return boundedText(name, mostNameCharacters)
+}
+
+/** As it stands in the log. */
+function written(value: Plain): string {
+  return escapeHidden(canonicalJson(value))
 }
 
 function sha256(text: string): string {

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
 import { logFiles } from './folder.ts'
+import { escaped, escapeHidden } from './hidden-characters.ts'
 import { linesOf } from './verify.ts'
 
 export interface ExportOptions {
@@ -32,7 +33,7 @@ export async function* exportAudit(options: ExportOptions): AsyncGenerator<strin
       const time = Date.parse(String(record.time))
       if (options.since !== undefined && time < options.since) continue
       if (options.until !== undefined && time >= options.until) continue
-      yield options.format === 'json' ? line : cef(record)
+      yield options.format === 'json' ? escapeHidden(line) : cef(record)
     }
   }
 }
@@ -51,11 +52,13 @@ function parse(line: string): Readonly<Record<string, unknown>> | undefined {
 /** ArcSight Common Event Format, version 0: header fields escape `|` and `\`, extension values `=`, `\` and newlines. */
 export function cef(record: Readonly<Record<string, unknown>>): string {
   const head = (value: unknown): string =>
-    String(value ?? '')
-      .replaceAll(/[\\|]/g, '\\$&')
-      .replaceAll(/[\r\n]+/g, ' ')
+    visible(
+      String(value ?? '')
+        .replaceAll(/[\\|]/g, '\\$&')
+        .replaceAll(/[\r\n]+/g, ' '),
+    )
   const extension = (value: unknown): string =>
-    String(value).replaceAll(/[\\=]/g, '\\$&').replaceAll('\r', '\\r').replaceAll('\n', '\\n')
+    visible(String(value).replaceAll(/[\\=]/g, '\\$&').replaceAll('\r', '\\r').replaceAll('\n', '\\n'))
   const failed = record.outcome !== 'success'
   const severity = failed ? (Number(record.status) >= 500 ? 8 : 6) : 3
   const members: readonly (readonly [string, unknown])[] = [
@@ -80,10 +83,15 @@ export function cef(record: Readonly<Record<string, unknown>>): string {
     ['cs4', record.auth_method],
     ['cn3Label', 'duration_ms'],
     ['cn3', record.duration_ms],
-    ['msg', record.details === undefined ? undefined : JSON.stringify(record.details)],
+    ['msg', record.details === undefined ? undefined : escapeHidden(JSON.stringify(record.details))],
   ]
   const text = members
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${extension(value)}`)
   return `CEF:0|Warder|${head(record.service)}|1|${head(record.operation)}|${head(record.operation)}|${severity}|${text.join(' ')}`
+}
+
+/** Control characters that CEF does not escape are shown in the same way: a terminal obeys them. */
+function visible(text: string): string {
+  return escapeHidden(text).replace(/\p{Cc}/gu, escaped)
 }

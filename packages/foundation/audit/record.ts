@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from './canonical.ts'
 import { boundedDetails, boundedText } from './details.ts'
+import { escapeHidden } from './hidden-characters.ts'
 import type { AuditEvent } from './types.ts'
 
 /** The first `prev` of a log. */
@@ -23,6 +24,8 @@ export interface RecordText {
   readonly beforePrev: string
   readonly beforeSeq: string
   readonly afterSeq: string
+  /** Characters are escaped that RFC 8785 does not escape: the hash is that of the text without these escapes. */
+  readonly escaped: boolean
 }
 
 /** Makes the records of one origin. */
@@ -59,15 +62,22 @@ export function recordMaker(origin: RecordOrigin): (event: AuditEvent) => Record
     knownEnd = [`,${service}"status":`, Math.trunc(status) || 0, `,"time":"${at}"}`].join('')
     return knownEnd
   }
-  return (event) => ({
-    beforePrev:
+  return (event) => {
+    const beforePrev =
       beginning(event.algorithm, event.auth_method, event.client_ip) +
       details(event.details) +
       `"duration_ms":${duration(event.duration_ms)}` +
-      middle(event.object, event.operation, event.outcome),
-    beforeSeq: `${whoAndWhy(event.principal, event.realm, event.reason)}${text('request_id', event.request_id)}"seq":`,
-    afterSeq: ending(event.status, event.time),
-  })
+      middle(event.object, event.operation, event.outcome)
+    const beforeSeq = `${whoAndWhy(event.principal, event.realm, event.reason)}${text('request_id', event.request_id)}"seq":`
+    const afterSeq = ending(event.status, event.time)
+    const escaped = mayBeEscaped(beforePrev) || mayBeEscaped(beforeSeq) || mayBeEscaped(afterSeq)
+    return { beforePrev, beforeSeq, afterSeq, escaped }
+  }
+}
+
+/** Also true for escapes that RFC 8785 asks for: these stay. */
+function mayBeEscaped(text: string): boolean {
+  return text.includes('\\u')
 }
 
 type Text = string | undefined
@@ -96,7 +106,7 @@ function text(name: string, value: string | undefined): string {
   if (value === undefined) return ''
   return value.length <= longestText && plain.test(value)
     ? `"${name}":"${value}",`
-    : `"${name}":${JSON.stringify(boundedText(value, longestText))},`
+    : `"${name}":${escapeHidden(JSON.stringify(boundedText(value, longestText)))},`
 }
 
 /** Printable ASCII without `"` and `\\`. */
