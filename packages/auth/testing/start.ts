@@ -6,7 +6,13 @@ import { setTimeout as after } from 'node:timers/promises'
 import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { createServiceServer, healthOperation } from '@warder/foundation/http'
 import { createOutbound } from '@warder/foundation/outbound'
-import { type Clock, type QueueOwner, readableDatabase, Secret, type ServiceEnvironment } from '@warder/foundation/runtime'
+import {
+  type Clock,
+  type QueueOwner,
+  readableDatabase,
+  Secret,
+  type ServiceEnvironment,
+} from '@warder/foundation/runtime'
 import { openSeal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate, openPostgres, openSqlite } from '@warder/foundation/sql'
 import type { TestPostgres } from '@warder/foundation/sql/testing'

@@ -13,6 +13,7 @@ function scene() {
       return { status, headers: {}, body: Buffer.from(body) }
     },
     post: async () => assert.fail('nothing is posted'),
+    delete: async () => assert.fail('nothing is deleted'),
   }
   const quiet = (): void => undefined
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet, child: () => log }
