@@ -154,6 +154,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       giveUp = resolve
     })
     writer?.onFailure((error) => giveUp(`the SQLite writer failed: ${error.message}`))
+    writer?.onProblem((problem) => log.error({ problem }, 'the database cannot be written any more'))
     const size = workerCount(config.workers)
     const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
     const { env: _, onWaiting: __, ...plainLaunch } = launch

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -144,4 +145,24 @@ test('a worker that could not take the place of another is followed by one that 
   await ask('/end', first)
   await until('it serves again', async () => (await ask('/whoami', third)) !== undefined)
   assert.equal(gate.starts() - before, 2)
+})
+
+test('another program that looks into the database while a worker is replaced does not take its write-ahead log away', async () => {
+  const path = join(home, 'kms.db')
+  const lookInto = (): void => {
+    const program = `
+      const { DatabaseSync } = require('node:sqlite')
+      const db = new DatabaseSync(process.argv[1])
+      db.prepare('SELECT count(*) FROM sqlite_schema').get()
+      db.close()`
+    execFileSync(process.execPath, ['--no-warnings', '-e', program, path])
+  }
+  const log = statSync(`${path}-wal`).ino
+  await replaceWorker()
+  lookInto()
+  assert.equal(statSync(`${path}-wal`, { throwIfNoEntry: false })?.ino, log)
+  gate.open()
+  await until('it serves again', async () => (await ask('/whoami', third)) !== undefined)
+  lookInto()
+  assert.equal(statSync(`${path}-wal`, { throwIfNoEntry: false })?.ino, log)
 })

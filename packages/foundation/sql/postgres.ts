@@ -119,6 +119,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       listeners.set(topic, known.add(listener))
       return () => known.delete(listener)
     },
+    problem: () => undefined,
     async ping() {
       const began = performance.now()
       await run(nothing as unknown as Query<readonly SqlValue[], unknown>, [])

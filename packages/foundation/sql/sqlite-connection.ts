@@ -1,8 +1,8 @@
-import { closeSync, constants, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
 import { StartupError } from '../errors/index.ts'
 import { setBounded } from '../runtime/bounded-map.ts'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
+import type { DatabaseFiles } from './sqlite-files.ts'
 import type { ChangeResult, Row, SqlValue } from './types.ts'
 
 /** A change as it crosses threads. */
@@ -11,11 +11,12 @@ export type PlainChange = readonly [text: string, params: readonly SqlValue[], e
 const mostStatements = 500
 const busyTimeoutMs = 10_000
 
-/** Opens a connection with everything that does not belong to us switched off (ATTACH, untrusted schema, extensions). */
+/**
+ * Opens a connection with everything that does not belong to us switched off (ATTACH, untrusted schema, extensions).
+ * @param path of a file that exists (`createDatabaseFile`)
+ */
 export function openConnection(path: string, readOnly: boolean): DatabaseSync {
   try {
-    // Made first with its mode: SQLite gives the -wal and -shm files the mode of the database.
-    if (path !== ':memory:') closeSync(openSync(path, constants.O_CREAT | constants.O_RDWR, 0o600))
     const db = new DatabaseSync(path, {
       timeout: busyTimeoutMs,
       enableForeignKeyConstraints: true,
@@ -71,10 +72,29 @@ export class Statements {
 export type UnitOutcome = { readonly results: readonly ChangeResult[] } | { readonly error: Error }
 
 /**
+ * `commitGroup` for a file that is still the one that was opened. It is looked at before and after: what went to a
+ * write-ahead log that another program had removed is not acknowledged.
+ */
+export function commitToFiles(
+  files: DatabaseFiles,
+  db: DatabaseSync,
+  statements: Statements,
+  units: readonly (readonly PlainChange[])[],
+): UnitOutcome[] {
+  const refused = (problem: string): UnitOutcome[] =>
+    units.map(() => ({ error: new StorageUnavailable(problem) }))
+  const before = files.problem()
+  if (before !== undefined) return refused(before)
+  const outcomes = commitGroup(db, statements, units)
+  const after = files.problem()
+  return after === undefined ? outcomes : refused(after)
+}
+
+/**
  * Group commit: each unit in a savepoint of its own with its guards, one COMMIT (one fsync) for all of them. A unit
  * that fails is taken back alone. When the transaction itself fails (disk full), every unit of the group fails.
  */
-export function commitGroup(
+function commitGroup(
   db: DatabaseSync,
   statements: Statements,
   units: readonly (readonly PlainChange[])[],

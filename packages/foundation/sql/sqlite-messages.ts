@@ -61,6 +61,11 @@ export type CommitAnswer = readonly [
   error: readonly [name: string, message: string, index: number] | undefined,
 ]
 
+/** From the writer, once: nothing can be written any more, and why. */
+export interface ProblemMessage {
+  readonly problem: string
+}
+
 export function toAnswer(id: number, outcome: UnitOutcome): CommitAnswer {
   if ('results' in outcome) return [id, outcome.results, undefined]
   const { error } = outcome

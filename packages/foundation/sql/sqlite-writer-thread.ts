@@ -1,14 +1,24 @@
 // The one writer of the file. Takes everything that waits on all ports and commits it with one fsync.
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { commitGroup, openConnection, type PlainChange, Statements } from './sqlite-connection.ts'
-import { type CommitAnswer, type CommitMessage, NumberedTexts, toAnswer } from './sqlite-messages.ts'
+import { commitToFiles, openConnection, type PlainChange, Statements } from './sqlite-connection.ts'
+import { databaseFiles } from './sqlite-files.ts'
+import {
+  type CommitAnswer,
+  type CommitMessage,
+  NumberedTexts,
+  type ProblemMessage,
+  toAnswer,
+} from './sqlite-messages.ts'
 
 /** More than this many units wait for the next group, so that none waits for an endless one. */
 const largestGroup = 512
+/** How often the files are looked at while nothing is written. */
+const lookEveryMs = 1000
 
 const { path } = workerData as { readonly path: string }
 const db = openConnection(path, false)
 const statements = new Statements(db)
+const files = databaseFiles(path)
 const ports = new Map<MessagePort, NumberedTexts>()
 
 interface Unit {
@@ -33,14 +43,29 @@ function take(): Unit[] {
   return waiting
 }
 
+let told = false
+
+/** Tells everybody, once, that nothing can be written any more. */
+function tellProblem(): void {
+  const problem = files.problem()
+  if (problem === undefined || told) return
+  told = true
+  const message: ProblemMessage = { problem }
+  for (const port of [parentPort, ...ports.keys()]) port?.postMessage(message)
+}
+
+const looking = setInterval(tellProblem, lookEveryMs)
+
 function commitAll(first: Unit): void {
   let group = [first, ...take()]
   while (group.length > 0) {
-    const outcomes = commitGroup(
+    const outcomes = commitToFiles(
+      files,
       db,
       statements,
       group.map(({ changes }) => changes),
     )
+    tellProblem()
     const answers = new Map<MessagePort, CommitAnswer[]>()
     group.forEach(({ port, id }, index) => {
       const outcome = outcomes[index] ?? { error: new Error('no outcome') }
@@ -55,6 +80,7 @@ function commitAll(first: Unit): void {
 
 parentPort?.on('message', (message: { port: MessagePort } | 'close') => {
   if (message === 'close') {
+    clearInterval(looking)
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
     for (const port of ports.keys()) port.close()
@@ -64,6 +90,8 @@ parentPort?.on('message', (message: { port: MessagePort } | 'close') => {
   const { port } = message
   const texts = new NumberedTexts()
   ports.set(port, texts)
+  const problem = files.problem()
+  if (problem !== undefined) port.postMessage({ problem } satisfies ProblemMessage)
   port.on('close', () => ports.delete(port))
   port.on('message', (message: CommitMessage) => commitAll(unitOf(port, texts, message)))
 })

@@ -1,5 +1,6 @@
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
+import { createDatabaseFile } from './sqlite-files.ts'
 
 /** The primary's writer thread: the only connection of this process that writes the file. */
 export interface SqliteWriter {
@@ -7,17 +8,21 @@ export interface SqliteWriter {
   port(): MessagePort
   /** Called when the thread ends by itself; nothing can be written any more. */
   onFailure(listener: (error: Error) => void): void
+  /** Called once when another program removed or replaced a file of the database: every commit is refused from then on. */
+  onProblem(listener: (problem: string) => void): void
   /** Commits what waits, checkpoints the log and ends. */
   close(): Promise<void>
 }
 
 export async function startSqliteWriter(options: { readonly path: string }): Promise<SqliteWriter> {
+  createDatabaseFile(options.path)
   const thread = new Worker(new URL('./sqlite-writer-thread.ts', import.meta.url), {
     name: 'warder-sqlite-writer',
     workerData: { path: options.path },
   })
   let closing = false
   const listeners: ((error: Error) => void)[] = []
+  const problemListeners: ((problem: string) => void)[] = []
   const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve()))
   const fail = (error: Error): void => {
     if (!closing) for (const listener of listeners) listener(error)
@@ -30,6 +35,9 @@ export async function startSqliteWriter(options: { readonly path: string }): Pro
       fail(reason)
     })
   })
+  thread.on('message', ({ problem }: { problem: string }) => {
+    for (const listener of problemListeners) listener(problem)
+  })
   thread.once('exit', (code) => fail(new Error(`the SQLite writer ended with code ${code}`)))
   return {
     port() {
@@ -38,6 +46,7 @@ export async function startSqliteWriter(options: { readonly path: string }): Pro
       return port2
     },
     onFailure: (listener) => void listeners.push(listener),
+    onProblem: (listener) => void problemListeners.push(listener),
     async close() {
       closing = true
       thread.postMessage('close')

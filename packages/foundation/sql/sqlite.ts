@@ -4,13 +4,14 @@ import { StorageUnavailable } from './errors.ts'
 import { query } from './query.ts'
 import {
   classify,
-  commitGroup,
+  commitToFiles,
   openConnection,
   type PlainChange,
   Statements,
   type UnitOutcome,
 } from './sqlite-connection.ts'
-import { type CommitAnswer, fromAnswer, TextNumbers } from './sqlite-messages.ts'
+import { createDatabaseFile, type DatabaseFiles, databaseFiles } from './sqlite-files.ts'
+import { type CommitAnswer, fromAnswer, type ProblemMessage, TextNumbers } from './sqlite-messages.ts'
 import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
 
 /** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */
@@ -26,6 +27,8 @@ export function openSqlite(options: {
   readonly path: string
   readonly writer?: MessagePort | undefined
 }): Database {
+  // Beside a writer the file exists: who started that created it, before any connection of this process.
+  if (options.writer === undefined) createDatabaseFile(options.path)
   const db = openConnection(options.path, options.writer !== undefined)
   const prepared = new WeakMap<object, StatementSync>()
   const statementOf = (statement: Query<readonly SqlValue[], unknown>): StatementSync => {
@@ -39,7 +42,7 @@ export function openSqlite(options: {
   const version = versionReader(db)
   const writer =
     options.writer === undefined
-      ? ownWriter(db, version.committed)
+      ? ownWriter(db, databaseFiles(options.path), version.committed)
       : remoteWriter(options.writer, acknowledge)
   const database: Database = {
     dialect: 'sqlite',
@@ -58,7 +61,10 @@ export function openSqlite(options: {
     dataVersion: version.read,
     changed: () => noChange,
     watch: () => () => undefined,
+    problem: writer.problem,
     async ping() {
+      const problem = writer.problem()
+      if (problem !== undefined) throw new StorageUnavailable(problem)
       const began = performance.now()
       await database.get(nothing, [])
       return performance.now() - began
@@ -149,6 +155,7 @@ function plain(changes: readonly Change[]): PlainChange[] {
 
 interface Writer {
   readonly commit: Commit
+  problem(): string | undefined
   close(): Promise<void>
 }
 
@@ -167,9 +174,14 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
   const numbers = new TextNumbers()
   let next = 0
   let closed = false
-  port.on('message', (answers: readonly CommitAnswer[]) => {
+  let problem: string | undefined
+  port.on('message', (message: readonly CommitAnswer[] | ProblemMessage) => {
+    if ('problem' in message) {
+      problem = message.problem
+      return
+    }
     onCommitted()
-    for (const answer of answers) {
+    for (const answer of message) {
       const one = waiting.get(answer[0])
       waiting.delete(answer[0])
       if (one !== undefined) settle(one, fromAnswer(answer))
@@ -194,20 +206,26 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
         if (waiting.size === 0) port.ref()
         waiting.set(id, { resolve, reject })
       }),
+    problem: () => problem,
     async close() {
       port.close()
     },
   }
 }
 
-function ownWriter(db: ReturnType<typeof openConnection>, onCommitted: () => void): Writer {
+function ownWriter(
+  db: ReturnType<typeof openConnection>,
+  files: DatabaseFiles,
+  onCommitted: () => void,
+): Writer {
   const statements = new Statements(db)
   let queue: { readonly changes: PlainChange[]; readonly waiting: Waiting }[] = []
   const flush = (): void => {
     const group = queue
     queue = []
     if (group.length === 0) return
-    const outcomes = commitGroup(
+    const outcomes = commitToFiles(
+      files,
       db,
       statements,
       group.map(({ changes }) => changes),
@@ -223,6 +241,7 @@ function ownWriter(db: ReturnType<typeof openConnection>, onCommitted: () => voi
         queue.push({ changes: plain(changes), waiting: { resolve, reject } })
         if (queue.length === 1) setImmediate(flush)
       }),
+    problem: files.problem,
     async close() {
       flush()
     },

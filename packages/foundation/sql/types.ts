@@ -54,6 +54,11 @@ export interface Database {
   changed(topic: string, key: string): Change
   /** Listens for `changed`. On SQLite never called. `key` undefined = anything may have changed (connection was lost). */
   watch(topic: string, listener: (key: string | undefined) => void): () => void
+  /**
+   * The sentence for the operator when what is written would be lost: another program removed or replaced a file of
+   * the SQLite database. Every commit is refused then, and `ping` fails. undefined = no such problem.
+   */
+  problem(): string | undefined
   /** One trivial read, for /health. Milliseconds it took; throws when the database does not answer. */
   ping(): Promise<number>
   close(): Promise<void>

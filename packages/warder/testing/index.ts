@@ -6,4 +6,5 @@ export {
   startInstallation,
   temporaryHome,
 } from './installation.ts'
+export { locksOn, lookInto } from './other-program.ts'
 export { until } from './until.ts'
