@@ -46,6 +46,8 @@ export interface ServiceLaunch {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Who started this process claimed them for it (`claimPort`), and lets go of them once it serves. */
   readonly heldPorts?: readonly number[]
+  /** The operator accepts, for this start, a database that is missing or behind the audit log. */
+  readonly acceptRollback?: boolean
   /** What the services of an installation know each other by (`WARDER_PEER_SECRET`). */
   readonly peerSecret?: string | undefined
   /** Called when the service answers on its port that its database is away. */

@@ -1,15 +1,22 @@
 import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
-import { type AuditLog, announcedCommitMigrations, openAuditLog, settleAnnounced } from '../audit/index.ts'
+import {
+  type AuditLog,
+  announcedCommitMigrations,
+  knownCommits,
+  openAuditLog,
+  settleAnnounced,
+} from '../audit/index.ts'
 import { StartupError } from '../errors/index.ts'
 import { tokenBucketMemory } from '../http/rate-limit/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { isUnsealed, loadRootKeys, openSeal, type RootKey, sealMigrations } from '../seal/index.ts'
-import { holdLease, leaseMigrations, migrate } from '../sql/index.ts'
+import { commitCountMigrations, holdLease, leaseMigrations, migrate } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import { createLogger, createMetrics, mergeMetrics, startOtlpExport } from '../telemetry/index.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { systemClock } from './clock.ts'
+import { startCommitRecords } from './commit-records.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'
 import { rateLimitSlots, rootKeySource, type ServiceLaunch, toPlain } from './launch.ts'
@@ -18,6 +25,7 @@ import { startMetricsListener } from './metrics-listener.ts'
 import { noAudit } from './no-audit.ts'
 import { startPeriodic } from './periodic.ts'
 import { baseUrlOf, type ClaimedPort, canSharePort, claimPort } from './ports.ts'
+import { acceptRollback, findRollback, missingFile, refuseRollback } from './rollback.ts'
 import type { ServiceDefinition, ServiceEnvironment, SocketPlace } from './service.ts'
 import { startTeam } from './team.ts'
 import { canRequireCertificates, inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
@@ -70,6 +78,10 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     /** Those of the last reload: a worker that takes another's place begins with them. */
     let tls = readMaterials()
     const place = databasePlace(config.database_url, home, name)
+    const auditFolder = join(home, 'audit', name)
+    const known = knownCommits(auditFolder)
+    const missing = missingFile(place, known)
+    if (missing !== undefined && !launch.acceptRollback) refuseRollback(name, auditFolder, place, missing)
     const writer = await startWriter(place)
     if (writer !== undefined) cleanup.push(() => writer.close())
     const claims: ClaimedPort[] = []
@@ -104,6 +116,9 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       },
     })
     cleanup.push(() => db.close())
+    const rollback = await findRollback(db, known)
+    if (rollback !== undefined && !launch.acceptRollback) refuseRollback(name, auditFolder, place, rollback)
+    await migrate(db, 'commit count', commitCountMigrations)
     const rootKeys = await openRootKeys(launch, db)
     await migrate(db, 'lease', leaseMigrations)
     const seal = await openSeal({ db, rootKeys, service: name, clock })
@@ -122,9 +137,15 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
           metrics,
         })
       : undefined
+    if (audit !== undefined) cleanup.push(() => audit.close())
+    if (rollback !== undefined) {
+      await acceptRollback(db, audit, clock.now(), rollback)
+      log.warn({ ...rollback }, 'the operator accepted that the database lost commits')
+    }
     if (audit !== undefined) {
-      cleanup.push(() => audit.close())
       await settleAnnounced({ folder: auditFolder, db, trail: audit.trail, log, now: clock.now })
+      const records = await startCommitRecords({ db, audit, clock, log })
+      cleanup.push(() => records.stop())
     }
     const environment: ServiceEnvironment<unknown> = {
       config,

@@ -2,6 +2,12 @@ import type { PostgresOptions } from './postgres.ts'
 import type { Database } from './types.ts'
 
 export { createRowCache, type RowCacheOptions } from './cache.ts'
+export {
+  commitCountMigrations,
+  isEmptyDatabase,
+  raiseCommitCount,
+  readCommitCount,
+} from './commit-count-store.ts'
 export { GuardFailed, OutcomeUnknown, StorageUnavailable, UniqueViolation } from './errors.ts'
 export { holdLease, leaseMigrations } from './lease.ts'
 export { migrate } from './migrate.ts'

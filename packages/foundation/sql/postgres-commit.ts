@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { countOnPostgres, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, OutcomeUnknown, StorageUnavailable } from './errors.ts'
 import { canGoOn, classify, isRefusal, Retryable } from './postgres-errors.ts'
 import { asked } from './postgres-statement.ts'
@@ -7,8 +8,18 @@ import type { Change, ChangeResult, Commit, Row } from './types.ts'
 /** Serialization failures and deadlocks are tried again this often. */
 const mostRetries = 5
 
+const tableExists = tableNamed.postgresql.replace('?', '$1')
+/** In one message: counting costs no journey of its own. When it fails, the rest of the message is not run. */
+const countAndCommit = `${countOnPostgres}; COMMIT`
+
 /** Each commit is one transaction on a connection of the pool. */
 export function transactions(pool: pg.Pool): Commit {
+  let counted = false
+  /** Asked until the first migrations have created the table. */
+  const isCounted = async (client: pg.PoolClient): Promise<boolean> => {
+    counted ||= (await client.query(tableExists, [countTable])).rows.length > 0
+    return counted
+  }
   const once = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
     let client: pg.PoolClient
     try {
@@ -27,10 +38,13 @@ export function transactions(pool: pg.Pool): Commit {
         if (expect !== undefined && touched !== expect) throw new GuardFailed(index)
         results.push({ changes: touched, rows: result.rows as Row[] })
       }
+      const last = (await isCounted(client)) ? countAndCommit : 'COMMIT'
       committing = true
-      await client.query('COMMIT')
+      await client.query(last)
       return results
     } catch (error) {
+      // The transaction may have been the one that creates the table.
+      if (committing) counted = false
       // A connection that was lost, or is silent, is not waited for a second time.
       if (canGoOn(error))
         await client.query('ROLLBACK').catch((lost: Error) => {

@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
 import { StartupError } from '../errors/index.ts'
 import { setBounded } from '../runtime/bounded-map.ts'
+import { countOnSqlite, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
 import type { DatabaseFiles } from './sqlite-files.ts'
 import type { ChangeResult, Row, SqlValue } from './types.ts'
@@ -53,11 +54,23 @@ export class Statements {
   /** Around each unit of a group. */
   readonly savepoint: StatementSync
   readonly release: StatementSync
+  #count: StatementSync | undefined
 
   constructor(db: DatabaseSync) {
     this.#db = db
     this.savepoint = db.prepare('SAVEPOINT unit')
     this.release = db.prepare('RELEASE unit')
+  }
+
+  /** Counts the transaction that is open, once the table for it exists (the first migrations create it). */
+  count(): void {
+    this.#count ??= this.#prepareCount()
+    this.#count?.run()
+  }
+
+  #prepareCount(): StatementSync | undefined {
+    const found = this.#db.prepare(tableNamed.sqlite).get(countTable)
+    return found === undefined ? undefined : this.#db.prepare(countOnSqlite)
   }
 
   of(text: string): Prepared {
@@ -113,6 +126,7 @@ function commitGroup(
       db.exec('ROLLBACK')
       return outcomes
     }
+    if (outcomes.some((outcome) => 'results' in outcome)) statements.count()
     db.exec('COMMIT')
     return outcomes
   } catch (error) {

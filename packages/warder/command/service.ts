@@ -24,6 +24,7 @@ Starts ${what}
 
 SIGTERM or SIGINT stop it in order, a second one at once; SIGHUP reads the certificates again.
 
+  --accept-rollback        starts with a database that is missing, or older than its audit log; recorded there
   --check-config           says whether the settings are right, and ends
   --print-default-config   prints every setting with its default, as a file to edit
 
@@ -39,7 +40,8 @@ Example:
       const beside = takeOption(home.rest, 'beside-auth')
       const held = takeOption(beside.rest, 'held-ports')
       const supervised = takeFlag(held.rest, 'supervised')
-      const check = takeFlag(supervised.rest, 'check-config')
+      const accept = takeFlag(supervised.rest, 'accept-rollback')
+      const check = takeFlag(accept.rest, 'check-config')
       const print = takeFlag(check.rest, 'print-default-config')
       if (print.given) {
         const { defaultConfigToml } = await import('@warder/foundation/config')
@@ -69,7 +71,14 @@ Example:
       const heldPorts = held.value?.split(',').map(Number) ?? []
       // While it starts nothing is in flight: it ends as it would by a signal, and the next start goes on from there.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
-      const service = await runService({ ...launch, config, heldPorts, peerSecret, onWaiting })
+      const service = await runService({
+        ...launch,
+        config,
+        heldPorts,
+        peerSecret,
+        onWaiting,
+        acceptRollback: accept.given,
+      })
       unwatch()
       return serve(service, supervised.given, terminal)
     },

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import { startBoth } from '../start/supervisor.ts'
-import { type Command, expectNothing, homeOf, takeOption } from './command.ts'
+import { type Command, expectNothing, homeOf, takeFlag, takeOption } from './command.ts'
 
 export const start: Command = {
   name: 'start',
   summary: 'starts both services; makes everything they need on the first run',
-  help: `warder start [--home DIR]
+  help: `warder start [--home DIR] [--accept-rollback]
 
 Starts auth and kms, each as a process of its own, and keeps them running. On the first run it makes the home folder
 with the root key, a local certificate authority, certificates, databases, the realm _ and the administrator admin;
@@ -14,6 +14,9 @@ then it prints where the services are and three lines to paste.
 Ports: AUTH_PORT (8443), KMS_PORT (9998), KMS_SOCKET_SERVER_PORT (5696); 0 = any free one. Once both answer,
 HOME/endpoints.json says where they are. More settings: HOME/auth.toml, HOME/kms.toml, warder config --help.
 
+A database that is missing, or older than its audit log, is refused: changes that were acknowledged are gone, and
+destroyed keys may work again. --accept-rollback starts with it all the same, once; the audit log records it.
+
 Signals: SIGTERM or SIGINT stop it in order (what is in flight is finished, the audit log flushed); a second one
 stops at once. SIGHUP reloads the certificates.
 
@@ -21,7 +24,8 @@ Example:
   WARDER_HOME=/var/lib/warder AUTH_PORT=0 KMS_PORT=0 warder start`,
   async run(args, terminal) {
     const home = takeOption(args, 'home')
-    expectNothing(home.rest)
-    return startBoth(resolve(homeOf(home.value, terminal.env)), terminal)
+    const accept = takeFlag(home.rest, 'accept-rollback')
+    expectNothing(accept.rest)
+    return startBoth(resolve(homeOf(home.value, terminal.env)), terminal, { acceptRollback: accept.given })
   },
 }

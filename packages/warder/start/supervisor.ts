@@ -42,12 +42,21 @@ interface Supervised {
   readonly backoff: RestartBackoff
 }
 
+export interface StartOptions {
+  /** For the first start of each service; one that is started again refuses what was lost meanwhile. */
+  readonly acceptRollback?: boolean
+}
+
 /**
  * Runs both services as processes of their own, auth first (the kms asks it for its public keys), and starts one
  * again that ends by itself. Resolves with the exit code when both have stopped.
  * @throws StartupError when another one runs in this home
  */
-export async function startBoth(path: string, terminal: Terminal): Promise<number> {
+export async function startBoth(
+  path: string,
+  terminal: Terminal,
+  options: StartOptions = {},
+): Promise<number> {
   const home = openHome(path)
   // Before anything is touched: what is running here goes on, and is found by those who look for it.
   const release = takeLock(
@@ -80,7 +89,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
   ]
   process.on('SIGHUP', reload)
   try {
-    const [auth, kms] = await beginBoth(home, terminal, running, () => stopping)
+    const [auth, kms] = await beginBoth(home, terminal, options, running, () => stopping)
     const endpoints: Endpoints = {
       auth: { url: auth.url },
       kms: { url: kms.url },
@@ -115,6 +124,7 @@ export async function startBoth(path: string, terminal: Terminal): Promise<numbe
 async function beginBoth(
   home: string,
   terminal: Terminal,
+  { acceptRollback = false }: StartOptions,
   running: Supervised[],
   stopping: () => boolean,
 ): Promise<readonly [ServiceReady, ServiceReady]> {
@@ -141,7 +151,12 @@ async function beginBoth(
     const args = ['--home', home, ...more]
     // Held for the first start only: whoever takes its place claims the ports again.
     const held = claims.filter((claim) => claim.held).map(({ port }) => port)
-    const child = startChild(name, held.length === 0 ? args : [...args, `--held-ports=${held}`], env)
+    const firstArgs = [
+      ...args,
+      ...(held.length === 0 ? [] : [`--held-ports=${held}`]),
+      ...(acceptRollback ? ['--accept-rollback'] : []),
+    ]
+    const child = startChild(name, firstArgs, env)
     const one: Supervised = { name, args, env, child, backoff: new RestartBackoff() }
     running.push(one)
     // At once, not when both serve: what the kms asks auth would come to the holder, too.

@@ -1,0 +1,72 @@
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { logFiles } from './folder.ts'
+
+/** Operation of the records that tell how many commits the database has (docs/adr/0024). */
+export const commitsOperation = 'database.commits'
+
+/** What the log of a service knows of its database. */
+export interface KnownCommits {
+  /** It has records: the service has run, and its database was not empty. */
+  readonly used: boolean
+  /** Commits that the database had, durably, when the last such record was made; undefined = there is none. */
+  readonly commits: number | undefined
+}
+
+const chunkBytes = 1_048_576
+/** Longer than any record that tells of commits. */
+const overlapBytes = 8192
+const wanted = Buffer.from(`"operation":"${commitsOperation}"`)
+
+/** Reads the log from its end, before it is opened: nothing in it is changed, and it need not be whole. */
+export function knownCommits(folder: string): KnownCommits {
+  if (!existsSync(folder)) return { used: false, commits: undefined }
+  let used = false
+  for (const { path } of logFiles(folder).toReversed()) {
+    const found = commitsOf(path)
+    used ||= found.size > 0
+    if (found.commits !== undefined) return { used, commits: found.commits }
+  }
+  return { used, commits: undefined }
+}
+
+/** The last number that a file tells. */
+function commitsOf(path: string): { readonly size: number; readonly commits: number | undefined } {
+  const file = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(file)
+    const buffer = Buffer.alloc(Math.min(size, chunkBytes + overlapBytes))
+    for (let end = size; end > 0; end -= chunkBytes) {
+      const start = Math.max(0, end - chunkBytes)
+      const length = readSync(file, buffer, 0, Math.min(buffer.length, size - start), start)
+      const commits = lastIn(buffer.subarray(0, length))
+      if (commits !== undefined) return { size, commits }
+    }
+    return { size, commits: undefined }
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Whole lines alone: one that is torn was never acknowledged, and is cut when the log is opened. */
+function lastIn(bytes: Buffer): number | undefined {
+  for (let at = bytes.lastIndexOf(wanted); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(wanted, at - 1)) {
+    const start = bytes.lastIndexOf(10, at) + 1
+    const end = bytes.indexOf(10, at)
+    const commits = end < 0 ? undefined : numberIn(bytes.toString('utf8', start, end))
+    if (commits !== undefined) return commits
+  }
+  return undefined
+}
+
+/** A detail of another record may be named and written alike: what counts is the member of the record itself. */
+function numberIn(line: string): number | undefined {
+  try {
+    const record = JSON.parse(line) as { operation?: unknown; details?: { commits?: unknown } }
+    const commits = record.details?.commits
+    return record.operation === commitsOperation && Number.isSafeInteger(commits)
+      ? Number(commits)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

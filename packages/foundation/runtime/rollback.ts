@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { type AuditLog, type KnownCommits, ownEvent } from '../audit/index.ts'
+import { StartupError } from '../errors/index.ts'
+import { isEmptyDatabase, raiseCommitCount, readCommitCount } from '../sql/index.ts'
+import type { Database } from '../sql/types.ts'
+import type { DatabasePlace } from './database.ts'
+
+/** What is wrong with a database that is not the one that the audit log knows. */
+export interface Rollback {
+  readonly state: 'missing' | 'behind'
+  /** Commits that the log knows of. */
+  readonly known: number | undefined
+  /** Commits that the database has. */
+  readonly found: number
+}
+
+/** Before anything is created: whether the file of a database that was used is missing. */
+export function missingFile(place: DatabasePlace, { used, commits }: KnownCommits): Rollback | undefined {
+  const missing = used && place.kind === 'sqlite' && !existsSync(place.path)
+  return missing ? { state: 'missing', known: commits, found: 0 } : undefined
+}
+
+/**
+ * Compares the database with the log before anything is written to either. A database that is ahead is in order: its
+ * last commits were made after the last record (docs/adr/0024). One whose commits neither counted is taken as it is.
+ */
+export async function findRollback(
+  db: Database,
+  { used, commits: known }: KnownCommits,
+): Promise<Rollback | undefined> {
+  if (!used) return undefined
+  if (await isEmptyDatabase(db)) return { state: 'missing', known, found: 0 }
+  const found = (await readCommitCount(db)) ?? 0
+  return known !== undefined && found < known ? { state: 'behind', known, found } : undefined
+}
+
+/** @throws StartupError that says what to do */
+export function refuseRollback(
+  service: string,
+  folder: string,
+  place: DatabasePlace,
+  rollback: Rollback,
+): never {
+  const name = place.kind === 'sqlite' ? `the database ${place.path}` : 'the PostgreSQL database'
+  const { state, known, found } = rollback
+  const copy =
+    place.kind === 'sqlite' ? 'its newest copy, with the -wal file if there is one' : 'its newest copy'
+  throw new StartupError(
+    state === 'missing'
+      ? `${service}: ${name} is missing or empty, but the audit log in ${folder} shows that it was used. Restore ` +
+          `${copy}, or begin with an empty one: start once with --accept-rollback, which is recorded`
+      : `${service}: ${name} is older than its audit log: it has ${found} commits, the log in ${folder} knows of ` +
+          `${known}. Acknowledged changes are missing, and destroyed keys may work again. Restore ${copy}, or accept ` +
+          'the loss: start once with --accept-rollback, which is recorded',
+  )
+}
+
+/**
+ * Records that the operator accepted it, then raises the count above what the log knows: no older copy passes for
+ * this database again. A start that is killed between the two is refused again.
+ */
+export async function acceptRollback(
+  db: Database,
+  audit: AuditLog | undefined,
+  now: number,
+  { state, known, found }: Rollback,
+): Promise<void> {
+  await audit?.trail.recordDurably({
+    ...ownEvent(now, 'database.rollback_accepted'),
+    details: { state, known_commits: known, found_commits: found },
+  })
+  const missing = (known ?? 0) + 1 - ((await readCommitCount(db)) ?? 0)
+  if (missing > 0) await db.commit([raiseCommitCount(missing)])
+}
