@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -61,4 +72,29 @@ test('a folder that cannot be written is named', () => {
     () => takeLock(path, held),
     (error: unknown) => error instanceof StartupError && error.message.includes(path),
   )
+})
+
+test('the lock in a copy of a folder is for the original: the copy can be taken, and the original stays held', () => {
+  const [original, copy, moved] = ['original', 'copy', 'moved'].map((name) => join(folder, name))
+  assert.ok(original && copy && moved)
+  mkdirSync(original)
+  const release = takeLock(join(original, 'a.lock'), held)
+  cpSync(original, copy, { recursive: true })
+  const releaseCopy = takeLock(join(copy, 'a.lock'), held)
+  for (const path of [original, copy]) assert.throws(() => takeLock(join(path, 'a.lock'), held), /held by/)
+  // The same folder by another name is held still.
+  renameSync(original, moved)
+  assert.throws(() => takeLock(join(moved, 'a.lock'), held), /held by/)
+  renameSync(moved, original)
+  releaseCopy()
+  release()
+  assert.deepEqual([existsSync(join(original, 'a.lock')), existsSync(join(copy, 'a.lock'))], [false, false])
+})
+
+test('a lock of a version that named no folder is held by its process', () => {
+  const path = join(folder, 'old.lock')
+  takeLock(path, held)
+  const [pid, started, id] = readFileSync(path, 'utf8').trim().split(' ')
+  writeFileSync(path, `${pid} ${started} ${id}\n`)
+  assert.throws(() => takeLock(path, held), /held by/)
 })

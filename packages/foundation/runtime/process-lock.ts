@@ -1,22 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { StartupError } from '../errors/index.ts'
 
 /**
  * A lock file that one process of the machine holds. It names its holder by process id and the time that process
- * started, so that a lock left by one that was killed is told from one that is held (a process id may be used again).
+ * started, so that a lock left by one that was killed is told from one that is held (a process id may be used again),
+ * and its folder by device and inode: the lock in a copy of the folder is for the original, and nobody holds the copy.
  * @param held the sentence when another process has it
  * @returns what lets go of it
  * @throws StartupError
  */
 export function takeLock(path: string, held: (pid: string) => string): () => void {
-  const mine = `${process.pid} ${startOf(process.pid)} ${randomUUID()}\n`
   try {
+    const folder = identityOf(dirname(path))
+    const mine = `${process.pid} ${startOf(process.pid)} ${randomUUID()} ${folder}\n`
     for (let attempt = 0; attempt < 3; attempt += 1) {
       if (create(path, mine)) return () => removeIf(path, mine)
       const found = read(path)
-      const [pid = '', started = ''] = found.trim().split(' ')
-      if (pid !== '' && isHeld(Number(pid), started)) throw new StartupError(held(pid))
+      // Versions before wrote no folder: theirs count as locks of this one.
+      const [pid = '', started = '', , lockedFolder = folder] = found.trim().split(' ')
+      if (pid !== '' && lockedFolder === folder && isHeld(Number(pid), started))
+        throw new StartupError(held(pid))
       removeIf(path, found)
     }
   } catch (error) {
@@ -24,6 +29,12 @@ export function takeLock(path: string, held: (pid: string) => string): () => voi
     throw new StartupError(`${path} cannot be written: ${(error as Error).message}`)
   }
   throw new StartupError(`${path} is taken by another process that is starting`)
+}
+
+/** Stays the same when the folder is renamed, or reached by another path. */
+function identityOf(folder: string): string {
+  const { dev, ino } = statSync(folder, { bigint: true })
+  return `${dev}:${ino}`
 }
 
 /** The lock appears with its text in it: nobody finds one that does not say yet whose it is. */

@@ -73,12 +73,17 @@ export function temporaryHome(): string {
 }
 
 export async function startInstallation(
-  options: { readonly home?: string; readonly env?: Readonly<Record<string, string>> } = {},
+  options: {
+    readonly home?: string
+    readonly env?: Readonly<Record<string, string>>
+    /** More words for `warder start`. */
+    readonly args?: readonly string[]
+  } = {},
 ): Promise<Installation> {
   const home = options.home ?? temporaryHome()
   // After a kill the old one is still there, until the start removes it.
   rmSync(join(home, 'endpoints.json'), { force: true })
-  const child = spawn(process.execPath, [entry, 'start', '--home', home], {
+  const child = spawn(process.execPath, [entry, 'start', '--home', home, ...(options.args ?? [])], {
     env: cleanEnvironment(options.env ?? {}),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
