@@ -36,7 +36,7 @@ test('databases are opened in one place', () => {
 
 test('no code beside SQLite opens a file of a database: it is created where there is none, and else looked at by path', () => {
   assert.deepEqual(
-    files((text) => /-wal\b|-shm\b/.test(text.replace(/^\s*(\*|\/\/|\/\*\*).*$/gm, ''))),
+    files((text) => /[}'"`]-(wal|shm)\b/.test(text)),
     ['foundation/sql/sqlite-files.ts'],
   )
   const [creating] = sources.filter(({ file }) => file === 'foundation/sql/sqlite-files.ts')

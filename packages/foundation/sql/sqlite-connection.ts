@@ -85,8 +85,8 @@ export class Statements {
 export type UnitOutcome = { readonly results: readonly ChangeResult[] } | { readonly error: Error }
 
 /**
- * `commitGroup` for a file that is still the one that was opened. It is looked at before and after: what went to a
- * write-ahead log that another program had removed is not acknowledged.
+ * `commitGroup` for a file that is still the one that was opened: what went to a write-ahead log that another program
+ * had removed is not acknowledged.
  */
 export function commitToFiles(
   files: DatabaseFiles,
@@ -99,6 +99,7 @@ export function commitToFiles(
   const before = files.problem()
   if (before !== undefined) return refused(before)
   const outcomes = commitGroup(db, statements, units)
+  files.lookAtLog()
   const after = files.problem()
   return after === undefined ? outcomes : refused(after)
 }

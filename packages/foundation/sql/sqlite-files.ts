@@ -26,34 +26,39 @@ export function createDatabaseFile(path: string): void {
 
 /** Compares the files of an open database with those that the connection was opened on. */
 export interface DatabaseFiles {
-  /** The sentence for the operator when a file was removed or replaced; undefined = all are as they were. */
+  /** The sentence for the operator, once a look found a file removed or replaced; undefined = none was. */
   problem(): string | undefined
+  /** Looks at all of them. */
+  look(): void
+  /** Looks at the write-ahead log alone: some microseconds, for after each group of commits. */
+  lookAtLog(): void
 }
 
 /**
  * Remembers which files a connection uses. SQLite removes and creates -wal and -shm only when nobody else has the
  * database open, so they stay the same for as long as this connection does. Asks by path: nothing is opened.
  * @param path of a database that this thread has open
+ * @param onProblem called once
  */
-export function databaseFiles(path: string): DatabaseFiles {
-  if (path === ':memory:') return { problem: () => undefined }
-  const files: readonly OpenedFile[] = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
-    file,
-    opened: identityOf(file),
-  }))
-  let found: string | undefined
+export function databaseFiles(path: string, onProblem?: (problem: string) => void): DatabaseFiles {
+  if (path === ':memory:')
+    return { problem: () => undefined, look: () => undefined, lookAtLog: () => undefined }
+  const log = openedFile(`${path}-wal`)
+  const others = [openedFile(path), openedFile(`${path}-shm`)]
+  let problem: string | undefined
+  const lookAt = (one: OpenedFile): void => {
+    // What was written to a removed file stays lost, whatever is put in its place.
+    if (problem !== undefined || !isOther(one)) return
+    problem =
+      `${one.file} was removed or replaced by another program while the database was open; nothing is written any ` +
+      'more. Stop the service, keep a copy of the database files, and start it again: it says whether acknowledged ' +
+      'changes are missing'
+    onProblem?.(problem)
+  }
   return {
-    problem() {
-      // What was written to a removed file stays lost, whatever is put in its place.
-      if (found !== undefined) return found
-      const other = files.find(isOther)
-      if (other !== undefined)
-        found =
-          `${other.file} was removed or replaced by another program while the database was open; nothing is written ` +
-          'any more. Stop the service, keep a copy of the database files, and start it again: it says whether ' +
-          'acknowledged changes are missing'
-      return found
-    },
+    problem: () => problem,
+    look: () => [log, ...others].forEach(lookAt),
+    lookAtLog: () => lookAt(log),
   }
 }
 
@@ -61,6 +66,10 @@ interface OpenedFile {
   readonly file: string
   /** undefined = SQLite had not created it yet: a new database has no write-ahead log before its first commit. */
   opened: string | undefined
+}
+
+function openedFile(file: string): OpenedFile {
+  return { file, opened: identityOf(file) }
 }
 
 function isOther(one: OpenedFile): boolean {

@@ -18,7 +18,7 @@ const lookEveryMs = 1000
 const { path } = workerData as { readonly path: string }
 const db = openConnection(path, false)
 const statements = new Statements(db)
-const files = databaseFiles(path)
+const files = databaseFiles(path, tellAll)
 const ports = new Map<MessagePort, NumberedTexts>()
 
 interface Unit {
@@ -43,18 +43,13 @@ function take(): Unit[] {
   return waiting
 }
 
-let told = false
-
-/** Tells everybody, once, that nothing can be written any more. */
-function tellProblem(): void {
-  const problem = files.problem()
-  if (problem === undefined || told) return
-  told = true
+/** Nothing can be written any more: the primary, and every serving thread. */
+function tellAll(problem: string): void {
   const message: ProblemMessage = { problem }
   for (const port of [parentPort, ...ports.keys()]) port?.postMessage(message)
 }
 
-const looking = setInterval(tellProblem, lookEveryMs)
+const looking = setInterval(files.look, lookEveryMs)
 
 function commitAll(first: Unit): void {
   let group = [first, ...take()]
@@ -65,7 +60,6 @@ function commitAll(first: Unit): void {
       statements,
       group.map(({ changes }) => changes),
     )
-    tellProblem()
     const answers = new Map<MessagePort, CommitAnswer[]>()
     group.forEach(({ port, id }, index) => {
       const outcome = outcomes[index] ?? { error: new Error('no outcome') }

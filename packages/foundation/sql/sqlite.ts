@@ -241,7 +241,10 @@ function ownWriter(
         queue.push({ changes: plain(changes), waiting: { resolve, reject } })
         if (queue.length === 1) setImmediate(flush)
       }),
-    problem: files.problem,
+    problem() {
+      files.look()
+      return files.problem()
+    },
     async close() {
       flush()
     },
