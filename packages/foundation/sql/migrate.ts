@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { StartupError } from '../errors/index.ts'
 import type { Migration } from '../runtime/service.ts'
+import { isEmptyDatabase } from './commit-count-store.ts'
 import { UniqueViolation } from './errors.ts'
 import { change, insertInto, query } from './query.ts'
 import type { Database } from './types.ts'
@@ -42,7 +43,8 @@ export async function migrate(
       throw new StartupError(`${component}: migration ${migration.number} stands where ${index + 1} belongs`)
     }
   }
-  await createTable(db)
+  // Not IF NOT EXISTS alone: a start that is refused afterwards writes nothing, and a commit counts itself.
+  if (await isEmptyDatabase(db)) await createTable(db)
   for (;;) {
     const done = await db.all(applied, [component])
     checkHistory(component, migrations, done)
