@@ -124,7 +124,6 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     const seal = await openSeal({ db, rootKeys, service: name, clock })
     await migrate(db, name, definition.migrations)
     await migrate(db, 'audit', announcedCommitMigrations)
-    const auditFolder = join(home, 'audit', name)
     const audit = config.audit_enabled
       ? await openAuditLog({
           folder: auditFolder,
