@@ -122,7 +122,7 @@ function spawnService(home: string, site: string, rootKey: string, options: Proc
     KMS_AUTH_VERIFIER_JWKS: `file:${join(site, 'jwks.json')}`,
     ...options.env,
   }
-  const args = [command, 'kms', '--home', home]
+  const args = [command, 'kms', '--supervised', '--home', home]
   const stdio = ['ignore', 'pipe', 'pipe', 'ipc'] as const
   const account = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }
   if (options.largestFileBytes === undefined)
