@@ -71,15 +71,20 @@ Example:
       const heldPorts = held.value?.split(',').map(Number) ?? []
       // While it starts nothing is in flight: it ends as it would by a signal, and the next start goes on from there.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
-      const service = await runService({
-        ...launch,
-        config,
-        heldPorts,
-        peerSecret,
-        onWaiting,
-        acceptRollback: accept.given,
-      })
-      unwatch()
+      let service: RunningService
+      try {
+        service = await runService({
+          ...launch,
+          config,
+          heldPorts,
+          peerSecret,
+          onWaiting,
+          acceptRollback: accept.given,
+        })
+      } finally {
+        // Watched on, the channel would keep a process alive whose start was refused.
+        unwatch()
+      }
       return serve(service, supervised.given, terminal)
     },
   }
