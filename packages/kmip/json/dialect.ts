@@ -21,6 +21,9 @@ type Shape = (value: unknown) => JsonNode
  * - `CertificateAttributes` around the parts of a certificate's names: the parts
  * - a list around repeated members that bears their name (`Link` of `Link`): the members
  * - `Object` instead of the object's own tag: the tag that the `ObjectType` beside it names
+ * - `KeyMaterial` as a structure of one `ByteString`: the bytes
+ *
+ * Which client needs each: `tolerances.ts`.
  */
 export function unwrapMembers(members: readonly JsonNode[], shape: Shape): readonly JsonNode[] {
   if (!members.some((member) => isWrapped(member, shape))) return members
@@ -28,7 +31,11 @@ export function unwrapMembers(members: readonly JsonNode[], shape: Shape): reado
 }
 
 function isWrapped(member: JsonNode, shape: Shape): boolean {
-  return member.tag === undefined || listOfItself(member, shape) !== undefined
+  return (
+    member.tag === undefined ||
+    listOfItself(member, shape) !== undefined ||
+    bytesOfMaterial(member, shape) !== undefined
+  )
 }
 
 function unwrap(member: JsonNode, siblings: readonly JsonNode[], shape: Shape): readonly JsonNode[] {
@@ -41,8 +48,17 @@ function unwrap(member: JsonNode, siblings: readonly JsonNode[], shape: Shape): 
     case 'object':
       return [renamed(member, objectName(siblings))]
     default:
-      return own ?? [member]
+      return own ?? [bytesOfMaterial(member, shape) ?? member]
   }
+}
+
+/** KeyMaterial with the bytes that a structure around them holds; undefined for other members. */
+function bytesOfMaterial(member: JsonNode, shape: Shape): JsonNode | undefined {
+  if (member.tag !== Tag.KeyMaterial || !Array.isArray(member.value) || member.value.length !== 1)
+    return undefined
+  const { name, tag, type, value } = shape(member.value[0])
+  const isBytes = tag === undefined && normaliseName(name) === 'bytestring' && type === 'ByteString'
+  return isBytes ? { name: member.name, tag: member.tag, type, value } : undefined
 }
 
 /** The members of a structure that all bear its own name; no structure of the standard holds itself. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Enumeration, Tag } from '../tables/index.ts'
+import { Enumeration, maskOf, Tag } from '../tables/index.ts'
 import { anyTree, plain } from '../testing/arbitrary.ts'
 import {
   bigInteger,
@@ -26,10 +26,14 @@ const holdsItself = ({ tag, value }: TtlvNode): boolean =>
   Array.isArray(value) &&
   ((value.length > 0 && value.every((member) => member.tag === tag)) || value.some(holdsItself))
 
+/** A mask that is called an Enumeration: no message has one, and clients that send one mean the mask. */
+const misnamesMask = ({ tag, type, value }: TtlvNode): boolean =>
+  (type === 'Enumeration' && maskOf(tag) !== undefined) || (Array.isArray(value) && value.some(misnamesMask))
+
 test('Every tree survives JSON', () => {
   fc.assert(
     fc.property(anyTree, (tree) => {
-      fc.pre(!holdsItself(tree))
+      fc.pre(!holdsItself(tree) && !misnamesMask(tree))
       assert.deepEqual(plain(decodeJson(encodeJson(tree))), plain(tree))
     }),
     { numRuns: 500 },

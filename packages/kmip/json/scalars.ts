@@ -1,3 +1,4 @@
+import { maskOf } from '../tables/enumerations.ts'
 import { parseDate } from '../text/dates.ts'
 import { parseHex, parsePrefixed64 } from '../text/hex.ts'
 import { parseEnumeration, parseMask, valueTag } from '../text/names.ts'
@@ -42,6 +43,9 @@ function scalar(
       return number === undefined ? undefined : { tag, type, value: number }
     }
     case 'Enumeration': {
+      // A mask is an Integer; `tolerances.ts` names the client that calls it an Enumeration.
+      if (maskOf(valueTag(tag, attributeName)) !== undefined)
+        return scalar(tag, 'Integer', value, attributeName)
       if (typeof value === 'number') return { tag, type, value }
       return typeof value === 'string'
         ? { tag, type, value: parseEnumeration(valueTag(tag, attributeName), value) }

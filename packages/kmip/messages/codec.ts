@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { decodeJson, decodeMembers, parseRoot } from '../json/decode.ts'
 import { encodeJson, encodeJsonAs } from '../json/encode.ts'
+import { encodeJsonForFetch } from '../json/fetch-form.ts'
 import type { ResultReason } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { type KmipVersion, kmipVersion } from '../tables/versions.ts'
@@ -64,16 +65,26 @@ export function decodeRequest(
   return bareRequest(options.bareVersion, operation, decodeMembers(Tag.RequestPayload, root.value, options))
 }
 
+export interface ResponseOptions {
+  /** A bare answer is for a client that reads `encodeJsonForFetch`. */
+  readonly fetchForm?: boolean | undefined
+}
+
 /**
  * Writes an answer in its version. A bare one is JSON whose root is `<Operation>Response`.
  * @throws KmipEncodeError for a bare answer that is no success or not JSON, and for values that have no encoding
  */
-export function encodeResponse(response: ResponseMessage, encoding: Encoding): Buffer {
+export function encodeResponse(
+  response: ResponseMessage,
+  encoding: Encoding,
+  { fetchForm = false }: ResponseOptions = {},
+): Buffer {
   if (!response.bare) return encodeNode(writeResponse(response), encoding)
   const [item] = response.items
   if (encoding !== 'json' || item?.operation === undefined || item.status !== 'Success')
     throw new KmipEncodeError('A bare answer is a success in JSON.')
-  return Buffer.from(encodeJsonAs(`${item.operation}Response`, payloadNode(response.version, item)))
+  const encodeBare = fetchForm ? encodeJsonForFetch : encodeJsonAs
+  return Buffer.from(encodeBare(`${item.operation}Response`, payloadNode(response.version, item)))
 }
 
 /** Writes a node in an encoding. */

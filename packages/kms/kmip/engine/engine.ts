@@ -162,6 +162,7 @@ function written(
         items,
       },
       encoding,
+      { fetchForm: caller.fetchForm },
     )
   try {
     return encoded(answers.map(({ response }) => response))

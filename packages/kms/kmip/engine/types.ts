@@ -96,6 +96,8 @@ export interface KmipCaller {
   readonly principal: Principal | undefined
   readonly clientAddress: string
   readonly requestId: string
+  /** true: the caller reads bare answers in the form of `encodeJsonForFetch`. */
+  readonly fetchForm?: boolean
 }
 
 export interface KmipAnswerOptions {

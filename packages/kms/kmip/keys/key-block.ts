@@ -70,16 +70,28 @@ function readKeyValue(block: StructureNode): PlainKeyValue | Uint8Array | undefi
   return plainKeyValue(value)
 }
 
-/** Without an encoding the wrapped bytes are those of the key, and some clients leave them where these were. */
+/**
+ * The bytes of an encrypted key that stand in a KeyMaterial. Without an encoding some clients leave them where those of
+ * the key were. With one, cloudproof_kms_js puts attributes beside them that describe the key and that the request says
+ * again outside (`packages/kmip/json/tolerances.ts`); anything else beside them would be lost, and is refused.
+ */
 function bytesWithin(
   value: PlainKeyValue | Uint8Array | undefined,
   { encoding, method }: WrappingData,
 ): PlainKeyValue | Uint8Array | undefined {
-  if (value === undefined || value instanceof Uint8Array) return value
+  if (value === undefined || value instanceof Uint8Array || method === 'MACSign') return value
   const { material, attributes } = value
-  const inPlace = encoding === 'NoEncoding' && method !== 'MACSign' && attributes.length === 0
+  const inPlace =
+    attributes.length === 0 ? encoding === 'NoEncoding' : attributes.every(({ tag }) => describing.has(tag))
   return inPlace && material.type === 'ByteString' ? material.value : value
 }
+
+const describing: ReadonlySet<number> = new Set([
+  Tag.ObjectType,
+  Tag.CryptographicAlgorithm,
+  Tag.CryptographicLength,
+  Tag.KeyFormatType,
+])
 
 /** @throws InvalidField when there is not exactly one KeyMaterial */
 export function plainKeyValue(node: StructureNode): PlainKeyValue {

@@ -16,6 +16,7 @@ import { type NewObjectRequest, stageNewObject } from '../object/new-object.ts'
 import { requireSoftwareStorage } from '../object/storage-masks.ts'
 import { type AlgorithmName, algorithmNode, storedKeyKind } from '../object/stored-algorithm.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
+import { usualMask } from './registered-object.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
 
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, or random secret data. */
@@ -30,7 +31,7 @@ export const create: KmipOperation = {
     const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
     const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
     try {
-      const object = stageNewObject(context, request)
+      const object = stageNewObject(context, { ...request, defaultMask: usualMaskOf(request) })
       context.audit({
         object: object.id,
         ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
@@ -41,6 +42,13 @@ export const create: KmipOperation = {
       request.material?.fill(0)
     }
   },
+}
+
+/** A key whose client names no CryptographicUsageMask is made for all that it is good for, as a registered one. */
+function usualMaskOf({ type, attributes }: NewObjectRequest): number {
+  return type === 'SymmetricKey'
+    ? usualMask({ objectType: type, algorithm: requiredAlgorithm(attributes) })
+    : 0
 }
 
 /** The bytes and description of a new key of the algorithm and length that the attributes ask for. */

@@ -13,6 +13,7 @@ import {
 } from '../engine/index.ts'
 import { readKeyBlock, type StoredObject, unwrapObject } from '../keys/index.ts'
 import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
+import { withoutEncodedLength } from './encoded-length.ts'
 import { asImported, type SortedAttributes, sortImported } from './imported-attributes.ts'
 import { newBrought, objectNode, readBrought } from './registered-object.ts'
 import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
@@ -24,7 +25,8 @@ import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 export const importObject: KmipOperation = {
   name: 'Import',
   access: creates,
-  async act(payload, context) {
+  async act(given, context) {
+    const payload = withoutEncodedLength(given)
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
     if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
     const id = wantedId(memberOf(payload, Tag.UniqueIdentifier)?.value)

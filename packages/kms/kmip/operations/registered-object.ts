@@ -114,7 +114,7 @@ function isSettled({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
 }
 
 /** What a key may be used for when its owner says nothing: all that it is good for. */
-function usualMask({ objectType, algorithm }: StoredShape): number {
+export function usualMask({ objectType, algorithm }: Pick<StoredShape, 'objectType' | 'algorithm'>): number {
   switch (objectType) {
     case 'SymmetricKey':
       return algorithm?.startsWith('HMAC') === true

@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/sql'
+import { asksForFetchForm } from '@warder/kmip/json'
 import { contentTypeOf, type Encoding, encodingOf } from '@warder/kmip/messages'
 import { define, type KmsServices, signedIn } from '../../rest/services.ts'
 import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
@@ -73,7 +74,9 @@ function answered(
   // Each item of the message has a record of its own.
   context.recorded?.()
   const { id: requestId, clientAddress } = request
-  const bytes = engine.answer(request.body, encoding, { principal, clientAddress, requestId }, options)
+  const fetchForm = options.bareVersion !== undefined && asksForFetchForm(request.headers)
+  const caller = { principal, clientAddress, requestId, fetchForm }
+  const bytes = engine.answer(request.body, encoding, caller, options)
   return bytes instanceof Promise ? bytes.then((late) => reply(late, encoding)) : reply(bytes, encoding)
 }
 

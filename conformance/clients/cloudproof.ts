@@ -1,0 +1,34 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startKms } from '@warder/kms/testing'
+import { type ClientRun, stepsOf } from './client-run.ts'
+import { installPackages } from './npm-package.ts'
+import { runProgram } from './run-program.ts'
+
+const folder = fileURLToPath(new URL('./cloudproof', import.meta.url))
+
+/** Steps that need Covercrypt, which is not served yet. */
+export function needsCovercrypt(step: string): boolean {
+  return step.startsWith('Covercrypt: ')
+}
+
+/** Runs cloudproof_kms_js, as npm has it, against a server of its own. Its licence (AGPL) keeps it out of the product. */
+export async function runCloudproof(): Promise<ClientRun> {
+  const packages = await installPackages(folder)
+  if ('missing' in packages) return packages
+  using installed = packages
+  await using kms = await startKms()
+  const address = `https://localhost:${kms.port}/`
+  const { code, out, err } = await runProgram(
+    process.execPath,
+    [join(folder, 'drive.mjs'), installed.folder, address, kms.token({ sub: 'alice' })],
+    { env: { NODE_EXTRA_CA_CERTS: join(kms.environment.home, 'tls', 'ca.crt') } },
+  )
+  if (code !== 0) throw new Error(`the driver of cloudproof_kms_js ended with ${code}: ${err}`)
+  return {
+    client: 'cloudproof_kms_js',
+    version: '4.0.0',
+    way: 'JSON, bare operations at `/kmip/2_1`, bearer token',
+    steps: stepsOf(out.toString('utf8')),
+  }
+}

@@ -1,0 +1,122 @@
+/** A difference from the standard that a client needs. */
+export interface Tolerance {
+  readonly what: string
+  readonly where: string
+  readonly client: string
+  /** Why the server may do it. */
+  readonly safe: string
+  /** JSON of a node as the client sends it, and as the standard has it; absent for answers and for rules of operations. */
+  readonly example?: readonly [sent: unknown, meant: unknown]
+}
+
+const cloudproof = 'cloudproof_kms_js 4.0.0'
+const peerCommand = 'the command line of the deployed peer'
+
+const text = (tag: string, value: string) => ({ tag, type: 'TextString', value })
+const named = (tag: string, value: string) => ({ tag, type: 'Enumeration', value })
+const structure = (tag: string, ...value: readonly unknown[]) => ({ tag, type: 'Structure', value })
+const attribute = [
+  text('VendorIdentification', 'acme'),
+  text('AttributeName', 'tag'),
+  text('AttributeValue', 'a'),
+]
+const link = [named('LinkType', 'ParentLink'), text('LinkedObjectIdentifier', 'one')]
+const block = structure('KeyBlock', named('KeyFormatType', 'Raw'))
+const bytes = (tag: string) => ({ tag, type: 'ByteString', value: '0102' })
+
+/**
+ * Everything that is done otherwise than the standard says because a client needs it: the one list, also printed in
+ * `docs/reference/clients.md`. Each example is a test.
+ */
+export const tolerances: readonly Tolerance[] = [
+  {
+    what: 'A mask of type Enumeration',
+    where: 'JSON in',
+    client: cloudproof,
+    safe: 'No mask of the standard is an Enumeration, so it can mean nothing else.',
+    example: [
+      structure('Attributes', { tag: 'CryptographicUsageMask', type: 'Enumeration', value: 12 }),
+      structure('Attributes', { tag: 'CryptographicUsageMask', type: 'Integer', value: 12 }),
+    ],
+  },
+  {
+    what: '`VendorAttributes`, a list of `VendorAttributes` or `Attribute`',
+    where: 'JSON in',
+    client: cloudproof,
+    safe: 'The name is no tag of the standard.',
+    example: [
+      structure('Attributes', structure('VendorAttributes', structure('VendorAttributes', ...attribute))),
+      structure('Attributes', structure('Attribute', ...attribute)),
+    ],
+  },
+  {
+    what: 'A list around members, with their own tag (`Link` of `Link`)',
+    where: 'JSON in',
+    client: cloudproof,
+    safe: 'No structure of the standard holds itself.',
+    example: [
+      structure('Attributes', structure('Link', structure('Link', ...link))),
+      structure('Attributes', structure('Link', ...link)),
+    ],
+  },
+  {
+    what: '`Object` for the tag of the object',
+    where: 'JSON in',
+    client: cloudproof,
+    safe: 'The specification of this interface has it so (§4.2); ObjectType beside it says which object is meant.',
+    example: [
+      structure('RequestPayload', named('ObjectType', 'SymmetricKey'), structure('Object', block)),
+      structure('RequestPayload', named('ObjectType', 'SymmetricKey'), structure('SymmetricKey', block)),
+    ],
+  },
+  {
+    what: 'KeyMaterial as a structure of one `ByteString`',
+    where: 'JSON in',
+    client: cloudproof,
+    safe: '`ByteString` is a type and no tag; the bytes are read as any KeyMaterial.',
+    example: [
+      structure('KeyValue', structure('KeyMaterial', bytes('ByteString'))),
+      structure('KeyValue', bytes('KeyMaterial')),
+    ],
+  },
+  {
+    what: '`CertificateAttributes` around the parts of a name',
+    where: 'JSON in',
+    client: peerCommand,
+    safe: 'The name is no tag of the standard.',
+    example: [
+      structure('Attributes', structure('CertificateAttributes', text('CertificateSubjectCN', 'a'))),
+      structure('Attributes', text('CertificateSubjectCN', 'a')),
+    ],
+  },
+  {
+    what: 'CryptographicLength of a private key that is the length of its DER encoding',
+    where: 'Import (`encoded-length.ts`)',
+    client: cloudproof,
+    safe: 'It is dropped only where it is exactly that length, which no key has; the true length is stored.',
+  },
+  {
+    what: 'RevocationReason as a text or a number; a PreActive key is activated and deactivated at once',
+    where: 'Revoke (`revoke.ts`)',
+    client: cloudproof,
+    safe: 'The caller needs the rights to revoke and to activate; both steps are transitions of the standard.',
+  },
+  {
+    what: 'The bytes of a wrapped key in a KeyMaterial, beside attributes that describe it',
+    where: 'Register, Import (`key-block.ts`)',
+    client: cloudproof,
+    safe: 'An encrypted KeyValue is bytes and nothing else; any further attribute beside it is refused.',
+  },
+  {
+    what: 'Create without CryptographicUsageMask: all that the key is good for',
+    where: 'Create (`create.ts`)',
+    client: cloudproof,
+    safe: 'Who creates a key may set any mask; Register and Import have the same default.',
+  },
+  {
+    what: '`Object`, a list of UniqueIdentifiers, Attributes in KeyValue, other spellings',
+    where: 'answers to bare operations in JSON (`fetch-form.ts`)',
+    client: cloudproof,
+    safe: 'The same values under other names, to callers whose request has `Content-Type: application/json; charset=utf-8` and `Sec-Fetch-Mode`; nobody gets more than otherwise.',
+  },
+]
