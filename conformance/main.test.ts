@@ -36,6 +36,14 @@ test('A case that differs fails with its first difference, and the messages go t
   assert.match(written, /<Operation type="Enumeration" value="GetAttributes"\/>/)
 })
 
+test('A case that cannot be read fails the run, although it is skipped (issue 13 item 24)', async () => {
+  const unreadable = mkdtempSync(join(folder, 'unreadable-'))
+  writeFileSync(join(unreadable, 'Broken-10.xml'), '<KMIP>\n# nothing\n<RequestMessage/></KMIP>')
+  const { code, out } = await run(unreadable, '--over', 'socket')
+  assert.equal(code, 1)
+  assert.match(out, /skipped socket Broken-10: cannot be read/)
+})
+
 test('It says how it is called, and what it cannot do', async () => {
   assert.equal((await run('--help')).code, 0)
   assert.match((await run('--help')).out, /FOLDER {15}any folder of test cases/)

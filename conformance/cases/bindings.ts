@@ -19,6 +19,12 @@ export function momentOf(value: string | undefined): number | undefined {
   return found === null ? undefined : Number(found[1] ?? 0)
 }
 
+interface Described {
+  /** What the placeholder stood for when it was made. */
+  readonly value: string | undefined
+  readonly texts: readonly string[]
+}
+
 /**
  * What the placeholders of one test case stand for. A placeholder gets its value at its first appearance in a
  * response and must have the same wherever it appears again. Byte strings that the standard lets a server choose
@@ -31,6 +37,12 @@ export class Bindings {
   readonly #latest = new Map<string, string>()
   readonly #substitutes = new Map<string, string>()
   readonly #asked = new Set<number>()
+  /** Texts that describe the object of a placeholder, as the request that made it has them. */
+  readonly #described = new Map<string, Described>()
+  /** What a printed text is since objects changed their names. */
+  readonly #labels = new Map<string, string>()
+  /** Placeholders whose place in the server's order is known. */
+  readonly #settled = new Set<string>()
 
   constructor(started: number) {
     this.started = started
@@ -47,6 +59,9 @@ export class Bindings {
     for (const [name, value] of trial.#values) this.#values.set(name, value)
     for (const [printed, value] of trial.#substitutes) this.#substitutes.set(printed, value)
     for (const seconds of trial.#asked) this.#asked.add(seconds)
+    for (const [name, texts] of trial.#described) this.#described.set(name, texts)
+    for (const [printed, label] of trial.#labels) this.#labels.set(printed, label)
+    for (const name of trial.#settled) this.#settled.add(name)
   }
 
   valueOf(name: string): string | undefined {
@@ -55,6 +70,44 @@ export class Bindings {
 
   bind(name: string, value: string): void {
     this.#values.set(name, value)
+  }
+
+  /** Texts that a request gives the object of a placeholder. */
+  describe(name: string, texts: readonly string[]): void {
+    this.#described.set(name, { value: this.#values.get(name), texts })
+  }
+
+  /** The place of this object in the server's order is known now, and does not change again. */
+  settle(name: string): void {
+    this.#settled.add(name)
+  }
+
+  /**
+   * The server counts another object of the case at this place: the two placeholders change their objects, and what was
+   * printed of one is that of the other. @returns false where it is no object of the case or its place is known
+   */
+  reorder(name: string, value: string): boolean {
+    const before = this.#values.get(name)
+    const other = [...this.#values].find(([, bound]) => bound === value)?.[0]
+    if (before === undefined || other === undefined) return false
+    if (this.#settled.has(name) || this.#settled.has(other)) return false
+    this.#values.set(name, value)
+    this.#values.set(other, before)
+    this.#relabel()
+    return true
+  }
+
+  #relabel(): void {
+    const objects = [...this.#described.values()]
+    for (const [name, { texts }] of this.#described) {
+      const object = objects.find(({ value }) => value === this.#values.get(name))
+      for (const [index, text] of texts.entries()) this.#labels.set(text, object?.texts[index] ?? text)
+    }
+  }
+
+  /** A printed text as it is now that objects changed their names. */
+  relabelled(printed: string): string {
+    return this.#labels.get(printed) ?? printed
   }
 
   /** Remembers the last value of each member: `$MAC_DATA` may stand for one that was printed as itself. */
@@ -110,6 +163,7 @@ export class Bindings {
       if (bound === undefined) throw new UnboundPlaceholder(`$${name} has no value yet`)
       return bound
     }
+    if (type === 'TextString') return this.relabelled(value)
     return type === 'ByteString' ? (this.substituteOf(value) ?? value) : value
   }
 }

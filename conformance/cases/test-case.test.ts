@@ -18,7 +18,7 @@ test('Names that a document broke are put together, as cases of 1.0 to 1.2 have 
   )
 })
 
-test('The lines that say when a message was sent, as cases of 1.0 to 1.2 have them, are passed over', () => {
+test('Comment lines that begin with # are passed over, as cases of 1.0 to 1.2 have them', () => {
   const {
     steps,
     version: spoken,
@@ -27,6 +27,8 @@ test('The lines that say when a message was sent, as cases of 1.0 to 1.2 have th
     'SKLC-M-1-10',
     `<KMIP>
 # TIME 0
+# A key is made, and what becomes of it is looked at (issue 13 item 24)
+#
 ${pair}
   # TIME 1 ${pair}
 </KMIP>`,

@@ -35,8 +35,8 @@ function readCase(path: string): TestCase {
   return parseCase(basename(path, '.xml'), readFileSync(path, 'utf8'))
 }
 
-/** The cases of 1.0 to 1.2 say between messages when each was sent: `# TIME 0`. */
-const timeLines = /^[ \t]*# TIME \d+/gm
+/** Comments from `#` to the end of the line or the next element: `# TIME 0` between messages, as cases of 1.0 to 1.2 have it. */
+const hashComments = /^[ \t]*#[^<\n]*/gm
 
 /** The cases of 1.0 to 1.2 were printed from a document that broke long names in two: `Unique   Identifier`. */
 const brokenNames = /(?<=<AttributeName type="TextString" value=")[^"]*/g
@@ -55,7 +55,7 @@ export function parseCase(name: string, text: string): TestCase {
 }
 
 function plainText(text: string): string {
-  return text.replace(timeLines, '').replace(brokenNames, (name) => name.replace(/ {2,}/g, ' '))
+  return text.replace(hashComments, '').replace(brokenNames, (name) => name.replace(/ {2,}/g, ' '))
 }
 
 function stepsOf(messages: readonly XmlElement[]): readonly Step[] {

@@ -7,7 +7,9 @@ import {
   choosesAttribute,
   choosesBytes,
   choosesInside,
+  choosesOrder,
   choosesValue,
+  isIssuedAnew,
   isUnordered,
   mayBeAbsent,
   mayBeAdded,
@@ -69,13 +71,16 @@ function compareScalar(
   const placeholder = placeholderOf(printed)
   if (placeholder !== undefined) {
     const bound = bindings.valueOf(placeholder)
-    if (bound === undefined) bindings.bind(placeholder, text)
-    return bound === undefined || bound === text
-      ? []
-      : [{ path, sentence: `must be $${placeholder} = ${bound}, is ${show(actual)}` }]
+    if (bound === undefined || (bound !== text && isIssuedAnew(actual.tag, where)))
+      bindings.bind(placeholder, text)
+    else if (bound !== text && !(choosesOrder(actual.tag, where) && bindings.reorder(placeholder, text)))
+      return [{ path, sentence: `must be $${placeholder} = ${bound}, is ${show(actual)}` }]
+    if (choosesOrder(actual.tag, where)) bindings.settle(placeholder)
+    return []
   }
-  if (isSame(node, actual) || choosesValue(actual.tag, where)) return []
-  const differs = { path, sentence: `must be ${show(node)}, is ${show(actual)}` }
+  const labelled = node.type === 'TextString' ? { ...node, value: bindings.relabelled(node.value) } : node
+  if (isSame(labelled, actual) || choosesValue(actual.tag, where)) return []
+  const differs = { path, sentence: `must be ${show(labelled)}, is ${show(actual)}` }
   if (node.type !== 'ByteString' || actual.type !== 'ByteString') return [differs]
   const standsFor = bindings.substituteOf(textOf(node))
   if (standsFor !== undefined) return standsFor === text ? [] : [differs]

@@ -19,6 +19,10 @@ export interface Where {
   readonly printedInput: boolean
   /** The request names the attributes that it wants. */
   readonly selective: boolean
+  /** The request asks for a page of what it looks for (MaximumItems). */
+  readonly paged: boolean
+  /** The request carries a CorrelationValue: it goes on with a stream that is open. */
+  readonly continues: boolean
   /** A message only has to be there: its words are the server's own. */
   readonly ownWords: boolean
   readonly version: string
@@ -80,12 +84,47 @@ export function choosesAttribute(name: string): boolean {
   return name === 'Random Number Generator'
 }
 
+const makers: ReadonlySet<string> = new Set([
+  'Create',
+  'CreateKeyPair',
+  'CreateSplitKey',
+  'DeriveKey',
+  'JoinSplitKey',
+  'ReKey',
+  'ReKeyKeyPair',
+  'Register',
+])
+
+/** Values that the server makes anew each time: a placeholder that is printed again stands for another value then. */
+export function isIssuedAnew(tag: number, where: Where): boolean {
+  switch (tag) {
+    case Tag.AsynchronousCorrelationValue:
+      return true
+    case Tag.CorrelationValue:
+      return !where.continues
+    case Tag.UniqueIdentifier:
+    case Tag.PrivateKeyUniqueIdentifier:
+    case Tag.PublicKeyUniqueIdentifier:
+      return makers.has(where.operation)
+    default:
+      return false
+  }
+}
+
+/** Which of the objects it finds a server counts first is its own business: the standard gives Locate no order. */
+export function choosesOrder(tag: number, where: Where): boolean {
+  return tag === Tag.UniqueIdentifier && where.operation === 'Locate' && where.paged
+}
+
 /** Members that a server may send or leave out. */
 export function mayBeAbsent(node: TtlvNode, where: Where): boolean {
   switch (node.tag) {
     case Tag.ServerCorrelationValue:
     case Tag.ClientCorrelationValue:
       return true
+    // "A server MAY elect to omit this value", and "MAY elect to return" it (KMIP 1.4 §4.9, 2.1 §6.1.27).
+    case Tag.LocatedItems:
+      return where.operation === 'Locate'
     case Tag.AttributeIndex:
       return node.value === 0
     case Tag.TemplateAttribute:

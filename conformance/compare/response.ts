@@ -1,7 +1,7 @@
 import { Enumeration, Tag, tagName } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import type { XmlElement } from '@warder/kmip/xml'
-import type { Bindings } from '../cases/bindings.ts'
+import { type Bindings, placeholderOf } from '../cases/bindings.ts'
 import { childOf, operationsOf } from '../cases/test-case.ts'
 import { compareNode, type Difference } from './compare.ts'
 import { type Expected, expectedOf } from './expected.ts'
@@ -59,10 +59,27 @@ export function compareResponse(exchange: Exchange): readonly StepDifference[] {
     const where = whereOf(exchange, requestItems[index], operation, found)
     differences.push(...named(operation, compareOne(item, found, where, exchange)))
     learn(exchange, requestItems[index], operation, found)
+    describe(exchange.bindings, requestItems[index], item)
   }
   for (const _ of actualItems.slice(items.length))
     differences.push({ operation: first, path: 'BatchItem', sentence: 'is one more than expected' })
   return differences
+}
+
+/** Remembers the texts with which a request makes the object that a placeholder stands for. */
+function describe(bindings: Bindings, request: XmlElement | undefined, expected: Expected): void {
+  const payload = expected.children.find(({ node }) => node.tag === Tag.ResponsePayload)
+  const made = payload?.children.find(({ node }) => node.tag === Tag.UniqueIdentifier)
+  const name = placeholderOf(made?.printed)
+  const operation = childOf(request, 'Operation')?.attributes.get('value') ?? ''
+  if (request === undefined || name === undefined || (!makers.has(operation) && operation !== 'Register'))
+    return
+  bindings.describe(name, textsIn(request))
+}
+
+function textsIn({ attributes, children }: XmlElement): readonly string[] {
+  const own = attributes.get('type') === 'TextString' ? [attributes.get('value') ?? ''] : []
+  return [...own, ...children.flatMap(textsIn)]
 }
 
 function named(operation: string, differences: readonly Difference[]): readonly StepDifference[] {
@@ -108,6 +125,8 @@ function whereOf(
     ownWords,
     generated: known.generated.has(object),
     random: isRandom(operation, known, object, payload, actual),
+    paged: childOf(payload, 'MaximumItems') !== undefined,
+    continues: childOf(payload, 'CorrelationValue') !== undefined,
     printedInput: !bindings.knows(childOf(payload, 'Data')?.attributes.get('value') ?? ''),
     selective:
       childOf(payload, 'AttributeReference') !== undefined || childOf(payload, 'AttributeName') !== undefined,
