@@ -93,6 +93,7 @@ function servicesOf({
     policy,
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
+    ignoreHeaderPassword: config.kmip_ignore_header_password,
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
     tagSigningPairs: config.jwks_endpoint_auto_tag,

@@ -132,6 +132,10 @@ export const kmsSettings = {
     max: 1_000_000,
     docs: 'Those of one client address among them.',
   }),
+  kmip_ignore_header_password: boolean({
+    default: false,
+    docs: 'Ignore UsernameAndPassword in the header of KMIP messages where the caller has shown a client certificate: for devices that cannot leave it out (FortiOS). The password is then not checked, and the certificate alone says who asks.',
+  }),
   fips: boolean({
     default: false,
     docs: 'Only algorithms of FIPS builds: no OKP, EdDSA or ML-DSA-44.',

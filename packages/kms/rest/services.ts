@@ -23,6 +23,8 @@ export interface KmsServices extends AccessServices {
   readonly defaultUsername: string
   /** Authentication still has to succeed, then everybody is `defaultUsername`. */
   readonly forceDefaultUsername: boolean
+  /** Passwords in KMIP headers are ignored where the caller has shown a client certificate. */
+  readonly ignoreHeaderPassword: boolean
   /** undefined = nobody logs in with a password here. */
   readonly passwordLogin: PasswordLogin | undefined
   /** undefined = nobody logs in at an OpenID provider. */

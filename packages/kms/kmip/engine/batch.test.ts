@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type { ResponseItem, ResponseMessage } from '@warder/kmip/messages'
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Enumeration, kmipVersions, Tag } from '@warder/kmip/tables'
 import {
   boolean,
   dateTime,
@@ -121,6 +121,22 @@ test('an identifier may be left out, or mean an earlier answer of the batch', as
   )
   // The placeholder is the message's own.
   await alice.fails('Get', [], 'ObjectNotFound')
+})
+
+test('a ServerCorrelationValue comes to clients that read it: of 2.1, or with a value of their own (issue 13 item 22)', async () => {
+  for (const version of kmipVersions) {
+    const old = kmipClient(kms.user('alice'), { version })
+    const query = [
+      {
+        operation: 'Query',
+        payload: [enumeration(Tag.QueryFunction, Enumeration.QueryFunction.QueryOperations)],
+      },
+    ] as const
+    const unasked = (await old.send(query)).serverCorrelationValue
+    const asked = (await old.send(query, { clientCorrelationValue: 'mine' })).serverCorrelationValue
+    assert.equal(unasked !== undefined, version === '2.1', version)
+    assert.equal(asked !== undefined, version >= '1.4', version)
+  }
 })
 
 test('ids of items and correlation values come back; two items with one id are refused', async () => {

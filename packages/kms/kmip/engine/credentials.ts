@@ -1,6 +1,7 @@
 import type { Principal } from '@warder/foundation/operations'
-import { Tag } from '@warder/kmip/tables'
+import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
+  memberOf,
   membersOf,
   optionalName,
   required,
@@ -49,6 +50,20 @@ function passwordOf(credential: StructureNode): Password {
     username: required(value, Tag.Username, 'TextString'),
     password: required(value, Tag.Password, 'TextString'),
   }
+}
+
+/** Whether the Authentication structure holds user names with passwords and nothing else. */
+export function isPasswordOnly(authentication: StructureNode): boolean {
+  const password = Enumeration.CredentialType.UsernameAndPassword
+  return (
+    authentication.value.length > 0 &&
+    authentication.value.every(
+      (credential) =>
+        credential.tag === Tag.Credential &&
+        credential.type === 'Structure' &&
+        memberOf(credential, Tag.CredentialType)?.value === password,
+    )
+  )
 }
 
 async function checked(

@@ -14,10 +14,10 @@ import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { createJobs, type JobLimits, type Jobs } from '../asynchronous/jobs.ts'
 import { canBePutOff, putOff } from '../asynchronous/put-off.ts'
 import { runBatch } from './batch.ts'
-import { checkedCredentials } from './credentials.ts'
+import { checkedCredentials, isPasswordOnly } from './credentials.ts'
 import { failureIn, kmipFailure, toldOf } from './failure.ts'
 import type { AnsweredItem } from './item.ts'
-import { type KmipEngineOptions, type Message, newMessage } from './message.ts'
+import { type KmipEngineOptions, type Message, newMessage, serverCorrelationFor } from './message.ts'
 import { recordedOrRefused } from './recorded.ts'
 import type { KmipAnswerOptions, KmipCaller, KmipEngine } from './types.ts'
 
@@ -73,7 +73,10 @@ function refuseTwins({ items, version }: RequestMessage): void {
   }
 }
 
-/** Who the message is from: as the transport says, unless the header has credentials, which then have to be right. */
+/**
+ * Who the message is from: as the transport says, unless the header has credentials, which then have to be right. Where
+ * `kmip_ignore_header_password` is set, passwords do not count beside a client certificate.
+ */
 function principalOf(
   options: KmipEngineOptions,
   request: RequestMessage,
@@ -81,6 +84,9 @@ function principalOf(
 ): MaybePromise<Principal | undefined> {
   const { authentication } = request.header
   if (authentication === undefined) return caller.principal
+  const { ignoreHeaderPassword } = options.services
+  if (ignoreHeaderPassword && caller.principal?.method === 'tls_auth' && isPasswordOnly(authentication))
+    return caller.principal
   return checkedCredentials(options.services, authentication, caller.clientAddress).catch(
     (thrown: unknown) => {
       const { failure: told } = toldOf(thrown)
@@ -146,7 +152,8 @@ function written(
   caller: KmipCaller,
   answers: readonly AnsweredItem[],
 ): Uint8Array {
-  const { version, bare, header } = request
+  const { version, bare } = request
+  const { clientCorrelationValue } = request.header
   if (bare) {
     const problem = bareProblem(version, answers[0])
     if (problem !== undefined) throw problem
@@ -157,8 +164,8 @@ function written(
         version,
         bare,
         timeStamp: Math.floor(services.clock.now() / 1000),
-        clientCorrelationValue: header.clientCorrelationValue,
-        serverCorrelationValue: caller.requestId,
+        clientCorrelationValue,
+        serverCorrelationValue: serverCorrelationFor({ version, clientCorrelationValue }, caller.requestId),
         items,
       },
       encoding,

@@ -32,17 +32,20 @@ export interface Message {
   readonly room: ResponseRoom | undefined
 }
 
+/** What the message says of itself. */
+interface Asked {
+  readonly version: KmipVersion
+  readonly size: number
+  readonly maximumResponseSize: number | undefined
+  readonly clientCorrelationValue: string | undefined
+}
+
 export function newMessage(
   options: KmipEngineOptions,
   jobs: Jobs,
   caller: KmipCaller,
   principal: Principal,
-  asked: {
-    readonly version: KmipVersion
-    readonly size: number
-    readonly maximumResponseSize: number | undefined
-    readonly clientCorrelationValue: string | undefined
-  },
+  asked: Asked,
 ): Message {
   const { maximumResponseSize } = asked
   return {
@@ -60,7 +63,19 @@ export function newMessage(
         : new ResponseRoom(maximumResponseSize, {
             version: asked.version,
             clientCorrelationValue: asked.clientCorrelationValue,
-            serverCorrelationValue: caller.requestId,
+            serverCorrelationValue: serverCorrelationFor(asked, caller.requestId),
           }),
   }
+}
+
+/**
+ * The ServerCorrelationValue of an answer: the request's id in the log. A server may leave it out (KMIP 1.4 §6.18, 2.1
+ * §9.18), and must for some: PyKMIP 0.10.0 reads 1.4 and 2.0 but no answer that has it. Clients that send a value of
+ * their own read it, and those of 2.1, whose published cases have it in answers to requests without one (BL-M-1-21).
+ */
+export function serverCorrelationFor(
+  { version, clientCorrelationValue }: Pick<Asked, 'version' | 'clientCorrelationValue'>,
+  requestId: string,
+): string | undefined {
+  return version === '2.1' || clientCorrelationValue !== undefined ? requestId : undefined
 }

@@ -5,7 +5,7 @@ import { kmipFailure } from './failure.ts'
 interface Form {
   readonly version: KmipVersion
   readonly clientCorrelationValue: string | undefined
-  readonly serverCorrelationValue: string
+  readonly serverCorrelationValue: string | undefined
 }
 
 /**
