@@ -60,6 +60,9 @@ for (const [version, ...suites] of [
   ['-tls1_3', '-ciphersuites', 'TLS_CHACHA20_POLY1305_SHA256'],
   ['-tls1_2', '-cipher', 'ECDHE-ECDSA-AES256-GCM-SHA384'],
   ['-tls1_2', '-cipher', 'ECDHE-ECDSA-AES128-GCM-SHA256'],
+  // Clients that know RSA alone (issue 13 item 23).
+  ['-tls1_2', '-cipher', 'ECDHE-RSA-AES256-GCM-SHA384'],
+  ['-tls1_2', '-cipher', 'ECDHE-RSA-AES128-GCM-SHA256'],
 ] as const) {
   test(`The TLS profile of KMIP: ${version} with ${suites[1]} and a client certificate`, {
     skip,
@@ -74,6 +77,8 @@ test('Older TLS, weak suites and clients without a certificate get nowhere', { s
     ['-tls1_1', '-cipher', 'DEFAULT:@SECLEVEL=0', ...identity()],
     ['-tls1_2', '-cipher', 'ECDHE-ECDSA-AES256-SHA:@SECLEVEL=0', ...identity()],
     ['-tls1_2', '-cipher', 'NULL:@SECLEVEL=0', ...identity()],
+    // No forward secrecy.
+    ['-tls1_2', '-cipher', 'AES256-GCM-SHA384', ...identity()],
     ['-tls1_2'],
     ['-tls1_3'],
   ]

@@ -34,6 +34,12 @@ export async function startOwnServer(db?: Database): Promise<TestServer> {
     tls: tlsProfile({
       certFile: tls('kms.crt'),
       keyFile: tls('kms.key'),
+      second: {
+        certFile: tls('kms-rsa.crt'),
+        keyFile: tls('kms-rsa.key'),
+        certSetting: 'socket_server_rsa_cert_file',
+        keySetting: 'socket_server_rsa_key_file',
+      },
       clientsCaFile: tls('ca.crt'),
       requireClientCertificate: true,
       ticketKeys: newTicketKeys(),

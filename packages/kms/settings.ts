@@ -132,6 +132,10 @@ export const kmsSettings = {
     max: 1_000_000,
     docs: 'Those of one client address among them.',
   }),
+  socket_server_rsa_cert_file: optionalText({
+    docs: "A second certificate chain (PEM) of the KMIP socket, with an RSA key, for TLS 1.2 clients that know RSA suites alone; default: the local authority's of the first run where `tls_cert_file` is not set.",
+  }),
+  socket_server_rsa_key_file: optionalText({ docs: 'Its private key (PEM).' }),
   kmip_ignore_header_password: boolean({
     default: false,
     docs: 'Ignore UsernameAndPassword in the header of KMIP messages where the caller has shown a client certificate: for devices that cannot leave it out (FortiOS). The password is then not checked, and the certificate alone says who asks.',

@@ -9,6 +9,9 @@ export interface RuntimeConfig {
   readonly plaintext_http: boolean
   readonly tls_cert_file: string | undefined
   readonly tls_key_file: string | undefined
+  /** Of services that listen beside HTTPS. */
+  readonly socket_server_rsa_cert_file?: string | undefined
+  readonly socket_server_rsa_key_file?: string | undefined
   readonly tls_cipher_suites: string | undefined
   readonly clients_ca_cert_file: string | undefined
   readonly database_url: string | undefined

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { newTicketKeys, tlsProfile } from '../tls/index.ts'
 import type { RuntimeConfig } from './launch.ts'
@@ -37,6 +38,19 @@ export function tlsReader(
   const ticketKeys = newTicketKeys()
   const file = (setting: string | undefined, name: string): string =>
     inHome(home, setting ?? join('tls', name))
+  const { socket_server_rsa_cert_file: rsaCert, socket_server_rsa_key_file: rsaKey } = config
+  /** Clients of the KMIP socket may know RSA alone: the pair that is named, else that of the local authority if it is there. */
+  const second = () => {
+    if (!options.requireClientCertificate) return undefined
+    const pair = {
+      certFile: file(rsaCert, `${service}-rsa.crt`),
+      keyFile: file(rsaKey, `${service}-rsa.key`),
+      certSetting: 'socket_server_rsa_cert_file',
+      keySetting: 'socket_server_rsa_key_file',
+    }
+    const isNamed = rsaCert !== undefined && rsaKey !== undefined
+    return isNamed || (config.tls_cert_file === undefined && existsSync(pair.certFile)) ? pair : undefined
+  }
   return () =>
     tlsProfile({
       certFile: file(config.tls_cert_file, `${service}.crt`),
@@ -45,6 +59,7 @@ export function tlsReader(
         config.clients_ca_cert_file === undefined ? undefined : inHome(home, config.clients_ca_cert_file),
       cipherSuites: config.tls_cipher_suites,
       ticketKeys,
+      second: second(),
       ...options,
     }) as TlsMaterial
 }

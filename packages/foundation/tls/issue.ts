@@ -1,4 +1,11 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
+import {
+  createPublicKey,
+  generateKeyPair,
+  generateKeyPairSync,
+  type KeyObject,
+  X509Certificate,
+} from 'node:crypto'
+import { promisify } from 'node:util'
 import {
   basicConstraints,
   extendedKeyUsage,
@@ -21,6 +28,8 @@ export interface CertificatePlan {
   readonly addresses: readonly string[]
   readonly notBefore: Date
   readonly notAfter: Date
+  /** Kind of the new key; default `ec`. */
+  readonly keyType?: 'ec' | 'rsa'
 }
 
 export interface Issued {
@@ -34,12 +43,20 @@ export interface Issuer {
   readonly privateKey: KeyObject
 }
 
+const generateRsa = promisify(generateKeyPair)
+
+/** SP 800-57 part 1 §5.6.3 permits 2048 bits until 2030; a certificate of the local authority lives 397 days. */
+const rsaBits = 2048
+
 /**
- * Issues an X.509 v3 certificate (RFC 5280) for a new P-256 key, signed with ECDSA and SHA-256; by itself when there
+ * Issues an X.509 v3 certificate (RFC 5280) for a new P-256 or RSA key, signed with ECDSA and SHA-256; by itself when there
  * is no issuer.
  */
 export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | undefined): Promise<Issued> {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { privateKey, publicKey } =
+    plan.keyType === 'rsa'
+      ? await generateRsa('rsa', { modulusLength: rsaBits })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const spki = publicKey.export({ format: 'der', type: 'spki' })
   const subject = nameFromParts([['CN', plan.commonName]])
   const wanted = {

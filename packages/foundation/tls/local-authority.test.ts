@@ -30,11 +30,11 @@ interface Place {
   path(file: string): string
   read(file: string): string
   certificate(name: string): X509Certificate
-  /** Fingerprints of all four certificates. */
+  /** Fingerprints of all five certificates. */
   fingerprints(): Record<string, string>
 }
 
-const names = ['ca', 'auth', 'kms', 'client'] as const
+const names = ['ca', 'auth', 'kms', 'kms-rsa', 'client'] as const
 
 /** A folder that does not exist yet. */
 function empty(): Place {
@@ -83,7 +83,7 @@ async function stops(run: Promise<void>, reason: RegExp): Promise<void> {
   })
 }
 
-test('the first run makes an authority, two server certificates and a client certificate', async () => {
+test('the first run makes an authority, three server certificates and a client certificate', async () => {
   const place = await made()
   assertWhole(place)
   const [authority, auth, client] = [
@@ -100,7 +100,7 @@ test('the first run makes an authority, two server certificates and a client cer
     assert.ok(auth.checkHost(name) ?? auth.checkIP(name), name)
   assert.equal(auth.checkHost('example.org'), undefined)
   assert.ok(auth.validToDate.getTime() < Date.now() + 398 * day, 'browsers take no longer ones')
-  assert.equal(new Set(names.map((name) => place.certificate(name).serialNumber)).size, 4)
+  assert.equal(new Set(names.map((name) => place.certificate(name).serialNumber)).size, 5)
 })
 
 test('only the owner reads the files, and nothing else is left in the folder', async () => {
@@ -150,7 +150,7 @@ test('a certificate with thirty days left is replaced, with a new key, under the
   assert.deepEqual(changed(before, place), [])
   clock.advance(2 * day)
   await place.ensure(clock)
-  assert.deepEqual(changed(before, place), ['auth', 'kms', 'client'])
+  assert.deepEqual(changed(before, place), ['auth', 'kms', 'kms-rsa', 'client'])
   assert.notEqual(place.read('auth.key'), key)
   assertWhole(place)
 })
@@ -330,4 +330,11 @@ test('a folder that cannot be used stops the start with one line', async () => {
   mkdirSync(join(place.folder, '..'), { recursive: true })
   writeFileSync(place.folder, 'a file')
   await stops(place.ensure(), /the certificates in .* cannot be made: /)
+})
+
+test('a home whose authority has its key elsewhere does without the RSA certificate', async () => {
+  const place = await made()
+  for (const file of ['ca.key', 'kms-rsa.crt', 'kms-rsa.key']) rmSync(place.path(file))
+  await place.ensure()
+  assert.equal(existsSync(place.path('kms-rsa.crt')), false)
 })

@@ -31,7 +31,7 @@ const backdateMs = 60 * 60 * 1000
 
 /**
  * The local certificate authority of the first run, for a machine that has no other: `ca.crt`, `ca.key`, server
- * certificates `auth` and `kms`, and a client certificate `client` (CN `kmip-client`). What exists is kept; what
+ * certificates `auth` and `kms`, `kms-rsa` for clients of the KMIP socket that know RSA alone, and a client certificate `client` (CN `kmip-client`). What exists is kept; what
  * runs out soon, or does not belong together, is replaced. Two processes that start at once do it one after the
  * other.
  * @throws StartupError when a file is broken, cannot be written, or is somebody else's
@@ -58,23 +58,33 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
 interface Leaf {
   readonly name: string
   readonly plan: CertificatePlan
+  /** It is left out where the key of the authority is kept elsewhere. */
+  readonly optional?: boolean
 }
 
 /** A look without the lock. What it cannot read may be half written: that is judged again under the lock. */
 function isComplete({ folder, clock }: LocalAuthorityOptions, leaves: readonly Leaf[]): boolean {
   try {
     const authority = storedAuthority(folder, clock)
-    return authority !== undefined && leaves.every(({ name }) => isFresh(folder, name, authority, clock))
+    return (
+      authority !== undefined &&
+      leaves.every((leaf) => isLeftOut(leaf, authority) || isFresh(folder, leaf.name, authority, clock))
+    )
   } catch {
     return false
   }
 }
 
+function isLeftOut({ optional }: Leaf, { privateKey }: StoredAuthority): boolean {
+  return optional === true && privateKey === undefined
+}
+
 async function complete(options: LocalAuthorityOptions, leaves: readonly Leaf[]): Promise<void> {
   const { folder, clock } = options
   const authority = storedAuthority(folder, clock) ?? (await makeAuthority(options))
-  for (const { name, plan } of leaves) {
-    if (isFresh(folder, name, authority, clock)) continue
+  for (const leaf of leaves) {
+    const { name, plan } = leaf
+    if (isLeftOut(leaf, authority) || isFresh(folder, name, authority, clock)) continue
     const issued = await issueCertificate(plan, issuerOf(authority, folder))
     writePair(folder, name, issued.certificatePem, issued.keyPem)
   }
@@ -94,6 +104,7 @@ function leafPlans({ clock, hostnames, addresses }: LocalAuthorityOptions): read
   return [
     { name: 'auth', plan: { commonName: 'Warder auth', ...server } },
     { name: 'kms', plan: { commonName: 'Warder kms', ...server } },
+    { name: 'kms-rsa', plan: { commonName: 'Warder kms', keyType: 'rsa', ...server }, optional: true },
     {
       name: 'client',
       plan: { commonName: 'kmip-client', purpose: 'client', hostnames: [], addresses: [], ...times },

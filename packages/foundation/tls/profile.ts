@@ -4,10 +4,20 @@ import { createSecureContext, type TlsOptions } from 'node:tls'
 import { StartupError } from '../errors/index.ts'
 import { type CipherChoice, chooseCiphers } from './cipher-suites.ts'
 
+/** A certificate and its key, with the settings that name them. */
+interface Pair {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly certSetting: string
+  readonly keySetting: string
+}
+
 export interface TlsFiles {
   /** PEM: the server's certificate, then its intermediates. */
   readonly certFile: string
   readonly keyFile: string
+  /** A second certificate with a key of another kind, for clients that know that kind alone. */
+  readonly second?: Pair | undefined
   /** PEM: authorities whose client certificates are accepted; a certificate is then asked for. */
   readonly clientsCaFile?: string | undefined
   readonly cipherSuites?: string | undefined
@@ -27,9 +37,13 @@ export type TlsProfile = Readonly<TlsOptions>
  */
 export function tlsProfile(files: TlsFiles): TlsProfile {
   const choice = chooseCiphers(files.cipherSuites)
-  const cert = readPem(files.certFile, 'tls_cert_file')
-  const key = readPem(files.keyFile, 'tls_key_file')
-  checkSuites(choice, checkPair(cert, key, files))
+  const { certFile, keyFile, second } = files
+  const first = readPair({ certFile, keyFile, certSetting: 'tls_cert_file', keySetting: 'tls_key_file' })
+  const pairs = second === undefined ? [first] : [first, readPair(second)]
+  checkSuites(
+    choice,
+    pairs.map(({ privateKey }) => privateKey),
+  )
   if (files.requireClientCertificate === true && files.clientsCaFile === undefined) {
     throw new StartupError(
       'clients_ca_cert_file is not set: client certificates cannot be required without it',
@@ -40,8 +54,8 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
       ? undefined
       : readAuthorities(files.clientsCaFile, 'clients_ca_cert_file')
   return {
-    cert,
-    key,
+    cert: second === undefined ? first.cert : pairs.map(({ cert }) => cert),
+    key: second === undefined ? first.key : pairs.map(({ key }) => key),
     ...(ca === undefined ? {} : { ca }),
     requestCert: ca !== undefined,
     rejectUnauthorized: files.requireClientCertificate === true,
@@ -101,31 +115,32 @@ function parseCertificate(pem: Buffer, file: string, setting: string): X509Certi
   }
 }
 
-/** @returns the private key */
-function checkPair(cert: Buffer, key: Buffer, files: TlsFiles): KeyObject {
-  const certificate = parseCertificate(cert, files.certFile, 'tls_cert_file')
+function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
+  const cert = readPem(certFile, certSetting)
+  const key = readPem(keyFile, keySetting)
+  const certificate = parseCertificate(cert, certFile, certSetting)
   let privateKey: KeyObject
   try {
     privateKey = createPrivateKey(key)
   } catch (error) {
-    throw new StartupError(`tls_key_file: ${files.keyFile} holds no private key in PEM: ${messageOf(error)}`)
+    throw new StartupError(`${keySetting}: ${keyFile} holds no private key in PEM: ${messageOf(error)}`)
   }
   if (!certificate.checkPrivateKey(privateKey))
-    throw new StartupError(`tls_key_file: ${files.keyFile} is not the key of ${files.certFile}`)
+    throw new StartupError(`${keySetting}: ${keyFile} is not the key of ${certFile}`)
   try {
     createSecureContext({ cert, key })
   } catch (error) {
-    throw new StartupError(`tls_cert_file: ${files.certFile} cannot be used: ${messageOf(error)}`)
+    throw new StartupError(`${certSetting}: ${certFile} cannot be used: ${messageOf(error)}`)
   }
-  return privateKey
+  return { cert, key, privateKey }
 }
 
 /** With TLS 1.2 alone and suites of another kind of key no handshake would ever succeed (RFC 8422 §2.1, §2.2). */
-function checkSuites({ ciphers, maxVersion }: CipherChoice, { asymmetricKeyType }: KeyObject): void {
+function checkSuites({ ciphers, maxVersion }: CipherChoice, keys: readonly KeyObject[]): void {
   if (maxVersion !== 'TLSv1.2') return
-  const isRsa = asymmetricKeyType?.startsWith('rsa') === true
-  if (ciphers.split(':').some((suite) => suite.includes('-RSA-') === isRsa)) return
-  const [needed, given] = isRsa ? ['ECDSA', 'RSA'] : ['RSA', asymmetricKeyType]
+  const areRsa = keys.map(({ asymmetricKeyType }) => asymmetricKeyType?.startsWith('rsa') === true)
+  if (ciphers.split(':').some((suite) => areRsa.includes(suite.includes('-RSA-')))) return
+  const [needed, given] = areRsa[0] === true ? ['ECDSA', 'RSA'] : ['RSA', keys[0]?.asymmetricKeyType]
   throw new StartupError(
     `tls_cipher_suites: ${ciphers} needs an ${needed} key, and tls_key_file is of type ${given}`,
   )

@@ -7,7 +7,7 @@ export const kmip: Command = {
   help: `warder kmip send FILE|-    [--as FORM] [--kmip-version V] [--show-secrets] [WHERE]
 warder kmip explain HEX|FILE|-    [--show-secrets]
 warder kmip query          [--as FORM] [WHERE]
-warder kmip certificate NAME    [--out PATH] [--days N] [--home DIR]
+warder kmip certificate NAME    [--out PATH] [--days N] [--rsa] [--home DIR]
 
 send     sends one message and prints the answer; exit code 1 when an item of it failed. The file is XML, JSON, binary or
          a hex dump. JSON may be a single operation: {"tag":"Query","value":[…]}; it gets an envelope.
@@ -15,6 +15,7 @@ explain  decodes a hex dump (digits, xxd, hexdump -C), or a file, an item a line
          wrong with the bytes is told with its place, and reading goes on behind it; exit code 1 then.
 certificate    issues a client certificate by the local authority of the home, for one more program or device: NAME.crt
          and NAME.key (or PATH.crt and PATH.key), 397 days unless --days says otherwise. NAME is the user it speaks for.
+         --rsa makes an RSA key, for devices that know no other; else it is a P-256 key.
 query    asks a server for its versions, operations, object types, profiles and whatever else Query tells.
 
   --as FORM             text, json, xml or hex; default: as the request was written, text for binary

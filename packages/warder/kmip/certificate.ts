@@ -12,6 +12,8 @@ export interface CertificateWish {
   /** Path of the files without their endings. */
   readonly out: string
   readonly days: number
+  /** For clients that know no other keys. */
+  readonly rsa: boolean
   /** Unix milliseconds. */
   readonly now: number
 }
@@ -32,7 +34,9 @@ const backdateMs = 60 * 60 * 1000
  * @throws UsageError for a name that cannot be a user, StartupError when it cannot be made
  */
 export async function makeCertificate(wish: CertificateWish): Promise<CertificateFiles> {
-  const { name, home, out, days, now } = wish
+  const { name, home, out, days, rsa, now } = wish
+  const [cert, key] = [`${out}.crt`, `${out}.key`]
+  for (const file of [key, cert]) if (existsSync(file)) throw taken(file)
   const [caFile, caKeyFile] = [join(home, 'tls', 'ca.crt'), join(home, 'tls', 'ca.key')]
   for (const file of [caFile, caKeyFile]) {
     if (!existsSync(file))
@@ -46,6 +50,7 @@ export async function makeCertificate(wish: CertificateWish): Promise<Certificat
     {
       commonName: name,
       purpose: 'client',
+      keyType: rsa ? 'rsa' : 'ec',
       hostnames: [],
       addresses: [],
       notBefore: new Date(now - backdateMs),
@@ -55,16 +60,23 @@ export async function makeCertificate(wish: CertificateWish): Promise<Certificat
   )
   if (peerCommonName(new X509Certificate(certificatePem)) !== name)
     throw new UsageError('the name is 1 to 256 characters, without blanks around it, and not *')
-  const [cert, key] = [`${out}.crt`, `${out}.key`]
   write(key, keyPem)
   write(cert, certificatePem)
   return { cert, key, validTo: notAfter }
+}
+
+function taken(path: string): StartupError {
+  return new StartupError(`${path} exists already and is not overwritten: move it away, or say --out PATH`)
 }
 
 function write(path: string, pem: string): void {
   try {
     writeFileSync(path, pem, { mode: 0o600, flag: 'wx' })
   } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EEXIST') throw taken(path)
+    if (code === 'ENOENT') throw new StartupError(`${path} was not written: there is no such folder`)
+    if (code === 'EACCES') throw new StartupError(`${path} was not written: the folder may not be written to`)
     throw new StartupError(`${path} was not written: ${error instanceof Error ? error.message : error}`)
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { createPrivateKey } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain } from 'node:net'
@@ -173,7 +173,8 @@ test('certificate issues one that the socket lets in as that user', async () => 
   assert.equal(other.code, 1)
   assert.match(other.out, /NotFound/)
   const refused: readonly (readonly [RegExp, ...string[]])[] = [
-    [/was not written: EEXIST/, 'x', '--out', out],
+    [/storage-1\.key exists already and is not overwritten/, 'x', '--out', out],
+    [/there is no such folder/, 'x', '--out', join(warder.home, 'no', 'where')],
     [/does not do for a file/, 'a/b'],
     [/the name is 1 to 256/, '*', '--out', join(warder.home, 'star')],
     [/--days is at least 1/, 'x', '--days', '0'],
@@ -182,6 +183,34 @@ test('certificate issues one that the socket lets in as that user', async () => 
   for (const [sentence, ...args] of refused)
     await assert.rejects(run('certificate', '--home', warder.home, ...args), sentence)
   await assert.rejects(run('certificate', 'x', '--home', join(warder.home, 'none')), /ca.crt is not there/)
+})
+
+test('certificate --rsa issues one with an RSA key; the socket has one for TLS 1.2 with RSA suites (issue 13 item 23)', async () => {
+  const out = join(warder.home, 'old-device')
+  assert.equal((await run('certificate', 'old', '--rsa', '--home', warder.home, '--out', out)).code, 0)
+  const [cert, key] = [readFileSync(`${out}.crt`), readFileSync(`${out}.key`)]
+  assert.equal(new X509Certificate(cert).publicKey.asymmetricKeyType, 'rsa')
+  const { socket: place, ca } = client()
+  for (const [ciphers, type] of [
+    ['ECDHE-RSA-AES256-GCM-SHA384', 'rsa'],
+    ['ECDHE-ECDSA-AES256-GCM-SHA384', 'ec'],
+  ]) {
+    const socket = connect({
+      ...place,
+      servername: 'localhost',
+      ca,
+      cert,
+      key,
+      ciphers,
+      maxVersion: 'TLSv1.2',
+    })
+    await once(socket, 'secureConnect')
+    const shown = socket.getPeerX509Certificate()
+    socket.destroy()
+    assert.equal(shown?.publicKey.asymmetricKeyType, type)
+  }
+  const as = ['--home', warder.home, '--cert', `${out}.crt`, '--key', `${out}.key`]
+  assert.equal((await run('send', file('rsa.json', create), ...as)).code, 0)
 })
 
 function client() {

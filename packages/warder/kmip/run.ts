@@ -59,6 +59,7 @@ async function query(words: Words, terminal: Terminal): Promise<number> {
 async function certificate(words: Words, terminal: Terminal): Promise<number> {
   const home = resolve(homeOf(words.option('home'), terminal.env))
   const out = words.option('out')
+  const rsa = words.flag('rsa')
   const days = words.number('days') ?? usualDays
   if (days === 0) throw new UsageError('--days is at least 1')
   const name = words.name('user')
@@ -69,6 +70,7 @@ async function certificate(words: Words, terminal: Terminal): Promise<number> {
     home,
     out: out ?? name,
     days,
+    rsa,
     now: Date.now(),
   })
   terminal.out(`${cert} and ${key}: ${name}, until ${validTo.toISOString().slice(0, 10)}`)

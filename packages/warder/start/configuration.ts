@@ -26,16 +26,19 @@ export function configure(
     env,
     args,
     foreign: foreignSettingsOf(name),
-    contradictions: [oneOfTwoTlsFiles],
+    contradictions: [oneOfTwo('tls_cert_file', 'tls_key_file'), oneOfTwo(...rsaPair)],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
   return { launch: { ...serviceModules[name], config, home, version, env }, loaded }
 }
 
-function oneOfTwoTlsFiles(values: Readonly<Record<string, unknown>>): string | undefined {
-  const [cert, key] = [values.tls_cert_file, values.tls_key_file]
-  if ((cert === undefined) === (key === undefined)) return undefined
-  const [given, missing] =
-    cert === undefined ? ['tls_key_file', 'tls_cert_file'] : ['tls_cert_file', 'tls_key_file']
-  return `${given} is set (${cert ?? key}) and ${missing} is not: set both, or neither`
+const rsaPair = ['socket_server_rsa_cert_file', 'socket_server_rsa_key_file'] as const
+
+function oneOfTwo(certSetting: string, keySetting: string) {
+  return (values: Readonly<Record<string, unknown>>): string | undefined => {
+    const [cert, key] = [values[certSetting], values[keySetting]]
+    if ((cert === undefined) === (key === undefined)) return undefined
+    const [given, missing] = cert === undefined ? [keySetting, certSetting] : [certSetting, keySetting]
+    return `${given} is set (${cert ?? key}) and ${missing} is not: set both, or neither`
+  }
 }
