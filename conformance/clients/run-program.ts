@@ -47,5 +47,6 @@ export function canRun(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): boolean {
-  return spawnSync(command, [...args], { env: { ...process.env, ...env }, timeout: longestMs }).status === 0
+  const timeout = 5 * longestMs // a first build compiles the standard library, too
+  return spawnSync(command, [...args], { env: { ...process.env, ...env }, timeout }).status === 0
 }

@@ -1,0 +1,48 @@
+"""Checks what the REST API makes with jwcrypto and authlib: JSON lines. Argument: a file of JSON with keys and messages."""
+
+import json
+import sys
+
+from authlib.jose import JsonWebKey, JsonWebSignature
+from jwcrypto import jwe, jwk, jws
+
+given = json.load(open(sys.argv[1]))
+
+
+def step(name, act):
+    try:
+        act()
+        print(json.dumps({"step": name, "passed": True}), flush=True)
+    except Exception as failure:  # whatever a library raises is its verdict
+        why = type(failure).__name__ + ": " + str(failure)
+        print(json.dumps({"step": name, "passed": False, "why": why}), flush=True)
+
+
+def decrypts(message):
+    sealed = jwe.JWE()
+    sealed.deserialize(json.dumps(message["jwe"]), jwk.JWK(**message["key"]))
+    assert sealed.payload.decode() == given["text"], sealed.payload
+
+
+def verifies(message):
+    parts = message["jws"]
+    compact = parts["protected"] + ".." + parts["signature"]
+    checked = jws.JWS()
+    checked.deserialize(compact)
+    checked.allowed_algs = [message["alg"]]
+    checked.verify(jwk.JWK(**message["key"]), detached_payload=given["text"].encode())
+
+
+def verifies_authlib(message):
+    parts = message["jws"]
+    compact = ".".join([parts["protected"], given["data"], parts["signature"]])
+    JsonWebSignature([message["alg"]]).deserialize_compact(
+        compact, JsonWebKey.import_key(message["key"])
+    )
+
+
+for message in given["encrypted"]:
+    step("jwcrypto: decrypt " + message["alg"], lambda: decrypts(message))
+for message in given["signed"]:
+    step("jwcrypto: verify " + message["alg"], lambda: verifies(message))
+    step("authlib: verify " + message["alg"], lambda: verifies_authlib(message))

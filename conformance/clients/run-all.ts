@@ -1,0 +1,32 @@
+import { startOwnServer } from '../server/own-server.ts'
+import type { ClientRun } from './client-run.ts'
+import { runCloudproof } from './cloudproof.ts'
+import { runJoseClients } from './jose-clients.ts'
+import { runKmipGo, runOpenssl, runPyKmip } from './kmip-clients.ts'
+
+const pythonVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', '2.0']
+const goVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', 'https-ttlv', 'https-xml', 'https-json']
+
+/** Runs every client, one after the other. What cannot be had says so and is left out. */
+export async function runAllClients(print: (line: string) => void): Promise<readonly ClientRun[]> {
+  await using server = await startOwnServer()
+  const runs: ClientRun[] = []
+  for (const run of [
+    async () => [await runCloudproof()],
+    () => runPyKmip(server, '0.10.0', pythonVersions),
+    () => runPyKmip(server, '0.11.0', pythonVersions),
+    () => runKmipGo(server, goVersions),
+    () => runOpenssl(server),
+    runJoseClients,
+  ]) {
+    for (const result of await run()) {
+      runs.push(result)
+      if ('missing' in result) print(`missing ${result.missing}`)
+      else {
+        const passed = result.steps.filter((step) => step.passed).length
+        print(`${result.client} ${result.version}, ${result.way}: ${passed} of ${result.steps.length}`)
+      }
+    }
+  }
+  return runs
+}
