@@ -16,7 +16,8 @@ export async function installPython(
   const folder = mkdtempSync(join(tmpdir(), 'warder-python-'))
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   const options = ['--quiet', '--disable-pip-version-check', '--target', folder]
-  const { code } = await runProgram('python3', ['-m', 'pip', 'install', ...options, ...packages])
+  const install = ['-m', 'pip', 'install', ...options, ...packages]
+  const { code } = await runProgram('python3', install, { timeoutMs: 300_000 })
   if (code === 0) return { env: { PYTHONPATH: folder }, [Symbol.dispose]: remove }
   remove()
   return undefined

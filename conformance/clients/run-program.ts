@@ -11,17 +11,19 @@ export interface RunOptions {
   readonly input?: Uint8Array
   /** Ends the input when this many bytes have come out; absent: at once. */
   readonly until?: (out: Buffer) => boolean
+  /** Default: a minute. */
+  readonly timeoutMs?: number
 }
 
 const longestMs = 60_000
 
-/** Runs a program to its end, at most a minute. */
+/** Runs a program to its end, at most `timeoutMs`. */
 export function runProgram(command: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, [...args], {
       env: { ...process.env, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: longestMs,
+      timeout: options.timeoutMs ?? longestMs,
     })
     const out: Buffer[] = []
     const err: Buffer[] = []

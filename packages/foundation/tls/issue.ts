@@ -49,8 +49,8 @@ const generateRsa = promisify(generateKeyPair)
 const rsaBits = 2048
 
 /**
- * Issues an X.509 v3 certificate (RFC 5280) for a new P-256 or RSA key, signed with ECDSA and SHA-256; by itself when there
- * is no issuer.
+ * Issues an X.509 v3 certificate (RFC 5280) for a new P-256 or RSA key, signed with ECDSA and SHA-256; by itself when
+ * there is no issuer.
  */
 export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | undefined): Promise<Issued> {
   const { privateKey, publicKey } =
