@@ -39,6 +39,11 @@ export const errorKinds = {
 
     sentence: 'The content type of the body is not supported here.',
   },
+  expectation_failed: {
+    status: 417,
+    kmipReason: 'InvalidMessage',
+    sentence: 'Of the header Expect only 100-continue is supported.',
+  },
   unsupported_algorithm: {
     status: 422,
 
@@ -75,6 +80,11 @@ export const errorKinds = {
 
     sentence: 'An internal error occurred.',
     fixed: true,
+  },
+  not_implemented: {
+    status: 501,
+    kmipReason: 'OperationNotSupported',
+    sentence: 'This server does not implement that method.',
   },
   certificate_signing_unconfigured: {
     status: 500,

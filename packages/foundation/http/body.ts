@@ -43,7 +43,7 @@ export function readBody(
   const reader = new BodyReader(message, limit, declared, holding, admit, done)
   if (declared !== undefined && declared > smallBody && !reader.admitted()) return
   // RFC 9110 §15.2: a client of HTTP/1.0 would take an interim reply for the final one.
-  if (message.headers.expect !== undefined && message.httpVersion !== '1.0') response.writeContinue()
+  if ((message.headers.expect ?? '') !== '' && message.httpVersion !== '1.0') response.writeContinue()
   message.takeBody(reader)
 }
 

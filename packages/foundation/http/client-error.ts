@@ -3,28 +3,35 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Failure, failure } from '../errors/index.ts'
 import type { Connection } from './connections.ts'
-import { securityHeaders } from './headers.ts'
+import { responseHeaders } from './headers.ts'
+import { type PreparedReply, prepareFailure } from './reply.ts'
+
+/** How long a refused connection is read on: closing with unread bytes would reset it under the reply (RFC 9112 §9.6). */
+const lingerMs = 1000
+
+/** The reply that ends a connection, to bytes that no operation sees. */
+export interface Refusal {
+  readonly reply: PreparedReply
+  readonly requestId: string
+}
 
 /**
  * Answers what the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. While a request
- * of this connection waits for its reply nothing is said, because it would be taken for that: the refusal is kept for
- * `tellRefusal`.
+ * of this connection waits for its reply nothing is sent, because it would be taken for that: the refusal is kept for
+ * `tellRefusal`. The parser refuses again whatever follows, which changes nothing.
  */
 export function refuseClientError(
   error: NodeJS.ErrnoException,
   socket: Socket,
-  connection: Connection | undefined,
+  connection: Connection,
 ): void {
+  if (connection.refused) return
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
-  } else if (error.code === 'HPE_CLOSED_CONNECTION') {
-    // Bytes behind a request with `Connection: close`: nobody reads them, and its reply ends the connection.
-  } else if (connection === undefined) {
-    refuse(error, socket)
-  } else if (connection.closing && !awaitsReplies(connection)) {
-    socket.destroy()
+  } else if (error.code === 'HPE_CLOSED_CONNECTION' || connection.closing) {
+    // Nobody reads these bytes, and the reply that is on its way ends the connection.
   } else {
-    connection.refusal ??= error
+    connection.refusal ??= refusalOf(problemOf(error.code))
     tellRefusal(connection, socket)
   }
 }
@@ -32,7 +39,10 @@ export function refuseClientError(
 /** To be called when a reply has been handed to the connection: the refusal goes behind the last one. */
 export function tellRefusal(connection: Connection, socket: Socket): void {
   if (connection.refusal === undefined || awaitsReplies(connection)) return
-  if (!connection.closing && socket.writable) refuse(connection.refusal, socket)
+  if (!connection.closing && socket.writable) {
+    connection.refused = true
+    refuse(connection.refusal, socket)
+  }
   connection.closing = true
 }
 
@@ -40,8 +50,11 @@ function awaitsReplies({ open, reading, queued }: Connection): boolean {
   return open > reading || queued > 0
 }
 
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  socket.end(minimalReply(problemOf(error.code)), () => socket.destroy())
+function refuse(refusal: Refusal, socket: Socket): void {
+  socket.end(messageOf(refusal))
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), lingerMs)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 function problemOf(code: string | undefined): Failure {
@@ -51,12 +64,16 @@ function problemOf(code: string | undefined): Failure {
   return failure('bad_request')
 }
 
-function minimalReply(problem: Failure): string {
-  const body = JSON.stringify({ error: problem.kind, description: problem.message })
-  let head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? 'Error'}\r\n`
-  for (let index = 0; index < securityHeaders.length; index += 2) {
-    head += `${securityHeaders[index]}: ${securityHeaders[index + 1]}\r\n`
-  }
-  head += `Cache-Control: no-store\r\nX-Request-Id: ${randomUUID()}\r\nContent-Type: application/json\r\n`
-  return `${head}Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+function refusalOf(problem: Failure): Refusal {
+  const requestId = randomUUID()
+  return { reply: prepareFailure(problem, requestId, undefined), requestId }
+}
+
+function messageOf({ reply, requestId }: Refusal): string {
+  const body = String(reply.body ?? '')
+  const headers = responseHeaders(reply, requestId, 'no-store', Buffer.byteLength(body))
+  let head = `HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? 'Error'}\r\n`
+  for (let index = 0; index < headers.length; index += 2)
+    head += `${headers[index]}: ${headers[index + 1]}\r\n`
+  return `${head}Connection: close\r\n\r\n${body}`
 }

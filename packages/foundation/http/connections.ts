@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { SweptConnection } from '../runtime/idle-sweep.ts'
 import { normalAddress } from './client-address.ts'
+import type { Refusal } from './client-error.ts'
 
 /** What is known of one connection; made once, so that a request does not ask the operating system again. */
 export interface Connection extends SweptConnection {
@@ -16,8 +17,10 @@ export interface Connection extends SweptConnection {
   open: number
   /** Replies made that wait until those of earlier requests are sent. */
   queued: number
-  /** What the parser refused behind requests that still wait for their replies; it is told after these. */
-  refusal: NodeJS.ErrnoException | undefined
+  /** The last reply, to what no operation sees; it is sent after the replies to earlier requests. */
+  refusal: Refusal | undefined
+  /** The refusal has been sent: nothing else is. */
+  refused: boolean
   /** Node's parser reads it through its stream (`readThroughStream`). */
   throughStream: boolean
 }
@@ -25,8 +28,6 @@ export interface Connection extends SweptConnection {
 /** Remembers connections by their socket, until it closes. */
 export interface Connections {
   of(socket: Socket): Connection
-  /** The connection when a request has come over it. */
-  known(socket: Socket): Connection | undefined
   /** Those over which a request has come. */
   all(): Iterable<readonly [Socket, Connection]>
 }
@@ -48,6 +49,7 @@ export function createConnections(): Connections {
         bytesSeen: 0,
         stalling: false,
         refusal: undefined,
+        refused: false,
         throughStream: false,
       }
       // One that has closed already says so no more.
@@ -57,7 +59,6 @@ export function createConnections(): Connections {
       }
       return connection
     },
-    known: (socket) => connections.get(socket),
     all: () => connections,
   }
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import { Failure, failure, toFailure } from '../errors/index.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
 import type { Stages } from '../runtime/stages.ts'
@@ -9,6 +8,7 @@ import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
 import { type CompiledOperation, validInput } from './input.ts'
 import { type PreparedReply, prepareFailure, prepareReply } from './reply.ts'
+import { checkHead, isServerWide } from './request-head.ts'
 import type { Router } from './router.ts'
 
 export interface Dispatcher<Services> {
@@ -46,7 +46,7 @@ function begin<Services>(
 ): PreparedReply | 'after its body' {
   const { message, response, connection } = exchange
   limitRate(exchange)
-  checkHead(exchange)
+  checkHead(message, exchange.request, exchange.options.tls !== undefined)
   if (exchange.isOptions) return preflight(dispatcher, exchange)
   const compiled = matchedOrThrow(exchange)
   if (!announcesBody(message)) {
@@ -177,45 +177,11 @@ function conclude<Services>(exchange: Exchange<Services>, reply: PreparedReply, 
   else recordBeforeReply(exchange, reply).then(done, (thrown: unknown) => done(failed(exchange, thrown)))
 }
 
-/** Headers of which node keeps the first without a word, and of which another reader may take the last. */
-const singleHeaders: ReadonlyMap<number, string> = new Map(
-  ['Host', 'Content-Type', 'Authorization'].map((name) => [name.length, name]),
-)
-
-/** @returns whether there is a Host header @throws failure('bad_request') when one of `singleHeaders` is there twice */
-function hasOneHost(rawHeaders: readonly string[]): boolean {
-  let seen = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? ''
-    const single = singleHeaders.get(name.length)
-    if (single === undefined || (name !== single && name.toLowerCase() !== single.toLowerCase())) continue
-    const bit = 1 << name.length
-    if ((seen & bit) !== 0) throw failure('bad_request', `The header ${single} appears more than once.`)
-    seen |= bit
-  }
-  return (seen & (1 << 'Host'.length)) !== 0
-}
-
 /** Every request counts, also those that nothing answers. The key is the TCP peer, never a forwarded address. */
 function limitRate<Services>({ options, connection }: Exchange<Services>): void {
   const verdict = options.rateLimiter?.take(connection.peerAddress)
   if (verdict === undefined || verdict.allowed) return
   throw failure('rate_limited', undefined, { retryAfterSeconds: verdict.retryAfterSeconds })
-}
-
-/** RFC 9112 §3.2: a request without one Host is refused; so is a target that is not a path. */
-function checkHead<Services>({ message, request }: Exchange<Services>): void {
-  const hasHost = hasOneHost(message.rawHeaders)
-  if (message.httpVersion !== '1.1') checkOlderVersion(message)
-  else if (!hasHost) throw failure('bad_request', 'The header Host is missing.')
-  if (!request.path.startsWith('/')) throw failure('bad_request', 'The request target must be a path.')
-}
-
-function checkOlderVersion({ httpVersion, headers }: IncomingMessage): void {
-  if (httpVersion !== '1.0') throw failure('bad_request', 'The version of HTTP must be 1.0 or 1.1.')
-  // RFC 9112 §6.1: a proxy of that time may have cut the message in another way.
-  if (headers['transfer-encoding'] !== undefined)
-    throw failure('bad_request', 'HTTP/1.0 has no Transfer-Encoding.')
 }
 
 function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperation<Services> {
@@ -244,6 +210,7 @@ function preflight<Services>(
   { router, cors }: Dispatcher<Services>,
   exchange: Exchange<Services>,
 ): PreparedReply {
+  if (isServerWide(exchange.message)) return noContent({})
   const { origin, host } = exchange.request.headers
   const wanted = exchange.request.headers['access-control-request-method']
   if (origin === undefined || wanted === undefined) {

@@ -5,6 +5,7 @@ import { failure } from '../errors/index.ts'
 import type { HttpMethod, IncomingRequest } from '../operations/types.ts'
 import { presentedUnverified, verifiedPeerCertificate } from '../tls/peer.ts'
 import type { Connection } from './connections.ts'
+import { readTarget } from './request-target.ts'
 
 export const emptyBody: Uint8Array = new Uint8Array(0)
 
@@ -22,17 +23,21 @@ export class HttpRequest implements IncomingRequest {
   readonly clientAddress: string
   readonly peerAddress: string
   readonly connection: Connection
+  /** Scheme of an absolute target, in lower case; undefined for a path. */
+  readonly targetScheme: string | undefined
   readonly #message: IncomingMessage
   #query: URLSearchParams | undefined
   body: Uint8Array = emptyBody
 
   constructor(id: string, message: IncomingMessage, connection: Connection, clientAddress: string) {
-    const target = message.url ?? '/'
-    const mark = target.indexOf('?')
+    const { path, rawQuery, absolute } = readTarget(message.url ?? '/', message.method ?? '')
     this.id = id
     this.method = message.method as HttpMethod
-    this.path = mark === -1 ? target : target.slice(0, mark)
-    this.rawQuery = mark === -1 ? '' : target.slice(mark + 1)
+    this.path = path
+    this.rawQuery = rawQuery
+    this.targetScheme = absolute?.scheme
+    // RFC 9112 §3.2.2: the target names the host, and whatever Host says is ignored.
+    if (absolute !== undefined) message.headers.host = absolute.authority
     // node joins repeated headers to one text; only Set-Cookie is a list, and a request has no use for it.
     this.headers = message.headers as Readonly<Record<string, string | undefined>>
     this.clientAddress = clientAddress

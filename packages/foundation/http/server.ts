@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createSecureServer, type Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { failure, toFailure } from '../errors/index.ts'
@@ -62,6 +62,12 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   let inFlight = 0
   let draining = false
 
+  /** Node takes its parser off such a connection (RFC 9110 §9.3.6): what follows is not HTTP. Tunnels are not made. */
+  function onConnect(message: BodyMessage): void {
+    message.socket.on('error', () => message.socket.destroy())
+    onRequest(message, new ServerResponse(message))
+  }
+
   function onRequest(message: BodyMessage, response: ServerResponse): void {
     const connection = connections.of(message.socket)
     // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
@@ -106,7 +112,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   function settle(exchange: Exchange<Services>, prepared: PreparedReply | undefined): void {
     const { audit, metrics } = options
     let reply = prepared
-    if (reply !== undefined) {
+    if (reply !== undefined && !exchange.connection.refused) {
       try {
         write(exchange, reply)
       } catch (thrown) {
@@ -141,6 +147,10 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
 
   function write(exchange: Exchange<Services>, reply: PreparedReply): void {
     const { response, message, request, operation } = exchange
+    if (message.method === 'CONNECT') {
+      exchange.connection.refusal ??= { reply, requestId: request.id }
+      return
+    }
     const { body, status } = reply
     const bodyless = status === 204 || status === 304
     const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
@@ -170,6 +180,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   }
 
   const server = build(options, limits, onRequest)
+  server.on('connect', onConnect)
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -178,8 +189,9 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   const { keepAliveTimeoutMs: keptMs, idleTimeoutMs: stalledMs } = limits
   server.once('close', startIdleSweep(connections, { keptMs, stalledMs }))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    options.metrics.count('http_client_errors_total')
-    refuseClientError(error, socket, connections.known(socket))
+    const connection = connections.of(socket)
+    if (!connection.refused) options.metrics.count('http_client_errors_total')
+    refuseClientError(error, socket, connection)
   })
   // Before TLS nothing can be said, and an `end` waits for the handshake, for ever where none comes.
   server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())

@@ -145,23 +145,9 @@ test('HTTP/1.0 needs no Host', async () => {
   assert.match(await server.raw('GET /hello HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n'), /^HTTP\/1\.1 400 /)
 })
 
-test('a target that is not a path is refused: a proxy in front may have read another host in it', async () => {
+test('a path is not normalised: what a proxy in front may have let through leads nowhere', async () => {
   const { reached, options } = watched()
   await using server = await live(options)
-  for (const method of ['GET', 'POST', 'OPTIONS', 'HEAD']) {
-    for (const target of [
-      'http://evil.example/hello',
-      'https://a/hello',
-      'HTTP://a/hello',
-      'http://a',
-      'x:/hello',
-    ]) {
-      const answer = await server.raw(
-        `${method} ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nOrigin: https://a\r\nAccess-Control-Request-Method: GET\r\n\r\n`,
-      )
-      assert.match(answer, /^HTTP\/1\.1 400 /, `${method} ${target}`)
-    }
-  }
   for (const target of [
     '//hello',
     '//evil.example/hello',
@@ -179,14 +165,9 @@ test('a target that is not a path is refused: a proxy in front may have read ano
   assert.deepEqual(reached, [])
 })
 
-test('nobody tunnels: CONNECT ends the connection and an upgrade is not made', async () => {
-  const { reached, options } = watched()
+test('an upgrade is not made', async () => {
+  const { options } = watched()
   await using server = await live(options)
-  assert.doesNotMatch(
-    await server.raw(`CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n${inner}`),
-    /^HTTP\/1\.1 2/,
-  )
-  assert.deepEqual(reached, [])
   for (const protocol of ['h2c', 'websocket']) {
     using wire = await secureWire(server.port)
     wire.send(

@@ -5,7 +5,8 @@ import { after, before, test } from 'node:test'
 import type { ConnectionOptions } from 'node:tls'
 import { StartupError } from '../errors/index.ts'
 import { day, issue, newFolder, type PairFiles, rsaPair, writeFiles } from './fixtures/certificates.ts'
-import { type LiveServer, serve, shake } from './fixtures/handshake.ts'
+import { type LiveServer, serve, serveOpen, shake } from './fixtures/handshake.ts'
+import { renegotiate } from './fixtures/renegotiation.ts'
 import type { Issued } from './issue.ts'
 import { type TlsFiles, type TlsProfile, tlsProfile } from './profile.ts'
 
@@ -192,6 +193,15 @@ test('files that cannot be used stop the start with one line that names setting 
       },
     )
   }
+})
+
+// CVE-2011-1473, issue 13 item 28
+test('a client of TLS 1.2 cannot renegotiate, also after a reload', async () => {
+  const echo = await serveOpen(tlsProfile(server))
+  servers.push(echo)
+  assert.match(await renegotiate(echo.port), /NO_RENEGOTIATION/)
+  echo.server.setSecureContext(tlsProfile(server))
+  assert.match(await renegotiate(echo.port), /NO_RENEGOTIATION/)
 })
 
 test('the options are plain data, as they travel to worker threads', () => {

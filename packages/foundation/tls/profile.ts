@@ -1,4 +1,11 @@
-import { createHash, createPrivateKey, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
+import {
+  constants,
+  createHash,
+  createPrivateKey,
+  type KeyObject,
+  randomBytes,
+  X509Certificate,
+} from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type TlsOptions } from 'node:tls'
 import { StartupError } from '../errors/index.ts'
@@ -64,6 +71,8 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     // own (CVE-2002-20001), so only those who name it get it.
     ...(files.cipherSuites !== undefined && /(^|:)DHE-/.test(choice.ciphers) ? { dhparam: 'auto' } : {}),
     honorCipherOrder: false,
+    // RFC 9325 §3.5: a client that renegotiates makes the server repeat its private key operation (CVE-2011-1473).
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     // Both are served; a client that names one of them alone must not be turned away (RFC 7301 §3.2).
     ALPNProtocols: ['http/1.1', 'http/1.0'],
     handshakeTimeout: 10_000,

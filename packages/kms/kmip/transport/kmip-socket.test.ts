@@ -23,6 +23,7 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import { renegotiate } from '../../../foundation/tls/fixtures/renegotiation.ts'
 import { clientCertificates } from '../../identity/client-certificate.ts'
 import type { KmipCaller, KmipEngine } from '../engine/types.ts'
 import { createKmipSocket, type KmipSocket } from './kmip-socket.ts'
@@ -469,4 +470,10 @@ test('A stop finishes the message being answered and ends idle connections', asy
   await drained
   using late = new Client(served.port)
   await assert.rejects(late.ready)
+})
+
+// CVE-2011-1473, issue 13 item 28
+test('a client of TLS 1.2 cannot renegotiate', async () => {
+  await using served = await serve()
+  assert.match(await renegotiate(served.port, identity), /NO_RENEGOTIATION/)
 })
