@@ -9,9 +9,6 @@ import { readTarget } from './request-target.ts'
 
 export const emptyBody: Uint8Array = new Uint8Array(0)
 
-/** Most cookies that one header is searched through. */
-const maxCookies = 100
-
 /** A request over HTTP. What is seldom needed (query, cookies, certificate) is read when asked for, and once. */
 export class HttpRequest implements IncomingRequest {
   readonly id: string
@@ -55,10 +52,17 @@ export class HttpRequest implements IncomingRequest {
     const header = this.headers.cookie
     if (header === undefined) return []
     const values: string[] = []
-    for (const pair of header.split(';', maxCookies)) {
-      const equals = pair.indexOf('=')
-      if (equals === -1 || pair.slice(0, equals).trim() !== name) continue
-      values.push(unquote(pair.slice(equals + 1).trim()))
+    // All of them: a second one is refused wherever it stands. The size of the head bounds how many there are.
+    let equals = -1
+    for (let start = 0; start < header.length; ) {
+      const semicolon = header.indexOf(';', start)
+      const end = semicolon === -1 ? header.length : semicolon
+      if (equals < start) equals = header.indexOf('=', start)
+      // Behind the last `=` no cookie has a value.
+      if (equals === -1) break
+      if (equals < end && header.slice(start, equals).trim() === name)
+        values.push(unquote(header.slice(equals + 1, end).trim()))
+      start = end + 1
     }
     return values
   }

@@ -244,6 +244,8 @@ function build<Services>(
       ? createServer(http)
       : createSecureServer({ ...http, handshakeTimeout: limits.handshakeTimeoutMs, ...options.tls })
   server.maxConnections = limits.maxConnections
+  // Past its count node drops headers silently, and a second credential with them; `maxHeaderSize` is the bound.
+  server.maxHeadersCount = 0
   server.on('request', onRequest)
   server.on('checkContinue', onRequest)
   server.on('checkExpectation', onRequest)
