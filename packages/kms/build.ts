@@ -3,7 +3,7 @@ import { Failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
 import { ownerQuota } from './access/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
-import { authenticateBy, configuredExtractors, configuredLogin, configuredOidc } from './identity/index.ts'
+import { authenticateBy, configuredLogin, configuredOidc, configuredSteps } from './identity/index.ts'
 import { ContentKeys } from './jose/index.ts'
 import { createKmipEngine } from './kmip/engine/index.ts'
 import { kmipOperations } from './kmip/operations/index.ts'
@@ -22,12 +22,13 @@ export async function build(
   const services = servicesOf(environment)
   const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
   const authenticate = authenticateBy({
-    extractors: configuredExtractors({
+    steps: configuredSteps({
       ...environment,
       keyDigest: (id) => digestOfKey(services.keys, id, trusted),
     }),
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
+    log: environment.log,
   })
   const { log, metrics, clock } = environment
   const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics })

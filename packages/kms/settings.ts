@@ -11,6 +11,7 @@ import {
 } from '@warder/foundation/config'
 import { algorithmSettings } from './algorithm-settings.ts'
 import { httpsProblem, keySetProblem, providersProblem } from './identity/addresses.ts'
+import type { IdentityConfig } from './identity/configured.ts'
 import { principalNamed } from './identity/extractor.ts'
 
 const oidcSecret: Setting<string | undefined> = {
@@ -175,4 +176,5 @@ export const kmsSettings = {
 
 /** What the service is configured with: its own settings and the common ones. */
 export type KmsConfig = SettingValues<typeof kmsSettings> &
-  SettingValues<ReturnType<typeof foundationSettings>>
+  SettingValues<ReturnType<typeof foundationSettings>> &
+  Pick<IdentityConfig, 'app_tokens_by_default'>

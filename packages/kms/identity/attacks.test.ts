@@ -68,15 +68,6 @@ test('names that look alike are different users: rights of one are not those of 
   assert.equal((await kms.user('jose\u0301').post('/v1/crypto/encrypt', body)).status, 404)
 })
 
-test('two credentials: the first in the order decides, and a wrong one is not passed over for the next', async () => {
-  await using kms = await startKms({ clientCertificates: true })
-  const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
-  const both = await kms.certified().call('GET', '/me', bearer(kms.token({ sub: 'alice' })))
-  assert.equal(both.json.user, 'kmip-client')
-  const wrong = await kms.with({ cookie: 'auth_session=x', ...bearer('a.b.c').headers }).get('/me')
-  assert.equal(wrong.status, 401)
-})
-
 test('a session cookie is for every node and every start of one installation, and for no other (K15, 2025-012)', async () => {
   const rootKey = randomBytes(32)
   let now = Date.now()

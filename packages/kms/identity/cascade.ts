@@ -1,37 +1,98 @@
+import { Failure } from '@warder/foundation/errors'
 import type { Authenticate, IncomingRequest, Principal } from '@warder/foundation/operations'
+import type { Logger } from '@warder/foundation/telemetry'
 import type { Extractor } from './extractor.ts'
+
+/** A credential of a request. Several extractors may read the same one: every bearer token stands in `Authorization`. */
+export type Credential = 'app token' | 'client certificate' | 'bearer token' | 'session cookie'
+
+export interface CascadeStep {
+  readonly credential: Credential
+  readonly extract: Extractor
+  /** true: when this credential is refused, no other is tried. */
+  readonly failsClosed?: boolean
+}
 
 export interface CascadeOptions {
   /** In the order of the specification (§5): app token, certificate, JWT, auth verifier, API token, session. */
-  readonly extractors: readonly Extractor[]
+  readonly steps: readonly CascadeStep[]
   readonly defaultUsername: string
   readonly forceDefaultUsername: boolean
+  readonly log: Logger
+}
+
+/** Credentials of one request that were refused so far. */
+interface Refused {
+  /** What the caller is told when nothing else succeeds. */
+  readonly first: Failure
+  readonly credentials: readonly Credential[]
 }
 
 /**
- * The extractors in their order: the first that finds its credential decides, by success or by refusal. When none is
- * configured the request runs as the default user, unless that name is forced: it takes an authentication. When one is
- * and finds nothing, nobody does.
+ * The first credential that succeeds decides; the request is refused when none does (§5 rule 1). A credential that one
+ * extractor refused is not offered to another: a token of a configured issuer that lacks its audience must not pass
+ * where only its signature is looked at. What cannot be checked now (503) ends the request, or who asks would depend on
+ * what is reachable. When no extractor is configured the request runs as the default user, unless that name is forced:
+ * it takes an authentication. When one is configured and no credential is found, nobody is authenticated.
  */
-export function authenticateBy(options: CascadeOptions): Authenticate {
-  const { extractors, defaultUsername, forceDefaultUsername } = options
+export function authenticateBy({ steps, ...options }: CascadeOptions): Authenticate {
+  const { defaultUsername, forceDefaultUsername, log } = options
   const nobodyAsked: Principal = { name: defaultUsername, method: 'default_username' }
-  if (extractors.length === 0) return () => (forceDefaultUsername ? undefined : nobodyAsked)
+  if (steps.length === 0) return () => (forceDefaultUsername ? undefined : nobodyAsked)
 
-  const named = (principal: Principal): Principal =>
-    forceDefaultUsername ? { name: defaultUsername, method: principal.method } : principal
+  const accepted = (
+    request: IncomingRequest,
+    principal: Principal,
+    refused: Refused | undefined,
+  ): Principal => {
+    if (refused !== undefined) {
+      const { first, credentials } = refused
+      log.info(
+        { request_id: request.id, detail: first.detail, refused: credentials, accepted: principal.method },
+        'a credential of a request was refused, and another one accepted',
+      )
+    }
+    return forceDefaultUsername ? { name: defaultUsername, method: principal.method } : principal
+  }
 
-  const from = (request: IncomingRequest, start: number): ReturnType<Authenticate> => {
-    for (let index = start; index < extractors.length; index++) {
-      const found = extractors[index]?.(request)
+  const from = (
+    request: IncomingRequest,
+    start: number,
+    refusedBefore: Refused | undefined,
+  ): ReturnType<Authenticate> => {
+    let refused = refusedBefore
+    for (let index = start; index < steps.length; index++) {
+      const step = steps[index]
+      if (step === undefined || refused?.credentials.includes(step.credential) === true) continue
+      let found: ReturnType<Extractor>
+      try {
+        found = step.extract(request)
+      } catch (thrown) {
+        refused = withRefusal(refused, step, thrown)
+        continue
+      }
       if (found instanceof Promise) {
-        return found.then((principal) =>
-          principal === undefined ? from(request, index + 1) : named(principal),
+        const before = refused
+        return found.then(
+          (principal) =>
+            principal === undefined ? from(request, index + 1, before) : accepted(request, principal, before),
+          (thrown: unknown) => from(request, index + 1, withRefusal(before, step, thrown)),
         )
       }
-      if (found !== undefined) return named(found)
+      if (found !== undefined) return accepted(request, found, refused)
     }
+    if (refused !== undefined) throw refused.first
     return undefined
   }
-  return (request) => from(request, 0)
+  return (request) => from(request, 0, undefined)
+}
+
+/** @throws what was thrown, when it ends the request */
+function withRefusal(refused: Refused | undefined, step: CascadeStep, thrown: unknown): Refused {
+  if (!(thrown instanceof Failure) || thrown.kind !== 'unauthorized' || step.failsClosed === true)
+    throw thrown
+  return {
+    first: refused?.first ?? thrown,
+    credentials: [...(refused?.credentials ?? []), step.credential],
+  }
 }

@@ -9,8 +9,8 @@ import { httpsProblem } from './addresses.ts'
 import { apiToken } from './api-token.ts'
 import { appToken } from './app-token.ts'
 import { type AuthVerifierOptions, authVerifier } from './auth-verifier.ts'
+import type { CascadeStep } from './cascade.ts'
 import { clientCertificates } from './client-certificate.ts'
-import type { Extractor } from './extractor.ts'
 import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
 import { type OidcLogin, oidcLogin } from './oidc.ts'
 import { type PasswordLogin, passwordLogin } from './password-login.ts'
@@ -30,6 +30,8 @@ export interface IdentityConfig {
   readonly auth_verifier_realm_without_aud: string | undefined
   readonly api_token_id: string | undefined
   readonly vault_auth_verifier_url: string | undefined
+  /** No setting: the operator left `vault_auth_verifier_url` out, and the service started beside this one is asked. */
+  readonly app_tokens_by_default?: boolean | undefined
   readonly vault_token_cache_ttl_secs: number
   readonly kms_public_url: string | undefined
   readonly 'ui_config.ui_oidc_auth.ui_oidc_issuer_url': string | undefined
@@ -56,42 +58,47 @@ export interface IdentityEnvironment {
  * The extractors that are configured, in the order of the specification (§5).
  * @throws StartupError for a configuration that cannot work
  */
-export function configuredExtractors(environment: IdentityEnvironment): readonly Extractor[] {
+export function configuredSteps(environment: IdentityEnvironment): readonly CascadeStep[] {
   const { config, home, clock, log, keyDigest } = environment
-  const extractors: Extractor[] = []
+  const steps: CascadeStep[] = []
   const outbound = outboundToAuth(config, home)
   const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
   if (lookupUrl !== undefined) {
     const url = httpsAddress('vault_auth_verifier_url', lookupUrl)
-    extractors.push(appToken({ url, outbound, clock, ttlSeconds: config.vault_token_cache_ttl_secs }))
+    const extract = appToken({ url, outbound, clock, ttlSeconds: config.vault_token_cache_ttl_secs })
+    steps.push({ credential: 'app token', extract, failsClosed: config.app_tokens_by_default !== true })
   }
-  if (config.clients_ca_cert_file !== undefined) extractors.push(clientCertificates(clock))
+  if (config.clients_ca_cert_file !== undefined)
+    steps.push({ credential: 'client certificate', extract: clientCertificates(clock) })
   if (config.jwt_auth_provider.length > 0) {
     const providers = [...new Set(config.jwt_auth_provider)].map((text) => {
       refuseOwnAddress(text, environment)
       return readProvider(text, environment)
     })
-    extractors.push(jwtProviders(providers, clock))
+    steps.push({ credential: 'bearer token', extract: jwtProviders(providers, clock) })
   }
   const keySet = verifierKeySet(config)
   if (keySet !== undefined) {
     refuseOwnKeySet(keySet, environment)
-    extractors.push(
-      authVerifier({
-        keys: keySetAt('auth_verifier_jwks', keySet, { home, outbound, clock, log }),
-        isIssuer: verifierIssuer(config, { outbound, clock, log }),
-        realm: config.auth_verifier_realm,
-        realmWithoutAudience: config.auth_verifier_realm_without_aud,
-        clock,
-      }),
-    )
+    const extract = authVerifier({
+      keys: keySetAt('auth_verifier_jwks', keySet, { home, outbound, clock, log }),
+      isIssuer: verifierIssuer(config, { outbound, clock, log }),
+      realm: config.auth_verifier_realm,
+      realmWithoutAudience: config.auth_verifier_realm_without_aud,
+      clock,
+    })
+    steps.push({ credential: 'bearer token', extract })
   }
   if (tokenKey !== undefined) {
-    extractors.push(apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username }))
+    const extract = apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username })
+    steps.push({ credential: 'bearer token', extract })
   }
   const realms = loginRealms(config)
-  if (realms.size > 0) extractors.push(sessionExtractor(environment.seal, environment.db, clock, realms))
-  return extractors
+  if (realms.size > 0) {
+    const extract = sessionExtractor(environment.seal, environment.db, clock, realms)
+    steps.push({ credential: 'session cookie', extract })
+  }
+  return steps
 }
 
 /** Logins for the web page: only of one realm, named in the settings. */

@@ -5,7 +5,8 @@ import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 /**
  * One way to find out who asks.
  * @returns undefined when the request carries no credential of this kind
- * @throws failure('unauthorized') when it carries one that is wrong; failure('overloaded') when it cannot be checked now
+ * @throws failure('unauthorized') when it carries one that is wrong, and another credential may still be right;
+ *   failure('overloaded') when it cannot be checked now, which ends the request
  */
 export type Extractor = (request: IncomingRequest) => Principal | undefined | Promise<Principal | undefined>
 

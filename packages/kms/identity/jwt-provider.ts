@@ -71,7 +71,7 @@ const leewaySeconds = 60
 
 /**
  * Bearer tokens of the configured issuers. A token that names one of them is verified by the keys of that issuer and
- * no other; whatever is wrong with it ends the request. Tokens of other issuers are left to the next extractor.
+ * no other; when anything is wrong with it no other extractor sees it. Tokens of other issuers are left to the next.
  */
 export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): Extractor {
   const cache = createTokenCache<Principal>({ capacity: mostTokens, clock })

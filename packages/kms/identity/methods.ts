@@ -2,7 +2,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { IdentityConfig } from './configured.ts'
 
-/** Whether `configuredExtractors` will make one. Asked before the start, when none can be made yet. */
+/** Whether `configuredSteps` will make one. Asked before the start, when none can be made yet. */
 export function hasMethod(config: IdentityConfig): boolean {
   return (
     config.vault_auth_verifier_url !== undefined ||

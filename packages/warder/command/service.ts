@@ -121,7 +121,9 @@ function besideAuth(
       ? { auth_verifier_ca_cert: join(home, 'tls', 'ca.crt') }
       : {}
   const token =
-    loaded.provenance.vault_auth_verifier_url === 'default' ? { vault_auth_verifier_url: url } : {}
+    loaded.provenance.vault_auth_verifier_url === 'default'
+      ? { vault_auth_verifier_url: url, app_tokens_by_default: true }
+      : {}
   return {
     auth_verifier_url: url,
     auth_verifier_issuer: loaded.values.auth_verifier_issuer ?? 'published',
