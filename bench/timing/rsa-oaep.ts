@@ -1,5 +1,12 @@
 import { algorithmFor, generateKey, oaepWrap } from '@warder/kms/crypto'
-import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from '@warder/kms/jose'
+import {
+  ContentKeys,
+  decodeBase64Url,
+  jweDecryptOaep,
+  jweEncryptOaep,
+  openNow,
+  sealNow,
+} from '@warder/kms/jose'
 import { median } from '../median.ts'
 
 /**
@@ -18,6 +25,7 @@ if (!('private' in pair)) throw new TypeError('not a pair')
 for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
   const algorithm = algorithmFor('key management', name, policy)
   const jwe = jweEncryptOaep(
+    sealNow,
     pair.public,
     'timing',
     { name, algorithm },
@@ -48,7 +56,7 @@ for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
   const contentKeys = new ContentKeys(1)
   const attempt = async (encryptedKey: Buffer): Promise<void> => {
     try {
-      await jweDecryptOaep(contentKeys, pair.private, algorithm, encryption, encryptedKey, sealed)
+      await jweDecryptOaep(openNow, contentKeys, pair.private, algorithm, encryption, encryptedKey, sealed)
     } catch {
       return
     }

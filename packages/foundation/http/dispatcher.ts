@@ -149,6 +149,16 @@ function checked<Services>(
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
   const input = validInput(compiled, exchange.request, exchange.parameters ?? noParameters)
+  return input instanceof Promise
+    ? input.then((late) => permitted(exchange, compiled, late))
+    : permitted(exchange, compiled, input)
+}
+
+function permitted<Services>(
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+  input: OperationInput,
+): MaybePromise<PreparedReply> {
   const allowed = compiled.operation.access.check?.(input, exchange)
   return allowed instanceof Promise
     ? allowed.then(() => acted(exchange, compiled.operation, input))

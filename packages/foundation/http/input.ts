@@ -1,5 +1,6 @@
 import { failure } from '../errors/index.ts'
 import type { Operation, OperationInput } from '../operations/types.ts'
+import type { MaybePromise } from '../sql/types.ts'
 import { parseJsonBody } from './json-body.ts'
 import type { HttpRequest } from './request.ts'
 import { type Check, compileCheck } from './validation.ts'
@@ -34,21 +35,29 @@ export function validInput<Services>(
   compiled: CompiledOperation<Services>,
   request: HttpRequest,
   parameters: Readonly<Record<string, string>>,
-): OperationInput {
+): MaybePromise<OperationInput> {
   compiled.checkPath?.(parameters)
   const query = request.rawQuery === '' ? noMembers : readQuery(request)
   compiled.checkQuery?.(query)
-  return {
-    path: parameters,
-    query,
-    body: compiled.checkBody === undefined ? undefined : readJson(compiled, request),
+  const { checkBody, operation } = compiled
+  if (checkBody === undefined || !holdsJson(operation, request))
+    return { path: parameters, query, body: undefined }
+  const { largeBody } = operation
+  if (largeBody !== undefined && request.body.length >= largeBody.fromBytes) {
+    return largeBody.read(request.body).then(({ value, large }) => {
+      checkBody(value)
+      return { path: parameters, query, body: value, large }
+    })
   }
+  const body = parseJsonBody(request.body)
+  checkBody(body)
+  return { path: parameters, query, body }
 }
 
-function readJson<Services>(compiled: CompiledOperation<Services>, request: HttpRequest): unknown {
-  const { operation, checkBody } = compiled
+/** false: there is no body, and none is needed. Throws failure('bad_request') and 415. */
+function holdsJson<Services>(operation: Operation<Services>, request: HttpRequest): boolean {
   if (request.body.length === 0) {
-    if (operation.bodyOptional === true) return undefined
+    if (operation.bodyOptional === true) return false
     throw failure('bad_request', 'Invalid request body: it is empty; a JSON text is expected.')
   }
   if (operation.anyContentType !== true) checkContentType(request.headers['content-type'])
@@ -56,9 +65,7 @@ function readJson<Services>(compiled: CompiledOperation<Services>, request: Http
   if (encoding !== undefined && encoding !== 'identity') {
     throw failure('unsupported_media_type', 'A compressed request body is not supported.')
   }
-  const value = parseJsonBody(request.body)
-  checkBody?.(value)
-  return value
+  return true
 }
 
 const jsonMediaType =

@@ -81,6 +81,20 @@ export interface OperationInput {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly body: unknown
+  /** Bytes of the member that a `LargeBody` has taken out of `body`; undefined for smaller bodies. */
+  readonly large?: Uint8Array | undefined
+}
+
+/** How large JSON bodies are read outside of the event loop. */
+export interface LargeBody {
+  /** Bodies from this size on. */
+  readonly fromBytes: number
+  /**
+   * Takes the bytes over: they must not be used again. `value` is the JSON value with an empty text in place of the large
+   * member, and `large` what that text stood for.
+   * @throws failure('bad_request'); failure('overloaded')
+   */
+  read(body: Uint8Array): Promise<{ readonly value: unknown; readonly large: Uint8Array | undefined }>
 }
 
 /** A reply that is not plain JSON with the operation's status. */
@@ -118,6 +132,8 @@ export interface Operation<Services = never> {
   readonly anyContentType?: boolean
   /** Upper bound of the body in bytes, where it is below that of the service, `body_limit_bytes`. */
   readonly bodyLimit?: number
+  /** undefined = bodies of every size are read in the event loop. */
+  readonly largeBody?: LargeBody
   /** Success status; default 200. 204 sends no body. */
   readonly status?: number
   readonly reply?: TSchema

@@ -4,7 +4,15 @@ import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { algorithmFor, generateKey, type KeyMaterial } from '../crypto/index.ts'
-import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep, type SealedContent } from './index.ts'
+import {
+  ContentKeys,
+  decodeBase64Url,
+  jweDecryptOaep,
+  jweEncryptOaep,
+  openNow,
+  type SealedContent,
+  sealNow,
+} from './index.ts'
 
 const policy = { fips: false }
 const name = 'RSA-OAEP-256'
@@ -20,7 +28,15 @@ const pair = await pairOf()
 
 function token(text: string) {
   const cipher = { name: 'A256GCM', encryption }
-  const jwe = jweEncryptOaep(pair.public, 'k', { name, algorithm }, cipher, Buffer.from(text), undefined)
+  const jwe = jweEncryptOaep(
+    sealNow,
+    pair.public,
+    'k',
+    { name, algorithm },
+    cipher,
+    Buffer.from(text),
+    undefined,
+  )
   const { protected: header, iv, ciphertext, tag } = jwe
   const sealed: SealedContent = {
     protected: header,
@@ -35,7 +51,7 @@ function token(text: string) {
 /** What a reading costs: a private operation takes a promise, a content key that is remembered none. */
 function reader(contentKeys: ContentKeys, material: KeyMaterial = pair.private) {
   return ({ encryptedKey, sealed }: ReturnType<typeof token>) =>
-    jweDecryptOaep(contentKeys, material, algorithm, encryption, encryptedKey, sealed)
+    jweDecryptOaep(openNow, contentKeys, material, algorithm, encryption, encryptedKey, sealed)
 }
 
 test('a token that has opened opens again without a private operation', async () => {
@@ -83,8 +99,18 @@ test('another size, another hash or another RSA key is another wrapping', async 
   const sha1 = algorithmFor('key management', 'RSA-OAEP', policy)
   const other = await pairOf()
   for (const attempt of [
-    () => jweDecryptOaep(contentKeys, pair.private, algorithm, shorter, right.encryptedKey, right.sealed),
-    () => jweDecryptOaep(contentKeys, pair.private, sha1, encryption, right.encryptedKey, right.sealed),
+    () =>
+      jweDecryptOaep(
+        openNow,
+        contentKeys,
+        pair.private,
+        algorithm,
+        shorter,
+        right.encryptedKey,
+        right.sealed,
+      ),
+    () =>
+      jweDecryptOaep(openNow, contentKeys, pair.private, sha1, encryption, right.encryptedKey, right.sealed),
     () => reader(contentKeys, other.private)(right),
   ]) {
     const refused = attempt()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '@warder/foundation/errors'
 import { algorithmFor, generateKey, oaepWrap } from '../crypto/index.ts'
-import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep } from './index.ts'
+import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep, openNow, sealNow } from './index.ts'
 
 const policy = { fips: false }
 const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })
@@ -15,7 +15,15 @@ test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a 
     for (const enc of ['A128GCM', 'A192GCM', 'A256GCM']) {
       const encryption = algorithmFor('content encryption', enc, policy)
       const cipher = { name: enc, encryption }
-      const jwe = jweEncryptOaep(open, 'k', { name, algorithm }, cipher, Buffer.from('hello'), undefined)
+      const jwe = jweEncryptOaep(
+        sealNow,
+        open,
+        'k',
+        { name, algorithm },
+        cipher,
+        Buffer.from('hello'),
+        undefined,
+      )
       const bytes = (text: string) => decodeBase64Url(text, 'member')
       const { protected: header, iv, ciphertext, tag } = jwe
       const sealed = {
@@ -28,12 +36,16 @@ test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a 
       const right = bytes(jwe.encrypted_key)
       // With content keys that were opened, and with none: the refusals are the same.
       const contentKeys = new ContentKeys(8)
-      const again = async () => jweDecryptOaep(contentKeys, secret, algorithm, encryption, right, sealed)
+      const again = async () =>
+        jweDecryptOaep(openNow, contentKeys, secret, algorithm, encryption, right, sealed)
       assert.equal((await again()).toString(), 'hello')
       assert.equal((await again()).toString(), 'hello')
       const attempt = async (encryptedKey: Uint8Array, tag: Buffer = sealed.tag) => {
         const opening = async () =>
-          jweDecryptOaep(contentKeys, secret, algorithm, encryption, encryptedKey, { ...sealed, tag })
+          jweDecryptOaep(openNow, contentKeys, secret, algorithm, encryption, encryptedKey, {
+            ...sealed,
+            tag,
+          })
         const thrown = await opening().then(
           () => assert.fail('it opened'),
           (error: unknown) => error,

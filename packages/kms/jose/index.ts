@@ -3,12 +3,16 @@ export { ContentKeys } from './content-keys.ts'
 export {
   additionalData,
   type ContentCipher,
+  type ContentOpener,
+  type ContentSealer,
   type FlattenedJwe,
   jweDecryptDirect,
   jweDecryptOaep,
   jweEncryptDirect,
   jweEncryptOaep,
+  openNow,
   type SealedContent,
+  sealNow,
 } from './jwe-flattened.ts'
 export { type DetachedJws, jwsSign, jwsVerify } from './jws-detached.ts'
 export {

@@ -23,6 +23,8 @@ import {
   jweEncryptOaep,
   jwsSign,
   jwsVerify,
+  openNow,
+  sealNow,
 } from './index.ts'
 
 const policy = { fips: false }
@@ -74,8 +76,8 @@ async function cipherOf(alg: string, enc: (typeof encs)[number]): Promise<Cipher
     return {
       alg,
       enc,
-      seal: (plaintext, aad) => jweEncryptDirect(material, 'k', named, plaintext, aad),
-      open: async (jwe) => jweDecryptDirect(material, encryption, bytes(jwe)),
+      seal: (plaintext, aad) => jweEncryptDirect(sealNow, material, 'k', named, plaintext, aad),
+      open: async (jwe) => jweDecryptDirect(openNow, material, encryption, bytes(jwe)),
       theirs: { encrypt: material.key, decrypt: material.key },
     }
   }
@@ -84,9 +86,10 @@ async function cipherOf(alg: string, enc: (typeof encs)[number]): Promise<Cipher
     alg,
     enc,
     seal: (plaintext, aad) =>
-      jweEncryptOaep(rsa.public, 'k', { name: alg, algorithm }, named, plaintext, aad),
+      jweEncryptOaep(sealNow, rsa.public, 'k', { name: alg, algorithm }, named, plaintext, aad),
     open: async (jwe) =>
       jweDecryptOaep(
+        openNow,
         new ContentKeys(1),
         rsa.private,
         algorithm,
@@ -206,17 +209,33 @@ test('a key of another size or type than the enc or the alg needs is crypto_fail
       hmacKey,
       rsa.private,
     ]) {
-      needs(() => jweEncryptDirect(material, 'k', named, Buffer.alloc(1), undefined))
-      needs(() => jweDecryptDirect(material, encryption, sealed))
+      needs(() => jweEncryptDirect(sealNow, material, 'k', named, Buffer.alloc(1), undefined))
+      needs(() => jweDecryptDirect(openNow, material, encryption, sealed))
     }
     const ec = await pairOf('ES256')
     const algorithm = algorithmFor('key management', 'RSA-OAEP', policy)
     needs(() =>
-      jweEncryptOaep(ec.public, 'k', { name: 'RSA-OAEP', algorithm }, named, Buffer.alloc(1), undefined),
+      jweEncryptOaep(
+        sealNow,
+        ec.public,
+        'k',
+        { name: 'RSA-OAEP', algorithm },
+        named,
+        Buffer.alloc(1),
+        undefined,
+      ),
     )
     for (const material of [ec.private, rsa.public, hmacKey])
       needs(() =>
-        jweDecryptOaep(new ContentKeys(1), material, algorithm, encryption, Buffer.alloc(256), sealed),
+        jweDecryptOaep(
+          openNow,
+          new ContentKeys(1),
+          material,
+          algorithm,
+          encryption,
+          Buffer.alloc(256),
+          sealed,
+        ),
       )
   }
 })

@@ -1,4 +1,4 @@
-import { createSecretKey, randomBytes } from 'node:crypto'
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/sql'
 import {
@@ -30,6 +30,23 @@ export interface ContentCipher {
   readonly encryption: ContentEncryption
 }
 
+/** What is sealed, and what stands beside it in the JWE. */
+export interface OpenContent {
+  readonly protected: Base64Url
+  readonly encryptedKey: Base64Url
+  readonly plaintext: Uint8Array
+  /** What is authenticated beside the plaintext. */
+  readonly additional: Buffer
+  /** base64url; undefined when there is none, or it is empty. */
+  readonly aad: string | undefined
+}
+
+/** Encrypts content with its content encryption key, here or elsewhere. */
+export type ContentSealer<R> = (key: KeyObject, content: OpenContent) => R
+
+/** Decrypts content, or throws failure('decryption_failed'). */
+export type ContentOpener<R> = (key: KeyObject, sealed: SealedContent, additional: Buffer) => R
+
 /** ASCII(protected) or ASCII(protected '.' aad), RFC 7516 §5.1 step 14. An empty aad is none (§7.2.1). */
 export function additionalData(protectedHeader: string, aad: string | undefined): Buffer {
   return Buffer.from(
@@ -39,15 +56,17 @@ export function additionalData(protectedHeader: string, aad: string | undefined)
 }
 
 /** `dir`: the key is the content encryption key. @throws failure('crypto_failure') when its type or size is another */
-export function jweEncryptDirect(
+export function jweEncryptDirect<R>(
+  seal: ContentSealer<R>,
   material: KeyMaterial,
   kid: string,
   enc: ContentCipher,
   plaintext: Uint8Array,
   aad: string | undefined,
-): FlattenedJwe {
+): R {
   requireContentKey(material, enc.encryption)
-  return sealContent(material.key, directHeader(material, kid, enc.name), plaintext, aad, '' as Base64Url)
+  const header = directHeader(material, kid, enc.name)
+  return seal(material.key, contentOf(header, plaintext, aad, '' as Base64Url))
 }
 
 interface DirectHeader {
@@ -71,25 +90,21 @@ function directHeader(material: KeyMaterial, kid: string, enc: string): Protecte
  * RSA-OAEP: a new content encryption key for each message, wrapped for the public key, wiped afterwards.
  * @param publicMaterial of the RSA pair
  */
-export function jweEncryptOaep(
+export function jweEncryptOaep<R>(
+  seal: ContentSealer<R>,
   publicMaterial: KeyMaterial,
   kid: string,
   alg: { readonly name: string; readonly algorithm: KeyManagementAlgorithm },
   enc: ContentCipher,
   plaintext: Uint8Array,
   aad: string | undefined,
-): FlattenedJwe {
+): R {
   requireRsa(publicMaterial)
   const cek = randomBytes(enc.encryption.bits / 8)
   try {
     const wrapped = oaepWrap(alg.algorithm.oaepHash, publicMaterial.key, cek)
-    return sealContent(
-      createSecretKey(cek),
-      protectedHeader(alg.name, enc.name, kid),
-      plaintext,
-      aad,
-      encodeBase64Url(wrapped),
-    )
+    const header = protectedHeader(alg.name, enc.name, kid)
+    return seal(createSecretKey(cek), contentOf(header, plaintext, aad, encodeBase64Url(wrapped)))
   } finally {
     cek.fill(0)
   }
@@ -104,13 +119,14 @@ export interface SealedContent {
 }
 
 /** @throws failure('decryption_failed') for anything that does not open; failure('crypto_failure') for a wrong key */
-export function jweDecryptDirect(
+export function jweDecryptDirect<R>(
+  open: ContentOpener<R>,
   material: KeyMaterial,
   enc: ContentEncryption,
   sealed: SealedContent,
-): Buffer {
+): R {
   requireContentKey(material, enc)
-  return gcmDecrypt(material.key, sealed, additionalData(sealed.protected, sealed.aad))
+  return open(material.key, sealed, additionalData(sealed.protected, sealed.aad))
 }
 
 /**
@@ -118,27 +134,28 @@ export function jweDecryptDirect(
  * `encrypted_key` and a wrong tag end in the same place with the same sentence. What opened is remembered.
  * @throws failure('decryption_failed'); failure('crypto_failure') when the key is not an RSA private key
  */
-export function jweDecryptOaep(
+export function jweDecryptOaep<R>(
+  open: ContentOpener<MaybePromise<R>>,
   contentKeys: ContentKeys,
   material: KeyMaterial,
   algorithm: KeyManagementAlgorithm,
   enc: ContentEncryption,
   encryptedKey: Uint8Array,
   sealed: SealedContent,
-): MaybePromise<Buffer> {
+): MaybePromise<R> {
   requireRsa(material)
   if (material.kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
   const size = enc.bits / 8
   const additional = additionalData(sealed.protected, sealed.aad)
   const wrapping = `${algorithm.oaepHash} ${size} ${encodeBase64Url(encryptedKey)}`
   const known = contentKeys.get(material, wrapping)
-  if (known !== undefined) return gcmDecrypt(known, sealed, additional)
-  return oaepUnwrapCek(algorithm.oaepHash, material.key, encryptedKey, size).then((cek) => {
+  if (known !== undefined) return open(known, sealed, additional)
+  return oaepUnwrapCek(algorithm.oaepHash, material.key, encryptedKey, size).then(async (cek) => {
     const key = createSecretKey(cek)
     cek.fill(0)
-    const plaintext = gcmDecrypt(key, sealed, additional)
+    const opened = await open(key, sealed, additional)
     contentKeys.add(material, wrapping, key)
-    return plaintext
+    return opened
   })
 }
 
@@ -153,25 +170,37 @@ function protectedHeader(alg: string, enc: string, kid: string): ProtectedHeader
   return { text, bytes: additionalData(text, undefined) }
 }
 
-function sealContent(
-  key: KeyMaterial['key'],
+function contentOf(
   header: ProtectedHeader,
   plaintext: Uint8Array,
   aad: string | undefined,
   encryptedKey: Base64Url,
-): FlattenedJwe {
+): OpenContent {
   const bare = aad === undefined || aad === ''
-  const additional = bare ? header.bytes : additionalData(header.text, aad)
-  const { iv, ciphertext, tag } = gcmEncrypt(key, plaintext, additional)
-  const jwe = {
+  return {
     protected: header.text,
-    encrypted_key: encryptedKey,
+    encryptedKey,
+    plaintext,
+    additional: bare ? header.bytes : additionalData(header.text, aad),
+    aad: bare ? undefined : aad,
+  }
+}
+
+/** Seals in this turn of the event loop. */
+export const sealNow: ContentSealer<FlattenedJwe> = (key, content) => {
+  const { iv, ciphertext, tag } = gcmEncrypt(key, content.plaintext, content.additional)
+  const jwe = {
+    protected: content.protected,
+    encrypted_key: content.encryptedKey,
     iv: encodeBase64Url(iv),
     ciphertext: encodeBase64Url(ciphertext),
     tag: encodeBase64Url(tag),
   }
-  return bare ? jwe : { ...jwe, aad }
+  return content.aad === undefined ? jwe : { ...jwe, aad: content.aad }
 }
+
+/** Opens in this turn of the event loop. */
+export const openNow: ContentOpener<Buffer> = gcmDecrypt
 
 function requireContentKey(material: KeyMaterial, enc: ContentEncryption): void {
   if (material.kind !== 'secret' || material.algorithm !== 'AES' || material.bits !== enc.bits) {

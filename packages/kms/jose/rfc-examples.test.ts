@@ -20,6 +20,7 @@ import {
   jweDecryptDirect,
   jweDecryptOaep,
   jwsVerify,
+  openNow,
 } from './index.ts'
 
 /** The examples of RFC 7515, 7516, 7520, 7638 and 8037 whose algorithms Warder has; `source` names the section. */
@@ -104,8 +105,9 @@ for (const example of examples.jwe) {
     }
     const opened =
       alg === 'dir'
-        ? jweDecryptDirect(material, encryption, sealed)
+        ? jweDecryptDirect(openNow, material, encryption, sealed)
         : await jweDecryptOaep(
+            openNow,
             new ContentKeys(1),
             material,
             algorithmFor('key management', alg, policy),

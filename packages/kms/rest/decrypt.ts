@@ -1,15 +1,20 @@
 import { failure } from '@warder/foundation/errors'
-import { post } from '@warder/foundation/operations'
+import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { keyRight } from '../access/index.ts'
+import { keyNotFound, keyRight } from '../access/index.ts'
+import { largeMember, openLarge } from '../bulk/index.ts'
 import { algorithmFor } from '../crypto/index.ts'
 import {
+  type ContentOpener,
   decodeBase64Url,
   encodeBase64Url,
   jweDecryptDirect,
   jweDecryptOaep,
+  openNow,
   readJweHeader,
 } from '../jose/index.ts'
+import type { Key } from '../objects/index.ts'
 import { requireProcessing } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
@@ -26,13 +31,13 @@ const DecryptRequest = Type.Object({
 })
 
 const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
-  read: (input, { services }) => read(input.body as Static<typeof DecryptRequest>, services),
+  read: (input, { services }) => read(input.body as Static<typeof DecryptRequest>, input.large, services),
   kid: ({ kid }) => kid,
   use: 'private half',
   algorithm: ({ alg, encName }) => `${alg} ${encName}`,
 })
 
-function read(body: Static<typeof DecryptRequest>, services: KmsServices) {
+function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
   const policy = policyOf(services)
   const { alg, enc, kid } = readJweHeader(body.protected)
   const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
@@ -49,11 +54,11 @@ function read(body: Static<typeof DecryptRequest>, services: KmsServices) {
   const sealed = {
     protected: header,
     iv: sized(body.iv, 'iv', 12),
-    ciphertext: decodeBase64Url(body.ciphertext, 'ciphertext'),
+    ciphertext: large ?? decodeBase64Url(body.ciphertext, 'ciphertext'),
     tag: sized(body.tag, 'tag', 16),
     aad,
   }
-  return { kid, alg, management, encName: enc, encryption, encryptedKey, sealed }
+  return { kid, alg, management, encName: enc, encryption, encryptedKey, sealed, large: large !== undefined }
 }
 
 function sized(text: string, member: string, bytes: number): Buffer {
@@ -70,6 +75,7 @@ export const decrypt = define({
   tag: 'Crypto',
   access,
   request: DecryptRequest,
+  largeBody: largeMember('ciphertext'),
   reply: Type.Object({ kid: Type.String(), data: Type.String() }),
   errors: {
     403: 'No right to decrypt with it.',
@@ -78,15 +84,29 @@ export const decrypt = define({
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)
-    const { kid, alg, management, encryption, encryptedKey, sealed } = request
+    const { kid, alg, management, encryption, encryptedKey, sealed, large } = request
     requireProcessing(key, 'decrypt', context)
-    if (management === undefined) return opened(kid, jweDecryptDirect(key.material, encryption, sealed))
+    const open: ContentOpener<MaybePromise<Opened>> = large
+      ? (contentKey, content, additional) =>
+          openLarge(kid)(contentKey, content, additional).then((reply) =>
+            stillProcessing(key, context).then(() => reply),
+          )
+      : (contentKey, content, additional) => opened(kid, openNow(contentKey, content, additional))
+    if (management === undefined) return jweDecryptDirect(open, key.material, encryption, sealed)
     key.requireBoundTo(alg)
     const { contentKeys } = context.services
-    const data = jweDecryptOaep(contentKeys, key.material, management, encryption, encryptedKey, sealed)
-    return data instanceof Promise ? data.then((late) => opened(kid, late)) : opened(kid, data)
+    return jweDecryptOaep(open, contentKeys, key.material, management, encryption, encryptedKey, sealed)
   },
 })
+
+type Opened = RawReply | { readonly kid: string; readonly data: string }
+
+/** The key may have come to its end while the data was opened elsewhere. */
+async function stillProcessing({ object }: Key, context: OperationContext<KmsServices>): Promise<void> {
+  const now = await context.services.keys.get(object.id)
+  if (now === undefined) throw keyNotFound()
+  requireProcessing(now, 'decrypt', context)
+}
 
 function opened(kid: string, data: Uint8Array): { readonly kid: string; readonly data: string } {
   const reply = { kid, data: encodeBase64Url(data) }

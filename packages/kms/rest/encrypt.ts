@@ -1,9 +1,17 @@
-import { type OperationContext, post } from '@warder/foundation/operations'
+import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { keyNotFound, keyRight } from '../access/index.ts'
+import { largeMember, sealLarge } from '../bulk/index.ts'
 import { algorithmFor } from '../crypto/index.ts'
-import { decodeBase64Url, jweEncryptDirect, jweEncryptOaep } from '../jose/index.ts'
+import {
+  type ContentSealer,
+  decodeBase64Url,
+  type FlattenedJwe as Jwe,
+  jweEncryptDirect,
+  jweEncryptOaep,
+  sealNow,
+} from '../jose/index.ts'
 import type { ObjectId } from '../objects/index.ts'
 import { counted, requireProtecting } from './key-use.ts'
 import { policyOf } from './policy.ts'
@@ -27,12 +35,12 @@ export const FlattenedJwe = Type.Object({
 })
 
 const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
-  read: (input, { services }) => read(input.body as Static<typeof EncryptRequest>, services),
+  read: (input, { services }) => read(input.body as Static<typeof EncryptRequest>, input.large, services),
   kid: ({ kid }) => kid,
   algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
 })
 
-function read(body: Static<typeof EncryptRequest>, services: KmsServices) {
+function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
   const policy = policyOf(services)
   const { kid, alg, enc, data, aad } = body
   const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
@@ -43,7 +51,8 @@ function read(body: Static<typeof EncryptRequest>, services: KmsServices) {
     alg,
     management,
     enc: { name: enc, encryption },
-    data: decodeBase64Url(data, 'data'),
+    data: large ?? decodeBase64Url(data, 'data'),
+    large: large !== undefined,
     aad,
   }
 }
@@ -63,6 +72,7 @@ export const encrypt = define({
   tag: 'Crypto',
   access,
   request: EncryptRequest,
+  largeBody: largeMember('data'),
   reply: FlattenedJwe,
   errors: {
     403: 'No right to encrypt with it.',
@@ -71,23 +81,29 @@ export const encrypt = define({
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)
-    const { alg, management, enc, data, aad } = request
+    const { alg, management, enc, data, large, aad } = request
     requireProtecting(key, 'encrypt', context)
-    const whole = <R>(made: MaybePromise<R>) => counted(context, key, data.length, made)
     const { id, type, linkedId } = key.object
+    // Transferred, the data has no length here any more.
+    const bytes = data.length
+    const whole = <R>(made: MaybePromise<R>) => counted(context, key, bytes, made)
+    const seal: ContentSealer<MaybePromise<Jwe | RawReply>> = large
+      ? (contentKey, content) =>
+          sealLarge(contentKey, content).then((reply) => stillProtecting(id, context).then(() => reply))
+      : sealNow
     if (management === undefined) {
       const { budgets } = context.services
       // The key's type is looked at first: only AES keys have a budget.
-      const seal = () => jweEncryptDirect(key.material, id, enc, data, aad)
-      if (key.object.algorithm !== 'AES') return whole(seal())
+      const direct = () => jweEncryptDirect(seal, key.material, id, enc, data, aad)
+      if (key.object.algorithm !== 'AES') return whole(direct())
       const waiting = budgets.take(key.object)
       return whole(
-        waiting === undefined ? seal() : waiting.then(() => stillProtecting(id, context)).then(seal),
+        waiting === undefined ? direct() : waiting.then(() => stillProtecting(id, context)).then(direct),
       )
     }
     key.requireBoundTo(alg)
     const opener = type === 'PublicKey' ? (linkedId ?? id) : id
     const recipient = { name: alg, algorithm: management }
-    return whole(jweEncryptOaep(key.publicMaterial, opener, recipient, enc, data, aad))
+    return whole(jweEncryptOaep(seal, key.publicMaterial, opener, recipient, enc, data, aad))
   },
 })
