@@ -41,7 +41,6 @@ export const errorKinds = {
   },
   expectation_failed: {
     status: 417,
-    kmipReason: 'InvalidMessage',
     sentence: 'Of the header Expect only 100-continue is supported.',
   },
   unsupported_algorithm: {
@@ -83,7 +82,6 @@ export const errorKinds = {
   },
   not_implemented: {
     status: 501,
-    kmipReason: 'OperationNotSupported',
     sentence: 'This server does not implement that method.',
   },
   certificate_signing_unconfigured: {
