@@ -18,6 +18,7 @@ export { type KeyFormat, keyFormatName, keyFormatNumber, readKeyFormat } from '.
 export {
   readWrappingData,
   readWrappingSpecification,
+  requireOpenable,
   type WrappingData,
   type WrappingKeyInformation,
   type WrappingSpecification,

@@ -71,19 +71,28 @@ function readKeyValue(block: StructureNode): PlainKeyValue | Uint8Array | undefi
 }
 
 /**
- * The bytes of an encrypted key that stand in a KeyMaterial. Without an encoding some clients leave them where those of
- * the key were. With one, cloudproof_kms_js puts attributes beside them that describe the key and that the request says
- * again outside (`packages/kmip/json/tolerances.ts`); anything else beside them would be lost, and is refused.
+ * The bytes of an encrypted key that stand in a KeyMaterial. Without an encoding the wrapped bytes are those of the key,
+ * and some clients leave them where these were: they say NoEncoding, or nothing but the method. With one,
+ * cloudproof_kms_js puts attributes beside them that describe the key and that the request says again outside
+ * (`packages/kmip/json/tolerances.ts`); anything else beside them would be lost, and is refused.
  */
 function bytesWithin(
   value: PlainKeyValue | Uint8Array | undefined,
-  { encoding, method }: WrappingData,
+  { encoding, encodingGiven, encryption, method }: WrappingData,
 ): PlainKeyValue | Uint8Array | undefined {
   if (value === undefined || value instanceof Uint8Array || method === 'MACSign') return value
   const { material, attributes } = value
-  const inPlace =
-    attributes.length === 0 ? encoding === 'NoEncoding' : attributes.every(({ tag }) => describing.has(tag))
-  return inPlace && material.type === 'ByteString' ? material.value : value
+  const unencoded = encoding === 'NoEncoding' || (encryption === undefined && !encodingGiven)
+  const inPlace = attributes.length === 0 ? unencoded : attributes.every(({ tag }) => describing.has(tag))
+  return (inPlace ? materialInPlace(material) : undefined) ?? value
+}
+
+/** Wrapped bytes in the place of KeyMaterial, or of the Key within a TransparentSymmetricKey. */
+function materialInPlace(material: TtlvNode): Uint8Array | undefined {
+  if (material.type === 'ByteString') return material.value
+  if (material.type !== 'Structure' || material.value.length !== 1) return undefined
+  const key = memberOf(material, Tag.Key)
+  return key?.type === 'ByteString' ? key.value : undefined
 }
 
 const describing: ReadonlySet<number> = new Set([

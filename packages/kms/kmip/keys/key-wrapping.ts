@@ -48,6 +48,10 @@ const mostAttributes = 64
 /** @throws KmipDecodeError, InvalidField, EncodingOptionError */
 export function readWrappingSpecification(node: StructureNode): WrappingSpecification {
   const common = commonOf(node)
+  if (encrypts(common) && common.encryption === undefined)
+    throw kmipFailure('InvalidField', `EncryptionKeyInformation does not fit the method ${common.method}.`)
+  if (authenticates(common) && common.mac === undefined)
+    throw kmipFailure('InvalidField', `MACSignatureKeyInformation does not fit the method ${common.method}.`)
   const attributes = node.value.filter(
     ({ tag }) => tag === Tag.AttributeName || tag === Tag.AttributeReference,
   )
@@ -58,7 +62,11 @@ export function readWrappingSpecification(node: StructureNode): WrappingSpecific
   return { ...common, attributes }
 }
 
-/** @throws KmipDecodeError, InvalidField */
+/**
+ * Both key informations are optional (KMIP 2.1 §3.1.5): a client may keep to itself which key wrapped the block. Whoever
+ * wants it opened later is told what is missing (`requireOpenable`).
+ * @throws KmipDecodeError, InvalidField
+ */
 export function readWrappingData(node: StructureNode): WrappingData {
   return {
     ...commonOf(node),
@@ -73,9 +81,9 @@ function commonOf(node: StructureNode) {
   const encryption = keyInformation(node, Tag.EncryptionKeyInformation)
   const mac = keyInformation(node, Tag.MACSignatureKeyInformation)
   if (method === 'TR_31') throw kmipFailure('FeatureNotSupported', 'TR-31 key blocks are not supported.')
-  if ((method !== 'MACSign') !== (encryption !== undefined))
+  if (method === 'MACSign' && encryption !== undefined)
     throw kmipFailure('InvalidField', `EncryptionKeyInformation does not fit the method ${method}.`)
-  if ((method !== 'Encrypt') !== (mac !== undefined))
+  if (method === 'Encrypt' && mac !== undefined)
     throw kmipFailure('InvalidField', `MACSignatureKeyInformation does not fit the method ${method}.`)
   const encoding = optionalName(node, Tag.EncodingOption, 'EncodingOption')
   return {
@@ -85,6 +93,29 @@ function commonOf(node: StructureNode) {
     encoding: encoding ?? ('TTLVEncoding' as const),
     encodingGiven: encoding !== undefined,
   }
+}
+
+/** @throws KeyValueNotPresent when the block does not say which key unwraps it */
+export function requireOpenable(data: Pick<WrappingData, 'method' | 'encryption' | 'mac'>): void {
+  const missing =
+    encrypts(data) && data.encryption === undefined
+      ? 'EncryptionKeyInformation'
+      : authenticates(data) && data.mac === undefined
+        ? 'MACSignatureKeyInformation'
+        : undefined
+  if (missing !== undefined)
+    throw kmipFailure(
+      'KeyValueNotPresent',
+      `The key cannot be unwrapped: its KeyWrappingData has no ${missing}.`,
+    )
+}
+
+function encrypts({ method }: { readonly method: WrappingMethod }): boolean {
+  return method !== 'MACSign'
+}
+
+function authenticates({ method }: { readonly method: WrappingMethod }): boolean {
+  return method !== 'Encrypt'
 }
 
 function keyInformation(parent: StructureNode, tag: number): WrappingKeyInformation | undefined {

@@ -10,7 +10,13 @@ import { type CryptographicParameters, noParameters, readParameters } from '../c
 import { signWith, verifyWith } from '../crypto/signature.ts'
 import { planSignature } from '../crypto/signature-plan.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../engine/index.ts'
-import type { Authenticator, WrappingData, WrappingKeyInformation, WrappingKeys } from '../keys/index.ts'
+import {
+  type Authenticator,
+  requireOpenable,
+  type WrappingData,
+  type WrappingKeyInformation,
+  type WrappingKeys,
+} from '../keys/index.ts'
 import { storedWithTag } from '../object/index.ts'
 import { privateKeyOf } from './certificate-issuer.ts'
 import { algorithmInUse, requireUse, takeInvocation, takeUse } from './key-use.ts'
@@ -20,7 +26,7 @@ export interface NamedWrappingKeys extends WrappingKeys {
   readonly identifiers: { readonly encryption: string | undefined; readonly mac: string | undefined }
 }
 
-type Named = Pick<WrappingData, 'encryption' | 'mac'>
+type Named = Pick<WrappingData, 'method' | 'encryption' | 'mac'>
 
 /** `bytes`: how much is wrapped, for the usage limits of the wrapping key. */
 export type WrappingPurpose = { readonly wrap: true; readonly bytes: number } | { readonly wrap: false }
@@ -31,14 +37,16 @@ export const toUnwrap: WrappingPurpose = { wrap: false }
  * Opens the keys that are to wrap or unwrap. The caller needs the right to encrypt (to decrypt) with the wrapping key
  * and the key must be made for it: Active to wrap, and not PreActive or destroyed to unwrap. A wrapping counts as a use.
  * Where a public key or a certificate is named to unwrap, all that is asked of its private key, which does it.
- * @throws WrappingObjectNotFound, WrappingObjectDestroyed, WrappingObjectArchived, PermissionDenied,
+ * @throws KeyValueNotPresent for a wrapping that does not name them, WrappingObjectNotFound, WrappingObjectDestroyed, WrappingObjectArchived, PermissionDenied,
  *   WrongKeyLifecycleState, IncompatibleCryptographicUsageMask
  */
 export async function wrappingKeys(
   context: KmipContext,
-  { encryption, mac }: Named,
+  named: Named,
   purpose: WrappingPurpose,
 ): Promise<NamedWrappingKeys> {
+  if (!purpose.wrap) requireOpenable(named)
+  const { encryption, mac } = named
   const [right, use] = purpose.wrap ? (['encrypt', 'wrapKey'] as const) : (['decrypt', 'unwrapKey'] as const)
   const opened = encryption && (await openNamed(context, encryption, right, use))
   if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
