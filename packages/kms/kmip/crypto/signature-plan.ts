@@ -107,7 +107,12 @@ export function planSignature(
   requireOnly(parameters, scheme === 'pure' ? String(family.names[0]) : scheme.toUpperCase(), namesOf[scheme])
   requireFips(key, type, policy, use)
   if (scheme === 'pure') {
-    if (digestBytes !== undefined) throw unsupported(`${family.names[0]} signs data, not digests.`)
+    // RFC 8032 §5.1 and FIPS 204 §5.4 keep the variants that take a digest (Ed25519ph, HashML-DSA) apart from these, and
+    // KMIP has no name for them: a signature over the digest as data would be one that nobody can verify by the data.
+    if (digestBytes !== undefined)
+      throw unsupported(
+        `${family.names[0]} signs Data, not DigestedData: KMIP names no pre-hash variant of it.`,
+      )
     permit(policy, () => ({ signature_algorithms: pureNames(String(family.names[0])) }))
     return { scheme }
   }
@@ -156,6 +161,16 @@ function chooseHash(
       'HashingAlgorithm and DigitalSignatureAlgorithm contradict each other.',
     )
   const told = digestBytes === undefined ? undefined : hashOfLength(digestBytes)
+  if (
+    digestBytes !== undefined &&
+    asked === undefined &&
+    hashingAlgorithm === undefined &&
+    told === undefined
+  )
+    throw refuse(
+      'InvalidField',
+      `DigestedData of ${digestBytes} bytes tells no hash: name it with HashingAlgorithm.`,
+    )
   const name = asked ?? hashingAlgorithm ?? told ?? 'SHA_256'
   const hash = use === 'sign' ? signatureHash(name, policy) : hashAlgorithm(name, policy)
   if (digestBytes !== undefined && hash.bytes !== digestBytes)

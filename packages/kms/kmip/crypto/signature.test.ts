@@ -163,19 +163,90 @@ test('a digest made by the client is signed as its data would be', async () => {
   }
 })
 
-test('a digest is signed and verified with RSA only: other keys are refused by name, never used on something else', () => {
-  const digest = createHash('sha256').update(data).digest()
-  const unsupported = { reason: 'UnsupportedCryptographicParameters' }
-  for (const namedCurve of ['P-256', 'P-384', 'P-521', 'secp256k1']) {
+const primeCurves = ['P-256', 'P-384', 'P-521', 'secp224r1', 'secp256k1', 'secp160r1', 'brainpoolP320t1']
+for (const namedCurve of primeCurves) {
+  test(`ECDSA ${namedCurve}: a digest made by the client is signed as its data would be (issue 13 item 17)`, async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
-    assert.throws(
-      () => signWith(privateKey, signPlan(privateKey, {}, digest.length), { digest }),
-      unsupported,
-    )
-    const theirs = sign('sha256', data, privateKey)
-    const plan = verifyPlan(publicKey, {}, digest.length)
-    assert.throws(() => verifyWith(publicKey, plan, { digest }, theirs), unsupported)
+    for (const [name, hashingAlgorithm] of [
+      ['sha1', 'SHA_1'],
+      ['sha256', 'SHA_256'],
+      ['sha512', 'SHA_512'],
+    ] as const) {
+      const digest = createHash(name).update(data).digest()
+      const parameters = { hashingAlgorithm }
+      const made = await signWith(privateKey, signPlan(privateKey, parameters, digest.length), { digest })
+      assert.equal(verify(name, data, publicKey, made), true)
+      const theirs = sign(name, data, privateKey)
+      const plan = verifyPlan(publicKey, parameters, digest.length)
+      for (const key of [publicKey, privateKey]) assert.equal(verifyWith(key, plan, { digest }, theirs), true)
+      assert.equal(verifyWith(publicKey, plan, { digest: Buffer.alloc(digest.length) }, theirs), false)
+      assert.equal(verifyWith(publicKey, plan, { digest: Buffer.alloc(digest.length, 1) }, made), false)
+      const { publicKey: stranger } = generateKeyPairSync('ec', { namedCurve })
+      assert.equal(verifyWith(stranger, plan, { digest }, theirs), false)
+      for (let at = 0; at < theirs.length; at += 7) {
+        const wrong = Buffer.from(theirs)
+        wrong[at] = (wrong[at] ?? 0) ^ 1
+        assert.equal(verifyWith(publicKey, plan, { digest }, wrong), false)
+      }
+      for (const wrong of [
+        '',
+        '00',
+        '3000',
+        '3006020100020100',
+        '3006020101020100',
+        '3003020101',
+        '30060201ff020101',
+      ])
+        assert.equal(verifyWith(publicKey, plan, { digest }, Buffer.from(wrong, 'hex')), false)
+    }
+  })
+}
+
+test('a digest without a hash named has the hash that its length tells; other lengths are refused', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const pairs = [
+    [privateKey, publicKey, undefined],
+    [rsa.privateKey, rsa.publicKey, constants.RSA_PKCS1_PSS_PADDING],
+  ] as const
+  for (const [name, bytes] of [
+    ['sha1', 20],
+    ['sha256', 32],
+    ['sha384', 48],
+    ['sha512', 64],
+  ] as const) {
+    const digest = createHash(name).update(data).digest()
+    for (const [secret, open, padding] of pairs) {
+      const made = await signWith(secret, signPlan(secret, {}, bytes), { digest })
+      assert.equal(verify(name, data, { key: open, ...(padding !== undefined && { padding }) }, made), true)
+    }
+    const pkcs1 = { paddingMethod: 'PKCS1V1_5' } as const
+    const made = await signWith(rsa.privateKey, signPlan(rsa.privateKey, pkcs1, bytes), { digest })
+    assert.equal(verify(name, data, { key: rsa.publicKey, padding: constants.RSA_PKCS1_PADDING }, made), true)
   }
+  // 36: MD5 and SHA-1 together, as TLS 1.1 signed them.
+  for (const key of [privateKey, rsa.privateKey])
+    for (const bytes of [0, 1, 16, 36, 51])
+      assert.throws(() => signPlan(key, {}, bytes), {
+        reason: 'InvalidField',
+        message: `DigestedData of ${bytes} bytes tells no hash: name it with HashingAlgorithm.`,
+      })
+})
+
+test('keys that have no signature over a digest refuse it by name', () => {
+  const digest = createHash('sha512').update(data).digest()
+  const unsupported = { reason: 'UnsupportedCryptographicParameters' }
+  for (const { privateKey, publicKey } of [
+    generateKeyPairSync('ed25519'),
+    generateKeyPairSync('ed448'),
+    generateKeyPairSync('ml-dsa-44'),
+  ]) {
+    assert.throws(() => signPlan(privateKey, {}, digest.length), unsupported)
+    assert.throws(() => verifyPlan(publicKey, {}, digest.length), unsupported)
+  }
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'sect233k1' })
+  assert.throws(() => signWith(privateKey, signPlan(privateKey, {}, 64), { digest }), unsupported)
+  const theirs = sign('sha512', data, privateKey)
+  assert.throws(() => verifyWith(publicKey, verifyPlan(publicKey, {}, 64), { digest }, theirs), unsupported)
 })
 
 test('a PSS signature with a mask of another hash is what OpenSSL takes for it', async () => {

@@ -1,5 +1,6 @@
 import { constants, type KeyObject, publicEncrypt, sign, timingSafeEqual, verify } from 'node:crypto'
 import { rsaPrivate } from '../../crypto/index.ts'
+import { signEcdsaDigest, verifyEcdsaDigest } from './ecdsa-digest.ts'
 import { digest } from './hashes.ts'
 import { pkcs1Encode } from './pkcs1-encoding.ts'
 import { pssEncode, pssVerify } from './pss-encoding.ts'
@@ -84,17 +85,15 @@ function pssOptions(saltLength: number) {
   return { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }
 }
 
-/**
- * A digest that somebody else made. Node hashes by itself for everything but RSA, whose padding is public and ours to
- * make; arithmetic with an ECDSA key is not, so there the client sends its data.
- */
+/** A digest that somebody else made. Node hashes by itself: the padding of RSA and the scalars of ECDSA are ours to make. */
 function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): Buffer | Promise<Buffer> {
-  const bits = modulusBits(key)
   switch (plan.scheme) {
     case 'pkcs1':
-      return rsaPrivate(key, pkcs1Encode(plan.hash, digested, Math.ceil(bits / 8)))
+      return rsaPrivate(key, pkcs1Encode(plan.hash, digested, Math.ceil(modulusBits(key) / 8)))
     case 'pss':
-      return rsaPrivate(key, pssEncode(plan, digested, bits))
+      return rsaPrivate(key, pssEncode(plan, digested, modulusBits(key)))
+    case 'ecdsa':
+      return signEcdsaDigest(key, digested)
     default:
       throw unsupported('DigestedData is not supported for this algorithm.')
   }
@@ -112,6 +111,8 @@ function verifyDigest(
       return timingSafeEqual(open(key, signature), pkcs1Encode(plan.hash, digested, Math.ceil(bits / 8)))
     case 'pss':
       return pssVerify(plan, digested, open(key, signature), bits)
+    case 'ecdsa':
+      return verifyEcdsaDigest(key, digested, signature)
     default:
       throw unsupported('DigestedData is not supported for this algorithm.')
   }

@@ -339,7 +339,17 @@ test('pairs sign and verify, over data and digests; a wrong signature is Invalid
   )
   await world.alice.fails('Sign', [uid(priv), asked, digest, data(oasisData)], 'InvalidField')
   const elliptic = await world.pair('ECDSA', curve)
-  await world.alice.fails('Sign', [uid(elliptic.priv), digest], 'UnsupportedCryptographicParameters')
+  const made = await world.alice.do('Sign', [uid(elliptic.priv), digest])
+  const ecdsa = byteString(Tag.SignatureData, bytesOf(made, Tag.SignatureData))
+  for (const what of [data(oasisData), digest]) {
+    const { nodes } = await world.alice.do('SignatureVerify', [uid(elliptic.pub), what, ecdsa])
+    assert.equal(
+      nodes.find(({ tag }) => tag === Tag.ValidityIndicator)?.value,
+      Enumeration.ValidityIndicator.Valid,
+    )
+  }
+  const edwards = await world.pair('Ed25519')
+  await world.alice.fails('Sign', [uid(edwards.priv), digest], 'UnsupportedCryptographicParameters')
 })
 
 test('RSA encrypts for its other half, ML-KEM makes a secret that its other half opens', async () => {
