@@ -15,8 +15,9 @@ import {
 import { pkiError } from '../error.ts'
 import { aes256, ciphers, hashes, oid, sha1, sha256, tripleDes } from './identifiers.ts'
 import { pbes2Key, pkcs12Key, purpose } from './password.ts'
+import { scryptIdentifier, scryptKey } from './scrypt.ts'
 
-const what = 'The PKCS#12 file'
+const what = 'The protected file'
 /** Of what is written here: SP 800-132 asks for as many as the user bears; opening stays below a tenth of a second. */
 const iterations = 100_000
 const legacyIterations = 2048
@@ -78,7 +79,7 @@ export async function unprotect(
   try {
     return Buffer.concat([decipher.update(encrypted), decipher.final()])
   } catch {
-    throw pkiError('wrong_password', 'The password does not open the PKCS#12 file.')
+    throw pkiError('wrong_password', 'The password does not open the file.')
   }
 }
 
@@ -108,7 +109,9 @@ async function derived(
   keyBytes: number,
 ): Promise<Buffer> {
   const [identifier, parameters] = derMembers(derivation?.whole ?? new Uint8Array(), what)
-  if (derIdentifier(identifier, what) !== oid.pbkdf2) throw unsupported()
+  const derivationName = derIdentifier(identifier, what)
+  if (derivationName === scryptIdentifier) return scryptKey(password, parameters, keyBytes)
+  if (derivationName !== oid.pbkdf2) throw unsupported()
   const [salt, rounds, ...others] = derMembers(parameters?.whole ?? new Uint8Array(), what)
   const prf = others.find(({ tag }) => tag === derTag.sequence)
   const named = prf === undefined ? sha1.prf : derIdentifier(derMembers(prf.whole, what)[0], what)
@@ -126,6 +129,6 @@ async function derived(
 function unsupported() {
   return pkiError(
     'unsupported_protection',
-    'The PKCS#12 file is protected by an algorithm that is not supported.',
+    'The file is protected by an algorithm that is not supported.',
   )
 }

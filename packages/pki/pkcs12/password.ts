@@ -75,5 +75,5 @@ function addOne(target: Buffer, adder: Buffer): void {
 
 function requireBounded(salt: Uint8Array, iterations: number): void {
   if (iterations < 1 || iterations > mostIterations || salt.length > longestSalt)
-    throw pkiError('malformed', 'The PKCS#12 file asks for too much work to open it.')
+    throw pkiError('malformed', 'The file asks for too much work to open it.')
 }

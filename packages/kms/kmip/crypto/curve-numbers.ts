@@ -1,5 +1,5 @@
 import { createECDH, generateKeyPairSync } from 'node:crypto'
-import { derContent, derElements, derIdentifier, derMagnitude, derMembers, derTag } from '../keys/der.ts'
+import { derContent, derElements, derIdentifier, derMagnitude, derMembers, derTag } from '@warder/pki/asn1'
 import { unsupported } from './refusal.ts'
 
 /** The numbers of a curve y² = x³ + ax + b over a prime field. */

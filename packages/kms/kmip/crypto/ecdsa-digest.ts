@@ -8,7 +8,7 @@ import {
   derMembers,
   derSequence,
   derTag,
-} from '../keys/der.ts'
+} from '@warder/pki/asn1'
 import {
   bytesOf,
   type CurveNumbers,

@@ -23,7 +23,7 @@ type Client = ReturnType<typeof client>
 async function password(alice: Client, text: string): Promise<string> {
   const { id } = await alice.do('Register', [
     objectType('SecretData'),
-    attributes(mask()),
+    attributes(mask(), activeSince),
     structure(Tag.SecretData, [
       enumeration(Tag.SecretDataType, Enumeration.SecretDataType.Password),
       keyBlock('Raw', Buffer.from(text)),

@@ -2,7 +2,6 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   byteString,
   enumeration,
-  memberOf,
   type StructureNode,
   structure,
   type TtlvNode,
@@ -24,6 +23,7 @@ import {
 import { shapeOf } from '../keys/object-shape.ts'
 import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
 import { linkOf } from './certificate-issuer.ts'
+import { linkedPassword } from './linked-password.ts'
 import type { WantedObject } from './object-in-form.ts'
 import { newBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
@@ -80,31 +80,6 @@ export async function readFile(
   } finally {
     file.privateKey.fill(0)
   }
-}
-
-async function linkedPassword(
-  context: KmipContext,
-  attributes: readonly TtlvNode[],
-): Promise<string | undefined> {
-  const links = attributes.filter(
-    (node): node is StructureNode =>
-      node.tag === Tag.Link &&
-      node.type === 'Structure' &&
-      memberOf(node, Tag.LinkType)?.value === Enumeration.LinkType.PKCS_12PasswordLink,
-  )
-  if (links.length > 1) throw kmipFailure('BadPassword', 'There is more than one PKCS#12 password link.')
-  for (const node of links) {
-    const id = context.identifier(memberOf(node, Tag.LinkedObjectIdentifier))
-    const secret = await context.permitted(id, 'get')
-    if (secret.type !== 'SecretData')
-      throw kmipFailure('BadPassword', 'The PKCS#12 password link does not lead to secret data.')
-    const material = await context.objects.material(secret)
-    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The password is not kept here.')
-    const text = Buffer.from(material).toString('utf8')
-    material.fill(0)
-    return text
-  }
-  return undefined
 }
 
 /** The key block of a private key that comes as a PKCS#12 file. */

@@ -14,6 +14,7 @@ import { type AttributeSource, checkedValue } from '../object/attribute-checks.t
 import { requireRule } from '../object/index.ts'
 import { newObjectOf } from '../object/new-object.ts'
 import { requireSoftwareStorage } from '../object/storage-masks.ts'
+import { withoutPassword } from './encrypted-key.ts'
 
 /** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
 export function objectNode(payload: StructureNode, type: KmipObjectType): StructureNode {
@@ -63,7 +64,14 @@ export async function readBrought(
 ): Promise<StoredObject> {
   requireSoftwareStorage(attributes)
   const { fips } = context.services
-  return readManagedObject(type, node, hintsOf(attributes), { fips })
+  const read = (plain: StructureNode) => readManagedObject(type, plain, hintsOf(attributes), { fips })
+  if (type !== 'PrivateKey') return read(node)
+  const { node: plain, opened } = await withoutPassword(node, attributes, context)
+  try {
+    return await read(plain)
+  } finally {
+    opened?.fill(0)
+  }
 }
 
 /**

@@ -1,0 +1,34 @@
+import { derContent, derMembers, derTag } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
+import { parsePkcs8 } from '../keys/pkcs8.ts'
+import { unprotect } from './encryption.ts'
+
+const what = 'The encrypted PKCS#8 key'
+
+/** Is this an EncryptedPrivateKeyInfo (RFC 5958 §3)? A key in clear begins with its version. */
+export function isEncryptedPkcs8(bytes: Uint8Array): boolean {
+  try {
+    const [algorithm, encrypted, ...others] = derMembers(bytes, what)
+    return algorithm?.tag === derTag.sequence && encrypted?.tag === derTag.octetString && others.length === 0
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Opens an EncryptedPrivateKeyInfo.
+ * @returns PKCS#8 DER in clear; the caller wipes it
+ * @throws PkiError `wrong_password`, `unsupported_protection`, `malformed`: also for more work than one request may cost
+ */
+export async function openPkcs8(bytes: Uint8Array, password: string): Promise<Uint8Array> {
+  const [algorithm, encrypted] = derMembers(bytes, what)
+  const opened = await unprotect(password, algorithm, derContent(encrypted, derTag.octetString, what))
+  try {
+    parsePkcs8(opened)
+  } catch {
+    // A wrong password leaves a right padding in one case of 256.
+    opened.fill(0)
+    throw pkiError('wrong_password', 'The password does not open the file.')
+  }
+  return opened
+}
