@@ -1,6 +1,7 @@
 import { Enumeration } from '../tables/enumerations.gen.ts'
 import { valueByName } from '../tables/enumerations.ts'
-import { messageIn, reasonIn } from '../tables/reasons.ts'
+import { messageIn } from '../tables/legacy-messages.ts'
+import { reasonIn } from '../tables/reasons.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { atLeast, type KmipVersion, versionNumbers } from '../tables/versions.ts'
 import { byteString, dateTime, enumeration, integer, structure, textString } from '../ttlv/build.ts'
@@ -49,8 +50,10 @@ function itemNode(version: KmipVersion, item: ResponseItem): StructureNode {
     enumeration(Tag.ResultStatus, valueByName('ResultStatus', item.status) ?? 1),
     reason === undefined
       ? undefined
-      : enumeration(Tag.ResultReason, Enumeration.ResultReason[reasonIn(version, reason)]),
-    message === undefined ? undefined : textString(Tag.ResultMessage, messageIn(version, message)),
+      : enumeration(Tag.ResultReason, Enumeration.ResultReason[reasonIn(version, reason, operation)]),
+    message === undefined
+      ? undefined
+      : textString(Tag.ResultMessage, messageIn(version, message, reason, operation)),
     asynchronousCorrelationValue === undefined
       ? undefined
       : byteString(Tag.AsynchronousCorrelationValue, asynchronousCorrelationValue),

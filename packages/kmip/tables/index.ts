@@ -21,9 +21,10 @@ export {
   valueByName,
   valueName,
 } from './enumerations.ts'
+export { messageIn } from './legacy-messages.ts'
 export { normaliseName } from './names.ts'
 export { type OperationName, objectTypeIn, operationByName, operationIn } from './operations.ts'
-export { messageIn, type ResultReason, reasonIn } from './reasons.ts'
+export { type ResultReason, reasonIn } from './reasons.ts'
 export { Tag } from './tags.gen.ts'
 export { isTag, type TagName, tagByName, tagIntroduced, tagName, tagText } from './tags.ts'
 export { atLeast, isLegacy, type KmipVersion, kmipVersion, kmipVersions, versionNumbers } from './versions.ts'

@@ -1,5 +1,6 @@
 import { Enumeration } from './enumerations.gen.ts'
 import type { ValueName } from './enumerations.ts'
+import type { OperationName } from './operations.ts'
 import { atLeast, type KmipVersion } from './versions.ts'
 
 /** Why an operation failed, in the names of KMIP 2.1 §11.46. */
@@ -63,14 +64,6 @@ const legacyReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
   WrongKeyLifecycleState: 'PermissionDenied',
 }
 
-/** What 2.1 says precisely and versions before it do not, in the words of the public test cases (AKLC-M-3, SKLC-M-3). */
-const legacyMessage: ReadonlyMap<string, string> = new Map([['ACTIVATION_DATE:!PRE_ACTIVE', 'DENIED']])
-
-/** The message of a failure as a client of this version is told it. */
-export function messageIn(version: KmipVersion, message: string): string {
-  return atLeast(version, '2.1') ? message : (legacyMessage.get(message) ?? message)
-}
-
 /** The public test cases of 2.0 still have the reason of 1.4 here, though its specification has the one of 2.1. */
 const reasonsSince21: ReadonlySet<ResultReason> = new Set<ResultReason>(['WrongKeyLifecycleState'])
 
@@ -78,9 +71,15 @@ const reasonsSince21: ReadonlySet<ResultReason> = new Set<ResultReason>(['WrongK
  * The reason that a client of this version knows: the same where the version has it, else the nearest of 1.x
  * (e.g. Sensitive is PermissionDenied up to 1.4). Version 2.1 knows all, and 2.0 all but `reasonsSince21`.
  */
-export function reasonIn(version: KmipVersion, reason: ResultReason): ResultReason {
+export function reasonIn(
+  version: KmipVersion,
+  reason: ResultReason,
+  operation?: OperationName,
+): ResultReason {
   if (atLeast(version, '2.1') || reason === 'GeneralFailure') return reason
   if (atLeast(version, '2.0')) return reasonsSince21.has(reason) ? (legacyReason[reason] ?? reason) : reason
+  // As the public test cases of 1.x have it: of a destroyed object there is nothing to get.
+  if (reason === 'ObjectDestroyed' && operation === 'Get') return 'ItemNotFound'
   let last = 0
   for (const [introduced, number] of lastReasonOf) if (atLeast(version, introduced)) last = number
   return Enumeration.ResultReason[reason] <= last ? reason : (legacyReason[reason] ?? 'GeneralFailure')

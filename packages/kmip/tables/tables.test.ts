@@ -18,6 +18,7 @@ import {
   maskValueNames,
   messageIn,
   normaliseName,
+  type OperationName,
   objectTypeIn,
   operationByName,
   operationIn,
@@ -183,6 +184,22 @@ test('What 2.1 tells precisely is DENIED before', () => {
     assert.equal(messageIn(version, precise), version === '2.1' ? precise : 'DENIED')
     assert.equal(messageIn(version, 'missing-iv'), 'missing-iv')
   }
+})
+
+test('1.x is told why it is refused, but where a public test case has DENIED word for word (issue 13 item 20)', () => {
+  const told = (version: '1.0' | '1.4' | '2.0' | '2.1', ...why: readonly [ResultReason, OperationName]) =>
+    messageIn(version, 'DENIED', ...why)
+  for (const version of ['1.0', '1.4'] as const) {
+    assert.equal(told(version, 'ObjectDestroyed', 'Get'), 'The object is destroyed.')
+    assert.equal(told(version, 'Sensitive', 'Get'), 'The object is Sensitive: it is given wrapped only.')
+    assert.notEqual(told(version, 'WrongKeyLifecycleState', 'MAC'), 'DENIED')
+    assert.equal(told(version, 'WrongKeyLifecycleState', 'Destroy'), 'DENIED')
+    assert.equal(told(version, 'PermissionDenied', 'Encrypt'), 'DENIED')
+    const precise = 'ACTIVATION_DATE:!PRE_ACTIVE'
+    assert.equal(messageIn(version, precise, 'WrongKeyLifecycleState', 'ModifyAttribute'), 'DENIED')
+  }
+  for (const version of ['2.0', '2.1'] as const)
+    assert.equal(told(version, 'ObjectDestroyed', 'Get'), 'DENIED')
 })
 
 test('An old client is told a reason that its version has', () => {

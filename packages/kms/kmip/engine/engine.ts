@@ -199,7 +199,8 @@ function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): 
   if (answered === undefined || answered.response.status === 'Success') return undefined
   const { reason = 'GeneralFailure', message = 'The request is not done yet: poll again.' } =
     answered.response
-  return failureIn(version, answered.failure ?? toldOf(kmipFailure(reason, message)).failure)
+  const told = answered.failure ?? toldOf(kmipFailure(reason, message)).failure
+  return failureIn(version, told, answered.response.operation)
 }
 
 const nobody: Principal = { name: 'unauthenticated', method: 'none' }

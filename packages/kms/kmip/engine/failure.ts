@@ -1,7 +1,14 @@
 import { type ErrorKind, errorKinds, Failure, failure, toFailure } from '@warder/foundation/errors'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { reasonOf } from '@warder/kmip/messages'
-import { Enumeration, type KmipVersion, messageIn, type ResultReason, reasonIn } from '@warder/kmip/tables'
+import {
+  Enumeration,
+  type KmipVersion,
+  messageIn,
+  type OperationName,
+  type ResultReason,
+  reasonIn,
+} from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { PkiError } from '@warder/pki/error'
 import { kindOfReason, reasonOfKind, reasonOfPkiError } from './reasons.ts'
@@ -72,10 +79,14 @@ function toldOfRegistered(told: Failure): Told {
 }
 
 /** A failure that was told, in the words that a client of this version knows. The HTTP status stays. */
-export function failureIn(version: KmipVersion, told: Failure): Failure {
+export function failureIn(version: KmipVersion, told: Failure, operation?: OperationName): Failure {
   const reason = told.members?.result_reason
   if (!isReason(reason)) return told
-  return withWords(told, messageIn(version, told.message), reasonIn(version, reason))
+  return withWords(
+    told,
+    messageIn(version, told.message, reason, operation),
+    reasonIn(version, reason, operation),
+  )
 }
 
 function isReason(name: unknown): name is ResultReason {

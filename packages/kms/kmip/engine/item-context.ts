@@ -129,7 +129,8 @@ export class ItemContext implements KmipContext {
 
   async requireCreate(): Promise<void> {
     const { db, roles } = this.services
-    if (!(await mayCreate(db, roles, this.principal.name))) throw kmipFailure('PermissionDenied', 'DENIED')
+    if (!(await mayCreate(db, roles, this.principal.name)))
+      throw kmipFailure('PermissionDenied', 'The caller may not create objects.')
     this.rules = await readRules(db, this.principal.name)
   }
 
@@ -164,7 +165,8 @@ function passed<Found>(
 ): Found {
   if (object === undefined || found === undefined || verdict === 'nothing')
     throw kmipFailure('ObjectNotFound', 'DENIED')
-  if (verdict !== 'allowed') throw kmipFailure('PermissionDenied', 'DENIED')
+  if (verdict !== 'allowed')
+    throw kmipFailure('PermissionDenied', 'The caller has other rights on the object, not this one.')
   // Of what is destroyed the operation says that it is gone.
   if (isArchived(object) && needsMaterial.has(right))
     throw kmipFailure('ObjectArchived', 'The object is archived: recover it first.')

@@ -19,7 +19,7 @@ export const obtainLease: KmipOperation = {
     const state = stateAt(object, now)
     if (state === 'Destroyed' || state === 'Destroyed_Compromised')
       throw kmipFailure('ObjectDestroyed', 'DENIED')
-    if (state === 'Compromised') throw kmipFailure('PermissionDenied', 'DENIED')
+    if (state === 'Compromised') throw kmipFailure('PermissionDenied', 'A compromised object is not leased.')
     return [
       uniqueIdentifier(object.id),
       interval(Tag.LeaseTime, leaseOf(object)),
@@ -42,7 +42,8 @@ export const getUsageAllocation: KmipOperation = {
     const { limits } = useBounds(object)
     if (limits === undefined) throw kmipFailure('AttributeNotFound', 'The object has no usage limits.')
     const left = usageLeft(limits)
-    if (left < wanted) throw kmipFailure('PermissionDenied', 'DENIED')
+    if (left < wanted)
+      throw kmipFailure('PermissionDenied', 'The usage limits of the object do not allow so much.')
     objects.update(object, { attributes: withUsageLeft(object, left - wanted) })
     return [uniqueIdentifier(object.id)]
   },

@@ -25,8 +25,9 @@ for (const encoding of ['ttlv', 'json', 'xml'] as const) {
       const bytes = memberOf(value, Tag.KeyMaterial)?.value
       assert.ok(bytes instanceof Uint8Array && bytes.length === 32)
       assert.equal((await alice.do('Destroy', [uid(id)])).id, id)
-      const reason = version >= '2.0' ? 'ObjectDestroyed' : 'PermissionDenied'
-      assert.equal(await alice.fails('Get', [uid(id)], reason), 'DENIED')
+      const [reason, sentence] =
+        version >= '2.0' ? ['ObjectDestroyed', 'DENIED'] : ['ItemNotFound', 'The object is destroyed.']
+      assert.equal(await alice.fails('Get', [uid(id)], reason), sentence)
     })
   }
 }
@@ -90,8 +91,14 @@ test('a bare operation of KMIP 1.4 fails with a reason and a message that 1.4 ha
     const { status, json } = await alice.post(path, request)
     return [status, json.result_reason, json.description]
   }
+  const nothing = bareOn('Get', 'nothing')
+  assert.deepEqual(await failing('/kmip/2_1', nothing), [404, 'ObjectNotFound', 'DENIED'])
+  const absent = [404, 'ItemNotFound', 'There is no such object for this caller.']
+  assert.deepEqual(await failing('/kmip/1_4', nothing), absent)
+  // Whether somebody else has it is not told.
+  const other = await kms.user('mallory').post('/kmip/1_4', bareOn('Get', id))
+  assert.deepEqual([other.status, other.json.result_reason, other.json.description], absent)
   for (const [request, status, reason, legacyReason, message] of [
-    [bareOn('Get', 'nothing'), 404, 'ObjectNotFound', 'ItemNotFound', 'DENIED'],
     [bareOn('Destroy', id), 422, 'WrongKeyLifecycleState', 'PermissionDenied', 'DENIED'],
     [
       bareOn('Check', id, sign),

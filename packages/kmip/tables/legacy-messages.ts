@@ -1,0 +1,50 @@
+import type { OperationName } from './operations.ts'
+import type { ResultReason } from './reasons.ts'
+import { isLegacy, type KmipVersion } from './versions.ts'
+
+/** All that the public test cases say for a refusal. 2.x has a reason for each; 1.x has PermissionDenied for most. */
+const denied = 'DENIED'
+
+/** Refusals that public test cases of 1.x have word for word (AKLC-M-2, -3, SKLC-M-2, -3, CS-AC-M-8, CS-BC-M-7, -14). */
+const published: ReadonlySet<string> = new Set<`${OperationName} ${ResultReason}`>([
+  'Destroy WrongKeyLifecycleState',
+  'ModifyAttribute WrongKeyLifecycleState',
+  'Sign WrongKeyLifecycleState',
+  'SignatureVerify WrongKeyLifecycleState',
+  'Encrypt WrongKeyLifecycleState',
+  'Decrypt WrongKeyLifecycleState',
+  'Encrypt PermissionDenied',
+])
+
+/** What a client of 1.x is told in the place of a reason that its version does not have. */
+const sentences: Readonly<Partial<Record<ResultReason, string>>> = {
+  AttributeReadOnly: 'Clients do not set or change this attribute.',
+  AttributeSingleValued: 'The attribute has one value only.',
+  NonUniqueNameAttribute: 'An object with this name exists already.',
+  NotExtractable: 'The object is not Extractable: it is given to nobody.',
+  ObjectDestroyed: 'The object is destroyed.',
+  // The same for what is not there and for what the caller has no right on.
+  ObjectNotFound: 'There is no such object for this caller.',
+  PermissionDenied: 'The usage limits of the object do not allow this.',
+  ReadOnlyAttribute: 'Clients do not set or change this attribute.',
+  Sensitive: 'The object is Sensitive: it is given wrapped only.',
+  WrappingObjectDestroyed: 'The wrapping key is destroyed.',
+  WrappingObjectNotFound: 'There is no such wrapping key for this caller.',
+  WrongKeyLifecycleState: 'The state or the dates of the object do not allow this.',
+}
+
+/** What 2.1 says precisely and versions before it do not, in the words of the public test cases (AKLC-M-3, SKLC-M-3). */
+const precise: ReadonlySet<string> = new Set(['ACTIVATION_DATE:!PRE_ACTIVE'])
+
+/** The message of a failure as a client of this version is told it. */
+export function messageIn(
+  version: KmipVersion,
+  message: string,
+  reason?: ResultReason,
+  operation?: OperationName,
+): string {
+  if (version === '2.1') return message
+  const told = precise.has(message) ? denied : message
+  if (told !== denied || !isLegacy(version) || reason === undefined) return told
+  return published.has(`${operation} ${reason}`) ? denied : (sentences[reason] ?? denied)
+}
