@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac, createSecretKey, generateKeyPairSync } from 'node:crypto'
+import { createHmac, createSecretKey, generateKeyPairSync, pbkdf2Sync } from 'node:crypto'
 import { test } from 'node:test'
 import { type Derivation, deriveKey, maximumDerived, maximumIterations } from './derive-key.ts'
 
@@ -303,6 +303,13 @@ test('what is missing, too long or unbounded is refused', async () => {
   ]
   for (const [derivation, reason] of refusals)
     await assert.rejects(derive(derivation), { reason }, JSON.stringify(derivation))
+})
+
+test('PBKDF2 without a hash is HMAC-SHA-1 (RFC 6070, case 2; issue 13 item 19)', async () => {
+  const salt = Buffer.from('salt')
+  const secret = Buffer.from('password')
+  const made = await derive({ method: 'PBKDF2', secret, salt, iterationCount: 2, length: 20 })
+  assert.deepEqual(made, pbkdf2Sync(secret, salt, 2, 20, 'sha1'))
 })
 
 test('PBKDF2 takes 600,000 iterations when none are named, and FIPS mode has least values', async () => {

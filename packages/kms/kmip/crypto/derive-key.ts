@@ -48,7 +48,7 @@ const kdfNames: ReadonlySet<ParameterName> = new Set([
 /**
  * Derives key material (KMIP 2.1 §6.1.14, §11.14).
  *
- * - PBKDF2 (RFC 8018): Salt, IterationCount; hash SHA-256 when none is named.
+ * - PBKDF2 (RFC 8018): Salt, IterationCount; HMAC-SHA-1 when no hash is named (RFC 8018 §A.2, TC-DERIVEKEY-3 and -4).
  * - HASH: of the derivation key, or of the derivation data where there is no key but data.
  * - HMAC: of the derivation data under the key. ENCRYPT: the derivation data encrypted with the key.
  * - NIST800_108 in counter, feedback and double-pipeline mode (SP 800-108 §4): PRF(key, … ‖ [i] ‖ DerivationData), the
@@ -118,10 +118,11 @@ function dataOf({ derivationData }: Derivation): Uint8Array {
   return derivationData
 }
 
-/** The hash that the parameters name, by itself or as HMAC; SHA-256 when they do not. */
+/** The hash that the parameters name, by itself or as HMAC; `usual` when they do not. */
 function hashOf(
   { hashingAlgorithm, cryptographicAlgorithm }: CryptographicParameters,
   policy: AlgorithmPolicy,
+  usual: HashAlgorithm['name'] = 'SHA_256',
 ): HashAlgorithm {
   const own =
     cryptographicAlgorithm === undefined
@@ -131,13 +132,13 @@ function hashOf(
     throw unsupported(`CryptographicAlgorithm ${cryptographicAlgorithm} is not an HMAC.`)
   if (own !== undefined && hashingAlgorithm !== undefined && own !== hashingAlgorithm)
     throw refuse('BadCryptographicParameters', 'HashingAlgorithm contradicts CryptographicAlgorithm.')
-  return hashAlgorithm((own as HashAlgorithm['name'] | undefined) ?? hashingAlgorithm ?? 'SHA_256', policy)
+  return hashAlgorithm((own as HashAlgorithm['name'] | undefined) ?? hashingAlgorithm ?? usual, policy)
 }
 
 function pbkdf2Of(derivation: Derivation, policy: AlgorithmPolicy): Promise<Buffer> {
   const { parameters, salt, iterationCount = defaultIterations, secret, length } = derivation
   requireOnly(parameters, 'PBKDF2', hashNames)
-  const hash = hashOf(parameters, policy)
+  const hash = hashOf(parameters, policy, 'SHA_1')
   if (salt === undefined) throw refuse('InvalidField', 'Salt is missing.')
   if (iterationCount < smallestIterations || iterationCount > maximumIterations)
     throw refuse('InvalidField', `IterationCount is ${smallestIterations} to ${maximumIterations}.`)

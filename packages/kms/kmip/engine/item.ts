@@ -3,7 +3,7 @@ import type { Failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
 import { type Change, GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
-import { isLegacy, Tag } from '@warder/kmip/tables'
+import { isLegacy, Tag, tagText } from '@warder/kmip/tables'
 import { optional, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { namesTemplates, withTemplates } from '../object/templates.ts'
 import { UnitOfWork } from '../object/unit-of-work.ts'
@@ -43,8 +43,26 @@ const attempts = 10
 
 /** Does it; of a 1.x request that names templates, with what these hold. */
 function acted(row: KmipOperation, payload: StructureNode, context: ItemContext): MaybePromise<KmipAnswer> {
-  if (!isLegacy(context.version) || !namesTemplates(payload)) return row.act(payload, context)
+  if (!isLegacy(context.version)) {
+    requireNoTemplate(payload)
+    return row.act(payload, context)
+  }
+  if (!namesTemplates(payload)) return row.act(payload, context)
   return withTemplates(payload, context).then((whole) => row.act(whole, context))
+}
+
+const templateTags: ReadonlySet<number> = new Set([
+  Tag.TemplateAttribute,
+  Tag.CommonTemplateAttribute,
+  Tag.PrivateKeyTemplateAttribute,
+  Tag.PublicKeyTemplateAttribute,
+])
+
+/** 2.0 has Attributes in their place: what they say would be left out without a word. @throws InvalidField */
+function requireNoTemplate(payload: StructureNode): void {
+  const old = payload.value.find(({ tag }) => templateTags.has(tag))
+  if (old !== undefined)
+    throw kmipFailure('InvalidField', `${tagText(old.tag)} is of KMIP 1.x: 2.x has Attributes in its place.`)
 }
 
 /** One item on its way through the engine. */

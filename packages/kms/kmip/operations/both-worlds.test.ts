@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { dateTime, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  byteString,
+  dateTime,
+  enumeration,
+  integer,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
 import { attributes, type KmipClient, kmipClient, objectType, uid } from '../testing/index.ts'
 
@@ -38,6 +46,31 @@ test('an AES key and an HMAC key of KMIP work over REST', async () => {
   const hmac = (await alice.do('Create', secret('HMAC_SHA256', 256, use.MACGenerate | use.MACVerify))).id
   assert.equal((await rest.post('/v1/crypto/mac', { kid: hmac, alg: 'HS256', data })).status, 200)
   assert.equal((await rest.post('/v1/crypto/mac', { kid: hmac, alg: 'HS512', data })).status, 422)
+})
+
+test('the replacement of a key is bound to the algorithm of the key (issue 13 item 21)', async () => {
+  const rest = kms.user('alice')
+  for (const [request, operation] of [
+    [{ kty: 'oct', alg: 'A256GCM' }, 'ReKey'],
+    [{ kty: 'oct', alg: 'HS256' }, 'ReKey'],
+    [{ kty: 'EC', alg: 'ES256', crv: 'P-256' }, 'ReKeyKeyPair'],
+    [{ kty: 'RSA', alg: 'PS256', bits: 2048 }, 'ReKeyKeyPair'],
+  ] as const) {
+    const { kid } = (await rest.post('/v1/crypto/keys', request)).json
+    const pair = operation === 'ReKeyKeyPair'
+    const made = await alice.do(operation, [
+      pair ? textString(Tag.PrivateKeyUniqueIdentifier, kid) : uid(kid),
+    ])
+    const id = pair ? String(made.get(Tag.PrivateKeyUniqueIdentifier)) : made.id
+    assert.equal((await rest.get(`/v1/crypto/keys/${id}`)).json.alg, request.alg)
+    if (request.alg === 'A256GCM') {
+      const other = structure(Tag.CryptographicParameters, [
+        enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode.CBC),
+      ])
+      const bytes = byteString(Tag.Data, Buffer.alloc(16))
+      await alice.fails('Encrypt', [uid(id), other, bytes], 'BadCryptographicParameters')
+    }
+  }
 })
 
 test('a key of REST is got, revoked and destroyed over KMIP', async () => {

@@ -1,5 +1,5 @@
-import { isLegacy, Tag } from '@warder/kmip/tables'
-import { membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { atLeast, isLegacy, Tag } from '@warder/kmip/tables'
+import { encodeTtlv, membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   type KmipContext,
   type KmipOperation,
@@ -29,6 +29,7 @@ export const getAttributes: KmipOperation = {
     const references = membersOf(payload, Tag.AttributeReference)
     if (references.length > mostReferences)
       throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be named.`)
+    requireOnce(references, context)
     const names = references.flatMap((reference) => referredName(reference) ?? [])
     const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
     const answer = (state: AttributeState) => {
@@ -44,6 +45,13 @@ export const getAttributes: KmipOperation = {
     const state = attributeState(context, needsTags)
     return state instanceof Promise ? state.then(answer) : answer(state)
   },
+}
+
+/** KMIP 1.1 to 1.4 §4.12: naming an attribute twice is an error; 1.0 and 2.x do not mind. @throws InvalidMessage */
+function requireOnce(references: readonly TtlvNode[], { version }: KmipContext): void {
+  if (!isLegacy(version) || !atLeast(version, '1.1')) return
+  const seen = new Set(references.map((reference) => Buffer.from(encodeTtlv(reference)).toString('latin1')))
+  if (seen.size < references.length) throw kmipFailure('InvalidMessage', 'An attribute is named twice.')
 }
 
 /** In the order in which they are asked for, each once. */

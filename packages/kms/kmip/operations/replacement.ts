@@ -209,6 +209,8 @@ export function linkReplacement(context: KmipContext, replaced: ManagedObject, b
   })
   const rotated = new Set<number>([Tag.RotateGeneration, Tag.RotateDate, Tag.RotateLatest])
   objects.update(by, {
+    // What a key was made for (over REST, or an HMAC key with its hash), its replacement is for.
+    boundAlg: replaced.boundAlg ?? by.boundAlg,
     attributes: attributeBag(by.attributes, [
       ...storedAttributes(by).filter(({ tag }) => !rotated.has(tag)),
       link('ReplacedObjectLink', replaced.id),
