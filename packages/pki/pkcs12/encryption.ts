@@ -127,8 +127,5 @@ async function derived(
 }
 
 function unsupported() {
-  return pkiError(
-    'unsupported_protection',
-    'The file is protected by an algorithm that is not supported.',
-  )
+  return pkiError('unsupported_protection', 'The file is protected by an algorithm that is not supported.')
 }

@@ -1,9 +1,9 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { isEncryptedPkcs8, openPkcs8 } from '@warder/pki/pkcs12'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { readKeyBlock } from '../keys/index.ts'
 import { unwrappedObject } from '../keys/wrap.ts'
-import { isEncryptedPkcs8, openPkcs8 } from '@warder/pki/pkcs12'
 import { linkedPassword } from './linked-password.ts'
 
 /**
