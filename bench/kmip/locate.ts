@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { dateTime, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { readCriteria, search, UnitOfWork } from '@warder/kms/kmip/object'
+import { readCriteria, search } from '@warder/kms/kmip/object'
 import { kmipClient } from '@warder/kms/kmip/testing'
+import { UnitOfWork } from '@warder/kms/objects'
 import { startKms } from '@warder/kms/testing'
 
 const objects = Number(process.argv[2] ?? 1_000_000)
@@ -34,13 +35,13 @@ function seed(path: string): void {
     const id = "printf('%08x-%04x-7%03x-8%03x-%012x', 26624000 + i / 65536, i % 65536, i % 4096, i % 4096, i)"
     const node = (text: string, value: string) =>
       `'{"tag":"${text}","type":"TextString","value":"' || ${value} || '"}'`
-    const attributes = `'{"kmip":[{"tag":"Name","type":"Structure","value":[' || ${node('NameValue', "'key-' || i")}
+    const kmip = `'{"attributes":[{"tag":"Name","type":"Structure","value":[' || ${node('NameValue', "'key-' || i")}
       || ',{"tag":"NameType","type":"Enumeration","value":"UninterpretedTextString"}]},'
       || ${node('ObjectGroup', `'group-' || (i % ${groups})`)} || ']}'`
     db.exec(`${series} INSERT INTO managed_object
-      (id, object_type, algorithm, bits, state, owner, usage_mask, created_at, changed_at, activation_at, attributes, version)
+      (id, object_type, algorithm, bits, state, owner, usage_mask, created_at, changed_at, activation_at, form, kmip, version)
       SELECT ${id}, 'SymmetricKey', 'AES', 256, 'Active', '${owner}', 12, ${began}000 - i, ${began}000, ${began - 1000}000 - i * 1000,
-        ${attributes}, 1 FROM n`)
+        '{}', ${kmip}, 1 FROM n`)
     db.exec(`${series} INSERT INTO object_name (object_id, name, name_type)
       SELECT ${id}, 'key-' || i, 'UninterpretedTextString' FROM n`)
     db.exec(`${series} INSERT INTO object_attribute (object_id, name, value)

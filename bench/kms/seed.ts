@@ -5,7 +5,7 @@ import { systemClock } from '@warder/foundation/runtime'
 import { loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { type Change, openSqlite, type SqlValue } from '@warder/foundation/sql'
 import { grantChanges } from '@warder/kms/access'
-import { newKeyChanges, usageMask } from '@warder/kms/objects'
+import { creationChanges, newKeyObjects, usageMask } from '@warder/kms/objects'
 
 export interface Seeded {
   /** Ids of keys that `user` owns, and of keys of others on which `user` may encrypt and decrypt. */
@@ -48,12 +48,13 @@ export async function seedKeys(home: string, user: string, count: number): Promi
     if (index % rowsOfTransaction === 0) file.exec(index === 0 ? 'BEGIN' : 'COMMIT; BEGIN')
     const mine = index % 2 === 0
     const key = createSecretKey(randomBytes(32))
-    const { ids, changes } = newKeyChanges(
-      { db, seal },
-      { owner: mine ? user : `owner ${index % 1000}`, boundAlg: 'A256GCM', now: Date.now() },
+    const now = Date.now()
+    const created = newKeyObjects(
+      { owner: mine ? user : `owner ${index % 1000}`, boundAlg: 'A256GCM', now },
       [{ material: { kind: 'secret', algorithm: 'AES', bits: 256, key }, usageMask: mask, tags: [] }],
     )
-    const id = ids[0] ?? ''
+    const changes = creationChanges(db, seal, created, now)
+    const id = created[0]?.object.id ?? ''
     for (const change of changes) if (/^(INSERT|UPDATE)/.test(change.query.text)) write(change)
     if (!mine) for (const change of grantChanges(id, user, ['encrypt', 'decrypt'])) write(change)
     if (index % every < 2) (mine ? own : granted).push(id)

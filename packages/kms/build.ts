@@ -6,6 +6,7 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { authenticateBy, configuredLogin, configuredOidc, configuredSteps } from './identity/index.ts'
 import { ContentKeys } from './jose/index.ts'
 import { createKmipEngine } from './kmip/engine/index.ts'
+import { indexChanges } from './kmip/object/index-store.ts'
 import { kmipOperations } from './kmip/operations/index.ts'
 import { createKmipSocket } from './kmip/transport/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from './objects/index.ts'
@@ -71,6 +72,7 @@ function servicesOf({
   return {
     db,
     seal,
+    index: indexChanges,
     clock,
     audit,
     keys: createKeyRing({

@@ -1,9 +1,10 @@
 import type { Migration } from '@warder/foundation/runtime'
+import { convertAttributeBags } from './kmip/object/attribute-bag-store.ts'
 
 /**
  * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP
  * alike; `material` is sealed for its row. `object_name`, `object_link` and `object_attribute` are how objects are
- * found: they are written from the row's `attributes`, in the same commit. What belongs to an object carries its id and is deleted with it in one
+ * found: they are written from the row's attributes, in the same commit. What belongs to an object carries its id and is deleted with it in one
  * commit (`objects/object-store.ts`). `gcm_budget` stands apart so that counting does not change an object's version.
  */
 export const kmsMigrations: readonly Migration[] = [
@@ -69,5 +70,27 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE TABLE ended_session (id TEXT NOT NULL PRIMARY KEY, until_ms BIGINT NOT NULL)',
       'CREATE INDEX ended_session_by_end ON ended_session (until_ms)',
     ],
+  },
+  {
+    number: 4,
+    name: 'columns for what bounds the use of an object, and one for what only KMIP clients read back',
+    statements: [
+      'ALTER TABLE managed_object RENAME COLUMN attributes TO form',
+      'ALTER TABLE managed_object ADD COLUMN kmip TEXT',
+      'ALTER TABLE managed_object ADD COLUMN process_start_at BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN protect_stop_at BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN usage_limits TEXT',
+      'ALTER TABLE managed_object ADD COLUMN archived_at BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN extractable BIGINT NOT NULL DEFAULT 1',
+      'ALTER TABLE managed_object ADD COLUMN sensitive BIGINT NOT NULL DEFAULT 0',
+      'ALTER TABLE managed_object ADD COLUMN never_extractable BIGINT NOT NULL DEFAULT 0',
+      'ALTER TABLE managed_object ADD COLUMN always_sensitive BIGINT NOT NULL DEFAULT 0',
+    ],
+  },
+  {
+    number: 5,
+    name: 'attributes of objects from the former bag to their columns',
+    statements: [],
+    convert: convertAttributeBags,
   },
 ]

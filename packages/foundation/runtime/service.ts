@@ -38,6 +38,11 @@ export interface Migration {
   readonly name: string
   /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */
   readonly statements: readonly string[]
+  /**
+   * Brings rows into the new shape, before the statements and in commits of its own. It may be interrupted, may run
+   * again, and may run on two nodes at once: it must leave alone what is converted already.
+   */
+  readonly convert?: (db: Database) => Promise<void>
 }
 
 export interface PeriodicWork<Config> {

@@ -50,6 +50,7 @@ export async function migrate(
     checkHistory(component, migrations, done)
     const next = migrations[done.length]
     if (next === undefined) return
+    await next.convert?.(db)
     try {
       await db.commit([
         change(record, [component, next.number, next.name, checksumOf(next), now()]),

@@ -1,9 +1,14 @@
-import type { Seal } from '@warder/foundation/seal'
-import type { Change, Database } from '@warder/foundation/sql'
 import { type KeyMaterial, type MaterialKind, serializeMaterial } from '../crypto/index.ts'
-import type { ManagedObject, NewObject, ObjectType } from './managed-object.ts'
+import { ClientAttributes } from './client-attributes.ts'
+import {
+  type Extractability,
+  type ManagedObject,
+  type NewObject,
+  newObjectDefaults,
+  type ObjectType,
+} from './managed-object.ts'
 import { newObjectId, type ObjectId } from './object-id.ts'
-import { creationChanges } from './object-store.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
 
 /** What is common to the halves of one new key. Times in Unix milliseconds. */
 export interface NewKey {
@@ -16,8 +21,8 @@ export interface NewHalf {
   readonly material: KeyMaterial
   readonly usageMask: number
   readonly tags: readonly string[]
-  /** What has no column; the rows that find an object by it are the caller's to write. Default: nothing. */
-  readonly attributes?: ManagedObject['attributes']
+  /** Default: extractable, not sensitive. */
+  readonly extractability?: Extractability
 }
 
 const types: Readonly<Record<MaterialKind, ObjectType>> = {
@@ -27,19 +32,19 @@ const types: Readonly<Record<MaterialKind, ObjectType>> = {
 }
 
 /**
- * Changes that store a key, or the halves of a pair linked to each other, Active from now on. The bytes are sealed
- * here and wiped.
- * @returns the ids in the order of the halves
+ * A new key, or the halves of a pair linked to each other, Active from `now` on, in the order of the halves. Its bytes
+ * are in clear: the caller wipes them.
  */
-export function newKeyChanges(
-  { db, seal }: { readonly db: Database; readonly seal: Seal },
+export function newKeyObjects(
   key: NewKey,
   halves: readonly [NewHalf] | readonly [NewHalf, NewHalf],
-): { readonly ids: readonly ObjectId[]; readonly changes: Change[] } {
+): readonly NewObject[] {
   const ids = halves.map(() => newObjectId(key.now))
-  const created = halves.map(
-    ({ material, usageMask, tags, attributes = {} }, index): NewObject => ({
+  return halves.map(
+    ({ material, usageMask, tags, extractability }, index): NewObject => ({
       object: {
+        ...newObjectDefaults,
+        ...extractability,
         id: ids[index] as ObjectId,
         type: types[material.kind],
         algorithm: material.algorithm,
@@ -52,19 +57,19 @@ export function newKeyChanges(
         linkedId: ids.length === 2 ? ids[1 - index] : undefined,
         createdAt: key.now,
         activationAt: key.now,
-        deactivationAt: undefined,
-        compromisedAt: undefined,
-        destroyedAt: undefined,
-        revocationReason: undefined,
-        revocationMessage: undefined,
-        attributes,
+        form: {},
+        kmip: ClientAttributes.none,
       },
       material: serializeMaterial(material),
       tags,
     }),
   )
+}
+
+/** Stages new objects and wipes their bytes. */
+export function stageNew(objects: UnitOfWork, created: readonly NewObject[]): readonly ManagedObject[] {
   try {
-    return { ids, changes: creationChanges(db, seal, created, key.now) }
+    return created.map((one) => objects.create(one))
   } finally {
     for (const { material } of created) material?.fill(0)
   }

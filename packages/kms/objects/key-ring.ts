@@ -8,18 +8,17 @@ import {
   canonicalName,
   isJoseKey,
   type KeyMaterial,
-  keyFacts,
   loadKey,
   type MaterialKind,
   parseMaterial,
   publicFromPrivate,
-  refusalOf,
 } from '../crypto/index.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
+import { mayUse, type Verdict } from './may-use.ts'
 import type { ObjectId } from './object-id.ts'
 import { findObject, findWithMaterial, objectTopic, objectVersion } from './object-store.ts'
-import { mayProcess, mayProtect, type State, stateAt } from './state-machine.ts'
-import { allows, type Usage } from './usage.ts'
+import { type State, stateAt } from './state-machine.ts'
+import type { Usage } from './usage.ts'
 
 /** An object whose key is open in memory. Its row was looked at for this use: see `createRowCache`. */
 export class Key {
@@ -28,13 +27,12 @@ export class Key {
   readonly #keyObject: KeyObject | undefined
   readonly #problem: unknown
   readonly #clock: Clock
-  /** Why the policy of this server does not permit the key, whatever it is to be used for. */
-  readonly #refusal: string | undefined
+  readonly #policy: AlgorithmPolicy
   #public: KeyMaterial | undefined
 
   constructor(object: ManagedObject, opened: OpenedKey, clock: Clock, policy: AlgorithmPolicy = anything) {
     this.object = object
-    this.#refusal = refusalOf(policy, keyFacts(object))
+    this.#policy = policy
     this.#material = opened.material
     this.#keyObject = opened.keyObject
     this.#problem = opened.problem
@@ -70,14 +68,9 @@ export class Key {
     return this.#public
   }
 
-  /** @throws failure('crypto_failure') unless it may be used to protect new data: Active only */
-  requireProtecting(use: Usage): this {
-    return this.#require(mayProtect(this.state), use)
-  }
-
-  /** @throws failure('crypto_failure') unless it may be used to read what was protected: Deactivated and Compromised too */
-  requireProcessing(use: Usage): this {
-    return this.#require(mayProcess(this.state), use)
+  /** May it be used so at `now`? See `mayUse`. */
+  mayUse(use: Usage, now: number): Verdict {
+    return mayUse(this.object, use, now, this.#policy)
   }
 
   /** @throws failure('crypto_failure') when the key is bound to another algorithm */
@@ -86,14 +79,6 @@ export class Key {
     if (boundAlg !== undefined && boundAlg !== canonicalName(alg)) {
       throw failure('crypto_failure', `The key is bound to ${boundAlg}.`)
     }
-    return this
-  }
-
-  #require(allowed: boolean, use: Usage): this {
-    if (!allowed) throw failure('crypto_failure', `The key is ${this.state}: it cannot be used for this.`)
-    if (this.#refusal !== undefined) throw failure('crypto_failure', this.#refusal)
-    if (!allows(this.object.usageMask, use))
-      throw failure('crypto_failure', 'The key was not made for this use.')
     return this
   }
 }
@@ -177,7 +162,7 @@ const nothing: OpenedKey = { keyObject: undefined, material: undefined }
 /** Opens an object's material in clear. The caller still owns the bytes and wipes them. */
 export function openKey(object: ManagedObject, material: Uint8Array | undefined): OpenedKey {
   const kind = kinds[object.type]
-  if (material === undefined || kind === undefined || object.attributes.format !== undefined) return nothing
+  if (material === undefined || kind === undefined || object.form.format !== undefined) return nothing
   const { algorithm, bits, curve, boundAlg } = object
   const key = algorithm === undefined || bits === undefined ? undefined : { algorithm, bits, curve, boundAlg }
   if (key === undefined || !isJoseKey(key)) return { keyObject: loadKey(kind, material), material: undefined }

@@ -1,3 +1,4 @@
+import type { ClientAttributes } from './client-attributes.ts'
 import type { ObjectId } from './object-id.ts'
 import type { LifeCycle } from './state-machine.ts'
 
@@ -16,8 +17,54 @@ export const objectTypes = [
 ] as const
 export type ObjectType = (typeof objectTypes)[number]
 
+/** How much a key may still protect (KMIP 2.1 §4.59). */
+export interface UsageLimits {
+  /** What is counted: bytes of data, or operations. */
+  readonly unit: 'Byte' | 'Object'
+  readonly total: bigint
+  /** From 0 to the total. */
+  readonly left: bigint
+}
+
+/** What bounds the use of an object beside its state and its usage mask; it binds every protocol. Unix milliseconds. */
+export interface UseBounds {
+  /** Processing is refused before this moment (KMIP 2.1 §4.39). */
+  readonly processStartAt: number | undefined
+  /** Protecting is refused from this moment on (KMIP 2.1 §4.41). */
+  readonly protectStopAt: number | undefined
+  readonly usageLimits: UsageLimits | undefined
+  /** Set while the object is archived: it is used for nothing until it is recovered (KMIP 2.1 §6.1.4). */
+  readonly archivedAt: number | undefined
+}
+
+/** Whether the material may leave the service (KMIP 2.1 §4.3, §4.23, §4.33, §4.50). */
+export interface Extractability {
+  /** false: given to nobody, wrapped or not. */
+  readonly extractable: boolean
+  /** true: never given in clear. */
+  readonly sensitive: boolean
+  /** It has never been extractable since it exists. */
+  readonly neverExtractable: boolean
+  /** It has always been sensitive since it exists. */
+  readonly alwaysSensitive: boolean
+}
+
+/** What the bytes of the material are, where the type and the algorithm do not say it. */
+export interface MaterialForm {
+  /** `block`: the encoding of the whole object as it came, for what has no canonical form. */
+  readonly format?: 'block'
+  /** The material is stored as somebody else wrapped it. */
+  readonly wrapped?: true
+  readonly secretDataType?: number | string
+  readonly certificateRequestType?: string
+  /** Compression of the public point, as registered. */
+  readonly compression?: string
+  /** Members of a transparent key that were given, when not all were. */
+  readonly members?: readonly string[]
+}
+
 /** What is written about an object besides its material; the same for REST and KMIP. Times in Unix milliseconds. */
-export interface ManagedObject extends LifeCycle {
+export interface ManagedObject extends LifeCycle, UseBounds, Extractability {
   readonly id: ObjectId
   readonly type: ObjectType
   /**
@@ -38,14 +85,29 @@ export interface ManagedObject extends LifeCycle {
   readonly changedAt: number
   readonly revocationReason: string | undefined
   readonly revocationMessage: string | undefined
-  /**
-   * What has no column of its own: `kmip` the attributes as KMIP clients gave them, `format` what the material is when
-   * it is not the canonical form (raw bytes, PKCS#8, SPKI, X.509).
-   */
-  readonly attributes: Readonly<Record<string, unknown>>
+  readonly form: MaterialForm
+  /** What only clients of KMIP read back. */
+  readonly kmip: ClientAttributes
   /** Grows with every change of the row. An id that is used again starts above every version it had. */
   readonly version: number
 }
+
+/** Members that most new objects have alike; spread them and set what differs. */
+export const newObjectDefaults = {
+  compromisedAt: undefined,
+  destroyedAt: undefined,
+  deactivationAt: undefined,
+  processStartAt: undefined,
+  protectStopAt: undefined,
+  usageLimits: undefined,
+  archivedAt: undefined,
+  extractable: true,
+  sensitive: false,
+  neverExtractable: false,
+  alwaysSensitive: false,
+  revocationReason: undefined,
+  revocationMessage: undefined,
+} as const satisfies Partial<ManagedObject>
 
 /** An object that does not exist yet: its encoded material in clear, to be sealed for its row. */
 export interface NewObject {

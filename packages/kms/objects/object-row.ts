@@ -1,204 +1,123 @@
-import { insertInto, query } from '@warder/foundation/sql'
-import type { ManagedObject, ObjectType } from './managed-object.ts'
-import type { ObjectId } from './object-id.ts'
-import type { State } from './state-machine.ts'
+import { insertInto, query, type SqlValue } from '@warder/foundation/sql'
+import { ClientAttributes } from './client-attributes.ts'
+import type { ManagedObject, MaterialForm, UsageLimits } from './managed-object.ts'
 
-/** A row of `managed_object` without its material. */
-export interface ObjectRow {
-  readonly id: string
-  readonly object_type: string
-  readonly algorithm: string | null
-  readonly bits: number | null
-  readonly curve: string | null
-  readonly bound_alg: string | null
-  readonly state: string
-  readonly owner: string
-  readonly usage_mask: number
-  readonly linked_id: string | null
-  readonly created_at: number
-  readonly changed_at: number
-  readonly activation_at: number | null
-  readonly deactivation_at: number | null
-  readonly compromised_at: number | null
-  readonly destroyed_at: number | null
-  readonly revocation_reason: string | null
-  readonly revocation_message: string | null
-  readonly attributes: string
-  readonly version: number
+/** How one member of an object stands in its row. */
+interface Column<Value> {
+  readonly name: string
+  /** true: set when the object is created, never changed. */
+  readonly fixed: boolean
+  write(value: Value): SqlValue
+  read(stored: SqlValue): Value
 }
 
-const columnNames = [
-  'id',
-  'object_type',
-  'algorithm',
-  'bits',
-  'curve',
-  'bound_alg',
-  'state',
-  'owner',
-  'usage_mask',
-  'linked_id',
-  'created_at',
-  'changed_at',
-  'activation_at',
-  'deactivation_at',
-  'compromised_at',
-  'destroyed_at',
-  'revocation_reason',
-  'revocation_message',
-  'attributes',
-  'version',
-] as const
+/** A column that holds the member as it is; NULL stands for undefined. */
+function plain<Value>(name: string, fixed = false): Column<Value> {
+  return {
+    name,
+    fixed,
+    write: (value) => (value ?? null) as SqlValue,
+    read: (stored) => (stored ?? undefined) as Value,
+  }
+}
+
+function flag(name: string): Column<boolean> {
+  return { name, fixed: false, write: Number, read: (stored) => stored === 1 }
+}
+
+/** Limits as text, `Byte 1000 250`: they exceed what a number holds exactly. */
+const usageLimits: Column<UsageLimits | undefined> = {
+  name: 'usage_limits',
+  fixed: false,
+  write: (limits) => (limits === undefined ? null : `${limits.unit} ${limits.total} ${limits.left}`),
+  read: (stored) => {
+    if (typeof stored !== 'string') return undefined
+    const [unit, total, left] = stored.split(' ') as [UsageLimits['unit'], string, string]
+    return { unit, total: BigInt(total), left: BigInt(left) }
+  },
+}
+
+const canonical: MaterialForm = Object.freeze({})
+
+const form: Column<MaterialForm> = {
+  name: 'form',
+  fixed: false,
+  write: (value) => JSON.stringify(value),
+  read: (stored) => (stored === '{}' ? canonical : (JSON.parse(String(stored)) as MaterialForm)),
+}
+
+const kmip: Column<ClientAttributes> = {
+  name: 'kmip',
+  fixed: false,
+  write: ({ text }) => (text === '' ? null : text),
+  read: (stored) => (typeof stored === 'string' ? new ClientAttributes(stored) : ClientAttributes.none),
+}
+
+/** The columns of `managed_object` beside the material: the one place where a member meets its column. */
+const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[Member]> } = {
+  id: plain('id', true),
+  type: plain('object_type', true),
+  algorithm: plain('algorithm'),
+  bits: plain('bits'),
+  curve: plain('curve'),
+  boundAlg: plain('bound_alg'),
+  state: plain('state'),
+  owner: plain('owner', true),
+  usageMask: plain('usage_mask'),
+  linkedId: plain('linked_id'),
+  createdAt: plain('created_at', true),
+  changedAt: plain('changed_at'),
+  activationAt: plain('activation_at'),
+  deactivationAt: plain('deactivation_at'),
+  compromisedAt: plain('compromised_at'),
+  destroyedAt: plain('destroyed_at'),
+  revocationReason: plain('revocation_reason'),
+  revocationMessage: plain('revocation_message'),
+  processStartAt: plain('process_start_at'),
+  protectStopAt: plain('protect_stop_at'),
+  usageLimits,
+  archivedAt: plain('archived_at'),
+  extractable: flag('extractable'),
+  sensitive: flag('sensitive'),
+  neverExtractable: flag('never_extractable'),
+  alwaysSensitive: flag('always_sensitive'),
+  form,
+  kmip,
+  version: plain('version'),
+}
+
+/** A row of `managed_object` without its material, by the names of the columns. */
+export type ObjectRow = Readonly<Record<string, SqlValue>> & { readonly id: string; readonly version: number }
+
+const all = Object.entries(columns) as unknown as readonly (readonly [keyof ManagedObject, Column<unknown>])[]
+const changing = all.filter(([, { fixed, name }]) => !fixed && name !== 'version')
 
 /** For SELECT lists. */
-export const objectColumns = columnNames.join(', ')
+export const objectColumns = all.map(([, { name }]) => name).join(', ')
 
-type Text = string | null
-type Int = number | null
-export type ObjectParameters = [
-  id: string,
-  type: string,
-  algorithm: Text,
-  bits: Int,
-  curve: Text,
-  boundAlg: Text,
-  state: string,
-  owner: string,
-  usageMask: number,
-  linkedId: Text,
-  createdAt: number,
-  changedAt: number,
-  activationAt: Int,
-  deactivationAt: Int,
-  compromisedAt: Int,
-  destroyedAt: Int,
-  reason: Text,
-  message: Text,
-  attributes: string,
-  version: number,
-  material: Uint8Array | null,
-]
+export const insertObject = insertInto<readonly SqlValue[]>('managed_object', [
+  ...all.map(([, { name }]) => name),
+  'material',
+])
 
-export const insertObject = insertInto<ObjectParameters>('managed_object', [...columnNames, 'material'])
-
-export const updateLifeCycle = query<
-  [
-    state: string,
-    activationAt: Int,
-    deactivationAt: Int,
-    compromisedAt: Int,
-    destroyedAt: Int,
-    reason: Text,
-    message: Text,
-    now: number,
-    id: string,
-    version: number,
-  ],
-  unknown
->(
-  `UPDATE managed_object SET state = ?, activation_at = ?, deactivation_at = ?, compromised_at = ?, destroyed_at = ?,
-     revocation_reason = ?, revocation_message = ?, changed_at = ?, version = version + 1
-     WHERE id = ? AND version = ?`,
-)
-
-export type UpdateParameters = [
-  algorithm: Text,
-  bits: Int,
-  curve: Text,
-  boundAlg: Text,
-  state: string,
-  usageMask: number,
-  linkedId: Text,
-  activationAt: Int,
-  deactivationAt: Int,
-  compromisedAt: Int,
-  destroyedAt: Int,
-  reason: Text,
-  message: Text,
-  attributes: string,
-  now: number,
-  id: string,
-  version: number,
-]
-
-/** Everything of a row that may change; type, owner and time of creation stay. */
-export const updateObject = query<UpdateParameters, unknown>(
-  `UPDATE managed_object SET algorithm = ?, bits = ?, curve = ?, bound_alg = ?, state = ?, usage_mask = ?,
-     linked_id = ?, activation_at = ?, deactivation_at = ?, compromised_at = ?, destroyed_at = ?,
-     revocation_reason = ?, revocation_message = ?, attributes = ?, changed_at = ?, version = version + 1
+/** Parameters: see `toUpdate`. Guarded by the version that was read. */
+export const updateObject = query<readonly SqlValue[], unknown>(
+  `UPDATE managed_object SET ${changing.map(([, { name }]) => `${name} = ?`).join(', ')}, version = version + 1
      WHERE id = ? AND version = ?`,
 )
 
 /** @param version the version that was read: the guard */
-export function toUpdate(object: ManagedObject, now: number, version: number): UpdateParameters {
-  return [
-    object.algorithm ?? null,
-    object.bits ?? null,
-    object.curve ?? null,
-    object.boundAlg ?? null,
-    object.state,
-    object.usageMask,
-    object.linkedId ?? null,
-    object.activationAt ?? null,
-    object.deactivationAt ?? null,
-    object.compromisedAt ?? null,
-    object.destroyedAt ?? null,
-    object.revocationReason ?? null,
-    object.revocationMessage ?? null,
-    JSON.stringify(object.attributes),
-    now,
-    object.id,
-    version,
-  ]
+export function toUpdate(object: ManagedObject, now: number, version: number): SqlValue[] {
+  const changed = { ...object, changedAt: now }
+  return [...changing.map(([member, column]) => column.write(changed[member])), object.id, version]
 }
 
-export function toParameters(object: ManagedObject, sealed: Uint8Array | undefined): ObjectParameters {
-  return [
-    object.id,
-    object.type,
-    object.algorithm ?? null,
-    object.bits ?? null,
-    object.curve ?? null,
-    object.boundAlg ?? null,
-    object.state,
-    object.owner,
-    object.usageMask,
-    object.linkedId ?? null,
-    object.createdAt,
-    object.changedAt,
-    object.activationAt ?? null,
-    object.deactivationAt ?? null,
-    object.compromisedAt ?? null,
-    object.destroyedAt ?? null,
-    object.revocationReason ?? null,
-    object.revocationMessage ?? null,
-    JSON.stringify(object.attributes),
-    object.version,
-    sealed ?? null,
-  ]
+export function toParameters(object: ManagedObject, sealed: Uint8Array | undefined): SqlValue[] {
+  return [...all.map(([member, column]) => column.write(object[member])), sealed ?? null]
 }
 
 export function toObject(row: ObjectRow): ManagedObject {
-  return {
-    id: row.id as ObjectId,
-    type: row.object_type as ObjectType,
-    algorithm: row.algorithm ?? undefined,
-    bits: row.bits ?? undefined,
-    curve: row.curve ?? undefined,
-    boundAlg: row.bound_alg ?? undefined,
-    state: row.state as State,
-    owner: row.owner,
-    usageMask: row.usage_mask,
-    linkedId: (row.linked_id as ObjectId | null) ?? undefined,
-    createdAt: row.created_at,
-    changedAt: row.changed_at,
-    activationAt: row.activation_at ?? undefined,
-    deactivationAt: row.deactivation_at ?? undefined,
-    compromisedAt: row.compromised_at ?? undefined,
-    destroyedAt: row.destroyed_at ?? undefined,
-    revocationReason: row.revocation_reason ?? undefined,
-    revocationMessage: row.revocation_message ?? undefined,
-    attributes: JSON.parse(row.attributes) as Record<string, unknown>,
-    version: row.version,
-  }
+  const object: Partial<Record<keyof ManagedObject, unknown>> = {}
+  for (const [member, column] of all) object[member] = column.read(row[column.name] ?? null)
+  return object as unknown as ManagedObject
 }

@@ -10,7 +10,6 @@ import {
   toObject,
   toParameters,
   toUpdate,
-  updateLifeCycle,
   updateObject,
 } from './object-row.ts'
 import type { LifeCycle } from './state-machine.ts'
@@ -147,25 +146,18 @@ export function lifeCycleChanges(
     message: object.revocationMessage,
   },
 ): Change[] {
-  return [
-    change(
-      updateLifeCycle,
-      [
-        cycle.state,
-        cycle.activationAt ?? null,
-        cycle.deactivationAt ?? null,
-        cycle.compromisedAt ?? null,
-        cycle.destroyedAt ?? null,
-        reason.code ?? null,
-        reason.message ?? null,
-        now,
-        object.id,
-        object.version,
-      ],
-      1,
-    ),
-    db.changed(objectTopic, object.id),
-  ]
+  const after: ManagedObject = {
+    ...object,
+    ...cycleOf(cycle),
+    revocationReason: reason.code,
+    revocationMessage: reason.message,
+  }
+  return [change(updateObject, toUpdate(after, now, object.version), 1), db.changed(objectTopic, object.id)]
+}
+
+/** The members of a life cycle alone, whatever else the value carries. */
+function cycleOf({ state, activationAt, deactivationAt, compromisedAt, destroyedAt }: LifeCycle): LifeCycle {
+  return { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
 }
 
 /** Writes what changed about an object, guarded by the version that was read. */

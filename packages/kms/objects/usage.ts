@@ -13,6 +13,9 @@ export const usage = {
 
 export type Usage = keyof typeof usage
 
+/** Bit of the mask that permits every use (KMIP 2.1 §11.12). */
+export const unrestricted = 0x200000
+
 export function allows(mask: number, use: Usage): boolean {
   return (mask & usage[use]) !== 0
 }

@@ -15,8 +15,15 @@ import {
   requirePermitted,
 } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
-import { maxTags, type NewHalf, type NewObject, newKeyChanges } from '../objects/index.ts'
-import { Ext, extAttributes, extIndexChanges } from './extractable.ts'
+import {
+  type Extractability,
+  maxTags,
+  type NewHalf,
+  newKeyObjects,
+  stageNew,
+  UnitOfWork,
+} from '../objects/index.ts'
+import { Ext, extractabilityOf } from './extractable.ts'
 import { jwksTag } from './jwks.ts'
 import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
@@ -79,13 +86,13 @@ function halvesOf(
   alg: string | undefined,
   tags: readonly string[],
   publicTags: readonly string[],
-  secretAttributes: NewObject['object']['attributes'],
+  secret: Extractability | undefined,
 ): readonly [NewHalf] | readonly [NewHalf, NewHalf] {
   const half = (material: KeyMaterial, more: readonly string[]): NewHalf => ({
     material,
     usageMask: usageOf(material, alg),
     tags: [...new Set([...tags, ...more])],
-    attributes: material.kind === 'public' ? {} : secretAttributes,
+    ...(material.kind !== 'public' && secret !== undefined && { extractability: secret }),
   })
   if ('kind' in made) return [half(made, [])]
   if ('secret' in made) return [half(made.secret, [])]
@@ -124,8 +131,7 @@ export const createKey = define({
     const spec = keySpecOf(body, policyOf(services))
     const tags = userTags(body.tags ?? [])
     const made = await makeMaterial(spec, body)
-    const attributes = extAttributes(body.ext)
-    const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), attributes)
+    const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractabilityOf(body.ext))
     if (halves.some((half) => half.tags.length > maxTags))
       throw failure(
         'bad_request',
@@ -134,12 +140,11 @@ export const createKey = define({
     const [{ material }] = halves
     requireBits(body, material)
     requirePermitted(policyOf(services), keyFacts(material))
-    const { ids, changes } = newKeyChanges(
-      services,
-      { owner: principalOf(context).name, boundAlg: spec.alg, now: services.clock.now() },
-      halves,
-    )
-    const [kid, kidPublic] = ids
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const owner = principalOf(context).name
+    const created = stageNew(objects, newKeyObjects({ owner, boundAlg: spec.alg, now }, halves))
+    const [kid, kidPublic] = created.map(({ id }) => id)
     context.audit({
       ...(kid !== undefined && { object: kid }),
       algorithm: spec.alg ?? material.algorithm,
@@ -149,7 +154,7 @@ export const createKey = define({
         ...(kidPublic !== undefined && { linked: kidPublic }),
       },
     })
-    await context.commit([...changes, ...extIndexChanges(kid, material, spec.alg, attributes)])
+    await objects.commit(context.commit)
     const crv = crvOf(material)
     return {
       kid,

@@ -15,7 +15,7 @@ import {
   readJweHeader,
 } from '../jose/index.ts'
 import type { Key } from '../objects/index.ts'
-import { requireProcessing } from './key-use.ts'
+import { requireUse } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -85,7 +85,7 @@ export const decrypt = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { kid, alg, management, encryption, encryptedKey, sealed, large } = request
-    requireProcessing(key, 'decrypt', context)
+    requireUse(key, 'decrypt', context)
     const open: ContentOpener<MaybePromise<Opened>> = large
       ? (contentKey, content, additional) =>
           openLarge(kid)(contentKey, content, additional).then((reply) =>
@@ -105,7 +105,7 @@ type Opened = RawReply | { readonly kid: string; readonly data: string }
 async function stillProcessing({ object }: Key, context: OperationContext<KmsServices>): Promise<void> {
   const now = await context.services.keys.get(object.id)
   if (now === undefined) throw keyNotFound()
-  requireProcessing(now, 'decrypt', context)
+  requireUse(now, 'decrypt', context)
 }
 
 function opened(kid: string, data: Uint8Array): { readonly kid: string; readonly data: string } {

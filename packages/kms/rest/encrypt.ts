@@ -13,7 +13,7 @@ import {
   sealNow,
 } from '../jose/index.ts'
 import type { ObjectId } from '../objects/index.ts'
-import { counted, requireProtecting } from './key-use.ts'
+import { counted, requireUse } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -61,7 +61,7 @@ function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined
 async function stillProtecting(id: ObjectId, context: OperationContext<KmsServices>): Promise<void> {
   const now = await context.services.keys.get(id)
   if (now === undefined) throw keyNotFound()
-  requireProtecting(now, 'encrypt', context)
+  requireUse(now, 'encrypt', context)
 }
 
 /** `POST /v1/crypto/encrypt`: a flattened JWE whose header names the key that will decrypt it. */
@@ -82,7 +82,7 @@ export const encrypt = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { alg, management, enc, data, large, aad } = request
-    requireProtecting(key, 'encrypt', context)
+    requireUse(key, 'encrypt', context)
     const { id, type, linkedId } = key.object
     // Transferred, the data has no length here any more.
     const bytes = data.length

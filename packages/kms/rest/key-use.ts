@@ -2,8 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { type MaybePromise, retryOnGuard } from '@warder/foundation/sql'
 import { keyNotFound } from '../access/index.ts'
-import { datesAllow, isArchived, stageUse, UnitOfWork, useBounds } from '../kmip/object/index.ts'
-import { type Key, type ManagedObject, mayProtect, stateAt, type Usage } from '../objects/index.ts'
+import { type Key, mayProtect, stageUse, stateAt, UnitOfWork, type Usage } from '../objects/index.ts'
 import type { KmsServices } from './services.ts'
 
 type Context = Pick<OperationContext<KmsServices>, 'services' | 'commit'>
@@ -12,35 +11,13 @@ type Context = Pick<OperationContext<KmsServices>, 'services' | 'commit'>
 const attempts = 10
 
 /**
- * The key, if it may protect new data now. What KMIP clients have said about it holds here as well.
- * @throws failure('crypto_failure') for its state, its usage mask, after its ProtectStopDate, and while it is archived
+ * The key, if it may be used so now: see `mayUse`.
+ * @throws failure('crypto_failure') with the sentence of the verdict
  */
-export function requireProtecting(key: Key, use: Usage, { services }: Context): Key {
-  key.requireProtecting(use)
-  requireOpen(key.object, 'protect', services.clock.now())
+export function requireUse(key: Key, use: Usage, { services }: Context): Key {
+  const verdict = key.mayUse(use, services.clock.now())
+  if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
   return key
-}
-
-/**
- * The key, if it may read what was protected before.
- * @throws failure('crypto_failure') for its state, its usage mask, before its ProcessStartDate, and while it is archived
- */
-export function requireProcessing(key: Key, use: Usage, { services }: Context): Key {
-  key.requireProcessing(use)
-  requireOpen(key.object, 'process', services.clock.now())
-  return key
-}
-
-function requireOpen(object: ManagedObject, what: 'protect' | 'process', now: number): void {
-  if (isArchived(object))
-    throw failure('crypto_failure', 'The key is archived: it has to be recovered first.')
-  if (datesAllow(object, what, now)) return
-  throw failure(
-    'crypto_failure',
-    what === 'protect'
-      ? 'The key is past its ProtectStopDate: it protects nothing new.'
-      : 'The key has not reached its ProcessStartDate.',
-  )
 }
 
 /**
@@ -54,7 +31,7 @@ export function counted<R>(
   bytes: number,
   made: MaybePromise<R>,
 ): MaybePromise<R> {
-  if (useBounds(object).limits === undefined) return made
+  if (object.usageLimits === undefined) return made
   return inTurn(object.id, async () => {
     const result = await made
     await retryOnGuard(attempts, () => count(context, object.id, bytes))
@@ -71,7 +48,7 @@ async function count({ services, commit }: Context, id: string, bytes: number): 
     throw failure('crypto_failure', 'The key has changed: it cannot be used for this any more.')
   if (!stageUse(objects, object, bytes, true))
     throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')
-  if (!objects.empty) await commit(objects.changes())
+  await objects.commit(commit)
 }
 
 /** The last use of each key that is being counted: those of one batch would only be in each other's way. */

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { keyRight } from '../access/index.ts'
 import { algorithmFor, hmacText, hmacVerify } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
-import { counted, requireProcessing, requireProtecting } from './key-use.ts'
+import { counted, requireUse } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -51,8 +51,7 @@ export const mac = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { kid, alg, algorithm, data, mac: given } = request
-    if (given === undefined) requireProtecting(key, 'macGenerate', context)
-    else requireProcessing(key, 'macVerify', context)
+    requireUse(key, given === undefined ? 'macGenerate' : 'macVerify', context)
     key.requireBoundTo(alg)
     const { material } = key
     if (material.algorithm !== 'HMAC') throw failure('crypto_failure', 'The key is not an HMAC key.')

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { keyRight } from '../access/index.ts'
 import { algorithmFor } from '../crypto/index.ts'
 import { decodeBase64Url, jwsSign } from '../jose/index.ts'
-import { counted, requireProtecting } from './key-use.ts'
+import { counted, requireUse } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -43,7 +43,7 @@ export const sign = define({
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)
-    requireProtecting(key, 'sign', context).requireBoundTo(request.alg.name)
+    requireUse(key, 'sign', context).requireBoundTo(request.alg.name)
     const { id, linkedId } = key.object
     const signed = jwsSign(key.material, linkedId ?? id, request.alg, request.data)
     return counted(context, key, Buffer.byteLength(request.data, 'base64url'), signed)

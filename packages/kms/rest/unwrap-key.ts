@@ -5,10 +5,10 @@ import Type, { type Static } from 'typebox'
 import { keyRight, principalOf, requireCreate } from '../access/index.ts'
 import { algorithmFor, type KeyMaterial, keyOpsOf, oaepUnwrap } from '../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../jose/index.ts'
-import { newKeyChanges } from '../objects/index.ts'
-import { Ext, extAttributes, extIndexChanges } from './extractable.ts'
+import { newKeyObjects, stageNew, UnitOfWork } from '../objects/index.ts'
+import { Ext, extractabilityOf } from './extractable.ts'
 import { KeyReply, usageOf } from './key-shape.ts'
-import { requireProcessing } from './key-use.ts'
+import { requireUse } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -56,18 +56,23 @@ export const unwrapKey = define({
     const { services } = context
     const { key, request } = access.resolved(context)
     await requireCreate(context)
-    requireProcessing(key, 'decrypt', context).requireBoundTo(request.alg)
+    requireUse(key, 'decrypt', context).requireBoundTo(request.alg)
     const cek = await oaepUnwrap(request.management.oaepHash, rsaKey(key.material), request.encryptedKey)
     const material = importCek(cek, request.encryption.bits)
-    const attributes = extAttributes(ext)
-    const { ids, changes } = newKeyChanges(
-      services,
-      { owner: principalOf(context).name, boundAlg: request.enc, now: services.clock.now() },
-      [{ material, usageMask: usageOf(material, request.enc), tags: [], attributes }],
-    )
-    const [kid] = ids
+    const extractability = extractabilityOf(ext)
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const created = newKeyObjects({ owner: principalOf(context).name, boundAlg: request.enc, now }, [
+      {
+        material,
+        usageMask: usageOf(material, request.enc),
+        tags: [],
+        ...(extractability !== undefined && { extractability }),
+      },
+    ])
+    const [kid] = stageNew(objects, created).map(({ id }) => id)
     context.audit({ details: { created: kid, ...(ext === false && { ext }) } })
-    await context.commit([...changes, ...extIndexChanges(kid, material, request.enc, attributes)])
+    await objects.commit(context.commit)
     return {
       kid,
       kty: 'oct',

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { keyRight } from '../access/index.ts'
 import { algorithmFor } from '../crypto/index.ts'
 import { decodeBase64Url, jwsVerify, readJwsHeader } from '../jose/index.ts'
-import { requireProcessing } from './key-use.ts'
+import { requireUse } from './key-use.ts'
 import { policyOf } from './policy.ts'
 import { define, type KmsServices } from './services.ts'
 
@@ -44,7 +44,7 @@ export const verify = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     const { kid, alg, algorithm, header, data, signature } = request
-    requireProcessing(key, 'verify', context).requireBoundTo(alg)
+    requireUse(key, 'verify', context).requireBoundTo(alg)
     const valid = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
     return valid instanceof Promise ? valid.then((late) => ({ kid, valid: late })) : { kid, valid }
   },

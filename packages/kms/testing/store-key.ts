@@ -1,6 +1,13 @@
 import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
-import { creationChanges, findObject, type ObjectId, removalChanges } from '../objects/index.ts'
+import {
+  ClientAttributes,
+  creationChanges,
+  findObject,
+  newObjectDefaults,
+  type ObjectId,
+  removalChanges,
+} from '../objects/index.ts'
 import { usageOf } from '../rest/key-shape.ts'
 import type { Started } from './start.ts'
 
@@ -27,6 +34,7 @@ export async function storeKeyAs(
   const { db, seal } = kms.environment
   const now = ++moment
   const object = {
+    ...newObjectDefaults,
     id: id as ObjectId,
     type: material.kind === 'secret' ? 'SymmetricKey' : 'PrivateKey',
     algorithm: material.algorithm,
@@ -39,12 +47,8 @@ export async function storeKeyAs(
     linkedId: undefined,
     createdAt: now,
     activationAt: now,
-    deactivationAt: undefined,
-    compromisedAt: undefined,
-    destroyedAt: undefined,
-    revocationReason: undefined,
-    revocationMessage: undefined,
-    attributes: {},
+    form: {},
+    kmip: ClientAttributes.none,
   } as const
   const before = await findObject(db, object.id)
   if (before !== undefined) await db.commit(removalChanges(db, [before]))

@@ -4,11 +4,10 @@ import type { Encoding, ResponseItem } from '@warder/kmip/messages'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../access/index.ts'
-import type { Key, ManagedObject } from '../../objects/index.ts'
+import type { Key, ManagedObject, UnitOfWork } from '../../objects/index.ts'
 import type { KmsServices } from '../../rest/services.ts'
 import type { Jobs } from '../asynchronous/jobs.ts'
 import type { CreationRules } from '../object/creation-rules.ts'
-import type { UnitOfWork } from '../object/unit-of-work.ts'
 
 /** One row of the operation table: everything that the engine has to know of an operation. */
 export interface KmipOperation {

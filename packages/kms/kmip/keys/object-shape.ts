@@ -1,6 +1,6 @@
 import { Enumeration, Tag, type TagName, valueByName, valueName } from '@warder/kmip/tables'
 import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../objects/index.ts'
+import type { ManagedObject, MaterialForm } from '../../objects/index.ts'
 import { storedKeyKind } from '../object/stored-algorithm.ts'
 import { storedWithTag } from '../object/stored-attributes.ts'
 import { defaultFormat } from './asymmetric.ts'
@@ -10,22 +10,11 @@ import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
 import type { StoredObject } from './read-object.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
 
-/** Members of a row's `attributes` that say what the material is, beside those that are KMIP attributes. */
-interface ShapeMembers {
-  /** Not there for canonical material. */
-  readonly format?: 'block'
-  readonly secretDataType?: number | string
-  readonly certificateRequestType?: string
-  readonly compression?: string
-  readonly members?: readonly string[]
-  readonly wrapped?: true
-}
-
 /** What `stageNewObject` needs to be told of an object that was read out of a request. */
 export function storedColumns({ shape, certificate, wrapping, material }: StoredObject) {
   const { algorithm, bits, curve, form } = shape
   const kind = algorithm === undefined ? undefined : storedKeyKind({ algorithm, curve })
-  const extra: ShapeMembers = {
+  const materialForm: MaterialForm = {
     ...(form === 'block' && { format: 'block' }),
     ...(shape.secretDataType !== undefined && { secretDataType: shape.secretDataType }),
     ...(shape.certificateRequestType !== undefined && {
@@ -58,7 +47,7 @@ export function storedColumns({ shape, certificate, wrapping, material }: Stored
     bits,
     curve: kind?.curve,
     boundAlg: kind?.boundAlg,
-    extra: extra as Readonly<Record<string, unknown>>,
+    form: materialForm,
     given: given.filter((node) => node !== undefined),
   }
 }
@@ -82,7 +71,7 @@ function wrappingKeyLink(identifier: TtlvNode | undefined): TtlvNode | undefined
 
 /** How the material of a stored object is to be read, whoever made it: KMIP or REST. */
 export function shapeOf(object: ManagedObject): StoredShape {
-  const members = object.attributes as ShapeMembers
+  const members = object.form
   const algorithm = algorithmOf(object)
   const curve = object.curve === undefined ? undefined : valueByName('RecommendedCurve', object.curve)
   const curveName = curve === undefined ? undefined : valueName('RecommendedCurve', curve)

@@ -27,7 +27,7 @@ import {
 import { nameOfAttribute } from './attribute-name.ts'
 import { attributeRules } from './attribute-rules.ts'
 import { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'
-import { attributeBag } from './stored-attributes.ts'
+import { attributeMembers } from './stored-attributes.ts'
 
 const now = 1_800_000_000_000
 const seconds = now / 1000
@@ -57,7 +57,9 @@ function stateOf(
       destroyedAt: undefined,
       revocationReason: undefined,
       revocationMessage: undefined,
-      attributes: attributeBag({}, stored),
+      archivedAt: undefined,
+      form: {},
+      ...attributeMembers(stored),
       version: 1,
       ...change,
     },

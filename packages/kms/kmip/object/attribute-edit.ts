@@ -11,6 +11,7 @@ import { sameValue } from './attribute-values.ts'
 import { isLegacyName, isServerName, isTagName, requireVendorName, tagsOfNode } from './attribute-vendor.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
 import { storedAttributes, withStoredAttributes } from './stored-attributes.ts'
+import { isTyped } from './typed-attributes.ts'
 
 /** An object after an edit, and the instance that was added, changed or deleted. */
 export interface Edited {
@@ -193,8 +194,8 @@ function placed(
   }
   const stored = storedAttributes(object)
   if (isHalfLink(stored, before)) throw readOnly()
-  const at = before === undefined ? -1 : stored.indexOf(before)
-  const end = next === undefined ? stored.length : stored.indexOf(next)
+  const at = before === undefined ? -1 : stored.findIndex((node) => isSame(node, before))
+  const end = next === undefined ? stored.length : stored.findIndex((node) => isSame(node, next))
   const nodes = at < 0 ? stored.toSpliced(end, 0, after) : stored.with(at, after)
   return { tags, object: withStoredAttributes(object, nodes) }
 }
@@ -202,11 +203,16 @@ function placed(
 function without({ object, tags }: AttributeState, gone: readonly TtlvNode[]): AttributeState {
   const stored = storedAttributes(object)
   if (gone.some((node) => isHalfLink(stored, node))) throw readOnly()
-  const nodes = stored.filter((node) => !gone.includes(node))
+  const nodes = stored.filter((node) => !gone.some((one) => isSame(one, node)))
   return {
     object: withStoredAttributes(object, nodes),
     tags: gone.some(isTags) ? ownTags(tags) : tags,
   }
+}
+
+/** Is it the same instance? Those with a member of their own are nodes made anew, of which there is at most one. */
+function isSame(one: TtlvNode, other: TtlvNode): boolean {
+  return one === other || (one.tag === other.tag && isTyped(one.tag))
 }
 
 function isTags(node: TtlvNode): boolean {

@@ -2,26 +2,17 @@ import { Tag, tagText } from '@warder/kmip/tables'
 import { integer, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
 import { type AttributeName, nameOfAttribute } from './attribute-name.ts'
+import { type IndexGaps, indexGapsOf, withIndexGaps } from './stored-attributes.ts'
 
-/**
- * Indexes that no instance has, below one that some instance has, by the name of the attribute. They are kept with the
- * object because the index by which 1.x knows an instance does not change when others are added or deleted (KMIP 1.4
- * §2.1.1). Instances stand in the order of their indexes, and the next one takes the lowest gap.
- */
-type Gaps = Readonly<Record<string, readonly number[]>>
-type WithAttributes = Pick<ManagedObject, 'attributes'>
+type WithAttributes = Pick<ManagedObject, 'kmip'>
 
 function keyOf({ tag, vendor }: AttributeName): string {
   return vendor === undefined ? tagText(tag) : JSON.stringify([vendor.vendor, vendor.name])
 }
 
-function gapsOf({ attributes: { indexGaps } }: WithAttributes): Gaps {
-  return (indexGaps as Gaps | undefined) ?? {}
-}
-
 /** The indexes of the instances of a name, of which there are `count`. */
 export function indexesOf(object: WithAttributes, name: AttributeName, count: number): readonly number[] {
-  const gaps = new Set(gapsOf(object)[keyOf(name)])
+  const gaps = new Set(indexGapsOf(object)[keyOf(name)])
   const indexes: number[] = []
   for (let index = 0; indexes.length < count; index++) if (!gaps.has(index)) indexes.push(index)
   return indexes
@@ -39,17 +30,13 @@ export function withIndexes<O extends WithAttributes>(
   name: AttributeName,
   indexes: readonly number[],
 ): O {
-  const { indexGaps: _before, ...attributes } = object.attributes
-  const { [keyOf(name)]: _gone, ...others } = gapsOf(object)
+  const { [keyOf(name)]: _gone, ...others } = indexGapsOf(object)
   const taken = new Set(indexes)
   const own = Array.from({ length: (indexes.at(-1) ?? -1) + 1 }, (_, index) => index).filter(
     (index) => !taken.has(index),
   )
-  const gaps: Gaps = own.length === 0 ? others : { ...others, [keyOf(name)]: own }
-  return {
-    ...object,
-    attributes: Object.keys(gaps).length === 0 ? attributes : { ...attributes, indexGaps: gaps },
-  }
+  const gaps: IndexGaps = own.length === 0 ? others : { ...others, [keyOf(name)]: own }
+  return withIndexGaps(object, gaps)
 }
 
 /**
@@ -57,7 +44,7 @@ export function withIndexes<O extends WithAttributes>(
  * @param nodes of each name all instances, in their order
  */
 export function indexed(object: WithAttributes, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
-  const gaps = gapsOf(object)
+  const gaps = indexGapsOf(object)
   if (Object.keys(gaps).length === 0) return nodes
   const counts = new Map<string, number>()
   for (const node of nodes) {

@@ -121,14 +121,9 @@ const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>
   [Tag.DeactivationDate, date(Tag.DeactivationDate, ({ deactivationAt }) => deactivationAt)],
   [Tag.CompromiseDate, date(Tag.CompromiseDate, ({ compromisedAt }) => compromisedAt)],
   [Tag.DestroyDate, date(Tag.DestroyDate, ({ destroyedAt }) => destroyedAt)],
-  [Tag.ArchiveDate, date(Tag.ArchiveDate, archivedAt)],
+  [Tag.ArchiveDate, date(Tag.ArchiveDate, ({ archivedAt }) => archivedAt)],
   [Tag.RevocationReason, revocationReason],
 ])
-
-/** When it was put into the archive, in Unix milliseconds; undefined: it is not there. */
-export function archivedAt({ attributes }: Pick<ManagedObject, 'attributes'>): number | undefined {
-  return typeof attributes.archivedAt === 'number' ? attributes.archivedAt : undefined
-}
 
 /** What attributes say that nobody stored: keys made over REST have no others. */
 const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([

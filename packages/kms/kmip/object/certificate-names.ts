@@ -1,16 +1,13 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersOf, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
 import { generalNameText, nameText } from '@warder/pki/x509'
-import type { ManagedObject } from '../../objects/index.ts'
-import { storedWithTag } from './stored-attributes.ts'
-
-type Attributed = Pick<ManagedObject, 'attributes'>
+import { type AttributeMembers, storedWithTag } from './stored-attributes.ts'
 
 /**
  * What 1.x says of a certificate in text (KMIP 1.0 §3.9 to §3.11), made of what is stored in DER. The standard leaves the
  * form of the text open: names are as in RFC 4514, serial numbers hexadecimal, alternative names as Certify takes them.
  */
-export function certificateIdentifier(object: Attributed): StructureNode | undefined {
+export function certificateIdentifier(object: AttributeMembers): StructureNode | undefined {
   const stored = storedStructure(object, Tag.X_509CertificateIdentifier)
   if (stored === undefined) return undefined
   return structure(Tag.CertificateIdentifier, [
@@ -19,7 +16,7 @@ export function certificateIdentifier(object: Attributed): StructureNode | undef
   ])
 }
 
-export function certificateSubject(object: Attributed): StructureNode | undefined {
+export function certificateSubject(object: AttributeMembers): StructureNode | undefined {
   const stored = storedStructure(object, Tag.X_509CertificateSubject)
   if (stored === undefined) return undefined
   return structure(Tag.CertificateSubject, [
@@ -28,7 +25,7 @@ export function certificateSubject(object: Attributed): StructureNode | undefine
   ])
 }
 
-export function certificateIssuer(object: Attributed): StructureNode | undefined {
+export function certificateIssuer(object: AttributeMembers): StructureNode | undefined {
   const stored = storedStructure(object, Tag.X_509CertificateIssuer)
   if (stored === undefined) return undefined
   return structure(Tag.CertificateIssuer, [
@@ -37,7 +34,7 @@ export function certificateIssuer(object: Attributed): StructureNode | undefined
   ])
 }
 
-function storedStructure(object: Attributed, tag: number): StructureNode | undefined {
+function storedStructure(object: AttributeMembers, tag: number): StructureNode | undefined {
   const [node] = storedWithTag(object, tag)
   return node?.type === 'Structure' ? node : undefined
 }

@@ -5,8 +5,8 @@ import type { ManagedObject } from '../../objects/index.ts'
 import { attributeRule } from './attribute-rules.ts'
 import { memberNumber, memberText, sameValue } from './attribute-values.ts'
 import { type VendorName, vendorNameOf } from './attribute-vendor.ts'
-import { archivedAt, defaultLease, isUuid, shortIdentifier, usualAlgorithm } from './attribute-view.ts'
-import { storedAttributes } from './stored-attributes.ts'
+import { defaultLease, isUuid, shortIdentifier, usualAlgorithm } from './attribute-view.ts'
+import { type AttributeMembers, storedAttributes } from './stored-attributes.ts'
 
 /** How an object is found by its stored attributes: rows of `object_name`, `object_link` and `object_attribute`. */
 export interface IndexRows {
@@ -15,7 +15,8 @@ export interface IndexRows {
   readonly values: readonly { readonly name: string; readonly value: string }[]
 }
 
-export type IndexedObject = Pick<ManagedObject, 'id' | 'algorithm' | 'boundAlg' | 'attributes'>
+export type IndexedObject = AttributeMembers &
+  Pick<ManagedObject, 'id' | 'algorithm' | 'boundAlg' | 'archivedAt'>
 
 /**
  * The rows of an object. In `object_attribute` stand: the attributes that the table of rules calls indexed (structures
@@ -40,9 +41,8 @@ export function indexRowsOf(object: IndexedObject): IndexRows {
       links.set(`${type} ${linked}`, { type, linked })
     } else for (const { name, value } of rowsOf(object, node)) add(name, value)
   }
-  const archived = archivedAt(object)
-  if (archived !== undefined)
-    add('ArchiveDate', indexValue(dateTime(Tag.ArchiveDate, Math.floor(archived / 1000))))
+  if (object.archivedAt !== undefined)
+    add('ArchiveDate', indexValue(dateTime(Tag.ArchiveDate, Math.floor(object.archivedAt / 1000))))
   if (!isUuid(object.id)) add('ShortUniqueIdentifier', shortText(shortIdentifier(object.id)))
   return {
     names: [...names].map(([name, type]) => ({ name, type })),

@@ -29,13 +29,32 @@ const deleteValue = query<[id: string, name: string, value: string], unknown>(
 
 const nothing: IndexRows = { names: [], links: [], values: [] }
 
+/** The members from which index rows are made. */
+const indexed = [
+  'kmip',
+  'algorithm',
+  'boundAlg',
+  'archivedAt',
+  'processStartAt',
+  'protectStopAt',
+  'usageLimits',
+  'extractable',
+  'sensitive',
+  'neverExtractable',
+  'alwaysSensitive',
+] as const satisfies readonly (keyof IndexedObject)[]
+
+function isIndexedAlike(before: IndexedObject, after: IndexedObject): boolean {
+  return indexed.every((member) => before[member] === after[member])
+}
+
 /**
  * Brings the tables by which objects are found in line with their attributes: only what changed. Part of the commit
  * that changes the row, whose version guards these rows too.
  * @param before undefined for a new object
  */
 export function indexChanges(before: ManagedObject | undefined, after: IndexedObject): Change[] {
-  if (before !== undefined && before.attributes === after.attributes) return []
+  if (before !== undefined && isIndexedAlike(before, after)) return []
   const { id } = after
   const was = before === undefined ? nothing : indexRowsOf(before)
   const is = indexRowsOf(after)

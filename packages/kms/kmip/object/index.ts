@@ -22,7 +22,10 @@ export { type AttributeState, attributeInstances, attributesOf, defaultLease } f
 export { indexRowsOf, indexValue } from './index-rows.ts'
 export { type Criteria, readCriteria } from './locate-criteria.ts'
 export { type Located, search } from './locate-search.ts'
-export { attributeBag, storedAttributes, storedWithTag, withStoredAttributes } from './stored-attributes.ts'
+export {
+  attributeMembers,
+  storedAttributes,
+  storedWithTag,
+  withStoredAttributes,
+} from './stored-attributes.ts'
 export { checkTemplate, requireTemplates } from './templates.ts'
-export { type ObjectChange, UnitOfWork } from './unit-of-work.ts'
-export { datesAllow, isArchived, stageUse, usageLeft, useBounds, withUsageLeft } from './use-bounds.ts'

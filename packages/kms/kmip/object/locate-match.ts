@@ -3,7 +3,7 @@ import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import { stateAt } from '../../objects/index.ts'
 import { memberLong, sameValue } from './attribute-values.ts'
 import { sameVendorName, vendorNameOf } from './attribute-vendor.ts'
-import { type AttributeState, archivedAt, attributeInstances } from './attribute-view.ts'
+import { type AttributeState, attributeInstances } from './attribute-view.ts'
 import type { StorageStatuses, Term } from './locate-criteria.ts'
 
 /** The last DateTime that there is: in a search it stands for "not set" (KMIP 2.1 §6.1.28). */
@@ -74,5 +74,5 @@ function hasLimits(node: StructureNode, wanted: StructureNode): boolean {
 export function isStored(statuses: StorageStatuses, { object }: AttributeState, now: number): boolean {
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised') return statuses.destroyed
-  return archivedAt(object) === undefined ? statuses.online : statuses.archived
+  return object.archivedAt === undefined ? statuses.online : statuses.archived
 }

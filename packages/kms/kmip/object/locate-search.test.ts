@@ -22,13 +22,20 @@ import {
 import fc from 'fast-check'
 import { grantChanges } from '../../access/index.ts'
 import { kmsMigrations } from '../../migrations.ts'
-import { type ManagedObject, type ObjectId, objectTypes, states } from '../../objects/index.ts'
+import {
+  type ManagedObject,
+  type ObjectId,
+  objectTypes,
+  states,
+  UnitOfWork,
+  type UnitOfWorkServices,
+} from '../../objects/index.ts'
 import { type AttributeState, shortIdentifier } from './attribute-view.ts'
+import { indexChanges } from './index-store.ts'
 import { type Criteria, readCriteria } from './locate-criteria.ts'
 import { dateNotSet, isStored, meetsAll } from './locate-match.ts'
 import { search } from './locate-search.ts'
-import { attributeBag } from './stored-attributes.ts'
-import { UnitOfWork, type UnitOfWorkServices } from './unit-of-work.ts'
+import { attributeMembers } from './stored-attributes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-locate-'))
 const server = await startTestPostgres()
@@ -209,7 +216,9 @@ const sample: fc.Arbitrary<Sample> = fc
         curve: undefined,
         linkedId: undefined,
         revocationMessage: undefined,
-        attributes: attributeBag(archived ? { archivedAt: now } : {}, kept),
+        archivedAt: archived ? now : undefined,
+        form: {},
+        ...attributeMembers(kept),
       },
       tags,
       grants,
@@ -299,7 +308,7 @@ const criteria: fc.Arbitrary<Criteria> = fc
 const unused = {} as Pick<UnitOfWorkServices, 'seal' | 'keys' | 'policy' | 'clock'>
 
 function unit(db: Database): UnitOfWork {
-  return new UnitOfWork({ ...unused, db }, now)
+  return new UnitOfWork({ ...unused, index: indexChanges, db }, now)
 }
 
 async function store(db: Database, all: readonly Sample[]): Promise<readonly AttributeState[]> {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Database } from '@warder/foundation/sql'
 import { type Roles, verdictOn } from '../../access/index.ts'
+import type { UnitOfWork } from '../../objects/index.ts'
 import { type ManagedObject, type ObjectRow, toObject } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/failure.ts'
 import type { AttributeState } from './attribute-view.ts'
@@ -16,7 +17,6 @@ import {
   type Searcher,
   type Statement,
 } from './locate-statements.ts'
-import type { UnitOfWork } from './unit-of-work.ts'
 
 /** Identifiers that one answer holds at most, whatever is asked for. */
 export const mostLocated = 10_000

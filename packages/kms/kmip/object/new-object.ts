@@ -4,7 +4,9 @@ import { keyFacts, requirePermitted } from '../../crypto/index.ts'
 import {
   asObjectId,
   type ManagedObject,
+  type MaterialForm,
   type NewObject,
+  newObjectDefaults,
   newObjectId,
   type ObjectId,
   type ObjectType,
@@ -19,7 +21,7 @@ import { sameValue } from './attribute-values.ts'
 import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
 import { usualAlgorithm } from './attribute-view.ts'
 import { requireWithin, withDefaults } from './creation-rules.ts'
-import { attributeBag, commonAttribute } from './stored-attributes.ts'
+import { attributeMembers, commonAttribute } from './stored-attributes.ts'
 
 /** A new object as an operation wants it. */
 export interface NewObjectRequest {
@@ -29,7 +31,7 @@ export interface NewObjectRequest {
   readonly bits?: number | undefined
   readonly curve?: string | undefined
   readonly boundAlg?: string | undefined
-  /** Canonical bytes (see `format` in `extra` for what is none). The caller wipes them. */
+  /** Canonical bytes (see `form` for what has none). The caller wipes them. */
   readonly material: Uint8Array | undefined
   /** Attributes as the client gave them, in any order. */
   readonly attributes: readonly TtlvNode[]
@@ -37,8 +39,8 @@ export interface NewObjectRequest {
   readonly source?: AttributeSource
   /** Attributes that the server gives; they take the place of what a client said of them. */
   readonly given?: readonly TtlvNode[]
-  /** Members of the row's `attributes` beside `kmip`, e.g. `format`. */
-  readonly extra?: Readonly<Record<string, unknown>>
+  /** What the material is where type and algorithm do not say it. Default: canonical. */
+  readonly form?: MaterialForm
   /** Chosen before, for halves that have to know each other; else the client's or a new one. */
   readonly id?: ObjectId
   readonly linkedId?: ObjectId | undefined
@@ -90,6 +92,7 @@ export function newObjectOf(context: KmipContext, request: NewObjectRequest): Ne
   const { activationAt } = read
   return {
     object: {
+      ...newObjectDefaults,
       id: request.id ?? read.id ?? newObjectId(now),
       type,
       algorithm,
@@ -103,11 +106,8 @@ export function newObjectOf(context: KmipContext, request: NewObjectRequest): Ne
       createdAt: now,
       activationAt,
       deactivationAt: read.deactivationAt,
-      compromisedAt: undefined,
-      destroyedAt: undefined,
-      revocationReason: undefined,
-      revocationMessage: undefined,
-      attributes: attributeBag({ ...request.extra }, stored),
+      form: request.form ?? {},
+      ...attributeMembers(stored),
     },
     material: request.material,
     tags: read.tags,

@@ -11,9 +11,9 @@ export const archive: KmipOperation = {
   act(_payload, context) {
     requireMaterial(context)
     const { object, objects, now } = context
-    if (object.attributes.archivedAt !== undefined)
+    if (object.archivedAt !== undefined)
       throw kmipFailure('ObjectArchived', 'The object is archived already.')
-    objects.update(object, { attributes: { ...object.attributes, archivedAt: now } })
+    objects.update(object, { archivedAt: now })
     return [uniqueIdentifier(object.id)]
   },
 }
@@ -25,10 +25,7 @@ export const recover: KmipOperation = {
   act(_payload, context) {
     requireMaterial(context)
     const { object, objects } = context
-    if (object.attributes.archivedAt !== undefined) {
-      const { archivedAt: _gone, ...attributes } = object.attributes
-      objects.update(object, { attributes })
-    }
+    if (object.archivedAt !== undefined) objects.update(object, { archivedAt: undefined })
     return [uniqueIdentifier(object.id)]
   },
 }

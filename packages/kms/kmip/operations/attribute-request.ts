@@ -10,6 +10,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import type { ManagedObject, ObjectChange } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { type AttributeState, type Edited, isAttributeOf } from '../object/index.ts'
 
@@ -69,7 +70,14 @@ export function stageEdit(
   before: AttributeState,
   { state }: Pick<Edited, 'state'>,
 ): void {
-  const { attributes, activationAt, deactivationAt } = state.object
-  context.objects.update(context.object, { attributes, activationAt, deactivationAt })
+  context.objects.update(context.object, editableMembers(state.object))
   if (state.tags !== before.tags) context.objects.retag(context.object, state.tags)
+}
+
+/** The members that an edit of attributes can change. */
+function editableMembers(object: ManagedObject): ObjectChange {
+  const { kmip, activationAt, deactivationAt, processStartAt, protectStopAt, usageLimits } = object
+  const { extractable, sensitive, neverExtractable, alwaysSensitive } = object
+  const dates = { activationAt, deactivationAt, processStartAt, protectStopAt }
+  return { kmip, ...dates, usageLimits, extractable, sensitive, neverExtractable, alwaysSensitive }
 }

@@ -21,7 +21,7 @@ import {
   type StoredObject,
 } from '../keys/index.ts'
 import { shapeOf } from '../keys/object-shape.ts'
-import { attributeBag, storedAttributes, storedWithTag } from '../object/index.ts'
+import { attributeMembers, storedAttributes, storedWithTag } from '../object/index.ts'
 import { linkOf } from './certificate-issuer.ts'
 import { linkedPassword } from './linked-password.ts'
 import type { WantedObject } from './object-in-form.ts'
@@ -119,7 +119,7 @@ export async function stageCertificates(
 export function linkToKey({ objects }: KmipContext, { first }: StagedCertificates, key: string): void {
   if (first === undefined) return
   const nodes = [...storedAttributes(first), link('PrivateKeyLink', key)]
-  objects.update(first, { attributes: attributeBag(first.attributes, nodes) })
+  objects.update(first, attributeMembers(nodes, first))
 }
 
 /**

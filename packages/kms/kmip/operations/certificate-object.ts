@@ -13,7 +13,7 @@ import {
 import type { ManagedObject } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { publicKeyFacts, readManagedObject } from '../keys/index.ts'
-import { attributeBag, storedAttributes } from '../object/index.ts'
+import { attributeMembers, storedAttributes } from '../object/index.ts'
 import { type ChosenIssuer, linkOf } from './certificate-issuer.ts'
 import type { CertificateSubject } from './certificate-subject.ts'
 import { newBrought } from './registered-object.ts'
@@ -96,9 +96,7 @@ async function linkKey(
       node.type !== 'Structure' ||
       !node.value.some(({ value }) => value === Enumeration.LinkType.CertificateLink),
   )
-  context.objects.update(key, {
-    attributes: attributeBag(key.attributes, [...others, link('CertificateLink', certificate)]),
-  })
+  context.objects.update(key, attributeMembers([...others, link('CertificateLink', certificate)], key))
 }
 
 /** What every certificate has, unless it was said otherwise (RFC 5280 §4.2.1). */

@@ -96,7 +96,7 @@ export async function subjectOf(context: KmipContext, object: ManagedObject): Pr
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The object has no value here.')
   switch (object.type) {
     case 'PublicKey':
-      if (object.attributes.format !== undefined)
+      if (object.form.format !== undefined)
         throw kmipFailure('InvalidObjectType', 'The public key cannot be read here.')
       return {
         name: undefined,

@@ -147,7 +147,7 @@ test('each half has its own attributes; what is said of a half takes the place o
     objects.map((object) => object?.usageMask),
     [use.Sign, use.Verify],
   )
-  const [secret, open] = objects.map((object) => JSON.stringify(object?.attributes))
+  const [secret, open] = objects.map((object) => object?.kmip.text ?? '')
   assert.match(secret ?? '', /"mine"/)
   assert.doesNotMatch(secret ?? '', /"both"/)
   assert.match(open ?? '', /"both"/)

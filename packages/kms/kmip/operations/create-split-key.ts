@@ -95,7 +95,7 @@ async function wholeOf(
   if (type !== 'SplitKey' && base.type !== type)
     throw kmipFailure('InvalidField', `The object is no ${type}.`)
   requireSplittable(context, base)
-  const material = base.attributes.format === undefined ? await context.objects.material(base) : undefined
+  const material = base.form.format === undefined ? await context.objects.material(base) : undefined
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   return { base, material, algorithm: algorithmOf(base), bits: base.bits }
 }

@@ -93,7 +93,7 @@ function newSecret(attributes: readonly TtlvNode[]): NewObjectRequest {
     material,
     attributes,
     given: [digestNode(material, 'Raw'), keyFormatNode('Raw')],
-    extra: { secretDataType: 'Seed' },
+    form: { secretDataType: 'Seed' },
     generated: true,
   }
 }

@@ -47,7 +47,7 @@ test('defaults fill what a client does not say, for the user who set them and fo
   const { id } = await alice.do('Create', key())
   const made = await findObject(kms.environment.db, id as ObjectId)
   assert.deepEqual([made?.algorithm, made?.bits, made?.usageMask], ['AES', 192, use.Encrypt])
-  assert.match(JSON.stringify(made?.attributes), /"tapes"/)
+  assert.match(made?.kmip.text ?? '', /"tapes"/)
   const said = await alice.do('Create', key(length(128)))
   assert.equal((await findObject(kms.environment.db, said.id as ObjectId))?.bits, 128)
   await bob.fails('Create', key(), 'MissingData')

@@ -13,7 +13,7 @@ import {
   uniqueIdentifier,
 } from '../engine/index.ts'
 import { algorithmOf } from '../keys/object-shape.ts'
-import { attributeBag, storedAttributes } from '../object/index.ts'
+import { attributeMembers, storedAttributes } from '../object/index.ts'
 import { lengthOf, requiredAlgorithm } from './create.ts'
 import { keyNode } from './key-node.ts'
 import { requireUse, takeUse } from './key-use.ts'
@@ -133,7 +133,7 @@ function sorted([first, second]: readonly ManagedObject[]): {
 async function materialOf(object: ManagedObject, { objects }: KmipContext): Promise<Uint8Array> {
   if (object.type !== 'SymmetricKey' && object.type !== 'SecretData')
     throw kmipFailure('InvalidObjectType', 'Keys are derived from symmetric keys and secret data.')
-  const material = object.attributes.format === undefined ? await objects.material(object) : undefined
+  const material = object.form.format === undefined ? await objects.material(object) : undefined
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   return material
 }
@@ -179,13 +179,11 @@ const mostLinks = 1000
 /** Both sides say where the key comes from (KMIP 2.1 §4.31); the derived one always. */
 function linkDerived({ objects }: KmipContext, bases: readonly ManagedObject[], made: ManagedObject): void {
   const own = bases.map(({ id }): TtlvNode => link('DerivationBaseObjectLink', id))
-  objects.update(made, { attributes: attributeBag(made.attributes, [...storedAttributes(made), ...own]) })
+  objects.update(made, attributeMembers([...storedAttributes(made), ...own], made))
   for (const base of bases) {
     const staged = objects.staged().find(({ id }) => id === base.id) ?? base
     const stored = storedAttributes(staged)
     if (stored.length >= mostLinks) continue
-    objects.update(base, {
-      attributes: attributeBag(staged.attributes, [...stored, link('DerivedKeyLink', made.id)]),
-    })
+    objects.update(base, attributeMembers([...stored, link('DerivedKeyLink', made.id)], staged))
   }
 }

@@ -2,7 +2,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../objects/index.ts'
 import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../engine/index.ts'
-import { attributeBag, requireTemplates, storedAttributes } from '../object/index.ts'
+import { attributeMembers, requireTemplates, storedAttributes } from '../object/index.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
 /** Get (KMIP 2.1 §6.1.19): the object itself, in the format asked for, wrapped if asked for. */
@@ -26,7 +26,5 @@ export function noLongerFresh({ objects }: KmipContext, object: ManagedObject): 
   const stored = storedAttributes(object)
   if (stored.some(({ tag, value }) => tag === Tag.Fresh && value === false)) return
   const others = stored.filter(({ tag }) => tag !== Tag.Fresh)
-  objects.update(object, {
-    attributes: attributeBag(object.attributes, [...others, boolean(Tag.Fresh, false)]),
-  })
+  objects.update(object, attributeMembers([...others, boolean(Tag.Fresh, false)], object))
 }

@@ -4,7 +4,7 @@ import type { NewObject, State } from '../../objects/index.ts'
 import { kmipFailure } from '../engine/index.ts'
 import { checkedValue } from '../object/attribute-checks.ts'
 import { requireRoomFor } from '../object/attribute-edit.ts'
-import { attributeBag, attributeRule, requireRule, storedAttributes } from '../object/index.ts'
+import { attributeMembers, attributeRule, requireRule, storedAttributes } from '../object/index.ts'
 
 type Described = NewObject['object']
 
@@ -148,10 +148,8 @@ export function asImported(created: NewObject, sorted: SortedAttributes, now: nu
       activationAt: object.activationAt ?? (state === 'Active' ? now : undefined),
       deactivationAt: object.deactivationAt ?? (state === 'Deactivated' ? now : undefined),
       compromisedAt: life.compromisedAt ?? (state === 'Compromised' ? now : undefined),
-      attributes: attributeBag(
-        { ...object.attributes, ...(archivedAt !== undefined && { archivedAt }) },
-        stored,
-      ),
+      archivedAt,
+      ...attributeMembers(stored, object),
     },
   }
 }

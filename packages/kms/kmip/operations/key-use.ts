@@ -1,21 +1,14 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/sql'
-import { Tag } from '@warder/kmip/tables'
+import { type ResultReason, Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
-import { keyFacts, requirePermitted } from '../../crypto/index.ts'
-import {
-  type ManagedObject,
-  mayProcess,
-  mayProtect,
-  stateAt,
-  type Usage,
-  usage,
-} from '../../objects/index.ts'
+import { type ManagedObject, mayUse, stageUse, type Usage, type UseRefusal } from '../../objects/index.ts'
 import type { AlgorithmName } from '../crypto/key-in-use.ts'
 import { type CryptographicParameters, noParameters, readParameters } from '../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { algorithmOf } from '../keys/object-shape.ts'
-import { datesAllow, stageUse, storedAttributes } from '../object/index.ts'
+import { storedAttributes } from '../object/index.ts'
 
 /** What an object says about its use over KMIP, beside its columns and its bounds. */
 interface UseRules {
@@ -42,37 +35,26 @@ function rulesOf(object: ManagedObject): UseRules {
   return rules
 }
 
-/** Uses that protect new data; the others read what was protected before. */
-const protecting: ReadonlySet<Usage> = new Set<Usage>([
-  'encrypt',
-  'sign',
-  'macGenerate',
-  'wrapKey',
-  'deriveKey',
-])
-
-/** KMIP 2.1 §12.1: everything is allowed. Not in FIPS mode. */
-const unrestricted = 0x200000
+/** What a refusal of the rule of use is called in KMIP (KMIP 2.1 §11.48). */
+const reasons: Readonly<Record<Exclude<UseRefusal, 'policy'>, readonly [ResultReason, message: string]>> = {
+  destroyed: ['ObjectDestroyed', 'DENIED'],
+  archived: ['ObjectArchived', 'The object is archived: recover it first.'],
+  state: ['WrongKeyLifecycleState', 'DENIED'],
+  'not yet': ['WrongKeyLifecycleState', 'DENIED'],
+  'no longer': ['WrongKeyLifecycleState', 'DENIED'],
+  'usage mask': ['IncompatibleCryptographicUsageMask', 'The key was not made for this use.'],
+}
 
 /**
- * May the object be used so now? State, dates, usage mask and the policy of this server.
- * @throws WrongKeyLifecycleState DENIED, IncompatibleCryptographicUsageMask, ObjectDestroyed, Failure
+ * May the object be used so now? See `mayUse`.
+ * @throws WrongKeyLifecycleState DENIED, IncompatibleCryptographicUsageMask, ObjectDestroyed, ObjectArchived, Failure
  *   unsupported_algorithm for a key that the policy does not permit any more
  */
-export function requireUse(context: KmipContext, object: ManagedObject, use: Usage): void {
-  const { now, services } = context
-  const state = stateAt(object, now)
-  const protects = protecting.has(use)
-  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
-    throw kmipFailure('ObjectDestroyed', 'DENIED')
-  const open = protects ? mayProtect(state) : mayProcess(state)
-  if (!open || !datesAllow(object, protects ? 'protect' : 'process', now))
-    throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
-  const anything = !services.fips && (object.usageMask & unrestricted) !== 0
-  if ((object.usageMask & usage[use]) === 0 && !anything)
-    throw kmipFailure('IncompatibleCryptographicUsageMask', 'The key was not made for this use.')
-  const { policy } = services
-  if (policy.fips || policy.lists !== undefined) requirePermitted(policy, keyFacts(object))
+export function requireUse({ now, services }: KmipContext, object: ManagedObject, use: Usage): void {
+  const verdict = mayUse(object, use, now, services.policy)
+  if (verdict.allowed) return
+  if (verdict.why === 'policy') throw failure('unsupported_algorithm', verdict.sentence)
+  throw kmipFailure(...reasons[verdict.why])
 }
 
 /** Stages a use of it. @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7) */
@@ -124,7 +106,7 @@ export function keyObjectOf({ key, objects }: KmipContext): MaybePromise<KeyObje
     case 'SymmetricKey':
     case 'PrivateKey':
     case 'PublicKey':
-      if (object.attributes.wrapped === true)
+      if (object.form.wrapped === true)
         throw kmipFailure(
           'KeyValueNotPresent',
           'The key is kept as somebody else wrapped it: it cannot be used here.',

@@ -3,7 +3,7 @@ import { dateTime, interval, memberOf, optional, required, type StructureNode } 
 import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../engine/index.ts'
 import { defaultLease } from '../object/attribute-view.ts'
-import { storedWithTag, usageLeft, useBounds, withUsageLeft } from '../object/index.ts'
+import { storedWithTag } from '../object/index.ts'
 
 /** How long a client may use what it has got before it asks again, in seconds. */
 function leaseOf(object: ManagedObject): number {
@@ -39,12 +39,11 @@ export const getUsageAllocation: KmipOperation = {
     const wanted = required(payload, Tag.UsageLimitsCount, 'LongInteger')
     if (wanted < 1n) throw kmipFailure('InvalidField', 'UsageLimitsCount must be positive.')
     if (stateAt(object, now) !== 'Active') throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
-    const { limits } = useBounds(object)
+    const limits = object.usageLimits
     if (limits === undefined) throw kmipFailure('AttributeNotFound', 'The object has no usage limits.')
-    const left = usageLeft(limits)
-    if (left < wanted)
+    if (limits.left < wanted)
       throw kmipFailure('PermissionDenied', 'The usage limits of the object do not allow so much.')
-    objects.update(object, { attributes: withUsageLeft(object, left - wanted) })
+    objects.update(object, { usageLimits: { ...limits, left: limits.left - wanted } })
     return [uniqueIdentifier(object.id)]
   },
 }
@@ -64,8 +63,8 @@ export const check: KmipOperation = {
     if ((object.usageMask & mask) !== mask)
       throw kmipFailure('IncompatibleCryptographicUsageMask', 'Check Failed')
     const count = optional(payload, Tag.UsageLimitsCount, 'LongInteger')
-    const { limits } = useBounds(object)
-    if (count !== undefined && limits !== undefined && usageLeft(limits) < count)
+    const limits = object.usageLimits
+    if (count !== undefined && limits !== undefined && limits.left < count)
       throw kmipFailure('UsageLimitExceeded', 'Check Failed')
     if ((leaseAsked(payload) ?? 0) > leaseOf(object)) throw kmipFailure('PermissionDenied', 'Check Failed')
     return [uniqueIdentifier(object.id)]

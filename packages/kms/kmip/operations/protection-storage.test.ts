@@ -5,7 +5,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { creationChanges, findObject, type ObjectId, removalChanges } from '../../objects/index.ts'
 import { type Started, startKms } from '../../testing/index.ts'
-import { attributeBag, storedAttributes } from '../object/index.ts'
+import { attributeMembers, storedAttributes } from '../object/index.ts'
 import { aesAttributes, attributes, type KmipClient, kmipClient, objectType, uid } from '../testing/index.ts'
 import { aesKey, keyOf, mask } from '../testing/keys.ts'
 import { attributesOf, idsIn } from './fixtures/peer-requests.ts'
@@ -96,9 +96,9 @@ test('a key that once was let say where it is not can be replaced, and the new o
   const { db, seal } = kms.environment
   const object = await findObject(db, id as ObjectId)
   assert.ok(object)
-  const wrong = attributeBag(object.attributes, [...storedAttributes(object), at(Hardware)])
+  const wrong = attributeMembers([...storedAttributes(object), at(Hardware)], object)
   await db.commit(removalChanges(db, [object]))
-  const again = { object: { ...object, attributes: wrong }, material: randomBytes(32), tags: [] }
+  const again = { object: { ...object, ...wrong }, material: randomBytes(32), tags: [] }
   await db.commit(creationChanges(db, seal, [again], object.createdAt))
   assert.equal(await placeOf(id), Hardware)
   const replaced = await alice.do('ReKey', [uid(id)])

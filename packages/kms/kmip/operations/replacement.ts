@@ -14,7 +14,7 @@ import { type ManagedObject, stateAt } from '../../objects/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import { sameValue } from '../object/attribute-values.ts'
 import { isServerName, tagsNode, vendorNameOf } from '../object/attribute-vendor.ts'
-import { attributeBag, attributeInstances, storedAttributes } from '../object/index.ts'
+import { attributeInstances, attributeMembers, storedAttributes } from '../object/index.ts'
 
 /**
  * What replaces an object takes over its attributes (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the
@@ -200,23 +200,21 @@ export function linkReplacement(context: KmipContext, replaced: ManagedObject, b
   const generation = before.find(({ tag }) => tag === Tag.RotateGeneration)
   const count = generation?.type === 'Integer' ? generation.value : 0
   const kept = before.filter(({ tag }) => tag !== Tag.Name && tag !== Tag.RotateLatest)
-  objects.update(replaced, {
-    attributes: attributeBag(replaced.attributes, [
-      ...kept,
-      link('ReplacementObjectLink', by.id),
-      boolean(Tag.RotateLatest, false),
-    ]),
-  })
+  objects.update(
+    replaced,
+    attributeMembers(
+      [...kept, link('ReplacementObjectLink', by.id), boolean(Tag.RotateLatest, false)],
+      replaced,
+    ),
+  )
   const rotated = new Set<number>([Tag.RotateGeneration, Tag.RotateDate, Tag.RotateLatest])
-  objects.update(by, {
-    // What a key was made for (over REST, or an HMAC key with its hash), its replacement is for.
-    boundAlg: replaced.boundAlg ?? by.boundAlg,
-    attributes: attributeBag(by.attributes, [
-      ...storedAttributes(by).filter(({ tag }) => !rotated.has(tag)),
-      link('ReplacedObjectLink', replaced.id),
-      dateTime(Tag.RotateDate, Math.floor(now / 1000)),
-      integer(Tag.RotateGeneration, count + 1),
-      boolean(Tag.RotateLatest, true),
-    ]),
-  })
+  const nodes = [
+    ...storedAttributes(by).filter(({ tag }) => !rotated.has(tag)),
+    link('ReplacedObjectLink', replaced.id),
+    dateTime(Tag.RotateDate, Math.floor(now / 1000)),
+    integer(Tag.RotateGeneration, count + 1),
+    boolean(Tag.RotateLatest, true),
+  ]
+  // What a key was made for (over REST, or an HMAC key with its hash), its replacement is for.
+  objects.update(by, { boundAlg: replaced.boundAlg ?? by.boundAlg, ...attributeMembers(nodes, by) })
 }

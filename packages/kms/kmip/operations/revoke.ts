@@ -10,7 +10,7 @@ import {
 import { type ManagedObject, stateAt, transition } from '../../objects/index.ts'
 import type { KmipContext, KmipOperation } from '../engine/index.ts'
 import { kmipFailure, objectRight, requiredName, uniqueIdentifier } from '../engine/index.ts'
-import { attributeBag, storedAttributes } from '../object/index.ts'
+import { attributeMembers, storedAttributes } from '../object/index.ts'
 
 const longestMessage = 1024
 
@@ -60,12 +60,11 @@ function revoked(
     compromisedAt: cycle.compromisedAt,
     revocationReason: reason.code,
     revocationMessage: reason.message,
-    ...(compromise && {
-      attributes: attributeBag(object.attributes, [
-        ...kept,
-        dateTime(Tag.CompromiseOccurrenceDate, occurrence(occurred, object.createdAt, now)),
-      ]),
-    }),
+    ...(compromise &&
+      attributeMembers(
+        [...kept, dateTime(Tag.CompromiseOccurrenceDate, occurrence(occurred, object.createdAt, now))],
+        object,
+      )),
   })
   return [uniqueIdentifier(object.id)]
 }

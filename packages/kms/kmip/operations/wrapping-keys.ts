@@ -117,7 +117,7 @@ function requireUsable(context: KmipContext, object: ManagedObject, use: Usage):
 
 async function keyObjectIn(context: KmipContext, key: Key): Promise<KeyObject> {
   const { object } = key
-  if (object.attributes.wrapped === true)
+  if (object.form.wrapped === true)
     throw kmipFailure('KeyValueNotPresent', 'The wrapping key is itself kept as somebody else wrapped it.')
   if (object.type !== 'Certificate') return key.keyObject
   const material = await context.objects.material(object)

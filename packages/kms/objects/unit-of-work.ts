@@ -1,33 +1,32 @@
+import { type Failure, failure } from '@warder/foundation/errors'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { Change, Database, MaybePromise } from '@warder/foundation/sql'
-import type { AlgorithmPolicy } from '../../crypto/index.ts'
+import type { Change, Commit, Database, MaybePromise } from '@warder/foundation/sql'
+import type { AlgorithmPolicy } from '../crypto/index.ts'
+import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
+import { Key, type KeyRing, openKey } from './key-ring.ts'
+import type { ManagedObject, NewObject } from './managed-object.ts'
+import { asObjectId, type ObjectId } from './object-id.ts'
 import {
-  addTagChanges,
-  asObjectId,
   creationChanges,
-  ensureBudget,
   findWithMaterial,
-  Key,
-  type KeyRing,
-  type ManagedObject,
-  type NewObject,
-  type ObjectId,
-  openKey,
   readObject,
   removalChanges,
-  removeTags,
-  reserveBlock,
-  tagsOf,
   updateChanges,
-} from '../../objects/index.ts'
-import { identifierTaken } from '../engine/failure.ts'
-import { indexChanges } from './index-store.ts'
+} from './object-store.ts'
+import { addTagChanges, removeTags, tagsOf } from './tag-store.ts'
+
+/**
+ * Changes of the tables by which a protocol finds objects, for the commit that changes the object.
+ * @param before undefined for a new object
+ */
+export type ObjectIndex = (before: ManagedObject | undefined, after: ManagedObject) => readonly Change[]
 
 export interface UnitOfWorkServices {
   readonly db: Database
   readonly seal: Seal
   readonly keys: KeyRing
+  readonly index: ObjectIndex
   readonly clock: Clock
   readonly policy: AlgorithmPolicy
 }
@@ -51,7 +50,7 @@ interface Staged {
 }
 
 /**
- * Objects as one message sees them, and the changes that it wants: read through it, stage in it, and the engine commits
+ * Objects as one message sees them, and the changes that it wants: read through it, stage in it, and the front end commits
  * what is staged: after each item, or for the whole batch at once when all of it is to be undone if one item fails.
  * An operation never commits by itself. Each object is guarded by the version that was read first.
  */
@@ -96,7 +95,7 @@ export class UnitOfWork {
 
   /**
    * Stages a new object. The material is copied: the caller wipes its own.
-   * @throws kmipFailure ObjectAlreadyExists for the identifier of an object that this unit has read to change it, or made
+   * @throws failure('conflict') for the identifier of an object that this unit has read to change it, or made
    */
   create({ object, material, tags }: NewObject): ManagedObject {
     const staged = this.#staged.get(object.id)
@@ -115,9 +114,9 @@ export class UnitOfWork {
   }
 
   /**
-   * Asks the database whether the identifiers of what was created since the last time are free. Called by the engine
+   * Asks the database whether the identifiers of what was created since the last time are free. Called by who commits
    * after each item of a batch that is committed as a whole, so that the right item fails; the commit looks again.
-   * @throws kmipFailure ObjectAlreadyExists
+   * @throws failure('conflict')
    */
   async requireFree(): Promise<void> {
     const ids = this.#unchecked
@@ -206,12 +205,21 @@ export class UnitOfWork {
     return this.#staged.size === 0 && this.#more.length === 0
   }
 
-  /** Everything that is staged as one commit. Called by the engine. */
+  /** Everything that is staged as one commit. Called by who commits. */
   changes(): Change[] {
     return [...[...this.#staged.values()].flatMap((staged) => this.#changesOf(staged)), ...this.#more]
   }
 
-  /** Forgets what is staged and wipes its material. Called by the engine, whatever became of it. */
+  /** Commits everything that is staged, then forgets it and wipes its material, whatever became of the commit. */
+  async commit(commit: Commit): Promise<void> {
+    try {
+      if (!this.empty) await commit(this.changes())
+    } finally {
+      this.clear()
+    }
+  }
+
+  /** Forgets what is staged and wipes its material. Called by who commits, whatever became of it. */
   clear(): void {
     for (const { material } of this.#staged.values()) material?.fill(0)
     this.#staged.clear()
@@ -220,15 +228,15 @@ export class UnitOfWork {
   }
 
   #changesOf({ before, after, material, tags, invocations }: Staged): Change[] {
-    const { db, seal } = this.#services
+    const { db, seal, index } = this.#services
     if (after === undefined) return before === undefined ? [] : removalChanges(db, [before])
     if (before === undefined) {
       const created = { object: after, material: material ?? undefined, tags: tags ?? [], invocations }
-      return [...creationChanges(db, seal, [created], this.#now), ...indexChanges(undefined, after)]
+      return [...creationChanges(db, seal, [created], this.#now), ...index(undefined, after)]
     }
     return [
       ...updateChanges(db, seal, { before, after, material }, this.#now),
-      ...indexChanges(before, after),
+      ...index(before, after),
       ...(invocations === 0 ? [] : [ensureBudget(after.id), reserveBlock(after.id, invocations)]),
       ...(tags === undefined ? [] : [removeTags(after.id), ...addTagChanges(after.id, tags)]),
     ]
@@ -243,4 +251,8 @@ export class UnitOfWork {
       material?.fill(0)
     }
   }
+}
+
+function identifierTaken(): Failure {
+  return failure('conflict', 'An object with this identifier exists already.')
 }

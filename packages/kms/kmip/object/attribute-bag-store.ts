@@ -1,0 +1,65 @@
+import { change, type Database, query, type SqlValue } from '@warder/foundation/sql'
+import { decodeMembers } from '@warder/kmip/json'
+import { Tag } from '@warder/kmip/tables'
+import { attributeMembers, type IndexGaps, withIndexGaps } from './stored-attributes.ts'
+
+/** The JSON that rows held before migration 4: the form of the material, and everything of KMIP beside it. */
+interface AttributeBag {
+  readonly kmip?: unknown
+  readonly indexGaps?: IndexGaps
+  readonly archivedAt?: number
+}
+
+interface BagRow {
+  readonly id: string
+  readonly form: string
+}
+
+const page = query<[after: string, limit: number], BagRow>(
+  `SELECT id, form FROM managed_object WHERE id > ? AND form <> '{}' ORDER BY id LIMIT ?`,
+)
+const setColumns = query<readonly SqlValue[], unknown>(
+  `UPDATE managed_object SET form = ?, kmip = ?, process_start_at = ?, protect_stop_at = ?, usage_limits = ?,
+     archived_at = ?, extractable = ?, sensitive = ?, never_extractable = ?, always_sensitive = ?
+     WHERE id = ? AND form = ?`,
+)
+const rowsOfCommit = 500
+
+/** Migration 5: puts the attributes of every object where they belong. What has been converted is left alone. */
+export async function convertAttributeBags(db: Database): Promise<void> {
+  let after = ''
+  for (;;) {
+    const rows = await db.all(page, [after, rowsOfCommit])
+    const last = rows.at(-1)
+    if (last === undefined) return
+    const changes = rows.flatMap((row) => {
+      const params = columnsOf(row)
+      return params === undefined ? [] : [change(setColumns, params)]
+    })
+    if (changes.length > 0) await db.commit(changes)
+    after = last.id
+  }
+}
+
+function columnsOf({ id, form: stored }: BagRow): readonly SqlValue[] | undefined {
+  const { kmip, indexGaps, archivedAt, ...form } = JSON.parse(stored) as AttributeBag
+  if (kmip === undefined && indexGaps === undefined && archivedAt === undefined) return undefined
+  const nodes = kmip === undefined ? [] : decodeMembers(Tag.Attributes, kmip).value
+  const plain = attributeMembers(nodes)
+  const members = indexGaps === undefined ? plain : withIndexGaps(plain, indexGaps)
+  const { usageLimits: limits } = members
+  return [
+    JSON.stringify(form),
+    members.kmip.text === '' ? null : members.kmip.text,
+    members.processStartAt ?? null,
+    members.protectStopAt ?? null,
+    limits === undefined ? null : `${limits.unit} ${limits.total} ${limits.left}`,
+    archivedAt ?? null,
+    Number(members.extractable),
+    Number(members.sensitive),
+    Number(members.neverExtractable),
+    Number(members.alwaysSensitive),
+    id,
+    stored,
+  ]
+}

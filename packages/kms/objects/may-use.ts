@@ -1,0 +1,90 @@
+import { type AlgorithmPolicy, keyFacts, refusalOf } from '../crypto/index.ts'
+import type { ManagedObject } from './managed-object.ts'
+import { mayProcess, mayProtect, type State, stateAt } from './state-machine.ts'
+import { allows, type Usage, unrestricted } from './usage.ts'
+
+/** Why an object may not be used; each protocol has its own words and codes for it. */
+export type UseRefusal =
+  | 'destroyed'
+  | 'archived'
+  /** PreActive, or Deactivated or Compromised for a use that protects. */
+  | 'state'
+  /** Its ProcessStartDate has not come. */
+  | 'not yet'
+  /** Its ProtectStopDate has passed. */
+  | 'no longer'
+  /** Its usage mask has no such bit. */
+  | 'usage mask'
+  /** The algorithm policy of this server does not permit the key. */
+  | 'policy'
+
+export type Verdict =
+  | { readonly allowed: true }
+  | {
+      readonly allowed: false
+      readonly why: UseRefusal
+      readonly state: State
+      /** One sentence for the caller. */
+      readonly sentence: string
+    }
+
+/** Uses that protect new data; all others process what was protected before (SP 800-57 part 1 §7). */
+const protecting: ReadonlySet<Usage> = new Set<Usage>([
+  'encrypt',
+  'sign',
+  'macGenerate',
+  'wrapKey',
+  'deriveKey',
+])
+
+const allowed: Verdict = Object.freeze({ allowed: true })
+
+/**
+ * The one rule of use: may the object be used so at this moment? Every protocol asks it for every use and translates
+ * the verdict. Looks at life cycle, dates, archive, usage mask and algorithm policy; rights are asked before
+ * (`access/`), usage limits are taken when the use is counted (`takeUsage`), and whether the material may leave is
+ * `mayExport`.
+ * @param now Unix milliseconds
+ */
+export function mayUse(object: ManagedObject, use: Usage, now: number, policy: AlgorithmPolicy): Verdict {
+  const state = stateAt(object, now)
+  const refuse = (why: UseRefusal, sentence: string): Verdict => ({ allowed: false, why, state, sentence })
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    return refuse('destroyed', `The key is ${state}: it cannot be used for this.`)
+  if (object.archivedAt !== undefined)
+    return refuse('archived', 'The key is archived: it has to be recovered first.')
+  const protects = protecting.has(use)
+  if (!(protects ? mayProtect(state) : mayProcess(state)))
+    return refuse('state', `The key is ${state}: it cannot be used for this.`)
+  if (protects && object.protectStopAt !== undefined && now >= object.protectStopAt)
+    return refuse('no longer', 'The key is past its ProtectStopDate: it protects nothing new.')
+  if (!protects && object.processStartAt !== undefined && now < object.processStartAt)
+    return refuse('not yet', 'The key has not reached its ProcessStartDate.')
+  // KMIP 2.1 §11.12: Unrestricted permits every use. FIPS 140-3 asks for one purpose per key.
+  const anything = !policy.fips && (object.usageMask & unrestricted) !== 0
+  if (!anything && !allows(object.usageMask, use))
+    return refuse('usage mask', 'The key was not made for this use.')
+  const sentence = refusalOf(policy, keyFacts(object))
+  return sentence === undefined ? allowed : refuse('policy', sentence)
+}
+
+/** Is the object put away until somebody recovers it (KMIP 2.1 §6.1.4)? What is destroyed cannot be recovered. */
+export function isArchived({ archivedAt, destroyedAt }: ManagedObject): boolean {
+  return archivedAt !== undefined && destroyedAt === undefined
+}
+
+/**
+ * What is left after a use that protects `bytes` of data; the caller commits it guarded by the object's version before
+ * the result goes out, so that two uses at once never take more than there is.
+ * @param first false for the later parts of one operation: what is counted by operations is taken with the first
+ * @returns undefined: not so much is left
+ */
+export function takeUsage(
+  limits: NonNullable<ManagedObject['usageLimits']>,
+  bytes: number,
+  first: boolean,
+): NonNullable<ManagedObject['usageLimits']> | undefined {
+  const amount = BigInt(limits.unit === 'Byte' ? bytes : Number(first))
+  if (limits.left <= 0n || limits.left < amount) return undefined
+  return amount === 0n ? limits : { ...limits, left: limits.left - amount }
+}
