@@ -6,6 +6,7 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { authenticateBy, configuredLogin, configuredOidc, configuredSteps } from './identity/index.ts'
 import { ContentKeys } from './jose/index.ts'
 import { createKmipEngine } from './kmip/engine/index.ts'
+import { createCreationGate } from './kmip/object/creation-gate.ts'
 import { indexChanges } from './kmip/object/index-store.ts'
 import { kmipOperations } from './kmip/operations/index.ts'
 import { createKmipSocket } from './kmip/transport/index.ts'
@@ -73,6 +74,7 @@ function servicesOf({
     db,
     seal,
     index: indexChanges,
+    applyCreationRules: createCreationGate({ db, policy }),
     clock,
     audit,
     keys: createKeyRing({

@@ -66,11 +66,29 @@ export function newKeyObjects(
   )
 }
 
-/** Stages new objects and wipes their bytes. */
-export function stageNew(objects: UnitOfWork, created: readonly NewObject[]): readonly ManagedObject[] {
+/**
+ * Applies what `owner` wants of every new object: fills in defaults and checks constraints.
+ * @throws failure('crypto_failure') for what is not within the constraints
+ */
+export type ApplyCreationRules = (
+  owner: string,
+  created: readonly NewObject[],
+  now: number,
+) => Promise<readonly NewObject[]>
+
+/**
+ * Stages new objects as the rules of their owner want them, and wipes their bytes.
+ * @throws as `ApplyCreationRules`
+ */
+export async function stageNew(
+  objects: UnitOfWork,
+  apply: ApplyCreationRules,
+  key: Pick<NewKey, 'owner' | 'now'>,
+  wanted: readonly NewObject[],
+): Promise<readonly ManagedObject[]> {
   try {
-    return created.map((one) => objects.create(one))
+    return (await apply(key.owner, wanted, key.now)).map((one) => objects.create(one))
   } finally {
-    for (const { material } of created) material?.fill(0)
+    for (const { material } of wanted) material?.fill(0)
   }
 }

@@ -142,8 +142,9 @@ export const createKey = define({
     requirePermitted(policyOf(services), keyFacts(material))
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
-    const owner = principalOf(context).name
-    const created = stageNew(objects, newKeyObjects({ owner, boundAlg: spec.alg, now }, halves))
+    const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }
+    const wanted = newKeyObjects(key, halves)
+    const created = await stageNew(objects, services.applyCreationRules, key, wanted)
     const [kid, kidPublic] = created.map(({ id }) => id)
     context.audit({
       ...(kid !== undefined && { object: kid }),

@@ -6,13 +6,15 @@ import type { AccessServices } from '../access/index.ts'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { OidcLogin, PasswordLogin } from '../identity/index.ts'
 import type { ContentKeys } from '../jose/index.ts'
-import type { GcmBudgets, ObjectIndex } from '../objects/index.ts'
+import type { ApplyCreationRules, GcmBudgets, ObjectIndex } from '../objects/index.ts'
 
 /** What the operations of the key management service work with. */
 export interface KmsServices extends AccessServices {
   readonly seal: Seal
   /** Keeps the tables by which KMIP finds objects; part of each commit that changes one. */
   readonly index: ObjectIndex
+  /** Rules of the owner that bind new objects of every protocol. */
+  readonly applyCreationRules: ApplyCreationRules
   readonly clock: Clock
   readonly budgets: GcmBudgets
   readonly contentKeys: ContentKeys

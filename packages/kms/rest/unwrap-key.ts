@@ -62,7 +62,8 @@ export const unwrapKey = define({
     const extractability = extractabilityOf(ext)
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
-    const created = newKeyObjects({ owner: principalOf(context).name, boundAlg: request.enc, now }, [
+    const created = { owner: principalOf(context).name, boundAlg: request.enc, now }
+    const wanted = newKeyObjects(created, [
       {
         material,
         usageMask: usageOf(material, request.enc),
@@ -70,7 +71,8 @@ export const unwrapKey = define({
         ...(extractability !== undefined && { extractability }),
       },
     ])
-    const [kid] = stageNew(objects, created).map(({ id }) => id)
+    const [made] = await stageNew(objects, services.applyCreationRules, created, wanted)
+    const kid = made?.id
     context.audit({ details: { created: kid, ...(ext === false && { ext }) } })
     await objects.commit(context.commit)
     return {

@@ -1,6 +1,6 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, dateTime, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import { keyFacts, requirePermitted } from '../../crypto/index.ts'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../crypto/index.ts'
 import {
   asObjectId,
   type ManagedObject,
@@ -20,7 +20,7 @@ import { requireRule } from './attribute-name.ts'
 import { sameValue } from './attribute-values.ts'
 import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
 import { usualAlgorithm } from './attribute-view.ts'
-import { requireWithin, withDefaults } from './creation-rules.ts'
+import { type CreationRules, requireWithin, withDefaults } from './creation-rules.ts'
 import { attributeMembers, commonAttribute } from './stored-attributes.ts'
 
 /** A new object as an operation wants it. */
@@ -74,8 +74,17 @@ export function stageNewObject(context: KmipContext, wanted: NewObjectRequest): 
   return context.objects.create(newObjectOf(context, request))
 }
 
+/** What the creation of an object depends on, beside the request. */
+export interface CreationContext {
+  readonly rules: CreationRules
+  /** Unix milliseconds. */
+  readonly now: number
+  readonly services: { readonly policy: AlgorithmPolicy }
+  readonly principal: { readonly name: string }
+}
+
 /** What `stageNewObject` stages, for operations that change it before. */
-export function newObjectOf(context: KmipContext, request: NewObjectRequest): NewObject {
+export function newObjectOf(context: CreationContext, request: NewObjectRequest): NewObject {
   const { type, given = [], now } = { ...request, now: context.now }
   const read = readAttributes(request, now)
   const { algorithm, bits, curve } = request

@@ -136,3 +136,31 @@ test('rules that say nothing, too much or what no client may say are refused', a
   // Who may not create has no rules for it.
   await kmipClient(kms.user('mallory')).fails('SetConstraints', [constraints], 'PermissionDenied')
 })
+
+test('the rules bind what the same user creates over REST', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const rest = kms.user('alice')
+  const create = (alg: string) => rest.post('/v1/crypto/keys', { kty: 'oct', alg, tags: ['mine'] })
+  const only256 = structure(Tag.Constraint, [
+    structure(Tag.ObjectTypes, [objectType('SymmetricKey')]),
+    attributes(length(256)),
+  ])
+  await alice.do('SetConstraints', [structure(Tag.Constraints, [only256])])
+  await alice.do('SetDefaults', [
+    structure(Tag.DefaultsInformation, [
+      structure(Tag.ObjectDefaults, [objectType('SymmetricKey'), attributes(tapesGroup)]),
+    ]),
+  ])
+  const refused = await create('A128GCM')
+  assert.equal(refused.status, 422, refused.text)
+  assert.match(refused.text, /CryptographicLength is not within the constraints/)
+  const { kid } = (await create('A256GCM')).json
+  const made = await findObject(kms.environment.db, kid as ObjectId)
+  assert.match(made?.kmip.text ?? '', /"tapes"/)
+  assert.equal(made?.state, 'Active')
+  assert.deepEqual((await rest.get(`/v1/crypto/keys/${kid}`)).json.tags, ['mine'])
+  const data = Buffer.from('x').toString('base64url')
+  assert.equal((await rest.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })).status, 200)
+  await alice.do('SetConstraints', [structure(Tag.Constraints, [])])
+  assert.ok((await create('A128GCM')).json.kid)
+})
