@@ -28,7 +28,7 @@
  * nothing outside the context. `context.objects.material(object)` opens the bytes: wipe them.
  *
  * Attributes without a column are nodes in the row: `storedAttributes(object)`, and to change them
- * `objects.update(object, { attributes: attributeBag(object.attributes, nodes) })`; the tables that Locate searches are
+ * `objects.update(object, attributeMembers(nodes, object))`; the tables that Locate searches are
  * brought in line in the same commit.
  *
  * Failures: `throw kmipFailure('WrongKeyLifecycleState', 'DENIED')`, in the names of 2.1. Failures of the foundation's
