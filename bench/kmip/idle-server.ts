@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { newTicketKeys, tlsProfile } from '@warder/foundation/tls'
-import { createKmipSocket } from '../../packages/kms/kmip/transport/index.ts'
+import { createKmipSocket } from '../../packages/kms/api/kmip/transport/index.ts'
 
 const folder = process.argv[2] ?? ''
 const ignore = (): undefined => undefined

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { dateTime, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { readCriteria, search } from '@warder/kms/kmip/object'
-import { kmipClient } from '@warder/kms/kmip/testing'
-import { UnitOfWork } from '@warder/kms/objects'
+import { readCriteria, search } from '@warder/kms/api/kmip/attributes'
+import { kmipClient } from '@warder/kms/api/kmip/testing'
+import { UnitOfWork } from '@warder/kms/keys'
 import { startKms } from '@warder/kms/testing'
 
 const objects = Number(process.argv[2] ?? 1_000_000)

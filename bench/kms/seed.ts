@@ -5,7 +5,7 @@ import { systemClock } from '@warder/foundation/runtime'
 import { loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { type Change, openSqlite, type SqlValue } from '@warder/foundation/sql'
 import { grantChanges } from '@warder/kms/access'
-import { creationChanges, newKeyObjects, usageMask } from '@warder/kms/objects'
+import { creationChanges, newKeyObjects, usageMask } from '@warder/kms/keys'
 
 export interface Seeded {
   /** Ids of keys that `user` owns, and of keys of others on which `user` may encrypt and decrypt. */

@@ -1,11 +1,11 @@
 import type { Migration } from '@warder/foundation/runtime'
-import { convertAttributeBags } from './kmip/object/attribute-bag-store.ts'
+import { convertAttributeBags } from './api/kmip/attributes/attribute-bag-store.ts'
 
 /**
  * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP
  * alike; `material` is sealed for its row. `object_name`, `object_link` and `object_attribute` are how objects are
  * found: they are written from the row's attributes, in the same commit. What belongs to an object carries its id and is deleted with it in one
- * commit (`objects/object-store.ts`). `gcm_budget` stands apart so that counting does not change an object's version.
+ * commit (`keys/object-store.ts`). `gcm_budget` stands apart so that counting does not change an object's version.
  */
 export const kmsMigrations: readonly Migration[] = [
   {

@@ -1,5 +1,5 @@
 import { type Change, change, type Database, type MaybePromise, query } from '@warder/foundation/sql'
-import { findObject, type ManagedObject, type ObjectId } from '../objects/index.ts'
+import { findObject, type ManagedObject, type ObjectId } from '../keys/index.ts'
 import { everybody, rights } from './right.ts'
 
 interface OperationRow {

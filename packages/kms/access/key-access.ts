@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext, OperationInput, Principal } from '@warder/foundation/operations'
 import type { Database, MaybePromise } from '@warder/foundation/sql'
-import { asObjectId, type Key, type KeyRing } from '../objects/index.ts'
+import { asObjectId, type Key, type KeyRing } from '../keys/index.ts'
 import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
 import type { Right } from './right.ts'
 

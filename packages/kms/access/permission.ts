@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { Database, MaybePromise } from '@warder/foundation/sql'
-import type { ManagedObject } from '../objects/index.ts'
+import type { ManagedObject } from '../keys/index.ts'
 import { grantedTo } from './grant-store.ts'
 import type { OwnerQuota } from './quota.ts'
 import { anyObject, createRight, type Right } from './right.ts'

@@ -12,7 +12,7 @@ import {
   removalChanges,
   type State,
   transition,
-} from '../objects/index.ts'
+} from '../keys/index.ts'
 import { bothEngines, startTwoNodes } from './engines.ts'
 
 const data = Buffer.from('attack at dawn').toString('base64url')

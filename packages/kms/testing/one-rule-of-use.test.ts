@@ -5,7 +5,7 @@ import { systemClock } from '@warder/foundation/runtime'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, structure } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { type KmipClient, kmipClient, uid } from '../kmip/testing/index.ts'
+import { type KmipClient, kmipClient, uid } from '../api/kmip/testing/index.ts'
 import {
   creationChanges,
   type ManagedObject,
@@ -14,7 +14,7 @@ import {
   type UsageLimits,
   unrestricted,
   usage,
-} from '../objects/index.ts'
+} from '../keys/index.ts'
 import { type Started, startKms } from './start.ts'
 
 const now = 1_800_000_000_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { query } from '@warder/foundation/sql'
-import { findObject, lifeCycleChanges, maxInvocations, type ObjectId, type State } from '../objects/index.ts'
+import { findObject, lifeCycleChanges, maxInvocations, type ObjectId, type State } from '../keys/index.ts'
 import type { Caller } from './client.ts'
 import { bothEngines } from './engines.ts'
 import { createSite, type ServiceProcess } from './process.ts'

@@ -1,3 +1,4 @@
+import { usageOf } from '../api/rest/key-shape.ts'
 import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
 import {
@@ -7,8 +8,7 @@ import {
   newObjectDefaults,
   type ObjectId,
   removalChanges,
-} from '../objects/index.ts'
-import { usageOf } from '../rest/key-shape.ts'
+} from '../keys/index.ts'
 import type { Started } from './start.ts'
 
 let moment = Date.now()

@@ -1,0 +1,104 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { GuardFailed, StorageUnavailable } from '@warder/foundation/sql'
+import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
+import { took } from '../engine/batch.ts'
+import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
+import type { Message } from '../engine/message.ts'
+import { recordedOrRefused } from '../engine/recorded.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { findPending, lifetime, settlePending } from './pending-store.ts'
+import { sealedResult } from './result.ts'
+
+/** How long the answers of one batch wait for storage to come back, all together, and between two tries. */
+const patience = { whole: 60_000, first: 50, longest: 2000 }
+
+/**
+ * Does the items of a batch that was put off, to the last one: what goes wrong with one of them is its answer. Where
+ * even that cannot be written, the item expires unanswered.
+ */
+export async function carryOut(
+  message: Message,
+  items: readonly RequestItem[],
+  ids: readonly string[],
+  continuation: 'Continue' | 'Stop',
+): Promise<void> {
+  const waits = pauses()
+  let stopped = false
+  for (const [index, item] of items.entries()) {
+    const id = ids[index] ?? ''
+    const run = new ItemRun(message, item, undefined, settlementOf(message, id))
+    const answered = stopped
+      ? run.failed(kmipFailure('GeneralFailure', 'An earlier item of the batch failed.'))
+      : await run.run()
+    if (answered.failure === undefined) took(message, answered)
+    else stopped ||= continuation === 'Stop'
+    try {
+      await conclude(message, id, answered, waits)
+    } catch (error) {
+      unanswered(message, item, error)
+    }
+  }
+}
+
+function unanswered({ options, caller }: Message, { operation }: RequestItem, error: unknown): void {
+  const about = { request_id: caller.requestId, operation: `kmip.${operation}`, detail: String(error) }
+  options.log.error(about, 'a KMIP request that was put off could not be answered')
+}
+
+/** Records what happened, then keeps the answer; that of a success was committed with its changes. */
+async function conclude(
+  message: Message,
+  id: string,
+  answered: AnsweredItem,
+  waits: Iterator<number>,
+): Promise<void> {
+  const { metrics, services } = message.options
+  const { event } = answered
+  metrics.operation(event.operation, event.status, event.duration_ms)
+  let told = answered
+  if (services.audit.mode === 'reject') told = await recordedOrRefused(message.options, answered)
+  else if (!answered.recorded) services.audit.record(event)
+  if (told.failure !== undefined) await tell(message, id, told.response, waits)
+}
+
+function settlementOf(message: Message, id: string): Settlement {
+  const { services } = message.options
+  return {
+    change: (response) => answerOf(message, id, response),
+    wanted: async () =>
+      (await findPending(services.db, id, message.principal.name, services.clock.now()))?.result === null,
+  }
+}
+
+function answerOf(message: Message, id: string, response: ResponseItem) {
+  const { seal, clock } = message.options.services
+  return settlePending(id, sealedResult(seal, id, response), clock.now() + lifetime)
+}
+
+/** Keeps the answer of an item that failed, if need be when storage is back. Nobody misses it when it was cancelled. */
+async function tell(
+  message: Message,
+  id: string,
+  response: ResponseItem,
+  waits: Iterator<number>,
+): Promise<void> {
+  for (;;) {
+    try {
+      await message.options.services.db.commit([answerOf(message, id, response)])
+      return
+    } catch (thrown) {
+      if (thrown instanceof GuardFailed) return
+      const pause = thrown instanceof StorageUnavailable ? waits.next() : undefined
+      if (pause === undefined || pause.done) throw thrown
+      await wait(pause.value, undefined, { ref: false })
+    }
+  }
+}
+
+function* pauses(): Generator<number> {
+  let pause = patience.first
+  for (let waited = 0; waited < patience.whole; waited += pause) {
+    yield pause
+    pause = Math.min(pause * 2, patience.longest)
+  }
+}

@@ -1,0 +1,125 @@
+import { enumerationOf, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { longInteger, memberOf, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+import type { AttributeRule } from './attribute-rules.ts'
+import { memberLong, memberNumber, memberText } from './attribute-values.ts'
+import { isTagName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { requireSoftwareStorage, requireTrueStorage } from './storage-masks.ts'
+
+/** Longest text that is looked up by an index, in bytes of UTF-8. */
+const longestKey = 1024
+/** Numbers from here on are for vendors to give (KMIP 2.1 §11). */
+const firstExtension = 0x80000000
+
+/** Who says it: a client, or another server through the client that brings its object (KMIP 2.1 §6.1.25). */
+export type AttributeSource = 'client' | 'server'
+
+/**
+ * Is this a value that the attribute can have?
+ * @returns the value as it is stored
+ * @throws kmipFailure InvalidAttributeValue, ApplicationNamespaceNotSupported, ProtectionStorageUnavailable
+ */
+export function checkedValue(
+  rule: AttributeRule,
+  node: TtlvNode,
+  source: AttributeSource = 'client',
+): TtlvNode {
+  if (node.type !== rule.type) throw invalid(`${rule.name} must be of type ${rule.type}.`)
+  requireKnown(node)
+  switch (node.type) {
+    case 'Structure':
+      return checkedStructure(node, source)
+    case 'TextString':
+      if (rule.indexed) requireKey(rule.name, node.value)
+      return node
+    default:
+      if (node.tag === Tag.ProtectionStorageMask) requireTrueStorage(node)
+      return node
+  }
+}
+
+function checkedStructure(node: StructureNode, source: AttributeSource): TtlvNode {
+  switch (node.tag) {
+    case Tag.Attribute: {
+      const named = vendorNameOf(node)
+      if (named !== undefined && isTagName(named)) tagsOfNode(node)
+      else if (memberOf(node, Tag.AttributeValue) === undefined)
+        throw invalid('A vendor attribute has a value.')
+      return node
+    }
+    case Tag.Name:
+      requireKey('NameValue', memberText(node, Tag.NameValue))
+      requireMember(node, Tag.NameType)
+      return node
+    case Tag.Link:
+      requireKey('LinkedObjectIdentifier', memberText(node, Tag.LinkedObjectIdentifier))
+      requireMember(node, Tag.LinkType)
+      return node
+    case Tag.AlternativeName:
+      requireKey('AlternativeNameValue', memberText(node, Tag.AlternativeNameValue))
+      requireMember(node, Tag.AlternativeNameType)
+      return node
+    case Tag.ApplicationSpecificInformation:
+      requireKey('ApplicationNamespace', memberText(node, Tag.ApplicationNamespace))
+      // KMIP 2.1 §4.4: without the data the server is asked to make some, for a name space that it knows.
+      if (memberText(node, Tag.ApplicationData) === undefined)
+        throw kmipFailure('ApplicationNamespaceNotSupported', 'ApplicationData cannot be made here.')
+      return node
+    case Tag.UsageLimits:
+      return checkedLimits(node, source)
+    case Tag.ProtectionStorageMasks:
+      requireSoftwareStorage([node])
+      return node
+    default:
+      return node
+  }
+}
+
+/**
+ * KMIP 2.1 §4.59: a client gives total and unit; what is left to use is counted by the server, from the total down. Of
+ * what another server counted the rest is left.
+ */
+function checkedLimits(node: StructureNode, source: AttributeSource): StructureNode {
+  const total = memberLong(node, Tag.UsageLimitsTotal)
+  const count = memberLong(node, Tag.UsageLimitsCount)
+  if (total === undefined || total < 0n)
+    throw invalid('UsageLimitsTotal must be a long integer that is not negative.')
+  if (count !== undefined && count !== total && source === 'client')
+    throw invalid('UsageLimitsCount is counted by the server.')
+  if (count !== undefined && (count < 0n || count > total))
+    throw invalid('UsageLimitsCount is from 0 to the total.')
+  requireMember(node, Tag.UsageLimitsUnit)
+  const unit = memberOf(node, Tag.UsageLimitsUnit)
+  return structure(node.tag, [
+    longInteger(Tag.UsageLimitsTotal, total),
+    longInteger(Tag.UsageLimitsCount, count ?? total),
+    unit,
+  ])
+}
+
+function requireMember(parent: StructureNode, tag: number): void {
+  if (memberNumber(parent, tag) === undefined) throw invalid(`${tagText(parent.tag)} needs ${tagText(tag)}.`)
+}
+
+/** Text that stands in an index. PostgreSQL has no NUL in text. */
+function requireKey(name: string, text: string | undefined): void {
+  if (text === undefined || text === '' || text.includes('\u0000') || Buffer.byteLength(text) > longestKey)
+    throw invalid(`${name} must be text of 1 to ${longestKey} bytes without NUL.`)
+}
+
+/** Enumerations, wherever they stand in the value, must have a name here or belong to a vendor. */
+function requireKnown(node: TtlvNode): void {
+  if (node.type === 'Structure') {
+    // The value of a vendor attribute is the vendor's business.
+    for (const member of node.value) if (member.tag !== Tag.AttributeValue) requireKnown(member)
+    return
+  }
+  if (node.type !== 'Enumeration' || node.value >= firstExtension) return
+  const enumeration = enumerationOf(node.tag)
+  if (enumeration !== undefined && valueName(enumeration, node.value) === undefined)
+    throw invalid(`${tagText(node.tag)} has a value that is not known here.`)
+}
+
+function invalid(message: string): Error {
+  return kmipFailure('InvalidAttributeValue', message)
+}

@@ -1,0 +1,135 @@
+import { Tag, tagText } from '@warder/kmip/tables'
+import { boolean, type TtlvNode } from '@warder/kmip/ttlv'
+import { stateAt } from '../../../keys/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { memberLong, memberText } from './attribute-values.ts'
+import { type AttributeState, attributeInstances } from './attribute-view.ts'
+
+/**
+ * May the attribute have this value now, given what the object is and has? State, dates, limits and names; the table
+ * says the rest.
+ * @param before the instance that is replaced; undefined for a new one
+ * @throws kmipFailure WrongKeyLifecycleState, InvalidAttributeValue, NonUniqueNameAttribute, PermissionDenied
+ */
+export function requireAllowedNow(
+  state: AttributeState,
+  before: TtlvNode | undefined,
+  after: TtlvNode,
+  now: number,
+): void {
+  switch (after.tag) {
+    case Tag.ActivationDate:
+      // KMIP 2.1 §4.1; the words are those of the test cases.
+      if (stateAt(state.object, now) !== 'PreActive')
+        throw kmipFailure('WrongKeyLifecycleState', 'ACTIVATION_DATE:!PRE_ACTIVE')
+      requireOrder(state, after, now)
+      return
+    case Tag.DeactivationDate:
+      requireLiving(state, after.tag, now)
+      requireOrder(state, after, now)
+      return
+    case Tag.ProcessStartDate:
+    case Tag.ProtectStopDate:
+      requireLiving(state, after.tag, now)
+      requireNotReached(before, now)
+      requireOrder(state, after, now)
+      return
+    case Tag.Name:
+      requireOneOfItsName(state, before, after, now)
+      return
+    case Tag.UsageLimits:
+      requireUnused(before)
+      return
+    case Tag.RotateName:
+      if (typeof after.value === 'string' && after.value.includes('@'))
+        throw kmipFailure('InvalidAttributeValue', "RotateName must not contain '@'.")
+      return
+    default:
+      return
+  }
+}
+
+/** @throws kmipFailure PermissionDenied: limits that were drawn on stay until they are used up (KMIP 2.1 §4.59) */
+export function requireUnused(limits: TtlvNode | undefined): void {
+  if (limits?.type !== 'Structure') return
+  if (memberLong(limits, Tag.UsageLimitsCount) !== memberLong(limits, Tag.UsageLimitsTotal))
+    throw kmipFailure('PermissionDenied', 'The usage limits cannot be changed: some of them were used.')
+}
+
+function requireLiving(state: AttributeState, tag: number, now: number): void {
+  const current = stateAt(state.object, now)
+  if (current !== 'PreActive' && current !== 'Active')
+    throw kmipFailure(
+      'WrongKeyLifecycleState',
+      `${tagText(tag)} cannot be changed when the object is ${current}.`,
+    )
+}
+
+function requireNotReached(before: TtlvNode | undefined, now: number): void {
+  if (before?.type === 'DateTime' && before.value * 1000 <= now)
+    throw kmipFailure('WrongKeyLifecycleState', `${tagText(before.tag)} cannot be changed: it has passed.`)
+}
+
+/** Which date must not come before which (KMIP 2.1 §4.18, §4.40, §4.41); no more is asked of them. */
+const dateOrder: readonly (readonly [earlier: number, later: number])[] = [
+  [Tag.ActivationDate, Tag.ProcessStartDate],
+  [Tag.ActivationDate, Tag.DeactivationDate],
+  [Tag.ProtectStopDate, Tag.DeactivationDate],
+]
+
+function requireOrder(state: AttributeState, changed: TtlvNode, now: number): void {
+  const tags = new Set(dateOrder.flat())
+  const dates = [...tags].flatMap((tag) =>
+    tag === changed.tag ? [changed] : attributeInstances(state, tag, now),
+  )
+  requireOrderOf(dates)
+}
+
+/** @throws kmipFailure InvalidAttributeValue when a date comes before one that must not be later */
+function requireOrderOf(nodes: readonly TtlvNode[]): void {
+  for (const [before, after] of dateOrder) {
+    const earlier = nodes.find(({ tag }) => tag === before)
+    const later = nodes.find(({ tag }) => tag === after)
+    if (earlier?.type !== 'DateTime' || later?.type !== 'DateTime') continue
+    if (later.value < earlier.value)
+      throw kmipFailure('InvalidAttributeValue', `${tagText(after)} is before ${tagText(before)}.`)
+  }
+}
+
+/** An object has each name once (other objects may have it too). */
+function requireOneOfItsName(
+  state: AttributeState,
+  before: TtlvNode | undefined,
+  after: TtlvNode,
+  now: number,
+): void {
+  const name = nameValue(after)
+  const others = attributeInstances(state, Tag.Name, now).filter((node) => node !== before)
+  if (others.some((node) => nameValue(node) === name)) throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
+}
+
+/**
+ * What attributes that an object is made with have to fulfil together: dates in their order, each name once.
+ * @throws kmipFailure InvalidAttributeValue, NonUniqueNameAttribute
+ */
+export function requireConsistent(nodes: readonly TtlvNode[]): void {
+  requireOrderOf(nodes)
+  const names = nodes.filter(({ tag }) => tag === Tag.Name).map(nameValue)
+  if (new Set(names).size < names.length) throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
+}
+
+function nameValue(node: TtlvNode): string | undefined {
+  return node.type === 'Structure' ? memberText(node, Tag.NameValue) : undefined
+}
+
+/**
+ * What else a new value changes: AlwaysSensitive and NeverExtractable fall for good with the first value that breaks
+ * them (KMIP 2.1 §4.3, §4.33); an interval of rotation above zero switches rotation on.
+ */
+export function consequences(after: TtlvNode): readonly TtlvNode[] {
+  if (after.tag === Tag.Sensitive && after.value === false) return [boolean(Tag.AlwaysSensitive, false)]
+  if (after.tag === Tag.Extractable && after.value === true) return [boolean(Tag.NeverExtractable, false)]
+  if (after.tag === Tag.RotateInterval && after.type === 'Interval' && after.value > 0)
+    return [boolean(Tag.RotateAutomatic, true)]
+  return []
+}

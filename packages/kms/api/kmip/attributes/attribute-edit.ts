@@ -1,0 +1,261 @@
+import { Tag } from '@warder/kmip/tables'
+import { encodeTtlv, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { maxTags } from '../../../keys/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { checkedValue } from './attribute-checks.ts'
+import { consequences, requireAllowedNow, requireUnused } from './attribute-conditions.ts'
+import { freeIndex, indexesOf, withIndexes } from './attribute-index.ts'
+import { type AttributeName, isCalled, nameOfAttribute, requireRule, shownName } from './attribute-name.ts'
+import type { AttributeRule } from './attribute-rules.ts'
+import { sameValue } from './attribute-values.ts'
+import { isLegacyName, isServerName, isTagName, requireVendorName, tagsOfNode } from './attribute-vendor.ts'
+import { type AttributeState, attributeInstances } from './attribute-view.ts'
+import { storedAttributes, withStoredAttributes } from './stored-attributes.ts'
+import { isTyped } from './typed-attributes.ts'
+
+/** An object after an edit, and the instance that was added, changed or deleted. */
+export interface Edited {
+  readonly state: AttributeState
+  readonly node: TtlvNode
+  /** By which 1.x knows it among the instances of its name. */
+  readonly index: number
+}
+
+/** Attributes without a column that one object can have, and their encoding in bytes. */
+export const maxStoredAttributes = 1000
+export const maxStoredBytes = 256 * 1024
+
+/**
+ * AddAttribute (KMIP 2.1 §6.1.2): one more instance, or the only one.
+ * @throws kmipFailure AttributeReadOnly, AttributeSingleValued, InvalidAttribute, InvalidAttributeValue,
+ *   NonUniqueNameAttribute, WrongKeyLifecycleState, ServerLimitExceeded; nothing is changed then
+ */
+export function addAttribute(state: AttributeState, node: TtlvNode, now: number): Edited {
+  const { rule, name } = requireEditable(state, node)
+  const there = instancesCalled(state, name, now)
+  if (there.length > 0 && !rule.multiple) throw kmipFailure('AttributeSingleValued', 'DENIED')
+  if (there.length === 0 && !rule.addable && !rule.always) throw readOnly()
+  const indexes = indexesOf(state.object, name, there.length)
+  const index = there.length === 0 ? 0 : freeIndex(indexes)
+  const next = indexes.findIndex((taken) => taken > index)
+  const edited = put(state, rule, undefined, node, now, index, there[next])
+  const { object, tags } = edited.state
+  const all = [...indexes, index].toSorted((one, other) => one - other)
+  return { ...edited, state: { tags, object: rule.multiple ? withIndexes(object, name, all) : object } }
+}
+
+/**
+ * SetAttribute (KMIP 2.1 §6.1.51): replaces the only instance, or adds the first one.
+ * @throws kmipFailure MultiValuedAttribute when there are several; else as `addAttribute`
+ */
+export function setAttribute(state: AttributeState, node: TtlvNode, now: number): Edited {
+  const { rule, name } = requireEditable(state, node)
+  const [only, ...others] = instancesCalled(state, name, now)
+  if (others.length > 0) throw severalOf(name)
+  if (only !== undefined && !rule.modifiable) throw readOnly()
+  if (only === undefined && !rule.addable) throw readOnly()
+  return put(state, rule, only, node, now, 0)
+}
+
+/** Which instance is meant: by its value (2.x), by its index (1.x), or the only one. */
+export interface Which {
+  readonly current?: TtlvNode | undefined
+  readonly index?: number | undefined
+}
+
+/**
+ * ModifyAttribute (KMIP 2.1 §6.1.34): replaces an instance that is there.
+ * @throws kmipFailure AttributeNotFound, AttributeInstanceNotFound, MultiValuedAttribute; else as `addAttribute`
+ */
+export function modifyAttribute(state: AttributeState, node: TtlvNode, which: Which, now: number): Edited {
+  const { rule, name } = requireEditable(state, node)
+  if (!rule.modifiable) throw readOnly()
+  if (which.current !== undefined && !isCalled(which.current, name))
+    throw kmipFailure('InvalidAttribute', 'CurrentAttribute and NewAttribute are two different attributes.')
+  const { node: before, index } = requireInstance(state, name, which, now)
+  return put(state, rule, before, node, now, index)
+}
+
+/**
+ * DeleteAttribute (KMIP 2.1 §6.1.13): the instance with this value or index, or every instance of the name.
+ * @returns the first one that was deleted
+ * @throws kmipFailure AttributeReadOnly, AttributeNotFound, AttributeInstanceNotFound, PermissionDenied
+ */
+export function deleteAttribute(
+  state: AttributeState,
+  name: AttributeName,
+  which: Which,
+  now: number,
+): Edited {
+  const rule = requireRule(name.tag)
+  if (rule.readOnly || !rule.deletable) throw readOnly()
+  if (name.vendor !== undefined && (isServerName(name.vendor) || isLegacyName(name.vendor))) throw readOnly()
+  const there = instancesCalled(state, name, now)
+  const indexes = indexesOf(state.object, name, there.length)
+  const isOne = which.current !== undefined || which.index !== undefined
+  const gone = isOne ? [requireInstance(state, name, which, now).node] : there
+  const [first] = gone
+  if (first === undefined) throw notFound(name)
+  for (const node of gone) if (node.tag === Tag.UsageLimits) requireUnused(node)
+  const left = without(state, gone)
+  const kept = indexes.filter((_, place) => !gone.includes(there[place] ?? first))
+  return {
+    state: { ...left, object: withIndexes(left.object, name, kept) },
+    node: first,
+    index: indexes[there.indexOf(first)] ?? 0,
+  }
+}
+
+interface Editable {
+  readonly rule: AttributeRule
+  readonly name: AttributeName
+}
+
+/** @throws kmipFailure AttributeReadOnly, InvalidAttribute */
+function requireEditable(state: AttributeState, node: TtlvNode): Editable {
+  const rule = requireRule(node.tag)
+  if (rule.readOnly) throw readOnly()
+  if (!rule.appliesTo.has(state.object.type))
+    throw kmipFailure(
+      'InvalidAttribute',
+      `${rule.name} is no attribute of an object of type ${state.object.type}.`,
+    )
+  if (node.tag === Tag.Attribute && isLegacyName(requireVendorName(node))) throw readOnly()
+  return { rule, name: nameOfAttribute(node) }
+}
+
+/** The instances of an attribute of this name, in the order of their indexes. */
+export function instancesCalled(
+  state: AttributeState,
+  name: AttributeName,
+  now: number,
+): readonly TtlvNode[] {
+  const all = attributeInstances(state, name.tag, now)
+  return name.vendor === undefined ? all : all.filter((node) => isCalled(node, name))
+}
+
+function requireInstance(
+  state: AttributeState,
+  name: AttributeName,
+  { current, index }: Which,
+  now: number,
+): { readonly node: TtlvNode; readonly index: number } {
+  const there = instancesCalled(state, name, now)
+  if (there.length === 0) throw notFound(name)
+  if (current === undefined && index === undefined && there.length > 1) throw severalOf(name)
+  const indexes = indexesOf(state.object, name, there.length)
+  const at =
+    current === undefined
+      ? indexes.indexOf(index ?? indexes[0] ?? 0)
+      : there.findIndex((node) => sameValue(node, current))
+  const node = there[at]
+  if (node === undefined)
+    throw kmipFailure('AttributeInstanceNotFound', `There is no such instance of ${shownName(name)}.`)
+  return { node, index: indexes[at] ?? 0 }
+}
+
+/** Checks the value and puts it in the place of `before`, or in front of `next`, or behind what there is. */
+function put(
+  state: AttributeState,
+  rule: AttributeRule,
+  before: TtlvNode | undefined,
+  node: TtlvNode,
+  now: number,
+  index: number,
+  next?: TtlvNode,
+): Edited {
+  const after = checkedValue(rule, node)
+  requireAllowedNow(state, before, after, now)
+  let edited = placed(state, before, after, next)
+  for (const consequence of consequences(after)) {
+    const stored = storedAttributes(edited.object).find(({ tag }) => tag === consequence.tag)
+    edited = placed(edited, stored, consequence)
+  }
+  requireRoom(edited)
+  return { state: edited, node: after, index }
+}
+
+function placed(
+  state: AttributeState,
+  before: TtlvNode | undefined,
+  after: TtlvNode,
+  next?: TtlvNode,
+): AttributeState {
+  const { object, tags } = state
+  if (after.type === 'DateTime') {
+    if (after.tag === Tag.ActivationDate)
+      return { tags, object: { ...object, activationAt: after.value * 1000 } }
+    if (after.tag === Tag.DeactivationDate)
+      return { tags, object: { ...object, deactivationAt: after.value * 1000 } }
+  }
+  if (isTags(after)) {
+    const kept = before === undefined ? tags : ownTags(tags)
+    return { object, tags: [...new Set([...kept, ...tagsOfNode(after)])].sort() }
+  }
+  const stored = storedAttributes(object)
+  if (isHalfLink(stored, before)) throw readOnly()
+  const at = before === undefined ? -1 : stored.findIndex((node) => isSame(node, before))
+  const end = next === undefined ? stored.length : stored.findIndex((node) => isSame(node, next))
+  const nodes = at < 0 ? stored.toSpliced(end, 0, after) : stored.with(at, after)
+  return { tags, object: withStoredAttributes(object, nodes) }
+}
+
+function without({ object, tags }: AttributeState, gone: readonly TtlvNode[]): AttributeState {
+  const stored = storedAttributes(object)
+  if (gone.some((node) => isHalfLink(stored, node))) throw readOnly()
+  const nodes = stored.filter((node) => !gone.some((one) => isSame(one, node)))
+  return {
+    object: withStoredAttributes(object, nodes),
+    tags: gone.some(isTags) ? ownTags(tags) : tags,
+  }
+}
+
+/** Is it the same instance? Those with a member of their own are nodes made anew, of which there is at most one. */
+function isSame(one: TtlvNode, other: TtlvNode): boolean {
+  return one === other || (one.tag === other.tag && isTyped(one.tag))
+}
+
+function isTags(node: TtlvNode): boolean {
+  if (node.tag !== Tag.Attribute) return false
+  const { vendor } = nameOfAttribute(node)
+  return vendor !== undefined && isTagName(vendor)
+}
+
+/** The link between the halves of a pair is no stored attribute: it stays as long as they do. */
+function isHalfLink(stored: readonly TtlvNode[], node: TtlvNode | undefined): boolean {
+  return node?.tag === Tag.Link && !stored.includes(node)
+}
+
+/** Tags of the service itself, which no client sees or takes away. */
+function ownTags(tags: readonly string[]): readonly string[] {
+  return tags.filter((tag) => tag.startsWith('_'))
+}
+
+function requireRoom({ object, tags }: AttributeState): void {
+  requireRoomFor(storedAttributes(object), tags)
+}
+
+/** @throws kmipFailure ServerLimitExceeded */
+export function requireRoomFor(stored: readonly TtlvNode[], tags: readonly string[]): void {
+  if (
+    tags.length > maxTags ||
+    stored.length > maxStoredAttributes ||
+    encodeTtlv(structure(Tag.Attributes, stored)).length > maxStoredBytes
+  )
+    throw kmipFailure('ServerLimitExceeded', 'The object cannot have so many or so large attributes.')
+}
+
+function readOnly(): Error {
+  return kmipFailure('AttributeReadOnly', 'DENIED')
+}
+
+function notFound(name: AttributeName): Error {
+  return kmipFailure('AttributeNotFound', `The object has no ${shownName(name)}.`)
+}
+
+function severalOf(name: AttributeName): Error {
+  return kmipFailure(
+    'MultiValuedAttribute',
+    `There are several instances of ${shownName(name)}: say which one.`,
+  )
+}

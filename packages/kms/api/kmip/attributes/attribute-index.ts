@@ -1,0 +1,63 @@
+import { Tag, tagText } from '@warder/kmip/tables'
+import { integer, type TtlvNode } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../keys/index.ts'
+import { type AttributeName, nameOfAttribute } from './attribute-name.ts'
+import { type IndexGaps, indexGapsOf, withIndexGaps } from './stored-attributes.ts'
+
+type WithAttributes = Pick<ManagedObject, 'kmip'>
+
+function keyOf({ tag, vendor }: AttributeName): string {
+  return vendor === undefined ? tagText(tag) : JSON.stringify([vendor.vendor, vendor.name])
+}
+
+/** The indexes of the instances of a name, of which there are `count`. */
+export function indexesOf(object: WithAttributes, name: AttributeName, count: number): readonly number[] {
+  const gaps = new Set(indexGapsOf(object)[keyOf(name)])
+  const indexes: number[] = []
+  for (let index = 0; indexes.length < count; index++) if (!gaps.has(index)) indexes.push(index)
+  return indexes
+}
+
+/** The index that one more instance gets, the lowest that is free. */
+export function freeIndex(indexes: readonly number[]): number {
+  const gap = indexes.findIndex((index, place) => index !== place)
+  return gap < 0 ? indexes.length : gap
+}
+
+/** The object when the instances of this name have these indexes. */
+export function withIndexes<O extends WithAttributes>(
+  object: O,
+  name: AttributeName,
+  indexes: readonly number[],
+): O {
+  const { [keyOf(name)]: _gone, ...others } = indexGapsOf(object)
+  const taken = new Set(indexes)
+  const own = Array.from({ length: (indexes.at(-1) ?? -1) + 1 }, (_, index) => index).filter(
+    (index) => !taken.has(index),
+  )
+  const gaps: IndexGaps = own.length === 0 ? others : { ...others, [keyOf(name)]: own }
+  return withIndexGaps(object, gaps)
+}
+
+/**
+ * Attributes as they are told to 1.x clients: an AttributeIndex follows each one whose index is not its place.
+ * @param nodes of each name all instances, in their order
+ */
+export function indexed(object: WithAttributes, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
+  const gaps = indexGapsOf(object)
+  if (Object.keys(gaps).length === 0) return nodes
+  const counts = new Map<string, number>()
+  for (const node of nodes) {
+    const key = keyOf(nameOfAttribute(node))
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  const left = new Map<string, number[]>()
+  return nodes.flatMap((node) => {
+    const name = nameOfAttribute(node)
+    const key = keyOf(name)
+    if (gaps[key] === undefined) return [node]
+    const indexes = left.get(key) ?? [...indexesOf(object, name, counts.get(key) ?? 0)]
+    left.set(key, indexes)
+    return [node, integer(Tag.AttributeIndex, indexes.shift() ?? 0)]
+  })
+}

@@ -1,0 +1,61 @@
+import { attributeIn, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
+import type { TtlvNode } from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+import { type AttributeRule, attributeRule } from './attribute-rules.ts'
+import { isTagName, sameVendorName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
+
+/** Which attribute is meant: one of the standard's, or a vendor's. */
+export interface AttributeName {
+  readonly tag: number
+  /** Of vendor attributes only. */
+  readonly vendor: VendorName | undefined
+}
+
+/**
+ * What an AttributeReference names; undefined when it is no attribute that an object could have.
+ * @throws kmipFailure InvalidField when it is neither an enumeration nor the structure of a vendor attribute
+ */
+export function referredName(reference: TtlvNode): AttributeName | undefined {
+  if (reference.type === 'Enumeration') {
+    return attributeRule(reference.value) === undefined
+      ? undefined
+      : { tag: reference.value, vendor: undefined }
+  }
+  const vendor = vendorNameOf(reference)
+  if (vendor === undefined) throw kmipFailure('InvalidField', 'An attribute reference names one attribute.')
+  return { tag: Tag.Attribute, vendor }
+}
+
+/** What an attribute is called. @throws kmipFailure InvalidAttribute when its tag is none of an attribute */
+export function nameOfAttribute(node: TtlvNode): AttributeName {
+  requireRule(node.tag)
+  if (node.tag !== Tag.Attribute) return { tag: node.tag, vendor: undefined }
+  const vendor = vendorNameOf(node)
+  if (vendor === undefined)
+    throw kmipFailure('InvalidAttribute', 'A vendor attribute names its vendor and itself.')
+  return { tag: node.tag, vendor }
+}
+
+/** @throws kmipFailure InvalidAttribute */
+export function requireRule(tag: number): AttributeRule {
+  const rule = attributeRule(tag)
+  if (rule === undefined) throw kmipFailure('InvalidAttribute', `${tagText(tag)} is no attribute.`)
+  return rule
+}
+
+/** Does a client of this version know the attribute? Vendors' attributes are as old as the protocol: `x-…` in 1.x. */
+export function isAttributeOf(version: KmipVersion, tag: number): boolean {
+  return tag === Tag.Attribute || attributeIn(version, requireRule(tag))
+}
+
+/** Is this node an instance of the attribute of that name? */
+export function isCalled(node: TtlvNode, { tag, vendor }: AttributeName): boolean {
+  if (node.tag !== tag || vendor === undefined) return node.tag === tag
+  const other = vendorNameOf(node)
+  return other !== undefined && (sameVendorName(other, vendor) || (isTagName(other) && isTagName(vendor)))
+}
+
+/** For messages: `Name`, `x-attribute1`. */
+export function shownName({ tag, vendor }: AttributeName): string {
+  return vendor === undefined ? tagText(tag) : `${vendor.vendor}-${vendor.name}`.slice(0, 128)
+}

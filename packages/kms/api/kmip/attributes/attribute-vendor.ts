@@ -1,0 +1,139 @@
+import { legacyVendor } from '@warder/kmip/messages'
+import { Tag } from '@warder/kmip/tables'
+import { memberOf, type StructureNode, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { maxTags } from '../../../keys/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { memberText } from './attribute-values.ts'
+
+/** Who named an attribute that is not the standard's, and how (KMIP 2.1 §4.60). */
+export interface VendorName {
+  readonly vendor: string
+  readonly name: string
+}
+
+/** The vendor of the attributes that Warder itself defines. */
+export const ownVendor = 'warder'
+/** Vendors under which tags are understood: clients of another server call them so. */
+const tagVendors: ReadonlySet<string> = new Set([ownVendor, 'cosmian'])
+const tagAttribute = 'tag'
+/** Attributes of this vendor are the server's (1.x writes them `y-…`). */
+const serverVendor = 'y'
+const longestName = 256
+
+/** What a vendor attribute, or a reference to one, is called; undefined when it does not say. */
+export function vendorNameOf(node: TtlvNode): VendorName | undefined {
+  if (node.type !== 'Structure') return undefined
+  const vendor = memberText(node, Tag.VendorIdentification)
+  const name = memberText(node, Tag.AttributeName)
+  return vendor === undefined || name === undefined ? undefined : { vendor, name }
+}
+
+/**
+ * A name that a client may give.
+ * @param source who says it: other servers have attributes of their own
+ * @throws kmipFailure InvalidAttribute, AttributeReadOnly
+ */
+export function requireVendorName(node: TtlvNode, source: 'client' | 'server' = 'client'): VendorName {
+  const named = vendorNameOf(node)
+  if (named === undefined || named.vendor === '' || named.name === '')
+    throw kmipFailure('InvalidAttribute', 'A vendor attribute names its vendor and itself.')
+  if (named.vendor.length > longestName || named.name.length > longestName)
+    throw kmipFailure(
+      'InvalidAttribute',
+      `The name of a vendor attribute has at most ${longestName} characters.`,
+    )
+  const reserved = isServerName(named) && source === 'client'
+  if (reserved || (named.vendor === ownVendor && !isTagName(named)))
+    throw kmipFailure('AttributeReadOnly', 'DENIED')
+  return named
+}
+
+/** Is it a server's word, which no client changes and nothing else takes over? */
+export function isServerName({ vendor }: VendorName): boolean {
+  return vendor === serverVendor
+}
+
+/** Attributes that only 1.x has (Operation Policy Name …) are kept, but fixed at creation. */
+export function isLegacyName({ vendor }: VendorName): boolean {
+  return vendor === legacyVendor
+}
+
+/** Is this the vendor attribute that carries the object's tags? */
+export function isTagName({ vendor, name }: VendorName): boolean {
+  return name === tagAttribute && tagVendors.has(vendor)
+}
+
+export function sameVendorName(one: VendorName, other: VendorName): boolean {
+  return one.name === other.name && one.vendor === other.vendor
+}
+
+/** The tags of an object as the attribute that carries them: a JSON array in text. undefined when it has none. */
+export function tagsNode(tags: readonly string[], vendor = ownVendor): StructureNode | undefined {
+  if (tags.length === 0) return undefined
+  return structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, vendor),
+    textString(Tag.AttributeName, tagAttribute),
+    textString(Tag.AttributeValue, JSON.stringify(tags)),
+  ])
+}
+
+const longestTag = 256
+
+/**
+ * The tags that such an attribute lists: a JSON array of strings, as text or its bytes.
+ * @throws kmipFailure InvalidAttributeValue
+ */
+export function tagsOfNode(node: TtlvNode): readonly string[] {
+  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  const tags = parsed(value)
+  if (tags === undefined || tags.length > maxTags || !tags.every(isTag))
+    throw kmipFailure(
+      'InvalidAttributeValue',
+      `Tags are a JSON array of at most ${maxTags} texts of 1 to ${longestTag} characters, none of which begins with _.`,
+    )
+  return [...new Set(tags)].sort()
+}
+
+function parsed(value: TtlvNode | undefined): readonly unknown[] | undefined {
+  const text =
+    value?.type === 'TextString'
+      ? value.value
+      : value?.type === 'ByteString'
+        ? Buffer.from(value.value).toString('utf8')
+        : undefined
+  if (text === undefined || text.length > maxTags * (longestTag * 6 + 3)) return undefined
+  try {
+    const list: unknown = JSON.parse(text)
+    return Array.isArray(list) ? list : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isTag(tag: unknown): tag is string {
+  return (
+    typeof tag === 'string' &&
+    tag.length > 0 &&
+    tag.length <= longestTag &&
+    !tag.startsWith('_') &&
+    tag.isWellFormed() &&
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    !/[\u0000-\u001f\u007f]/.test(tag)
+  )
+}
+
+/** The value of a vendor attribute, as a node of its own type. @throws kmipFailure InvalidAttribute */
+export function memberOfVendor(node: TtlvNode): TtlvNode {
+  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  if (value === undefined) throw kmipFailure('InvalidAttribute', 'A vendor attribute has a value.')
+  return value
+}
+
+/** The vendor attribute with another value. */
+export function withVendorValue(node: TtlvNode, value: TtlvNode): TtlvNode {
+  if (node.type !== 'Structure') return node
+  return structure(
+    node.tag,
+    node.value.map((member) => (member.tag === Tag.AttributeValue ? value : member)),
+  )
+}

@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto'
+import { Enumeration, type KmipVersion, Tag, valueByName } from '@warder/kmip/tables'
+import {
+  boolean,
+  byteString,
+  dateTime,
+  enumeration,
+  integer,
+  interval,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import { type ManagedObject, stateAt } from '../../../keys/index.ts'
+import { keyFormatNumber } from '../key-blocks/key-format.ts'
+import { shapeOf } from '../key-blocks/object-shape.ts'
+import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
+import { sameValue } from './attribute-values.ts'
+import { tagsNode } from './attribute-vendor.ts'
+import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
+import { storedAttributes } from './stored-attributes.ts'
+
+/** Everything that the attributes of an object are made of. */
+export interface AttributeState {
+  readonly object: ManagedObject
+  /** Tags of the object, those of the service itself (`_…`) among them. */
+  readonly tags: readonly string[]
+}
+
+/** How long a client may go on using what it has got without asking again, in seconds (KMIP 2.1 §4.30). */
+export const defaultLease = 3600
+
+/**
+ * Every attribute that the object has at `now`, as nodes of 2.x, in the order of `attributeRules`. What has a column is
+ * read from it, the rest is as stored; what the standard wants of every object is there even if nobody stored it. What
+ * later versions dropped is there for clients of the older ones alone.
+ * @param now Unix milliseconds
+ */
+export function attributesOf(
+  state: AttributeState,
+  now: number,
+  version: KmipVersion = '2.1',
+): readonly TtlvNode[] {
+  const stored = groupedByTag(storedAttributes(state.object))
+  return attributeRules.flatMap((rule) =>
+    rule.appliesTo.has(state.object.type) && !isGoneFrom(version, rule)
+      ? instances(state, rule.tag, stored.get(rule.tag) ?? [], now)
+      : [],
+  )
+}
+
+/** The instances of one attribute, in their order; as `attributesOf` has them. */
+export function attributeInstances(state: AttributeState, tag: number, now: number): readonly TtlvNode[] {
+  if (attributeRule(tag)?.appliesTo.has(state.object.type) !== true) return []
+  const stored = storedAttributes(state.object).filter((node) => node.tag === tag)
+  return instances(state, tag, stored, now)
+}
+
+function instances(
+  state: AttributeState,
+  tag: number,
+  stored: readonly TtlvNode[],
+  now: number,
+): readonly TtlvNode[] {
+  if (tag === Tag.Attribute) {
+    const tags = tagsNode(state.tags.filter((name) => !name.startsWith('_')))
+    return tags === undefined ? stored : [...stored, tags]
+  }
+  if (tag === Tag.Link) {
+    const other = linkToOtherHalf(state.object)
+    // In front, so that its index in 1.x does not change with those that are added (KMIP 1.4 §2.1.1).
+    return other === undefined || stored.some((node) => sameValue(node, other)) ? stored : [other, ...stored]
+  }
+  const column = fromColumns.get(tag)
+  if (column !== undefined) return listOf(column(state.object, now))
+  return stored.length > 0 ? stored : listOf(otherwise.get(tag)?.(state.object, now))
+}
+
+function listOf(node: TtlvNode | undefined): readonly TtlvNode[] {
+  return node === undefined ? [] : [node]
+}
+
+function groupedByTag(nodes: readonly TtlvNode[]): ReadonlyMap<number, readonly TtlvNode[]> {
+  const groups = new Map<number, TtlvNode[]>()
+  for (const node of nodes) {
+    const group = groups.get(node.tag)
+    if (group === undefined) groups.set(node.tag, [node])
+    else group.push(node)
+  }
+  return groups
+}
+
+type FromObject = (object: ManagedObject, now: number) => TtlvNode | undefined
+
+const date =
+  (tag: number, of: (object: ManagedObject) => number | undefined) =>
+  (object: ManagedObject): TtlvNode | undefined => {
+    const at = of(object)
+    return at === undefined ? undefined : dateTime(tag, Math.floor(at / 1000))
+  }
+
+/** Attributes that are columns of the row: never among the stored ones. */
+const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
+  [Tag.UniqueIdentifier, ({ id }) => textString(Tag.UniqueIdentifier, id)],
+  [Tag.ShortUniqueIdentifier, ({ id }) => byteString(Tag.ShortUniqueIdentifier, shortIdentifier(id))],
+  [Tag.ObjectType, ({ type }) => enumeration(Tag.ObjectType, Enumeration.ObjectType[type])],
+  [
+    Tag.CryptographicLength,
+    ({ bits }) => (bits === undefined ? undefined : integer(Tag.CryptographicLength, bits)),
+  ],
+  [Tag.CryptographicUsageMask, ({ usageMask }) => integer(Tag.CryptographicUsageMask, usageMask)],
+  [
+    Tag.State,
+    (object, now) =>
+      enumeration(Tag.State, valueByName('State', stateAt(object, now)) ?? Enumeration.State.PreActive),
+  ],
+  [Tag.InitialDate, date(Tag.InitialDate, ({ createdAt }) => createdAt)],
+  [Tag.LastChangeDate, date(Tag.LastChangeDate, ({ changedAt }) => changedAt)],
+  [Tag.ActivationDate, date(Tag.ActivationDate, ({ activationAt }) => activationAt)],
+  [Tag.DeactivationDate, date(Tag.DeactivationDate, ({ deactivationAt }) => deactivationAt)],
+  [Tag.CompromiseDate, date(Tag.CompromiseDate, ({ compromisedAt }) => compromisedAt)],
+  [Tag.DestroyDate, date(Tag.DestroyDate, ({ destroyedAt }) => destroyedAt)],
+  [Tag.ArchiveDate, date(Tag.ArchiveDate, ({ archivedAt }) => archivedAt)],
+  [Tag.RevocationReason, revocationReason],
+])
+
+/** What attributes say that nobody stored: keys made over REST have no others. */
+const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
+  [Tag.CertificateIdentifier, certificateIdentifier],
+  [Tag.CertificateIssuer, certificateIssuer],
+  [Tag.CertificateSubject, certificateSubject],
+  [Tag.CryptographicAlgorithm, usualAlgorithm],
+  [Tag.CryptographicDomainParameters, domainParameters],
+  [Tag.KeyFormatType, keyFormat],
+  [Tag.Fresh, () => boolean(Tag.Fresh, true)],
+  [Tag.LeaseTime, () => interval(Tag.LeaseTime, defaultLease)],
+  [
+    Tag.ProtectionStorageMask,
+    () => integer(Tag.ProtectionStorageMask, Enumeration.ProtectionStorageMask.Software),
+  ],
+  [Tag.Sensitive, () => boolean(Tag.Sensitive, false)],
+  [Tag.AlwaysSensitive, () => boolean(Tag.AlwaysSensitive, false)],
+  [Tag.Extractable, () => boolean(Tag.Extractable, true)],
+  [Tag.NeverExtractable, () => boolean(Tag.NeverExtractable, false)],
+])
+
+const hmacs: Readonly<Record<string, number>> = {
+  HS256: Enumeration.CryptographicAlgorithm.HMAC_SHA256,
+  HS384: Enumeration.CryptographicAlgorithm.HMAC_SHA384,
+  HS512: Enumeration.CryptographicAlgorithm.HMAC_SHA512,
+}
+
+/** The algorithm that the columns tell of; what is stored may be more exact (`ECDSA` of an EC key). */
+export function usualAlgorithm({
+  algorithm: name,
+  boundAlg,
+}: Pick<ManagedObject, 'algorithm' | 'boundAlg'>): TtlvNode | undefined {
+  if (name === undefined) return undefined
+  const value =
+    name === 'HMAC' ? (hmacs[boundAlg ?? ''] ?? hmacs.HS256) : valueByName('CryptographicAlgorithm', name)
+  return value === undefined ? undefined : enumeration(Tag.CryptographicAlgorithm, value)
+}
+
+function domainParameters({ curve }: ManagedObject): StructureNode | undefined {
+  const value = curve === undefined ? undefined : valueByName('RecommendedCurve', curve)
+  if (value === undefined) return undefined
+  return structure(Tag.CryptographicDomainParameters, [enumeration(Tag.RecommendedCurve, value)])
+}
+
+/** The format in which Get answers when none is asked for and none was registered (KMIP 2.1 §4.26). */
+function keyFormat(object: ManagedObject): TtlvNode | undefined {
+  const { keyFormat: format } = shapeOf(object)
+  return format === undefined ? undefined : enumeration(Tag.KeyFormatType, keyFormatNumber(format))
+}
+
+/** The halves of a pair know each other by a column; a client sees it as a link. */
+function linkToOtherHalf({ type, linkedId }: ManagedObject): StructureNode | undefined {
+  if (linkedId === undefined) return undefined
+  const value = halfLink(type)
+  if (value === undefined) return undefined
+  return structure(Tag.Link, [
+    enumeration(Tag.LinkType, value),
+    textString(Tag.LinkedObjectIdentifier, linkedId),
+  ])
+}
+
+/** The type of the link that leads from one half of a pair to the other. */
+export function halfLink(type: ManagedObject['type']): number | undefined {
+  if (type === 'PrivateKey') return Enumeration.LinkType.PublicKeyLink
+  return type === 'PublicKey' ? Enumeration.LinkType.PrivateKeyLink : undefined
+}
+
+function revocationReason({
+  revocationReason: name,
+  revocationMessage,
+}: ManagedObject): TtlvNode | undefined {
+  if (name === undefined) return undefined
+  return structure(Tag.RevocationReason, [
+    enumeration(
+      Tag.RevocationReasonCode,
+      valueByName('RevocationReasonCode', name) ?? Enumeration.RevocationReasonCode.Unspecified,
+    ),
+    revocationMessage === undefined ? undefined : textString(Tag.RevocationMessage, revocationMessage),
+  ])
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+export function isUuid(id: string): boolean {
+  return uuid.test(id)
+}
+
+/** 16 bytes instead of the text: those of a UUID, else the beginning of its SHA-256 (KMIP 2.1 §4.56). */
+export function shortIdentifier(id: string): Uint8Array {
+  if (uuid.test(id)) return Buffer.from(id.replaceAll('-', ''), 'hex')
+  return createHash('sha256').update(id).digest().subarray(0, 16)
+}

@@ -1,0 +1,59 @@
+import type { Database } from '@warder/foundation/sql'
+import { Tag } from '@warder/kmip/tables'
+import { dateTime, integer, type TtlvNode } from '@warder/kmip/ttlv'
+import type { AlgorithmPolicy } from '../../../crypto/index.ts'
+import type { ApplyCreationRules, NewObject } from '../../../keys/index.ts'
+import { KmipFailure, toldOf } from '../failure/failure.ts'
+import { usualAlgorithm } from './attribute-view.ts'
+import { type CreationRules, noRules, withDefaults } from './creation-rules.ts'
+import { readRules } from './creation-rules-store.ts'
+import { newObjectOf } from './new-object.ts'
+import { storedAttributes } from './stored-attributes.ts'
+
+/** Rules that a user set with SetDefaults and SetConstraints bind the objects that the user creates over REST, too. */
+export function createCreationGate(services: {
+  readonly db: Database
+  readonly policy: AlgorithmPolicy
+}): ApplyCreationRules {
+  return async (owner, created, now) => {
+    const rules = await readRules(services.db, owner)
+    if (rules === noRules) return created
+    try {
+      return created.map((one) => ruled(one, { rules, now, services, principal: { name: owner } }))
+    } catch (error) {
+      throw error instanceof KmipFailure ? toldOf(error).failure : error
+    }
+  }
+}
+
+interface Ruling {
+  readonly rules: CreationRules
+  readonly now: number
+  readonly services: { readonly policy: AlgorithmPolicy }
+  readonly principal: { readonly name: string }
+}
+
+/** @throws kmipFailure ConstraintViolation, and what a default does not fit */
+function ruled(created: NewObject, ruling: Ruling): NewObject {
+  const { object, material, tags } = created
+  const { id, type, algorithm, bits, curve, boundAlg, linkedId, activationAt, usageMask } = object
+  const given: readonly TtlvNode[] = [usualAlgorithm(object), ...storedAttributes(object)].filter(
+    (node) => node !== undefined,
+  )
+  const columns: readonly TtlvNode[] = [
+    integer(Tag.CryptographicUsageMask, usageMask),
+    ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
+    ...(activationAt === undefined ? [] : [dateTime(Tag.ActivationDate, Math.floor(activationAt / 1000))]),
+  ]
+  const said = new Set(given)
+  const attributes = withDefaults(ruling.rules, type, [...given, ...columns]).filter(
+    (node) => !said.has(node),
+  )
+  const key = { type, algorithm, bits, curve, boundAlg, material, id, linkedId }
+  const made = newObjectOf(ruling, { ...key, attributes, given })
+  return {
+    ...created,
+    object: { ...made.object, activationAt, form: object.form },
+    tags: [...new Set([...tags, ...made.tags])],
+  }
+}

@@ -1,0 +1,153 @@
+import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
+import { memberOf, membersOf, type StructureNode, structure, type TtlvNode, typed } from '@warder/kmip/ttlv'
+import type { ObjectType } from '../../../keys/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { requireRule } from './attribute-name.ts'
+import { sameValue } from './attribute-values.ts'
+
+/** What a user wants of every new object of theirs. */
+export interface CreationRules {
+  /**
+   * DefaultsInformation (KMIP 2.1 §7.11, §7.22): attributes that new objects of a type or group get when nothing is said
+   * of them.
+   */
+  readonly defaults: StructureNode | undefined
+  /** Constraints (KMIP 2.1 §7.6, §7.7): what attributes new objects of a type or group must have. */
+  readonly constraints: StructureNode | undefined
+}
+
+export const noRules: CreationRules = { defaults: undefined, constraints: undefined }
+
+/** Rules of one user, in each of the two lists. */
+const mostRules = 100
+const mostAttributes = 100
+
+/** @throws kmipFailure InvalidField …, KmipDecodeError */
+export function checkedDefaults(given: StructureNode): StructureNode {
+  const rules = membersOf(given, Tag.ObjectDefaults).map((node) => typed(node, 'Structure'))
+  requireFew(rules)
+  for (const rule of rules) {
+    requireScope(rule)
+    if (typesOf(rule) === undefined)
+      throw kmipFailure('MissingData', 'ObjectDefaults name an ObjectType or ObjectTypes.')
+    requireAttributes(rule)
+  }
+  return structure(Tag.DefaultsInformation, rules)
+}
+
+/**
+ * A constraint without attributes, which the standard allows, would constrain nothing: it is refused, not kept in vain.
+ * @throws kmipFailure InvalidField …, KmipDecodeError
+ */
+export function checkedConstraints(given: StructureNode): StructureNode {
+  const rules = membersOf(given, Tag.Constraint).map((node) => typed(node, 'Structure'))
+  requireFew(rules)
+  for (const rule of rules) {
+    requireScope(rule)
+    requireAttributes(rule)
+  }
+  return structure(Tag.Constraints, rules)
+}
+
+/** Object types and groups that a rule is about have to be some. @throws kmipFailure InvalidField, KmipDecodeError */
+function requireScope(rule: StructureNode): void {
+  for (const node of typesOf(rule) ?? []) {
+    if (node.tag !== Tag.ObjectType || node.type !== 'Enumeration')
+      throw kmipFailure('InvalidField', 'ObjectTypes holds object types.')
+    if (valueName('ObjectType', node.value) === undefined)
+      throw kmipFailure('InvalidObjectType', 'A rule names an object type that is not known here.')
+  }
+  for (const list of membersOf(rule, Tag.ObjectGroups))
+    for (const node of typed(list, 'Structure').value)
+      if (node.tag !== Tag.ObjectGroup || node.type !== 'TextString')
+        throw kmipFailure('InvalidField', 'ObjectGroups holds object groups.')
+}
+
+/** The object types of a rule: one, or a list of them (KMIP 2.1 §7.22); undefined: it names none. */
+function typesOf(rule: StructureNode): readonly TtlvNode[] | undefined {
+  const list = memberOf(rule, Tag.ObjectTypes)
+  if (list !== undefined) return typed(list, 'Structure').value
+  const one = memberOf(rule, Tag.ObjectType)
+  return one === undefined ? undefined : [one]
+}
+
+function requireFew(rules: readonly StructureNode[]): void {
+  if (rules.length > mostRules)
+    throw kmipFailure('ServerLimitExceeded', `At most ${mostRules} rules are kept.`)
+}
+
+function requireAttributes(rule: StructureNode): void {
+  const attributes = attributesOfRule(rule)
+  if (attributes.length > mostAttributes)
+    throw kmipFailure('ServerLimitExceeded', `A rule names at most ${mostAttributes} attributes.`)
+  for (const { tag, type } of attributes) {
+    const known = requireRule(tag)
+    if (known.readOnly) throw kmipFailure('AttributeReadOnly', 'DENIED')
+    if (known.type !== type) throw kmipFailure('InvalidAttributeValue', `${known.name} is of another type.`)
+  }
+}
+
+function attributesOfRule(rule: StructureNode): readonly TtlvNode[] {
+  const attributes = memberOf(rule, Tag.Attributes)
+  if (attributes === undefined) throw kmipFailure('MissingData', 'Attributes are missing.')
+  return typed(attributes, 'Structure').value
+}
+
+/** What a client says of a new object, and the defaults for what it does not say; of two defaults the first. */
+export function withDefaults(
+  { defaults }: CreationRules,
+  type: ObjectType,
+  said: readonly TtlvNode[],
+): readonly TtlvNode[] {
+  if (defaults === undefined) return said
+  const all = [...said]
+  for (const rule of rulesIn(defaults)) {
+    if (!concerns(rule, type, said)) continue
+    const tags = new Set(all.map(({ tag }) => tag))
+    all.push(...attributesOfRule(rule).filter(({ tag }) => !tags.has(tag)))
+  }
+  return all
+}
+
+/**
+ * Every constraint on this type, or on a group that the object is in, names attributes: the object must have each of
+ * them, with one of the values that are named (a usage mask: with no other bits).
+ * @throws kmipFailure ConstraintViolation
+ */
+export function requireWithin(
+  { constraints }: CreationRules,
+  type: ObjectType,
+  attributes: readonly TtlvNode[],
+): void {
+  if (constraints === undefined) return
+  for (const rule of rulesIn(constraints)) {
+    if (!concerns(rule, type, attributes)) continue
+    const allowed = attributesOfRule(rule)
+    for (const tag of new Set(allowed.map((node) => node.tag))) {
+      const has = attributes.filter((node) => node.tag === tag)
+      const values = allowed.filter((node) => node.tag === tag)
+      if (has.length === 0 || !has.every((node) => values.some((value) => permits(value, node))))
+        throw kmipFailure('ConstraintViolation', `${requireRule(tag).name} is not within the constraints.`)
+    }
+  }
+}
+
+function concerns(rule: StructureNode, type: ObjectType, attributes: readonly TtlvNode[]): boolean {
+  const types = typesOf(rule)
+  if (types !== undefined && !types.some(({ value }) => value === Enumeration.ObjectType[type])) return false
+  const groups = memberOf(rule, Tag.ObjectGroups)
+  if (groups?.type !== 'Structure') return true
+  return attributes.some(
+    (node) => node.tag === Tag.ObjectGroup && groups.value.some((group) => sameValue(group, node)),
+  )
+}
+
+function permits(allowed: TtlvNode, node: TtlvNode): boolean {
+  if (allowed.tag === Tag.CryptographicUsageMask && allowed.type === 'Integer' && node.type === 'Integer')
+    return (node.value & ~allowed.value) === 0
+  return sameValue(allowed, node)
+}
+
+function rulesIn(list: StructureNode): readonly StructureNode[] {
+  return list.value.filter((node) => node.type === 'Structure')
+}

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { type EnumerationName, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { boolean, dateTime, encodeTtlv, interval, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../keys/index.ts'
+import { attributeRule } from './attribute-rules.ts'
+import { memberNumber, memberText, sameValue } from './attribute-values.ts'
+import { type VendorName, vendorNameOf } from './attribute-vendor.ts'
+import { defaultLease, isUuid, shortIdentifier, usualAlgorithm } from './attribute-view.ts'
+import { type AttributeMembers, storedAttributes } from './stored-attributes.ts'
+
+/** How an object is found by its stored attributes: rows of `object_name`, `object_link` and `object_attribute`. */
+export interface IndexRows {
+  readonly names: readonly { readonly name: string; readonly type: string }[]
+  readonly links: readonly { readonly type: string; readonly linked: string }[]
+  readonly values: readonly { readonly name: string; readonly value: string }[]
+}
+
+export type IndexedObject = AttributeMembers &
+  Pick<ManagedObject, 'id' | 'algorithm' | 'boundAlg' | 'archivedAt'>
+
+/**
+ * The rows of an object. In `object_attribute` stand: the attributes that the table of rules calls indexed (structures
+ * by their members), the algorithm where it is not the one of the column, what is not as it is for most objects
+ * (Sensitive, Fresh …), when it was archived, and the short identifier where it is no part of a UUID.
+ */
+export function indexRowsOf(object: IndexedObject): IndexRows {
+  const names = new Map<string, string>()
+  const links = new Map<string, { type: string; linked: string }>()
+  const values = new Map<string, { name: string; value: string }>()
+  const add = (name: string, value: string): void => {
+    values.set(`${name} ${value}`, { name, value })
+  }
+  for (const node of storedAttributes(object)) {
+    if (node.tag === Tag.Name && node.type === 'Structure') {
+      const name = memberText(node, Tag.NameValue)
+      if (name !== undefined)
+        names.set(indexedText(name), typeText('NameType', memberNumber(node, Tag.NameType)))
+    } else if (node.tag === Tag.Link && node.type === 'Structure') {
+      const linked = indexedText(memberText(node, Tag.LinkedObjectIdentifier) ?? '')
+      const type = typeText('LinkType', memberNumber(node, Tag.LinkType))
+      links.set(`${type} ${linked}`, { type, linked })
+    } else for (const { name, value } of rowsOf(object, node)) add(name, value)
+  }
+  if (object.archivedAt !== undefined)
+    add('ArchiveDate', indexValue(dateTime(Tag.ArchiveDate, Math.floor(object.archivedAt / 1000))))
+  if (!isUuid(object.id)) add('ShortUniqueIdentifier', shortText(shortIdentifier(object.id)))
+  return {
+    names: [...names].map(([name, type]) => ({ name, type })),
+    links: [...links.values()],
+    values: [...values.values()],
+  }
+}
+
+/** Values that most objects have: only others have rows. */
+const usual: ReadonlyMap<number, TtlvNode> = new Map(
+  [
+    boolean(Tag.Sensitive, false),
+    boolean(Tag.AlwaysSensitive, false),
+    boolean(Tag.Extractable, true),
+    boolean(Tag.NeverExtractable, false),
+    boolean(Tag.Fresh, true),
+    interval(Tag.LeaseTime, defaultLease),
+  ].map((node) => [node.tag, node]),
+)
+
+/** The value that an object has without a row; undefined for attributes that it then does not have. */
+export function usualValue(tag: number): TtlvNode | undefined {
+  return usual.get(tag)
+}
+
+interface ValueRow {
+  readonly name: string
+  readonly value: string
+}
+
+function rowsOf(object: IndexedObject, node: TtlvNode): readonly ValueRow[] {
+  const rule = attributeRule(node.tag)
+  if (rule === undefined) return []
+  if (node.tag === Tag.Attribute) {
+    const named = vendorNameOf(node)
+    const value =
+      node.type === 'Structure' ? node.value.find(({ tag }) => tag === Tag.AttributeValue) : undefined
+    return named === undefined || value === undefined
+      ? []
+      : [{ name: vendorIndexName(named), value: indexValue(value) }]
+  }
+  const most = node.tag === Tag.CryptographicAlgorithm ? usualAlgorithm(object) : usualValue(node.tag)
+  const isUnusual = most === undefined ? node.tag === Tag.CryptographicAlgorithm : !sameValue(node, most)
+  if (!rule.indexed && !isUnusual) return []
+  if (node.type !== 'Structure') return [{ name: rule.name, value: indexValue(node) }]
+  return node.value.map((member) => ({ name: memberIndexName(node, member), value: indexValue(member) }))
+}
+
+/** Where the values of a member of a structure stand. */
+export function memberIndexName(parent: StructureNode, member: TtlvNode): string {
+  return `${tagText(parent.tag)}.${tagText(member.tag)}`
+}
+
+/** Where the values of a vendor's attribute stand. */
+export function vendorIndexName({ vendor, name }: VendorName): string {
+  return indexedText(`Attribute ${JSON.stringify([vendor, name])}`)
+}
+
+const longestText = 1024
+
+/** Text as it stands in an index: itself if it is short, else its SHA-256. PostgreSQL has no NUL in text. */
+export function indexedText(text: string): string {
+  if (!text.includes('\u0000') && Buffer.byteLength(text) <= longestText) return text
+  return `sha256:${createHash('sha256').update(text).digest('base64url')}`
+}
+
+/** The name of an enumeration's value, or its number for those of vendors. */
+export function typeText(enumeration: EnumerationName, value: number | undefined): string {
+  return value === undefined ? '' : (valueName(enumeration, value) ?? `0x${value.toString(16)}`)
+}
+
+export function shortText(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
+}
+
+/** Seconds that make every date positive: the range of a DateTime. */
+const dateOffset = 8_640_000_000_000
+const dateDigits = 14
+
+/**
+ * The text by which equal values are found: numbers and short text as they are, dates as digits that sort by time,
+ * anything else as the SHA-256 of its encoding.
+ */
+export function indexValue(node: TtlvNode): string {
+  switch (node.type) {
+    case 'DateTime':
+      return String(node.value + dateOffset).padStart(dateDigits, '0')
+    case 'Integer':
+    case 'Interval':
+    case 'Enumeration':
+    case 'Boolean':
+    case 'LongInteger':
+      return String(node.value)
+    case 'TextString':
+      return `=${indexedText(node.value)}`
+    default:
+      return `#${createHash('sha256').update(encodeTtlv(node)).digest('base64url')}`
+  }
+}

@@ -1,0 +1,31 @@
+export { type Criteria, readCriteria } from '../locate/locate-criteria.ts'
+export { type Located, search } from '../locate/locate-search.ts'
+export { checkTemplate, requireTemplates } from '../locate/templates.ts'
+export { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
+export {
+  addAttribute,
+  deleteAttribute,
+  type Edited,
+  instancesCalled,
+  modifyAttribute,
+  setAttribute,
+  type Which,
+} from './attribute-edit.ts'
+export { indexed } from './attribute-index.ts'
+export {
+  type AttributeName,
+  isAttributeOf,
+  nameOfAttribute,
+  referredName,
+  requireRule,
+} from './attribute-name.ts'
+export { type AttributeRule, attributeRule, attributeRules } from './attribute-rules.ts'
+export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
+export { type AttributeState, attributeInstances, attributesOf, defaultLease } from './attribute-view.ts'
+export { indexRowsOf, indexValue } from './index-rows.ts'
+export {
+  attributeMembers,
+  storedAttributes,
+  storedWithTag,
+  withStoredAttributes,
+} from './stored-attributes.ts'

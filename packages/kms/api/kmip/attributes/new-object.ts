@@ -1,0 +1,251 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { boolean, dateTime, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
+import {
+  asObjectId,
+  type ManagedObject,
+  type MaterialForm,
+  type NewObject,
+  newObjectDefaults,
+  newObjectId,
+  type ObjectId,
+  type ObjectType,
+} from '../../../keys/index.ts'
+import type { KmipContext } from '../engine/types.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { type AttributeSource, checkedValue } from './attribute-checks.ts'
+import { requireConsistent } from './attribute-conditions.ts'
+import { requireRoomFor } from './attribute-edit.ts'
+import { requireRule } from './attribute-name.ts'
+import { sameValue } from './attribute-values.ts'
+import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { usualAlgorithm } from './attribute-view.ts'
+import { type CreationRules, requireWithin, withDefaults } from './creation-rules.ts'
+import { attributeMembers, commonAttribute } from './stored-attributes.ts'
+
+/** A new object as an operation wants it. */
+export interface NewObjectRequest {
+  readonly type: ObjectType
+  /** Columns; see `storedKeyKind`. */
+  readonly algorithm?: string | undefined
+  readonly bits?: number | undefined
+  readonly curve?: string | undefined
+  readonly boundAlg?: string | undefined
+  /** Canonical bytes (see `form` for what has none). The caller wipes them. */
+  readonly material: Uint8Array | undefined
+  /** Attributes as the client gave them, in any order. */
+  readonly attributes: readonly TtlvNode[]
+  /** Who said them first. */
+  readonly source?: AttributeSource
+  /** Attributes that the server gives; they take the place of what a client said of them. */
+  readonly given?: readonly TtlvNode[]
+  /** What the material is where type and algorithm do not say it. Default: canonical. */
+  readonly form?: MaterialForm
+  /** Chosen before, for halves that have to know each other; else the client's or a new one. */
+  readonly id?: ObjectId
+  readonly linkedId?: ObjectId | undefined
+  /** true: generated here, so that its date of creation and its random number generator are known. */
+  readonly generated?: boolean
+  /** CryptographicUsageMask when the client gives none. */
+  readonly defaultMask?: number
+}
+
+/** Attributes that have a column, or are the object itself. */
+const columns: ReadonlySet<number> = new Set([
+  Tag.UniqueIdentifier,
+  Tag.ObjectType,
+  Tag.CryptographicLength,
+  Tag.CryptographicUsageMask,
+  Tag.ActivationDate,
+  Tag.DeactivationDate,
+])
+
+/** Attributes without a column that one object can have. */
+const mostAttributes = 1000
+
+/**
+ * Stages a new object of the caller's with the attributes that were given for it: Active when its activation date has
+ * come, else Pre-Active (KMIP 2.1 §4.57).
+ * @throws kmipFailure for attributes that cannot be given so, Failure unsupported_algorithm for keys that the policy
+ *   does not permit
+ */
+export function stageNewObject(context: KmipContext, wanted: NewObjectRequest): ManagedObject {
+  const request = { ...wanted, attributes: withDefaults(context.rules, wanted.type, wanted.attributes) }
+  return context.objects.create(newObjectOf(context, request))
+}
+
+/** What the creation of an object depends on, beside the request. */
+export interface CreationContext {
+  readonly rules: CreationRules
+  /** Unix milliseconds. */
+  readonly now: number
+  readonly services: { readonly policy: AlgorithmPolicy }
+  readonly principal: { readonly name: string }
+}
+
+/** What `stageNewObject` stages, for operations that change it before. */
+export function newObjectOf(context: CreationContext, request: NewObjectRequest): NewObject {
+  const { type, given = [], now } = { ...request, now: context.now }
+  const read = readAttributes(request, now)
+  const { algorithm, bits, curve } = request
+  requirePermitted(context.services.policy, keyFacts({ algorithm, bits, curve }))
+  const ours = new Set(given.map(({ tag }) => tag))
+  const kept = read.stored.filter(({ tag }) => !ours.has(tag))
+  requireWithin(context.rules, type, [
+    ...request.attributes.filter(({ tag }) => !ours.has(tag) && tag !== Tag.CryptographicLength),
+    ...given,
+    ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
+  ])
+  const told = given.filter((node) => !isImplied(node, request))
+  const stored = [...kept, ...told, ...latches(kept), ...origin(request, now)]
+  const { activationAt } = read
+  return {
+    object: {
+      ...newObjectDefaults,
+      id: request.id ?? read.id ?? newObjectId(now),
+      type,
+      algorithm,
+      bits,
+      curve,
+      boundAlg: request.boundAlg,
+      state: activationAt !== undefined && activationAt <= now ? 'Active' : 'PreActive',
+      owner: context.principal.name,
+      usageMask: read.usageMask ?? request.defaultMask ?? 0,
+      linkedId: request.linkedId,
+      createdAt: now,
+      activationAt,
+      deactivationAt: read.deactivationAt,
+      form: request.form ?? {},
+      ...attributeMembers(stored),
+    },
+    material: request.material,
+    tags: read.tags,
+  }
+}
+
+/** What the columns and the type tell of most keys (`attributesOf`) is not stored as well. */
+function isImplied(node: TtlvNode, { type, algorithm, boundAlg }: NewObjectRequest): boolean {
+  if (node.tag === Tag.KeyFormatType)
+    return type === 'SymmetricKey' && node.value === Enumeration.KeyFormatType.Raw
+  if (node.tag !== Tag.CryptographicAlgorithm) return false
+  const implied = usualAlgorithm({ algorithm, boundAlg })
+  return implied !== undefined && sameValue(node, implied)
+}
+
+interface ReadAttributes {
+  readonly id: ObjectId | undefined
+  readonly usageMask: number | undefined
+  readonly activationAt: number | undefined
+  readonly deactivationAt: number | undefined
+  readonly tags: readonly string[]
+  readonly stored: readonly TtlvNode[]
+}
+
+/** Sorts what the client gave into columns and what is stored as it is. */
+function readAttributes({ type, bits, attributes, source }: NewObjectRequest, now: number): ReadAttributes {
+  if (attributes.length > mostAttributes)
+    throw kmipFailure('ServerLimitExceeded', `An object has at most ${mostAttributes} attributes.`)
+  const once = new Map<number, TtlvNode>()
+  const stored: TtlvNode[] = []
+  let tags: readonly string[] = []
+  for (const node of attributes) {
+    const rule = requireRule(node.tag)
+    const itself = node.tag === Tag.UniqueIdentifier || node.tag === Tag.ObjectType
+    if (rule.readOnly && !itself) throw kmipFailure('AttributeReadOnly', 'DENIED')
+    if (!rule.multiple && once.has(node.tag)) throw kmipFailure('AttributeSingleValued', 'DENIED')
+    once.set(node.tag, node)
+    if (itself || columns.has(node.tag)) {
+      if (node.type !== rule.type)
+        throw kmipFailure('InvalidAttributeValue', `${rule.name} is of another type.`)
+      continue
+    }
+    if (!rule.appliesTo.has(type))
+      throw kmipFailure('InvalidAttribute', `${rule.name} is no attribute of an object of type ${type}.`)
+    const value = checkedValue(rule, node, source)
+    if (node.tag === Tag.Attribute) {
+      requireVendorName(node, source)
+      const named = vendorNameOf(node)
+      if (named !== undefined && isTagName(named)) {
+        tags = tagsOfNode(node)
+        continue
+      }
+    }
+    stored.push(value)
+  }
+  const saidType = numberOf(once.get(Tag.ObjectType))
+  if (saidType !== undefined && saidType !== Enumeration.ObjectType[type])
+    throw kmipFailure('InvalidField', 'The attribute ObjectType is not the type of the object.')
+  const length = numberOf(once.get(Tag.CryptographicLength))
+  if (length !== undefined && bits !== undefined && length !== bits)
+    throw kmipFailure('InvalidField', `CryptographicLength is not that of the key, which has ${bits} bits.`)
+  const activationAt = momentOf(once.get(Tag.ActivationDate), now)
+  const deactivationAt = momentOf(once.get(Tag.DeactivationDate), now)
+  requireConsistent([
+    ...stored,
+    ...(activationAt === undefined ? [] : [dateTime(Tag.ActivationDate, Math.floor(activationAt / 1000))]),
+    ...(deactivationAt === undefined
+      ? []
+      : [dateTime(Tag.DeactivationDate, Math.floor(deactivationAt / 1000))]),
+  ])
+  requireRoomFor(stored, tags)
+  return {
+    id: clientIdOf(attributes),
+    usageMask: numberOf(once.get(Tag.CryptographicUsageMask)),
+    activationAt,
+    deactivationAt,
+    tags,
+    stored,
+  }
+}
+
+/**
+ * An identifier that the client wants for a new object; it is refused when it is taken (the commit says so).
+ * @throws kmipFailure InvalidAttributeValue
+ */
+export function clientIdOf(attributes: readonly TtlvNode[]): ObjectId | undefined {
+  const node = attributes.find(({ tag }) => tag === Tag.UniqueIdentifier)
+  if (node === undefined) return undefined
+  const id = node.type === 'TextString' && node.value !== '*' ? asObjectId(node.value) : undefined
+  if (id === undefined)
+    throw kmipFailure('InvalidAttributeValue', 'UniqueIdentifier cannot be that of an object.')
+  return id
+}
+
+function numberOf(node: TtlvNode | undefined): number | undefined {
+  return typeof node?.value === 'number' ? node.value : undefined
+}
+
+/** A date as milliseconds. KMIP 2.1 §4.1: a date of 0 stands for now. */
+function momentOf(node: TtlvNode | undefined, now: number): number | undefined {
+  const seconds = numberOf(node)
+  if (seconds === undefined) return undefined
+  return seconds === 0 ? now : seconds * 1000
+}
+
+/** AlwaysSensitive and NeverExtractable begin as what the object is at first (KMIP 2.1 §4.3, §4.33). */
+function latches(stored: readonly TtlvNode[]): readonly TtlvNode[] {
+  const sensitive = stored.find(({ tag }) => tag === Tag.Sensitive)?.value === true
+  const extractable = stored.find(({ tag }) => tag === Tag.Extractable)?.value !== false
+  return [
+    ...(sensitive ? [boolean(Tag.AlwaysSensitive, true)] : []),
+    ...(extractable ? [] : [boolean(Tag.NeverExtractable, true)]),
+  ]
+}
+
+const generator = commonAttribute(randomNumberGenerator(Tag.RandomNumberGenerator))
+
+/** Where a generated key comes from: OpenSSL's generator, CTR_DRBG with AES-256 (SP 800-90A §10.2). */
+function origin({ generated }: NewObjectRequest, now: number): readonly TtlvNode[] {
+  if (generated !== true) return []
+  return [dateTime(Tag.OriginalCreationDate, Math.floor(now / 1000)), generator]
+}
+
+/** How this server makes random numbers, as an attribute or as an answer to Query (KMIP 2.1 §7.36). */
+export function randomNumberGenerator(tag: number): TtlvNode {
+  return structure(tag, [
+    enumeration(Tag.RNGAlgorithm, Enumeration.RNGAlgorithm.DRBG),
+    enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
+    integer(Tag.CryptographicLength, 256),
+    enumeration(Tag.DRBGAlgorithm, Enumeration.DRBGAlgorithm.CTR),
+  ])
+}

@@ -1,0 +1,55 @@
+import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
+import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+
+/** Tags of what cryptographic operations put out. */
+const outputs: ReadonlySet<number> = new Set([Tag.Data, Tag.SignatureData, Tag.MACData])
+
+/** Which output a Data enumeration means (KMIP 2.1 §11.13): of which operation, under which tag. */
+const sources: ReadonlyMap<number, readonly [operation: OperationName, tag: number]> = new Map([
+  [Enumeration.Data.Decrypt, ['Decrypt', Tag.Data]],
+  [Enumeration.Data.Encrypt, ['Encrypt', Tag.Data]],
+  [Enumeration.Data.Hash, ['Hash', Tag.Data]],
+  [Enumeration.Data.MACMACData, ['MAC', Tag.MACData]],
+  [Enumeration.Data.RNGRetrieve, ['RNGRetrieve', Tag.Data]],
+  [Enumeration.Data.SignSignatureData, ['Sign', Tag.SignatureData]],
+  [Enumeration.Data.SignatureVerify, ['SignatureVerify', Tag.Data]],
+])
+
+/** What the operations of a batch have put out: later items may take it in without the client seeing it. */
+export class BatchData {
+  readonly #last = new Map<string, Uint8Array>()
+
+  took(operation: OperationName, payload: readonly TtlvNode[]): void {
+    for (const node of payload)
+      if (node.type === 'ByteString' && outputs.has(node.tag))
+        this.#last.set(`${operation} ${node.tag}`, node.value)
+  }
+
+  /**
+   * A payload whose Data is the last output of an earlier item, where the client names one.
+   * @throws kmipFailure InvalidField when there is none
+   */
+  resolved(payload: StructureNode): StructureNode {
+    if (!payload.value.some(isReference)) return payload
+    const value = payload.value.map((node) => (isReference(node) ? this.#output(node) : node))
+    return { ...payload, value }
+  }
+
+  #output(node: TtlvNode): TtlvNode {
+    const source = sources.get(Number(node.value))
+    const bytes = source && this.#last.get(`${source[0]} ${source[1]}`)
+    if (bytes === undefined)
+      throw kmipFailure('InvalidField', 'No earlier item of the batch has put out this data.')
+    return byteString(node.tag, bytes)
+  }
+}
+
+function isReference({ tag, type }: TtlvNode): boolean {
+  return type === 'Enumeration' && (tag === Tag.Data || tag === Tag.DigestedData)
+}
+
+/** An answer without what was put out: for items that the client calls ephemeral (KMIP 2.1 §8.3). */
+export function withoutOutputs(payload: readonly TtlvNode[]): readonly TtlvNode[] {
+  return payload.filter(({ tag }) => !outputs.has(tag))
+}

@@ -1,0 +1,161 @@
+import type { AnnouncedCommit } from '@warder/foundation/audit'
+import { GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
+import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
+import { Tag } from '@warder/kmip/tables'
+import { UnitOfWork } from '../../../keys/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { type AnsweredItem, ItemRun } from './item.ts'
+import type { Message } from './message.ts'
+
+/** Times that a batch with Undo is run again from its reads because somebody else was faster. */
+const attempts = 10
+
+/**
+ * Milliseconds after which no further item of a batch is begun: a thousand pairs of RSA keys in one message would keep
+ * the thread pool busy for hours, for a client that is long gone.
+ */
+const longestBatch = 120_000
+
+/**
+ * Does the items of a batch, always in their order (KMIP 2.1 §9.6, §9.8). Continue: each for itself. Stop, and when nothing is
+ * said: what follows a failed item is not done and not answered. Undo: nothing is committed unless all of it succeeds.
+ * @param newMessage makes the state of the batch anew, for each attempt
+ */
+export function runBatch(
+  newMessage: () => Message,
+  items: readonly RequestItem[],
+  continuation: BatchErrorContinuation | undefined,
+): MaybePromise<readonly AnsweredItem[]> {
+  const [only] = items
+  if (items.length === 1 && only !== undefined) {
+    const answered = new ItemRun(newMessage(), only, undefined).run()
+    return answered instanceof Promise ? answered.then((late) => [late]) : [answered]
+  }
+  if (continuation === 'Undo') return runWhole(newMessage, items)
+  return runEach(newMessage(), items, continuation ?? 'Stop')
+}
+
+async function runEach(
+  message: Message,
+  items: readonly RequestItem[],
+  continuation: 'Continue' | 'Stop',
+): Promise<readonly AnsweredItem[]> {
+  const answers: AnsweredItem[] = []
+  const inTime = timer(message)
+  for (const item of items) {
+    const run = new ItemRun(message, item, undefined)
+    const answered = inTime() ? await run.run() : run.failed(tooLong())
+    answers.push(answered)
+    if (answered.failure === undefined) took(message, answered)
+    else if (continuation === 'Stop') break
+  }
+  return answers
+}
+
+async function runWhole(
+  newMessage: () => Message,
+  items: readonly RequestItem[],
+): Promise<readonly AnsweredItem[]> {
+  let announced: AnnouncedCommit | undefined
+  for (let attempt = 1; ; attempt++) {
+    const message = newMessage()
+    const { services } = message.options
+    const objects = new UnitOfWork(services, services.clock.now())
+    const runs = items.map((item) => new ItemRun(message, item, objects))
+    const answers: AnsweredItem[] = []
+    const inTime = timer(message)
+    try {
+      for (const run of runs) {
+        const answered = inTime() ? await run.run() : run.failed(tooLong())
+        answers.push(answered)
+        if (answered.failure !== undefined) return undone(runs, answers, announced)
+        took(message, answered)
+      }
+      if (!objects.empty && services.audit.mode === 'reject')
+        announced ??= await services.audit.commits?.begin()
+      return await commitWhole(message, objects, runs, answers, announced)
+    } catch (thrown) {
+      // Nobody can say that it was undone.
+      if (thrown instanceof OutcomeUnknown) return runs.map((run) => run.lost(thrown))
+      if (thrown instanceof GuardFailed && attempt < attempts) continue
+      const reason =
+        thrown instanceof GuardFailed
+          ? kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
+          : thrown
+      const last = runs.at(-1)
+      if (last !== undefined) answers.splice(-1, 1, last.failed(reason))
+      return undone(runs, answers, announced)
+    } finally {
+      objects.clear()
+    }
+  }
+}
+
+function timer({ options }: Message): () => boolean {
+  const { clock } = options.services
+  const began = clock.monotonic()
+  return () => clock.monotonic() - began < longestBatch
+}
+
+function tooLong(): Error {
+  return kmipFailure('ServerLimitExceeded', 'The batch takes too long: send its items one by one.')
+}
+
+/** Takes note of what a successful item gives to later ones. */
+export function took(message: Message, { response: { operation }, outputs }: AnsweredItem): void {
+  if (operation === undefined) return
+  message.identifiers.took(operation, outputs)
+  message.data.took(operation, outputs)
+}
+
+async function commitWhole(
+  message: Message,
+  objects: UnitOfWork,
+  runs: readonly ItemRun[],
+  answers: readonly AnsweredItem[],
+  announced: AnnouncedCommit | undefined,
+): Promise<readonly AnsweredItem[]> {
+  const { audit, db } = message.options.services
+  if (objects.empty) return answers
+  const reject = audit.mode === 'reject'
+  if (reject) await Promise.all(answers.map(({ event }, index) => runs[index]?.announce(event, announced)))
+  await (announced === undefined
+    ? db.commit(objects.changes())
+    : announced.commit(db.commit, objects.changes()))
+  return answers.map((answered) => ({ ...answered, recorded: reject }))
+}
+
+/** What the answer to an item that is taken back still says (BL-M-2). */
+const stillSaid: ReadonlySet<number> = new Set([
+  Tag.UniqueIdentifier,
+  Tag.PrivateKeyUniqueIdentifier,
+  Tag.PublicKeyUniqueIdentifier,
+])
+
+/**
+ * Items before the failed one are taken back: nothing of them was committed. Neither does the client keep what they
+ * found: a ciphertext or a key that is told would be a use that no usage limit has counted.
+ */
+function undone(
+  runs: readonly ItemRun[],
+  answers: readonly AnsweredItem[],
+  announced: AnnouncedCommit | undefined,
+): readonly AnsweredItem[] {
+  return answers.map((answered, index): AnsweredItem => {
+    const run = runs[index]
+    if (answered.failure !== undefined || run === undefined) return { ...answered, announced }
+    const { payload = [], ...response } = answered.response
+    return {
+      response: {
+        ...response,
+        status: 'OperationUndone',
+        payload: payload.filter(({ tag }) => stillSaid.has(tag)),
+      },
+      event: run.event(409, 'OperationUndone'),
+      recorded: false,
+      announced,
+      outputs: [],
+      failure: undefined,
+    }
+  })
+}

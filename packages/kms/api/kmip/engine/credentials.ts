@@ -1,0 +1,80 @@
+import type { Principal } from '@warder/foundation/operations'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  memberOf,
+  membersOf,
+  optionalName,
+  required,
+  requiredStructure,
+  type StructureNode,
+  typed,
+} from '@warder/kmip/ttlv'
+import { principalNamed, unauthorized } from '../../../identity/index.ts'
+import type { KmsServices } from '../../../services.ts'
+
+/** Credentials that one header may hold. */
+const mostCredentials = 8
+
+interface Password {
+  readonly username: string
+  readonly password: string
+}
+
+/**
+ * Who the Authentication structure of a header says is asking (KMIP 2.1 §9.4): a user name and a password, checked at
+ * the authentication service as a login over HTTP is. Several credentials have to be the same one, so that a message
+ * costs one login at most. Credentials of another kind, or passwords where no such service is configured, are refused:
+ * what is presented must be checked, or it would seem to have been.
+ * @throws failure('unauthorized' | 'overloaded'), KmipDecodeError
+ */
+export async function checkedCredentials(
+  services: KmsServices,
+  authentication: StructureNode,
+  clientAddress: string,
+): Promise<Principal> {
+  const credentials = membersOf(authentication, Tag.Credential)
+  if (credentials.length > mostCredentials) throw unauthorized('the header has too many credentials')
+  const [given, ...others] = credentials.map((credential) => passwordOf(typed(credential, 'Structure')))
+  if (given === undefined) throw unauthorized('the header has no credential')
+  if (others.some(({ username, password }) => username !== given.username || password !== given.password))
+    throw unauthorized('the credentials are not the same one')
+  return checked(services, given, clientAddress)
+}
+
+/** @throws failure('unauthorized'), KmipDecodeError */
+function passwordOf(credential: StructureNode): Password {
+  const type = optionalName(credential, Tag.CredentialType, 'CredentialType')
+  if (type !== 'UsernameAndPassword') throw unauthorized(`credentials of type ${type} are not accepted`)
+  const value = requiredStructure(credential, Tag.CredentialValue)
+  return {
+    username: required(value, Tag.Username, 'TextString'),
+    password: required(value, Tag.Password, 'TextString'),
+  }
+}
+
+/** Whether the Authentication structure holds user names with passwords and nothing else. */
+export function isPasswordOnly(authentication: StructureNode): boolean {
+  const password = Enumeration.CredentialType.UsernameAndPassword
+  return (
+    authentication.value.length > 0 &&
+    authentication.value.every(
+      (credential) =>
+        credential.tag === Tag.Credential &&
+        credential.type === 'Structure' &&
+        memberOf(credential, Tag.CredentialType)?.value === password,
+    )
+  )
+}
+
+async function checked(
+  services: KmsServices,
+  { username, password }: Password,
+  clientAddress: string,
+): Promise<Principal> {
+  const { passwordLogin } = services
+  if (passwordLogin === undefined) throw unauthorized('no authentication service is configured for passwords')
+  const principal = principalNamed(username, 'kmip_credential', passwordLogin.realm)
+  const next = await passwordLogin.check(username, password, undefined, clientAddress)
+  if (next !== 'Authenticated') throw unauthorized(`the login wants something more: ${next}`)
+  return services.forceDefaultUsername ? { ...principal, name: services.defaultUsername } : principal
+}

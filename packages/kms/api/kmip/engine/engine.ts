@@ -1,0 +1,289 @@
+import type { Principal } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
+import { parseRoot } from '@warder/kmip/json'
+import {
+  decodeRequest,
+  type Encoding,
+  encodeResponse,
+  type RequestMessage,
+  type ResponseItem,
+  refusalOf,
+} from '@warder/kmip/messages'
+import { type KmipVersion, Tag } from '@warder/kmip/tables'
+import { KmipDecodeError } from '@warder/kmip/ttlv'
+import { createJobs, type JobLimits, type Jobs } from '../asynchronous/jobs.ts'
+import { canBePutOff, putOff } from '../asynchronous/put-off.ts'
+import { failureIn, kmipFailure, toldOf } from '../failure/failure.ts'
+import { runBatch } from './batch.ts'
+import { checkedCredentials, isPasswordOnly } from './credentials.ts'
+import type { AnsweredItem } from './item.ts'
+import { type KmipEngineOptions, type Message, newMessage, serverCorrelationFor } from './message.ts'
+import { recordedOrRefused } from './recorded.ts'
+import type { KmipAnswerOptions, KmipCaller, KmipEngine } from './types.ts'
+
+interface Engine extends KmipEngineOptions {
+  readonly jobs: Jobs
+}
+
+/** Requests that one worker does later: at one time, and how many wait. One of the largest fits in what a user may keep. */
+const jobsAtOnce = 4
+const jobLimits: JobLimits = { waiting: 1000, bytes: 256 * 2 ** 20, bytesOfOwner: 96 * 2 ** 20 }
+
+/** The engine over a table of operations. */
+export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
+  const jobs = createJobs(jobsAtOnce, jobLimits, (error) =>
+    given.log.error({ detail: String(error) }, 'a KMIP request that was put off could not be answered'),
+  )
+  const options: Engine = { ...given, jobs }
+  return {
+    answer(bytes, encoding, caller, answerOptions = {}) {
+      let request: RequestMessage
+      try {
+        request = decodeRequest(bytes, encoding, answerOptions)
+        refuseTwins(request)
+      } catch (thrown) {
+        if (thrown instanceof KmipDecodeError)
+          return unreadable(options, thrown, bytes, encoding, caller, answerOptions)
+        throw thrown
+      }
+      const principal = principalOf(options, request, caller)
+      const size = bytes.buffer.byteLength
+      return principal instanceof Promise
+        ? principal.then((late) => answerAs(options, request, encoding, caller, late, size))
+        : answerAs(options, request, encoding, caller, principal, size)
+    },
+  }
+}
+
+/** KMIP 2.1 §9.21: answers are matched to items by these ids. */
+function refuseTwins({ items, version }: RequestMessage): void {
+  if (items.length < 2) return
+  const seen = new Set<string>()
+  for (const { uniqueBatchItemId } of items) {
+    if (uniqueBatchItemId === undefined) continue
+    const id = Buffer.from(uniqueBatchItemId).toString('latin1')
+    if (seen.has(id)) {
+      const [major, minor] = version.split('.').map(Number)
+      throw new KmipDecodeError('repeated_member', 'Two batch items have the same UniqueBatchItemID.', {
+        major: major ?? 1,
+        minor: minor ?? 0,
+      })
+    }
+    seen.add(id)
+  }
+}
+
+/**
+ * Who the message is from: as the transport says, unless the header has credentials, which then have to be right. Where
+ * `kmip_ignore_header_password` is set, passwords do not count beside a client certificate.
+ */
+function principalOf(
+  options: KmipEngineOptions,
+  request: RequestMessage,
+  caller: KmipCaller,
+): MaybePromise<Principal | undefined> {
+  const { authentication } = request.header
+  if (authentication === undefined) return caller.principal
+  const { ignoreHeaderPassword } = options.services
+  if (ignoreHeaderPassword && caller.principal?.method === 'tls_auth' && isPasswordOnly(authentication))
+    return caller.principal
+  return checkedCredentials(options.services, authentication, caller.clientAddress).catch(
+    (thrown: unknown) => {
+      const { failure: told } = toldOf(thrown)
+      options.log.info({ request_id: caller.requestId, detail: told.detail }, 'KMIP credentials were refused')
+      return undefined
+    },
+  )
+}
+
+function answerAs(
+  options: Engine,
+  request: RequestMessage,
+  encoding: Encoding,
+  caller: KmipCaller,
+  principal: Principal | undefined,
+  size: number,
+): MaybePromise<Uint8Array> {
+  if (principal === undefined) {
+    return refused(options, request, encoding, caller)
+  }
+  const { header, version } = request
+  const message = (): Message =>
+    newMessage(options, options.jobs, caller, principal, {
+      version,
+      size,
+      maximumResponseSize: header.maximumResponseSize,
+      clientCorrelationValue: header.clientCorrelationValue,
+    })
+  const { batchErrorContinuation } = header
+  const later = header.asynchronous === 'Mandatory' && canBePutOff(request.items)
+  const answers = later
+    ? putOff(message(), request.items, batchErrorContinuation)
+    : runBatch(message, request.items, batchErrorContinuation)
+  return answers instanceof Promise
+    ? answers.then((late) => conclude(options, request, encoding, caller, late))
+    : conclude(options, request, encoding, caller, answers)
+}
+
+/** Records what happened and writes the answer. */
+function conclude(
+  options: KmipEngineOptions,
+  request: RequestMessage,
+  encoding: Encoding,
+  caller: KmipCaller,
+  answers: readonly AnsweredItem[],
+): MaybePromise<Uint8Array> {
+  const { audit } = options.services
+  for (const { event } of answers) options.metrics.operation(event.operation, event.status, event.duration_ms)
+  if (audit.mode === 'continue') {
+    for (const { event, recorded } of answers) if (!recorded) audit.record(event)
+    return written(options, request, encoding, caller, answers)
+  }
+  return Promise.all(answers.map((answered) => recordedOrRefused(options, answered))).then((told) =>
+    written(options, request, encoding, caller, told),
+  )
+}
+
+/** @throws Failure for a bare operation that failed */
+function written(
+  { services, log }: KmipEngineOptions,
+  request: RequestMessage,
+  encoding: Encoding,
+  caller: KmipCaller,
+  answers: readonly AnsweredItem[],
+): Uint8Array {
+  const { version, bare } = request
+  const { clientCorrelationValue } = request.header
+  if (bare) {
+    const problem = bareProblem(version, answers[0])
+    if (problem !== undefined) throw problem
+  }
+  const encoded = (items: readonly ResponseItem[]): Uint8Array =>
+    encodeResponse(
+      {
+        version,
+        bare,
+        timeStamp: Math.floor(services.clock.now() / 1000),
+        clientCorrelationValue,
+        serverCorrelationValue: serverCorrelationFor({ version, clientCorrelationValue }, caller.requestId),
+        items,
+      },
+      encoding,
+      { fetchForm: caller.fetchForm },
+    )
+  try {
+    return encoded(answers.map(({ response }) => response))
+  } catch (thrown) {
+    // A mistake of an operation: its answer cannot be written.
+    const told = toldOf(thrown)
+    log.error(
+      { request_id: caller.requestId, detail: told.failure.detail },
+      'a KMIP answer cannot be written',
+    )
+    if (bare) throw failureIn(version, told.failure)
+    const { reason, message } = told
+    return encoded(
+      answers.map(({ response: { operation, uniqueBatchItemId } }) => ({
+        operation,
+        uniqueBatchItemId,
+        status: 'OperationFailed',
+        reason,
+        message,
+      })),
+    )
+  }
+}
+
+/** Why a bare operation has no answer of its own: there is no place for a status in it. */
+function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): Error | undefined {
+  if (answered === undefined || answered.response.status === 'Success') return undefined
+  const { reason = 'GeneralFailure', message = 'The request is not done yet: poll again.' } =
+    answered.response
+  const told = answered.failure ?? toldOf(kmipFailure(reason, message)).failure
+  return failureIn(version, told, answered.response.operation)
+}
+
+const nobody: Principal = { name: 'unauthenticated', method: 'none' }
+
+/** Nobody is let in: each item is answered so, and none is looked at. */
+function refused(
+  options: KmipEngineOptions,
+  request: RequestMessage,
+  encoding: Encoding,
+  caller: KmipCaller,
+): MaybePromise<Uint8Array> {
+  const told = toldOf(kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.'))
+  const answers = request.items.map(
+    ({ operation, uniqueBatchItemId }): AnsweredItem => ({
+      response: {
+        operation,
+        uniqueBatchItemId,
+        status: 'OperationFailed',
+        reason: told.reason,
+        message: told.message,
+      },
+      event: {
+        time: options.services.clock.now(),
+        request_id: caller.requestId,
+        operation: `kmip.${operation}`,
+        principal: nobody.name,
+        auth_method: nobody.method,
+        client_ip: caller.clientAddress,
+        outcome: 'failure',
+        status: told.failure.status,
+        reason: told.reason,
+        duration_ms: 0,
+      },
+      recorded: false,
+      outputs: [],
+      failure: told.failure,
+    }),
+  )
+  return conclude(options, request, encoding, caller, answers)
+}
+
+/** The answer to what is no message. @throws Failure when it was meant to be a bare operation */
+function unreadable(
+  options: KmipEngineOptions,
+  error: KmipDecodeError,
+  bytes: Uint8Array,
+  encoding: Encoding,
+  caller: KmipCaller,
+  { bareVersion }: KmipAnswerOptions,
+): MaybePromise<Uint8Array> {
+  const { audit, clock } = options.services
+  const told = refusalOf(error, Math.floor(clock.now() / 1000))
+  const reason = told.items[0]?.reason ?? 'InvalidMessage'
+  const problem = toldOf(kmipFailure(reason, error.message))
+  const event = {
+    time: clock.now(),
+    request_id: caller.requestId,
+    operation: 'kmip.unreadable',
+    principal: (caller.principal ?? nobody).name,
+    auth_method: (caller.principal ?? nobody).method,
+    client_ip: caller.clientAddress,
+    outcome: 'failure',
+    status: problem.failure.status,
+    reason,
+    duration_ms: 0,
+  } as const
+  options.metrics.operation(event.operation, event.status, 0)
+  const answer = (): Uint8Array => {
+    if (bareVersion !== undefined && !isMessage(bytes)) throw failureIn(bareVersion, problem.failure)
+    return encodeResponse(told, encoding)
+  }
+  if (audit.mode === 'continue') {
+    audit.record(event)
+    return answer()
+  }
+  return audit.recordDurably(event).then(answer)
+}
+
+/** Is the root of this JSON a RequestMessage, whatever may be wrong inside it? */
+function isMessage(bytes: Uint8Array): boolean {
+  try {
+    return parseRoot(bytes).tag === Tag.RequestMessage
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,63 @@
+import { type OperationName, Tag, valueName } from '@warder/kmip/tables'
+import type { TtlvNode } from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+
+/** What earlier items of a batch made or found: what later ones may mean without naming it (KMIP 2.1 §6.1, §11.58). */
+export class BatchIdentifiers {
+  /** undefined = the ID placeholder is empty. */
+  placeholder: string | undefined
+  readonly #all: string[] = []
+  readonly #byOperation = new Map<string, string>()
+
+  /** Takes note of the identifiers in a successful answer. */
+  took(operation: OperationName, payload: readonly TtlvNode[]): void {
+    for (const { tag, value } of payload) {
+      if (typeof value !== 'string') continue
+      if (tag === Tag.UniqueIdentifier) this.#note(operation, value)
+      else if (tag === Tag.PrivateKeyUniqueIdentifier) {
+        this.#note(operation, value)
+        this.#byOperation.set(`${operation}PrivateKey`, value)
+      } else if (tag === Tag.PublicKeyUniqueIdentifier) {
+        this.#all.push(value)
+        this.#byOperation.set(`${operation}PublicKey`, value)
+      }
+    }
+  }
+
+  #note(operation: string, id: string): void {
+    this.#all.push(id)
+    this.#byOperation.set(operation, id)
+  }
+
+  /**
+   * The identifier that a node stands for: its text; absent or IDPlaceholder: the placeholder; another enumeration: the
+   * last result of that operation in this batch; a number: the result at that place, from the end if negative.
+   * @throws kmipFailure InvalidField, ObjectNotFound
+   */
+  resolve(node: TtlvNode | undefined): string {
+    const id = this.#meant(node)
+    if (id === undefined)
+      throw kmipFailure(
+        'ObjectNotFound',
+        'No identifier is given, and nothing before in this batch gives one.',
+      )
+    return id
+  }
+
+  #meant(node: TtlvNode | undefined): string | undefined {
+    switch (node?.type) {
+      case undefined:
+        return this.placeholder
+      case 'TextString':
+        return node.value
+      case 'Enumeration': {
+        const name = valueName('UniqueIdentifier', node.value)
+        return name === 'IDPlaceholder' ? this.placeholder : this.#byOperation.get(name ?? '')
+      }
+      case 'Integer':
+        return this.#all.at(node.value)
+      default:
+        throw kmipFailure('InvalidField', 'A unique identifier is text, an enumeration or a number.')
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * The engine of KMIP: what happens to a message between the bytes that came and the bytes that go.
+ *
+ *   decode -> credentials in the header -> for each item: row of the table -> rights -> act -> commit -> audit -> answer
+ *
+ * How to add an operation
+ *
+ * 1. Write `operations/<name>.ts` with a row:
+ *
+ *        export const activate: KmipOperation = {
+ *          name: 'Activate',
+ *          access: objectRight('activate'),          // or keyUse('encrypt'), creates, signedIn
+ *          act(_payload, { object, objects, now }) {
+ *            objects.update(object, transition(object, 'activate', now))
+ *            return [uniqueIdentifier(object.id)]
+ *          },
+ *        }
+ *
+ * 2. Append it to the list in `operations/index.ts`. Query, DiscoverVersions, rights, audit and metrics follow.
+ *
+ * What `act` gets and gives is in the form of KMIP 2.x, whatever the client speaks. Read the payload with `required`,
+ * `optional`, `optionalName` … of `@warder/kmip/ttlv` and `requiredName`, `membersWithin` of `payload.ts`: their
+ * errors become MissingData, InvalidField … by themselves. Give payload members in order; `undefined` ones are left out.
+ *
+ * Objects: `context.object` (and `context.key`) is the one that the row's access names, read and allowed. Others that
+ * the request names come from `context.permitted(id, right)`. `context.objects` is the unit of work: `create`, `update`,
+ * `remove` stage, the engine commits. An item may be run again from its start when somebody else was faster: keep
+ * nothing outside the context. `context.objects.material(object)` opens the bytes: wipe them.
+ *
+ * Attributes without a column are nodes in the row: `storedAttributes(object)`, and to change them
+ * `objects.update(object, attributeMembers(nodes, object))`; the tables that Locate searches are
+ * brought in line in the same commit.
+ *
+ * Failures: `throw kmipFailure('WrongKeyLifecycleState', 'DENIED')`, in the names of 2.1. Failures of the foundation's
+ * registry get theirs from `reasons.ts`. Set `context.placeholder` when the operation makes or finds an object.
+ *
+ * Hot operations (keyUse) should return without a promise where they can: a cached key on SQLite is there at once.
+ */
+
+export {
+  identifierTaken,
+  inKmipReasons,
+  KmipFailure,
+  kmipFailure,
+  withKmipReasons,
+} from '../failure/failure.ts'
+export { creates, keyUse, objectRight, signedIn } from './access.ts'
+export { createKmipEngine } from './engine.ts'
+export type { KmipEngineOptions } from './message.ts'
+export { membersWithin, requiredName, uniqueIdentifier } from './payload.ts'
+export {
+  type KmipAccess,
+  type KmipAnswer,
+  type KmipAnswerOptions,
+  type KmipCaller,
+  type KmipContext,
+  type KmipEngine,
+  type KmipOperation,
+  WholeAnswer,
+} from './types.ts'

@@ -1,0 +1,297 @@
+import type { AnnouncedCommit, AuditEvent } from '@warder/foundation/audit'
+import type { Failure } from '@warder/foundation/errors'
+import type { AuditFields } from '@warder/foundation/operations'
+import { type Change, GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
+import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
+import { isLegacy, Tag, tagText } from '@warder/kmip/tables'
+import { optional, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { UnitOfWork } from '../../../keys/index.ts'
+import { kmipFailure, toldOf } from '../failure/failure.ts'
+import { namesTemplates, withTemplates } from '../locate/templates.ts'
+import { withoutOutputs } from './batch-data.ts'
+import { ItemContext } from './item-context.ts'
+import type { Message } from './message.ts'
+import { type KmipAnswer, type KmipOperation, WholeAnswer } from './types.ts'
+
+/** An item with its answer and what the audit log is told of it. */
+export interface AnsweredItem {
+  readonly response: ResponseItem
+  readonly event: AuditEvent
+  /** The record of the event is on disk already. */
+  readonly recorded: boolean
+  /** What it put out, also what the client does not see. */
+  readonly outputs: readonly TtlvNode[]
+  /** What failed, for bare operations. */
+  readonly failure: Failure | undefined
+  /** true: the answer to its commit was lost, so that it may have happened. */
+  readonly unknown?: boolean
+  /** Its commit, where the log holds a success that came before it. */
+  readonly announced?: AnnouncedCommit | undefined
+}
+
+/** What has to be written together with the changes of an item that is done later. */
+export interface Settlement {
+  change(response: ResponseItem): Change
+  /** Is somebody still waiting for it? */
+  wanted(): Promise<boolean>
+}
+
+const none: readonly TtlvNode[] = Object.freeze([])
+
+/** Times that an item is run again from its reads because somebody else was faster. */
+const attempts = 10
+
+/** Does it; of a 1.x request that names templates, with what these hold. */
+function acted(row: KmipOperation, payload: StructureNode, context: ItemContext): MaybePromise<KmipAnswer> {
+  if (!isLegacy(context.version)) {
+    requireNoTemplate(payload)
+    return row.act(payload, context)
+  }
+  if (!namesTemplates(payload)) return row.act(payload, context)
+  return withTemplates(payload, context).then((whole) => row.act(whole, context))
+}
+
+const templateTags: ReadonlySet<number> = new Set([
+  Tag.TemplateAttribute,
+  Tag.CommonTemplateAttribute,
+  Tag.PrivateKeyTemplateAttribute,
+  Tag.PublicKeyTemplateAttribute,
+])
+
+/** 2.0 has Attributes in their place: what they say would be left out without a word. @throws InvalidField */
+function requireNoTemplate(payload: StructureNode): void {
+  const old = payload.value.find(({ tag }) => templateTags.has(tag))
+  if (old !== undefined)
+    throw kmipFailure('InvalidField', `${tagText(old.tag)} is of KMIP 1.x: 2.x has Attributes in its place.`)
+}
+
+/** One item on its way through the engine. */
+export class ItemRun {
+  readonly item: RequestItem
+  readonly #message: Message
+  readonly #startedAt: number
+  /** Of the whole batch, which is committed at once; undefined: this item commits for itself. */
+  readonly #batch: UnitOfWork | undefined
+  readonly #settlement: Settlement | undefined
+  readonly #placeholder: string | undefined
+  #fields: AuditFields | undefined
+  /** The answer that has room in MaximumResponseSize. */
+  #taken: ResponseItem | undefined
+  #recorded = false
+  /** The audit log holds a success that came before the commit. */
+  #announced = false
+  /** That commit, the same in all attempts; undefined: nothing ties it to the record. */
+  #commitAnnounced: AnnouncedCommit | undefined
+  /** What became of the changes that failed. */
+  #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
+  #attempt = 1
+
+  constructor(message: Message, item: RequestItem, batch: UnitOfWork | undefined, settlement?: Settlement) {
+    this.item = item
+    this.#message = message
+    this.#batch = batch
+    this.#settlement = settlement
+    this.#placeholder = message.identifiers.placeholder
+    this.#startedAt = message.options.services.clock.monotonic()
+  }
+
+  /** Does it. Never throws: whatever goes wrong is the answer. */
+  run(): MaybePromise<AnsweredItem> {
+    try {
+      const answered = this.#tried()
+      return answered instanceof Promise ? answered.catch((thrown) => this.failed(thrown)) : answered
+    } catch (thrown) {
+      return this.failed(thrown)
+    }
+  }
+
+  #tried(): MaybePromise<AnsweredItem> {
+    const { refusal } = this.item
+    if (refusal !== undefined) throw kmipFailure(refusal.reason, refusal.message)
+    for (const extension of this.item.extensions)
+      if (optional(extension, Tag.CriticalityIndicator, 'Boolean') === true)
+        throw kmipFailure('UnknownMessageExtension', 'A critical message extension is not known here.')
+    const row = this.#message.options.operations.get(this.item.operation)
+    if (row === undefined)
+      throw kmipFailure('OperationNotSupported', `${this.item.operation} is not supported here.`)
+    return this.#attempted(row)
+  }
+
+  #attempted(row: KmipOperation): MaybePromise<AnsweredItem> {
+    const { services } = this.#message.options
+    const now = services.clock.now()
+    const objects = this.#batch ?? new UnitOfWork(services, now)
+    const context = new ItemContext(this.#message, objects, now)
+    let done: MaybePromise<KmipAnswer>
+    try {
+      const payload = this.#message.data.resolved(this.item.payload)
+      const allowed = context.authorise(row.access, payload)
+      done =
+        allowed instanceof Promise
+          ? allowed.then(() => acted(row, payload, context))
+          : acted(row, payload, context)
+    } catch (thrown) {
+      this.#fields = context.fields
+      throw thrown
+    }
+    if (done instanceof Promise || !objects.empty || this.#settlement !== undefined)
+      return this.#finish(row, context, done)
+    this.#fields = context.fields
+    return this.#succeeded(done)
+  }
+
+  async #finish(
+    row: KmipOperation,
+    context: ItemContext,
+    done: MaybePromise<KmipAnswer>,
+  ): Promise<AnsweredItem> {
+    const { objects } = context
+    try {
+      const answered = this.#succeeded(await done, context.fields)
+      if (this.#settlement !== undefined) objects.also(this.#settlement.change(answered.response))
+      if (this.#batch !== undefined) await objects.requireFree()
+      else if (!objects.empty) await this.#commit(objects, answered)
+      return { ...answered, recorded: this.#recorded }
+    } catch (thrown) {
+      if (!(thrown instanceof GuardFailed) || this.#batch !== undefined) throw thrown
+      if (this.#settlement !== undefined && !(await this.#settlement.wanted()))
+        throw kmipFailure('OperationCanceledByRequester', 'The request was cancelled.')
+      if (this.#attempt >= attempts)
+        throw kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
+      this.#attempt++
+      // The record on disk may name what this attempt would have made.
+      this.#recorded = false
+      this.#takeBack()
+      return await this.#attempted(row)
+    } finally {
+      this.#fields = context.fields
+      if (this.#batch === undefined) objects.clear()
+    }
+  }
+
+  /** In audit mode `reject` the record of the success is on disk before the change. */
+  async #commit(objects: UnitOfWork, { event }: AnsweredItem): Promise<void> {
+    const { audit, db } = this.#message.options.services
+    if (audit.mode === 'reject' && !this.#recorded) {
+      const again = { details: { ...event.details, attempt: this.#attempt } }
+      this.#commitAnnounced ??= await audit.commits?.begin()
+      await this.announce(this.#attempt === 1 ? event : { ...event, ...again }, this.#commitAnnounced)
+      this.#recorded = true
+    }
+    const announced = this.#commitAnnounced
+    try {
+      await (announced === undefined
+        ? db.commit(objects.changes())
+        : announced.commit(db.commit, objects.changes()))
+    } catch (error) {
+      if (error instanceof OutcomeUnknown) this.#outcome = 'unknown'
+      throw error
+    }
+  }
+
+  /** Puts a success on disk that is yet to be committed. @param commit the one that it waits for */
+  async announce(event: AnsweredItem['event'], commit: AnnouncedCommit | undefined): Promise<void> {
+    this.#commitAnnounced = commit
+    const tied = commit && { details: { ...event.details, commit: commit.id } }
+    await this.#message.options.services.audit.recordDurably({ ...event, ...tied })
+    commit?.announced()
+    this.#announced = true
+  }
+
+  /** The answer to an item of a batch whose commit may have happened. */
+  lost(error: OutcomeUnknown): AnsweredItem {
+    this.#outcome = 'unknown'
+    return this.failed(error)
+  }
+
+  #succeeded(answer: KmipAnswer, fields: AuditFields | undefined = this.#fields): AnsweredItem {
+    this.#fields = fields
+    const { operation, uniqueBatchItemId } = this.item
+    const whole: ResponseItem =
+      answer instanceof WholeAnswer
+        ? { operation, status: 'Success', ...answer.item, uniqueBatchItemId }
+        : { operation, uniqueBatchItemId, status: 'Success', payload: present(answer) }
+    const outputs = whole.payload ?? none
+    const response = this.item.ephemeral === true ? { ...whole, payload: withoutOutputs(outputs) } : whole
+    this.#message.room?.take(response)
+    this.#taken = response
+    const event = this.event(200, undefined)
+    const announced = this.#commitAnnounced
+    return { response, event, recorded: false, outputs, failure: undefined, announced }
+  }
+
+  /** The answer that it will be done later. */
+  pending(asynchronousCorrelationValue: Uint8Array): AnsweredItem {
+    const { operation, uniqueBatchItemId } = this.item
+    return {
+      response: { operation, uniqueBatchItemId, status: 'OperationPending', asynchronousCorrelationValue },
+      event: { ...this.event(202, undefined), details: { asynchronous: 'accepted' } },
+      recorded: false,
+      outputs: none,
+      failure: undefined,
+    }
+  }
+
+  /** The answer to what went wrong. */
+  failed(thrown: unknown): AnsweredItem {
+    const { operation, uniqueBatchItemId } = this.item
+    const { reason, message, failure } = toldOf(thrown)
+    this.#takeBack()
+    const { log } = this.#message.options
+    const about = { request_id: this.#message.caller.requestId, operation: `kmip.${operation}`, reason }
+    if (failure.status >= 500) log.error({ ...about, detail: failure.detail }, 'a KMIP operation failed')
+    else if (failure.detail !== undefined)
+      log.info({ ...about, detail: failure.detail }, 'a KMIP operation was refused')
+    return {
+      response: { operation, uniqueBatchItemId, status: 'OperationFailed', reason, message },
+      event: this.event(failure.status, reason),
+      // What the record on disk said too early is put right by a second one.
+      recorded: false,
+      outputs: none,
+      failure,
+      unknown: this.#outcome === 'unknown',
+      announced: this.#commitAnnounced,
+    }
+  }
+
+  /** What the item said and found is not so. */
+  #takeBack(): void {
+    this.#message.identifiers.placeholder = this.#placeholder
+    if (this.#taken !== undefined) this.#message.room?.give(this.#taken)
+    this.#taken = undefined
+  }
+
+  /** What the audit log is told. */
+  event(status: number, reason: string | undefined): AuditEvent {
+    const { caller, principal, options } = this.#message
+    const { clock } = options.services
+    const fields = this.#fields
+    return {
+      time: clock.now(),
+      request_id: caller.requestId,
+      operation: `kmip.${this.item.operation}`,
+      principal: principal.name,
+      auth_method: principal.method,
+      ...(principal.realm !== undefined && { realm: principal.realm }),
+      client_ip: caller.clientAddress,
+      outcome: status < 400 ? 'success' : 'failure',
+      status,
+      duration_ms: Math.round((clock.monotonic() - this.#startedAt) * 1000) / 1000,
+      ...(reason !== undefined && { reason }),
+      ...fields,
+      ...(status >= 400 && this.#announced && { details: { ...fields?.details, ...this.#followUp() } }),
+    }
+  }
+
+  #followUp() {
+    const commit = this.#commitAnnounced
+    return { follows: this.#outcome, ...(commit !== undefined && { commit: commit.id }) }
+  }
+}
+
+/** Without the members that are not there; most answers have none such. */
+function present(members: readonly (TtlvNode | undefined)[]): readonly TtlvNode[] {
+  return members.includes(undefined)
+    ? members.filter((node) => node !== undefined)
+    : (members as readonly TtlvNode[])
+}

@@ -1,0 +1,81 @@
+import type { Principal } from '@warder/foundation/operations'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { KmipVersion, OperationName } from '@warder/kmip/tables'
+import type { KmsServices } from '../../../services.ts'
+import type { Jobs } from '../asynchronous/jobs.ts'
+import { BatchData } from './batch-data.ts'
+import { BatchIdentifiers } from './identifiers.ts'
+import { ResponseRoom } from './response-room.ts'
+import type { KmipCaller, KmipOperation } from './types.ts'
+
+/** What the engine works with. */
+export interface KmipEngineOptions {
+  readonly services: KmsServices
+  readonly operations: ReadonlyMap<OperationName, KmipOperation>
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** What is common to the items of one message on their way through the engine. */
+export interface Message {
+  readonly options: KmipEngineOptions
+  readonly caller: KmipCaller
+  readonly principal: Principal
+  readonly version: KmipVersion
+  /** Of the buffer that it lies in, in bytes; what is put off keeps all of it. */
+  readonly size: number
+  readonly identifiers: BatchIdentifiers
+  readonly data: BatchData
+  /** Requests that this worker does later. */
+  readonly jobs: Jobs
+  /** undefined: the client set no MaximumResponseSize. */
+  readonly room: ResponseRoom | undefined
+}
+
+/** What the message says of itself. */
+interface Asked {
+  readonly version: KmipVersion
+  readonly size: number
+  readonly maximumResponseSize: number | undefined
+  readonly clientCorrelationValue: string | undefined
+}
+
+export function newMessage(
+  options: KmipEngineOptions,
+  jobs: Jobs,
+  caller: KmipCaller,
+  principal: Principal,
+  asked: Asked,
+): Message {
+  const { maximumResponseSize } = asked
+  return {
+    options,
+    jobs,
+    caller,
+    principal,
+    version: asked.version,
+    size: asked.size,
+    identifiers: new BatchIdentifiers(),
+    data: new BatchData(),
+    room:
+      maximumResponseSize === undefined
+        ? undefined
+        : new ResponseRoom(maximumResponseSize, {
+            version: asked.version,
+            clientCorrelationValue: asked.clientCorrelationValue,
+            serverCorrelationValue: serverCorrelationFor(asked, caller.requestId),
+          }),
+  }
+}
+
+/**
+ * The ServerCorrelationValue of an answer: the request's id in the log. A server may leave it out (KMIP 1.4 §6.18, 2.1
+ * §9.18), and must for some: PyKMIP 0.10.0 reads 1.4 and 2.0 but no answer that has it. Clients that send a value of
+ * their own read it, and those of 2.1, whose published cases have it in answers to requests without one (BL-M-1-21).
+ */
+export function serverCorrelationFor(
+  { version, clientCorrelationValue }: Pick<Asked, 'version' | 'clientCorrelationValue'>,
+  requestId: string,
+): string | undefined {
+  return version === '2.1' || clientCorrelationValue !== undefined ? requestId : undefined
+}

@@ -1,0 +1,34 @@
+import { failure } from '@warder/foundation/errors'
+import type { ResponseItem } from '@warder/kmip/messages'
+import { toldOf } from '../failure/failure.ts'
+import type { AnsweredItem } from './item.ts'
+import type { KmipEngineOptions } from './message.ts'
+
+/**
+ * Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already, and what may be
+ * committed too: `nothing was done` would be a lie.
+ */
+export async function recordedOrRefused(
+  options: KmipEngineOptions,
+  answered: AnsweredItem,
+): Promise<AnsweredItem> {
+  if (answered.recorded) return answered
+  try {
+    await options.services.audit.recordDurably(answered.event)
+    answered.announced?.settled()
+    return answered
+  } catch (cause) {
+    answered.announced?.abandoned()
+    if (answered.unknown === true) return answered
+    const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
+    const { operation, uniqueBatchItemId } = answered.response
+    const response: ResponseItem = {
+      operation,
+      uniqueBatchItemId,
+      status: 'OperationFailed',
+      reason,
+      message,
+    }
+    return { ...answered, response, failure: told }
+  }
+}

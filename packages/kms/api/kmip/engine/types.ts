@@ -1,0 +1,120 @@
+import type { AuditFields, Principal } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
+import type { Encoding, ResponseItem } from '@warder/kmip/messages'
+import type { KmipVersion, OperationName } from '@warder/kmip/tables'
+import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import type { Right } from '../../../access/index.ts'
+import type { Key, ManagedObject, UnitOfWork } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
+import type { Jobs } from '../asynchronous/jobs.ts'
+import type { CreationRules } from '../attributes/creation-rules.ts'
+
+/** One row of the operation table: everything that the engine has to know of an operation. */
+export interface KmipOperation {
+  readonly name: OperationName
+  readonly access: KmipAccess
+  /**
+   * Does it and says what the ResponsePayload holds, in the form of 2.x. Changes are staged in `context.objects`, never
+   * committed. May run again from its start when somebody else changed an object first, so it must not keep anything.
+   * @param payload the RequestPayload in the form of 2.x; read it with `@warder/kmip/ttlv` (`required`, `optional` …)
+   *   or `payload.ts`: a KmipDecodeError becomes the right result reason by itself
+   * @throws kmipFailure, any Failure of the registry, KmipDecodeError
+   */
+  act(payload: StructureNode, context: KmipContext): MaybePromise<KmipAnswer>
+}
+
+/** What an operation answers: the members of its payload, or (Poll alone) the whole item. */
+export type KmipAnswer = readonly (TtlvNode | undefined)[] | WholeAnswer
+
+/** An item that is answered in another name or with another status than success. */
+export class WholeAnswer {
+  readonly item: Partial<ResponseItem>
+
+  constructor(item: Partial<ResponseItem>) {
+    this.item = item
+  }
+}
+
+/** Who may do it and to what; made by the functions of `access.ts`. The engine checks it before `act`. */
+export type KmipAccess =
+  /** Everybody who is authenticated. Objects it touches are asked for by `context.permitted`. */
+  | { readonly kind: 'signed in' }
+  /** Who may create objects. */
+  | { readonly kind: 'create' }
+  /** Who has `right` on the object that a member of the payload names (or the ID placeholder). */
+  | {
+      readonly kind: 'object'
+      readonly right: Right
+      /** Tag of the member that names it. */
+      readonly member: number
+      /** true: the opened key is needed too (`context.key`), without waiting where it is cached. */
+      readonly key: boolean
+      /** true: takes the right to create as well. */
+      readonly creates: boolean
+    }
+
+/** What an operation works with; one for each batch item. */
+export interface KmipContext {
+  readonly services: KmsServices
+  readonly principal: Principal
+  /** What the client speaks. Payloads are in the form of 2.x all the same. */
+  readonly version: KmipVersion
+  /** Unix milliseconds: one moment for the whole item. */
+  readonly now: number
+  /** Objects as this message sees them, and where changes are staged. */
+  readonly objects: UnitOfWork
+  /** The object of an `objectRight` or `keyUse` row, rights checked. It is an error to ask in another row. */
+  readonly object: ManagedObject
+  /** The opened key of a `keyUse` row. */
+  readonly key: Key
+  /** Requests that this worker does later. */
+  readonly jobs: Jobs
+  /** What the caller wants of new objects; read with the right to create, empty without it. */
+  readonly rules: CreationRules
+  /** The ID placeholder of the batch (KMIP 2.1 §6.1): read by the engine, set by operations that make or find objects. */
+  placeholder: string | undefined
+  /**
+   * Another object that the request names (a wrapping key, a part of a split key), if the caller has `right` on it.
+   * @throws kmipFailure ObjectNotFound for what is unknown or nobody's business of the caller, PermissionDenied when the
+   *   caller has other rights on it
+   */
+  permitted(id: string, right: Right): MaybePromise<ManagedObject>
+  /** As `permitted`, with the key opened; synchronous for a cached key of the caller's own on SQLite. */
+  permittedKey(id: string, right: Right): MaybePromise<Key>
+  /** @throws kmipFailure PermissionDenied unless the caller may create objects */
+  requireCreate(): Promise<void>
+  /** The identifier that a UniqueIdentifier node stands for: text, the placeholder, or a result of this batch. */
+  identifier(node: TtlvNode | undefined): string
+  /** Adds to the audit record of this item. Never secrets. */
+  audit(fields: AuditFields): void
+}
+
+/** Who sends a message, as the transport knows. */
+export interface KmipCaller {
+  /** undefined: nobody yet; only credentials in the header can help. */
+  readonly principal: Principal | undefined
+  readonly clientAddress: string
+  readonly requestId: string
+  /** true: the caller reads bare answers in the form of `encodeJsonForFetch`. */
+  readonly fetchForm?: boolean
+}
+
+export interface KmipAnswerOptions {
+  /** The version of bare operations (JSON): `1.4` at `/kmip/1_4`, `2.1` at `/kmip/2_1`. Absent: none is read. */
+  readonly bareVersion?: KmipVersion
+}
+
+/** KMIP messages in, KMIP messages out; what both transports call. */
+export interface KmipEngine {
+  /**
+   * Reads a message, does what it asks and writes the answer. Whatever is wrong with a message is in the answer.
+   * Without a promise where nothing has to wait: `await` it either way.
+   * @throws Failure for a bare operation that fails, with `result_reason` among its members, and nothing else
+   */
+  answer(
+    bytes: Uint8Array,
+    encoding: Encoding,
+    caller: KmipCaller,
+    options?: KmipAnswerOptions,
+  ): MaybePromise<Uint8Array>
+}

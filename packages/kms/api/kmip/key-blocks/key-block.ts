@@ -1,0 +1,113 @@
+import { Tag } from '@warder/kmip/tables'
+import {
+  memberOf,
+  membersOf,
+  optional,
+  optionalName,
+  optionalStructure,
+  type StructureNode,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+import { type KeyFormat, readKeyFormat } from './key-format.ts'
+import { readWrappingData, type WrappingData } from './key-wrapping.ts'
+import type { CryptographicAlgorithm, PointCompression } from './stored-shape.ts'
+
+/** KeyValue in clear (KMIP 2.1 §3.1.3). */
+export interface PlainKeyValue {
+  readonly material: TtlvNode
+  /** Attributes that travel with the key. */
+  readonly attributes: readonly TtlvNode[]
+  /** The KeyValue as it came. */
+  readonly node: StructureNode
+}
+
+/** KeyBlock (KMIP 2.1 §3.1.2) as it came; whether its parts fit each other is for its readers. */
+export interface KeyBlock {
+  readonly format: KeyFormat
+  readonly compression: PointCompression | undefined
+  readonly algorithm: CryptographicAlgorithm | undefined
+  readonly bits: number | undefined
+  /** undefined: the server is not given the key (KeyValuePresent is false). */
+  readonly value: PlainKeyValue | Uint8Array | undefined
+  readonly wrapping: WrappingData | undefined
+}
+
+/** The KeyBlock within an object. @throws KmipDecodeError, KeyFormatTypeNotSupported, InvalidField */
+export function readKeyBlock(object: StructureNode): KeyBlock {
+  const block = optionalStructure(object, Tag.KeyBlock)
+  if (block === undefined) throw kmipFailure('InvalidField', 'KeyBlock is missing.')
+  const format = readKeyFormat(block)
+  if (format === undefined) throw kmipFailure('InvalidField', 'KeyFormatType is missing.')
+  const wrappingNode = optionalStructure(block, Tag.KeyWrappingData)
+  const wrapping = wrappingNode === undefined ? undefined : readWrappingData(wrappingNode)
+  const value = wrapping === undefined ? readKeyValue(block) : bytesWithin(readKeyValue(block), wrapping)
+  const encrypted = wrapping !== undefined && wrapping.method !== 'MACSign'
+  if (value !== undefined && value instanceof Uint8Array !== encrypted)
+    throw kmipFailure(
+      'InvalidField',
+      encrypted ? 'KeyValue of a wrapped key is a ByteString.' : 'KeyValue of a key in clear is a Structure.',
+    )
+  const bits = optional(block, Tag.CryptographicLength, 'Integer')
+  if (bits !== undefined && bits <= 0) throw kmipFailure('InvalidField', 'CryptographicLength is positive.')
+  return {
+    format,
+    compression: optionalName(block, Tag.KeyCompressionType, 'KeyCompressionType'),
+    algorithm: optionalName(block, Tag.CryptographicAlgorithm, 'CryptographicAlgorithm'),
+    bits,
+    value,
+    wrapping,
+  }
+}
+
+function readKeyValue(block: StructureNode): PlainKeyValue | Uint8Array | undefined {
+  const [value, another] = membersOf(block, Tag.KeyValue)
+  if (value === undefined) return undefined
+  if (another !== undefined) throw kmipFailure('InvalidField', 'KeyValue appears twice.')
+  if (value.type === 'ByteString') return value.value
+  if (value.type !== 'Structure')
+    throw kmipFailure('InvalidField', 'KeyValue is a Structure, or a ByteString when wrapped.')
+  return plainKeyValue(value)
+}
+
+/**
+ * The bytes of an encrypted key that stand in a KeyMaterial. Without an encoding the wrapped bytes are those of the key,
+ * and some clients leave them where these were: they say NoEncoding, or nothing but the method. With one,
+ * cloudproof_kms_js puts attributes beside them that describe the key and that the request says again outside
+ * (`packages/kmip/json/tolerances.ts`); anything else beside them would be lost, and is refused.
+ */
+function bytesWithin(
+  value: PlainKeyValue | Uint8Array | undefined,
+  { encoding, encodingGiven, encryption, method }: WrappingData,
+): PlainKeyValue | Uint8Array | undefined {
+  if (value === undefined || value instanceof Uint8Array || method === 'MACSign') return value
+  const { material, attributes } = value
+  const unencoded = encoding === 'NoEncoding' || (encryption === undefined && !encodingGiven)
+  const inPlace = attributes.length === 0 ? unencoded : attributes.every(({ tag }) => describing.has(tag))
+  return (inPlace ? materialInPlace(material) : undefined) ?? value
+}
+
+/** Wrapped bytes in the place of KeyMaterial, or of the Key within a TransparentSymmetricKey. */
+function materialInPlace(material: TtlvNode): Uint8Array | undefined {
+  if (material.type === 'ByteString') return material.value
+  if (material.type !== 'Structure' || material.value.length !== 1) return undefined
+  const key = memberOf(material, Tag.Key)
+  return key?.type === 'ByteString' ? key.value : undefined
+}
+
+const describing: ReadonlySet<number> = new Set([
+  Tag.ObjectType,
+  Tag.CryptographicAlgorithm,
+  Tag.CryptographicLength,
+  Tag.KeyFormatType,
+])
+
+/** @throws InvalidField when there is not exactly one KeyMaterial */
+export function plainKeyValue(node: StructureNode): PlainKeyValue {
+  const [material, another] = membersOf(node, Tag.KeyMaterial)
+  if (material === undefined || another !== undefined)
+    throw kmipFailure('InvalidField', 'KeyValue holds exactly one KeyMaterial.')
+  const within = memberOf(node, Tag.Attributes)
+  const attributes = within?.type === 'Structure' ? within.value : membersOf(node, Tag.Attribute)
+  return { material, attributes, node }
+}

@@ -1,0 +1,146 @@
+import { Enumeration, Tag, type TagName, valueByName, valueName } from '@warder/kmip/tables'
+import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import type { ManagedObject, MaterialForm } from '../../../keys/index.ts'
+import { storedKeyKind } from '../attributes/stored-algorithm.ts'
+import { storedWithTag } from '../attributes/stored-attributes.ts'
+import { defaultFormat } from './asymmetric.ts'
+import { certificateAttributes } from './certificate-facts.ts'
+import { digestAttribute } from './digest.ts'
+import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
+import type { StoredObject } from './read-object.ts'
+import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
+
+/** What `stageNewObject` needs to be told of an object that was read out of a request. */
+export function storedColumns({ shape, certificate, wrapping, material }: StoredObject) {
+  const { algorithm, bits, curve, form } = shape
+  const kind = algorithm === undefined ? undefined : storedKeyKind({ algorithm, curve })
+  const materialForm: MaterialForm = {
+    ...(form === 'block' && { format: 'block' }),
+    ...(shape.secretDataType !== undefined && { secretDataType: shape.secretDataType }),
+    ...(shape.certificateRequestType !== undefined && {
+      certificateRequestType: shape.certificateRequestType,
+    }),
+    ...(shape.compression !== undefined && { compression: shape.compression }),
+    ...(shape.members !== undefined && { members: shape.members }),
+    ...(shape.wrapped === true && { wrapped: true }),
+  }
+  const digested = material !== undefined && shape.wrapped !== true && shape.objectType !== 'Template'
+  const given: readonly (TtlvNode | undefined)[] = [
+    algorithm === undefined
+      ? undefined
+      : enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm]),
+    domainParameters(shape),
+    shape.keyFormat === undefined
+      ? undefined
+      : enumeration(Tag.KeyFormatType, keyFormatNumber(shape.keyFormat)),
+    shape.opaqueDataType === undefined ? undefined : enumeration(Tag.OpaqueDataType, shape.opaqueDataType),
+    shape.certificateType === undefined
+      ? undefined
+      : enumeration(Tag.CertificateType, Enumeration.CertificateType[shape.certificateType]),
+    ...(certificate === undefined ? [] : certificateAttributes(certificate)),
+    digested ? digestAttribute(shape, material) : undefined,
+    material === undefined ? boolean(Tag.KeyValuePresent, false) : undefined,
+    wrappingKeyLink(wrapping?.encryption?.identifier),
+  ]
+  return {
+    algorithm: kind?.algorithm,
+    bits,
+    curve: kind?.curve,
+    boundAlg: kind?.boundAlg,
+    form: materialForm,
+    given: given.filter((node) => node !== undefined),
+  }
+}
+
+function domainParameters({ objectType, curve, qLength }: StoredShape): TtlvNode | undefined {
+  if (objectType !== 'PrivateKey' && objectType !== 'PublicKey') return undefined
+  if (curve === undefined && qLength === undefined) return undefined
+  return structure(Tag.CryptographicDomainParameters, [
+    qLength === undefined ? undefined : integer(Tag.Qlength, qLength),
+    curve === undefined ? undefined : enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
+  ])
+}
+
+function wrappingKeyLink(identifier: TtlvNode | undefined): TtlvNode | undefined {
+  if (identifier?.type !== 'TextString' || identifier.value === '') return undefined
+  return structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType.WrappingKeyLink),
+    textString(Tag.LinkedObjectIdentifier, identifier.value),
+  ])
+}
+
+/** How the material of a stored object is to be read, whoever made it: KMIP or REST. */
+export function shapeOf(object: ManagedObject): StoredShape {
+  const members = object.form
+  const algorithm = algorithmOf(object)
+  const curve = object.curve === undefined ? undefined : valueByName('RecommendedCurve', object.curve)
+  const curveName = curve === undefined ? undefined : valueName('RecommendedCurve', curve)
+  const described = {
+    ...(algorithm !== undefined && { algorithm }),
+    ...(object.bits !== undefined && { bits: object.bits }),
+    ...(curveName !== undefined && { curve: curveName }),
+  }
+  const secretDataType = numberOf('SecretDataType', members.secretDataType)
+  const certificateType = valueName('CertificateType', stored(object, Tag.CertificateType) ?? 0)
+  const opaqueDataType = stored(object, Tag.OpaqueDataType)
+  return {
+    objectType: object.type,
+    form: members.format === undefined ? 'canonical' : 'block',
+    keyFormat: formatOf(object, described),
+    ...described,
+    ...(members.compression !== undefined && { compression: members.compression as PointCompression }),
+    ...(members.members !== undefined && { members: members.members as readonly TagName[] }),
+    ...(secretDataType !== undefined && { secretDataType }),
+    ...(opaqueDataType !== undefined && { opaqueDataType }),
+    ...(certificateType !== undefined && { certificateType }),
+    ...(members.certificateRequestType !== undefined && {
+      certificateRequestType: members.certificateRequestType as 'PKCS_10',
+    }),
+    ...(members.wrapped === true && { wrapped: true as const }),
+  }
+}
+
+function formatOf(
+  object: ManagedObject,
+  described: Pick<StoredShape, 'algorithm' | 'curve'>,
+): KeyFormat | undefined {
+  const value = stored(object, Tag.KeyFormatType)
+  const name = value === undefined ? undefined : keyFormatName(value)
+  if (name !== undefined) return name
+  switch (object.type) {
+    case 'PrivateKey':
+    case 'PublicKey':
+      return defaultFormat(object.type, described)
+    case 'SymmetricKey':
+    case 'SecretData':
+      return 'Raw'
+    default:
+      return undefined
+  }
+}
+
+const hmacs: Readonly<Record<string, CryptographicAlgorithm>> = {
+  HS256: 'HMAC_SHA256',
+  HS384: 'HMAC_SHA384',
+  HS512: 'HMAC_SHA512',
+}
+
+/** The algorithm of an object in KMIP's name. */
+export function algorithmOf(object: ManagedObject): CryptographicAlgorithm | undefined {
+  const value = stored(object, Tag.CryptographicAlgorithm)
+  if (value !== undefined) return valueName('CryptographicAlgorithm', value)
+  const { algorithm, boundAlg } = object
+  if (algorithm === undefined) return undefined
+  if (algorithm === 'HMAC') return hmacs[boundAlg ?? ''] ?? 'HMAC_SHA256'
+  const number = valueByName('CryptographicAlgorithm', algorithm)
+  return number === undefined ? undefined : valueName('CryptographicAlgorithm', number)
+}
+
+function stored(object: ManagedObject, tag: number): number | undefined {
+  const [node] = storedWithTag(object, tag)
+  return node?.type === 'Enumeration' ? node.value : undefined
+}
+
+function numberOf(enumeration: 'SecretDataType', value: number | string | undefined): number | undefined {
+  return typeof value === 'string' ? valueByName(enumeration, value) : value
+}

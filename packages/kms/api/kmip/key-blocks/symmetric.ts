@@ -1,0 +1,93 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString, required, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import type { KeyPolicy } from '@warder/pki/keys'
+import { kmipFailure } from '../failure/failure.ts'
+import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
+import type { CryptographicAlgorithm } from './stored-shape.ts'
+
+/** Bytes of the longest symmetric key: an HMAC key may be longer than any cipher's. */
+const longestKey = 4096
+
+/** Lengths in bytes that keys of these ciphers have. Of AES twice as long for XTS, which takes two keys. */
+const cipherBytes: Partial<Record<CryptographicAlgorithm, readonly number[]>> = {
+  AES: [16, 24, 32, 64],
+  DES: [8],
+  DES3: [16, 24],
+  Camellia: [16, 24, 32],
+  ARIA: [16, 24, 32],
+  SEED: [16],
+  SM4: [16],
+  IDEA: [16],
+  Twofish: [16, 24, 32],
+  ChaCha20: [16, 32],
+  ChaCha20Poly1305: [32],
+  Poly1305: [32],
+}
+
+/** Ciphers and hashes that may not be used at all under FIPS 140-3 (SP 800-140C). */
+const fipsAlgorithms: ReadonlySet<CryptographicAlgorithm> = new Set<CryptographicAlgorithm>([
+  'AES',
+  'HMAC_SHA1',
+  'HMAC_SHA224',
+  'HMAC_SHA256',
+  'HMAC_SHA384',
+  'HMAC_SHA512',
+  'HMAC_SHA3_224',
+  'HMAC_SHA3_256',
+  'HMAC_SHA3_384',
+  'HMAC_SHA3_512',
+])
+
+/** The bytes of a symmetric key: Raw, Opaque or {Key}. @throws KeyFormatTypeNotSupported, InvalidField */
+export function readSymmetric(format: KeyFormat, material: TtlvNode): Uint8Array {
+  switch (format) {
+    case 'Raw':
+    case 'Opaque':
+      return materialBytes(material)
+    case 'TransparentSymmetricKey':
+      return required(materialStructure(material), Tag.Key, 'ByteString')
+    default:
+      throw unsupportedFormat()
+  }
+}
+
+/** @throws KeyFormatTypeNotSupported */
+export function writeSymmetric(format: KeyFormat, key: Uint8Array): TtlvNode {
+  switch (format) {
+    case 'Raw':
+    case 'Opaque':
+      return byteString(Tag.KeyMaterial, key)
+    case 'TransparentSymmetricKey':
+      return structure(Tag.KeyMaterial, [byteString(Tag.Key, key)])
+    default:
+      throw unsupportedFormat()
+  }
+}
+
+function unsupportedFormat() {
+  return kmipFailure('KeyFormatTypeNotSupported', 'A symmetric key does not have this key format type.')
+}
+
+/**
+ * CryptographicLength of a symmetric key, checked against what is said of it. The parity bits of (3)DES may or may
+ * not be counted: 168 and 192 are one length.
+ * @throws InvalidField
+ */
+export function symmetricBits(
+  key: Uint8Array,
+  algorithm: CryptographicAlgorithm | undefined,
+  claimed: number | undefined,
+  { fips }: KeyPolicy,
+): number {
+  const bits = key.length * 8
+  if (key.length === 0 || key.length > longestKey)
+    throw kmipFailure('InvalidField', `A symmetric key has 1 to ${longestKey} bytes.`)
+  const sizes = algorithm === undefined ? undefined : cipherBytes[algorithm]
+  if (sizes !== undefined && !sizes.includes(key.length))
+    throw kmipFailure('InvalidField', `A key of ${algorithm} does not have ${bits} bits.`)
+  if (fips && algorithm !== undefined && !fipsAlgorithms.has(algorithm))
+    throw kmipFailure('InvalidField', `Keys of ${algorithm} are not available in FIPS mode.`)
+  if (claimed === undefined || claimed === bits) return bits
+  if ((algorithm === 'DES' || algorithm === 'DES3') && claimed === key.length * 7) return claimed
+  throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
+}

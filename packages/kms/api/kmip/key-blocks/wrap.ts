@@ -1,0 +1,225 @@
+import { Tag } from '@warder/kmip/tables'
+import {
+  byteString,
+  decodeTtlv,
+  encodeTtlv,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import type { AlgorithmPolicy } from '../../../crypto/index.ts'
+import { type CipherPlan, planCipher } from '../crypto/cipher-plan.ts'
+import type { KeyInUse } from '../crypto/key-in-use.ts'
+import { type CryptographicParameters, noParameters, readParameters } from '../crypto/parameters.ts'
+import { decryptRsa, encryptRsa, modulusBits, planRsa } from '../crypto/rsa-encryption.ts'
+import { decryptSymmetric, encryptSymmetric } from '../crypto/symmetric.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
+import type { WrappingData, WrappingSpecification } from './key-wrapping.ts'
+
+/** A key that wraps others, opened. */
+export interface WrappingKey {
+  readonly key: KeyInUse
+  /** Of the request or the block; else those that the key itself has (KMIP 2.1 §7.18). */
+  readonly parameters: StructureNode | undefined
+}
+
+/** A key that authenticates what is wrapped: HMAC, CMAC or a signature. */
+export interface Authenticator {
+  /** @throws when the key cannot */
+  sign(data: Uint8Array): Promise<Uint8Array> | Uint8Array
+  verify(data: Uint8Array, mac: Uint8Array): Promise<boolean> | boolean
+}
+
+export interface WrappingKeys {
+  readonly encryption: WrappingKey | undefined
+  readonly mac: Authenticator | undefined
+}
+
+/** What takes the place of a KeyValue in clear. */
+export interface WrappedKeyValue {
+  readonly value: TtlvNode
+  readonly data: WrappingData
+}
+
+/**
+ * Wraps a key (KMIP 2.1 §3.1.5). What is encrypted is the TTLV of the KeyValue, attributes included, or with NoEncoding
+ * the bytes of the KeyMaterial alone.
+ * @param material KeyMaterial
+ * @param attributes to be wrapped with it: what stands beside it in the KeyValue
+ * @throws EncodingOptionError for NoEncoding of a key that is no string of bytes; what the ciphers throw
+ */
+export async function wrapKeyValue(
+  material: TtlvNode,
+  attributes: readonly TtlvNode[],
+  specification: WrappingSpecification,
+  keys: WrappingKeys,
+  policy: AlgorithmPolicy,
+): Promise<WrappedKeyValue> {
+  const { attributes: _named, ...common } = specification
+  const plain = structure(Tag.KeyValue, [material, ...attributes])
+  const bytes = encoded(plain, material, specification.encoding)
+  const data = { ...common, macSignature: undefined, iv: undefined }
+  try {
+    if (specification.method === 'MACSign')
+      return { value: plain, data: { ...data, macSignature: await authenticator(keys).sign(bytes) } }
+    const { wrapped, iv } = encrypt(encryptionKey(keys), bytes, policy)
+    const macSignature =
+      specification.method === 'Encrypt'
+        ? undefined
+        : await authenticator(keys).sign(specification.method === 'EncryptThenMACSign' ? wrapped : bytes)
+    return { value: byteString(Tag.KeyValue, wrapped), data: { ...data, macSignature, iv } }
+  } finally {
+    bytes.fill(0)
+  }
+}
+
+/**
+ * Opens a wrapped key. Whatever is wrong with it is told in one way.
+ * @throws CryptographicFailure `CRYPTO`; what the ciphers throw for parameters that they do not know
+ */
+export async function unwrapKeyValue(
+  value: PlainKeyValue | Uint8Array,
+  data: WrappingData,
+  keys: WrappingKeys,
+  policy: AlgorithmPolicy,
+): Promise<PlainKeyValue> {
+  if (!(value instanceof Uint8Array)) {
+    await requireAuthentic(keys, encoded(value.node, value.material, data.encoding), data)
+    return value
+  }
+  if (data.method === 'EncryptThenMACSign') await requireAuthentic(keys, value, data)
+  const bytes = await decrypt(encryptionKey(keys), value, data.iv, policy)
+  if (data.method === 'MACSignThenEncrypt') await requireAuthentic(keys, bytes, data)
+  return decoded(bytes, data)
+}
+
+/** The object with its key in clear, as if it had come so. */
+export function unwrappedObject(object: StructureNode, plain: PlainKeyValue): StructureNode {
+  const value = object.value.map((member) => {
+    if (member.tag !== Tag.KeyBlock || member.type !== 'Structure') return member
+    const members = member.value.flatMap((inner) => {
+      if (inner.tag === Tag.KeyWrappingData) return []
+      return [inner.tag === Tag.KeyValue ? plain.node : inner]
+    })
+    return { ...member, value: members }
+  })
+  return { ...object, value }
+}
+
+/** As `unwrapKeyValue` of the key block within an object. */
+export async function unwrapObject(
+  object: StructureNode,
+  keys: WrappingKeys,
+  policy: AlgorithmPolicy,
+): Promise<StructureNode> {
+  const { value, wrapping } = readKeyBlock(object)
+  if (wrapping === undefined || value === undefined) return object
+  return unwrappedObject(object, await unwrapKeyValue(value, wrapping, keys, policy))
+}
+
+function encoded(plain: StructureNode, material: TtlvNode, encoding: WrappingData['encoding']): Uint8Array {
+  if (encoding === 'TTLVEncoding') return encodeTtlv(plain)
+  if (material.type !== 'ByteString')
+    throw kmipFailure('EncodingOptionError', 'A transparent key can only be wrapped in TTLV encoding.')
+  return Uint8Array.from(material.value)
+}
+
+function decoded(bytes: Uint8Array, { encoding }: WrappingData): PlainKeyValue {
+  if (encoding === 'NoEncoding') {
+    const material = byteString(Tag.KeyMaterial, bytes)
+    return { material, attributes: [], node: structure(Tag.KeyValue, [material]) }
+  }
+  try {
+    const node = decodeTtlv(bytes)
+    if (node.tag === Tag.KeyValue && node.type === 'Structure') return plainKeyValue(node)
+  } catch {
+    // Told as any other failure to open it: a reason of its own would tell what the bytes are.
+  }
+  throw failed()
+}
+
+async function requireAuthentic(
+  keys: WrappingKeys,
+  bytes: Uint8Array,
+  { macSignature }: WrappingData,
+): Promise<void> {
+  if (macSignature === undefined || !(await authenticator(keys).verify(bytes, macSignature))) throw failed()
+}
+
+function encryptionKey({ encryption }: WrappingKeys): WrappingKey {
+  if (encryption === undefined) throw kmipFailure('InvalidField', 'EncryptionKeyInformation is missing.')
+  return encryption
+}
+
+function authenticator({ mac }: WrappingKeys): Authenticator {
+  if (mac === undefined) throw kmipFailure('InvalidField', 'MACSignatureKeyInformation is missing.')
+  return mac
+}
+
+function encrypt(
+  wrapping: WrappingKey,
+  bytes: Uint8Array,
+  policy: AlgorithmPolicy,
+): { readonly wrapped: Uint8Array; readonly iv: Uint8Array | undefined } {
+  const { key, algorithm } = wrapping.key
+  const parameters = parametersOf(wrapping)
+  if (algorithm === 'RSA')
+    return {
+      wrapped: encryptRsa(key, planRsa(modulusBits(key), parameters, policy), bytes),
+      iv: undefined,
+    }
+  const plan = symmetricPlan(wrapping, parameters, policy)
+  const { data, iv, tag } = encryptSymmetric(key, plan, { data: bytes, iv: undefined, aad: undefined })
+  return { wrapped: tag === undefined ? data : Buffer.concat([data, tag]), iv }
+}
+
+async function decrypt(
+  wrapping: WrappingKey,
+  wrapped: Uint8Array,
+  iv: Uint8Array | undefined,
+  policy: AlgorithmPolicy,
+): Promise<Uint8Array> {
+  const { key, algorithm } = wrapping.key
+  const parameters = parametersOf(wrapping)
+  if (algorithm === 'RSA') {
+    if (key.type !== 'private') throw kmipFailure('CryptographicFailure', 'Unwrapping takes the private key.')
+    return decryptRsa(key, planRsa(modulusBits(key), parameters, policy), wrapped)
+  }
+  const plan = symmetricPlan(wrapping, parameters, policy)
+  // Without IVCounterNonce it stands in front, as some servers write it.
+  const inFront = iv === undefined && plan.iv[1] > 0 ? plan.freshIv : 0
+  if (wrapped.length < inFront + plan.tag) throw failed()
+  const end = wrapped.length - plan.tag
+  try {
+    return decryptSymmetric(key, plan, {
+      data: wrapped.subarray(inFront, end),
+      iv: inFront > 0 ? wrapped.subarray(0, inFront) : iv,
+      aad: undefined,
+      tag: plan.tag > 0 ? wrapped.subarray(end) : undefined,
+    })
+  } catch {
+    throw failed()
+  }
+}
+
+function parametersOf({ parameters }: WrappingKey): CryptographicParameters {
+  return parameters === undefined ? noParameters : readParameters(parameters)
+}
+
+/** Without a word it is RFC 3394 for AES (KMIP 2.1 §7.18). */
+function symmetricPlan(
+  { key: { key, algorithm } }: WrappingKey,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): CipherPlan {
+  if (key.type !== 'secret')
+    throw kmipFailure('CryptographicFailure', `Keys of ${algorithm} cannot wrap other keys.`)
+  const mode = parameters.blockCipherMode ?? (algorithm === 'AES' ? 'NISTKeyWrap' : undefined)
+  const chosen = mode === undefined ? parameters : { ...parameters, blockCipherMode: mode }
+  return planCipher(algorithm, key.symmetricKeySize ?? 0, chosen, policy)
+}
+
+function failed() {
+  return kmipFailure('CryptographicFailure', 'CRYPTO')
+}

@@ -1,0 +1,174 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  byteString,
+  decodeTtlv,
+  enumeration,
+  integer,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+import { defaultFormat, writeHalf } from './asymmetric.ts'
+import { type KeyFormat, keyFormatNumber } from './key-format.ts'
+import type { PointCompression, StoredShape } from './stored-shape.ts'
+import { writeSymmetric } from './symmetric.ts'
+
+/** How a client wants an object. */
+export interface WantedForm {
+  readonly format?: KeyFormat | undefined
+  readonly compression?: PointCompression | undefined
+}
+
+/** A key in clear, ready to be put into a key block or to be wrapped. */
+export interface KeyInForm {
+  readonly format: KeyFormat
+  readonly compression: PointCompression | undefined
+  /** KeyMaterial. */
+  readonly material: TtlvNode
+}
+
+/**
+ * The object as a client gets it: SymmetricKey, PrivateKey, Certificate …
+ * @param material what is stored; the nodes are views of it where it fits
+ * @throws KeyFormatTypeNotSupported, KeyCompressionTypeNotSupported
+ */
+export function writeManagedObject(
+  shape: StoredShape,
+  material: Uint8Array,
+  wanted: WantedForm = {},
+): StructureNode {
+  if (shape.form === 'block') return writeBlock(shape, material, wanted)
+  const { objectType } = shape
+  switch (objectType) {
+    case 'Certificate':
+      requireFormat(wanted, ['X_509'])
+      return structure(Tag.Certificate, [
+        enumeration(Tag.CertificateType, Enumeration.CertificateType[shape.certificateType ?? 'X_509']),
+        byteString(Tag.CertificateValue, material),
+      ])
+    case 'CertificateRequest':
+      requireFormat(wanted, ['PKCS_10'])
+      return structure(Tag.CertificateRequest, [
+        enumeration(
+          Tag.CertificateRequestType,
+          Enumeration.CertificateRequestType[shape.certificateRequestType ?? 'PKCS_10'],
+        ),
+        byteString(Tag.CertificateRequestValue, material),
+      ])
+    case 'OpaqueObject':
+      requireFormat(wanted, ['Opaque'])
+      return structure(Tag.OpaqueObject, [
+        enumeration(Tag.OpaqueDataType, shape.opaqueDataType ?? Enumeration.OpaqueDataType.Unknown),
+        byteString(Tag.OpaqueDataValue, material),
+      ])
+    default:
+      return keyObject(shape, keyInForm(shape, material, wanted))
+  }
+}
+
+function writeBlock(shape: StoredShape, material: Uint8Array, wanted: WantedForm): StructureNode {
+  if (wanted.format !== undefined && wanted.format !== shape.keyFormat)
+    throw kmipFailure('KeyFormatTypeNotSupported', 'The object can only be given as it was registered.')
+  if (wanted.compression !== undefined && wanted.compression !== shape.compression)
+    throw kmipFailure('KeyCompressionTypeNotSupported', 'The object can only be given as it was registered.')
+  return storedBlock(material)
+}
+
+/** The object that was stored as a block. */
+export function storedBlock(material: Uint8Array): StructureNode {
+  const node = decodeTtlv(material)
+  if (node.type !== 'Structure') throw kmipFailure('GeneralFailure', 'The stored object cannot be read.')
+  return node
+}
+
+/** A key that is stored in its canonical form, in the form that is wanted. */
+export function keyInForm(shape: StoredShape, material: Uint8Array, wanted: WantedForm = {}): KeyInForm {
+  const { objectType } = shape
+  switch (objectType) {
+    case 'PrivateKey':
+    case 'PublicKey': {
+      const format = wanted.format ?? shape.keyFormat ?? defaultFormat(objectType, shape)
+      const node = writeHalf(objectType, shape, material, format, wanted.compression)
+      return { format, compression: wanted.compression ?? sameForm(shape, format), material: node }
+    }
+    case 'SymmetricKey': {
+      requireNoCompression(wanted)
+      const format = wanted.format ?? shape.keyFormat ?? 'Raw'
+      return { format, compression: undefined, material: writeSymmetric(format, material) }
+    }
+    case 'SecretData': {
+      requireNoCompression(wanted)
+      const format = wanted.format ?? shape.keyFormat ?? 'Raw'
+      if (format !== 'Raw' && format !== 'Opaque')
+        throw kmipFailure('KeyFormatTypeNotSupported', 'Secret data does not have this key format type.')
+      return { format, compression: undefined, material: byteString(Tag.KeyMaterial, material) }
+    }
+    default:
+      throw kmipFailure('InvalidObjectType', 'Such an object has no key block.')
+  }
+}
+
+function sameForm(shape: StoredShape, format: KeyFormat): PointCompression | undefined {
+  return format === shape.keyFormat ? shape.compression : undefined
+}
+
+/**
+ * The object around a key.
+ * @param value what takes the place of the KeyValue in clear: wrapped bytes, or a KeyValue with attributes
+ */
+export function keyObject(
+  shape: StoredShape,
+  key: KeyInForm,
+  value: TtlvNode = structure(Tag.KeyValue, [key.material]),
+  wrapping?: StructureNode,
+): StructureNode {
+  return objectAround(shape, key, value, wrapping)
+}
+
+/** A key of which only the attributes are kept. @throws KeyValueNotPresent for what the attributes cannot describe */
+export function objectWithoutValue(shape: StoredShape): StructureNode {
+  const { objectType, keyFormat, compression } = shape
+  if (keyFormat === undefined || !described.has(objectType))
+    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return objectAround(shape, { format: keyFormat, compression }, undefined, undefined)
+}
+
+/** Object types that are a key block, and with SecretData its type. */
+const described: ReadonlySet<string> = new Set(['SymmetricKey', 'PrivateKey', 'PublicKey', 'SecretData'])
+
+function objectAround(
+  { objectType, algorithm, bits, secretDataType }: StoredShape,
+  { format, compression }: Pick<KeyInForm, 'format' | 'compression'>,
+  value: TtlvNode | undefined,
+  wrapping: StructureNode | undefined,
+): StructureNode {
+  const block = structure(Tag.KeyBlock, [
+    enumeration(Tag.KeyFormatType, keyFormatNumber(format)),
+    compression === undefined
+      ? undefined
+      : enumeration(Tag.KeyCompressionType, Enumeration.KeyCompressionType[compression]),
+    value,
+    algorithm === undefined
+      ? undefined
+      : enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm]),
+    bits === undefined ? undefined : integer(Tag.CryptographicLength, bits),
+    wrapping,
+  ])
+  const type =
+    objectType === 'SecretData'
+      ? enumeration(Tag.SecretDataType, secretDataType ?? Enumeration.SecretDataType.Password)
+      : undefined
+  return structure(Tag[objectType], [type, block])
+}
+
+function requireFormat(wanted: WantedForm, allowed: readonly KeyFormat[]): void {
+  requireNoCompression(wanted)
+  if (wanted.format !== undefined && !allowed.includes(wanted.format))
+    throw kmipFailure('KeyFormatTypeNotSupported', 'Such an object does not have this key format type.')
+}
+
+function requireNoCompression({ compression }: WantedForm): void {
+  if (compression !== undefined)
+    throw kmipFailure('KeyCompressionTypeNotSupported', 'Only the points of EC public keys are compressed.')
+}

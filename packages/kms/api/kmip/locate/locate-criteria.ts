@@ -1,0 +1,167 @@
+import { Enumeration, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
+import {
+  boolean,
+  enumeration,
+  memberOf,
+  optional,
+  type StructureNode,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import { attributeRule, isGoneFrom } from '../attributes/attribute-rules.ts'
+import { isTagName, vendorNameOf } from '../attributes/attribute-vendor.ts'
+import { kmipFailure } from '../failure/failure.ts'
+
+/** One thing that an object must have to be found. */
+export type Term =
+  /** An attribute with this value; what "with this value" means for each type says `locate-match.ts`. */
+  | { readonly kind: 'value'; readonly node: TtlvNode }
+  /** A date within a range; both ends belong to it. Seconds since 1970. */
+  | { readonly kind: 'range'; readonly tag: number; readonly from: number; readonly to: number }
+  /** All of these tags. */
+  | { readonly kind: 'tags'; readonly tags: readonly string[] }
+
+/** What a Locate request asks for (KMIP 2.1 §6.1.28). */
+export interface Criteria {
+  /** All of them must hold. */
+  readonly terms: readonly Term[]
+  readonly storage: StorageStatuses
+  /** Only the default object of the group: the one that was made last. */
+  readonly onlyDefault: boolean
+  /** Objects to leave out at the beginning. */
+  readonly offset: number
+  /** Most objects to name; undefined: the request does not say. */
+  readonly most: number | undefined
+}
+
+export interface StorageStatuses {
+  readonly online: boolean
+  readonly archived: boolean
+  readonly destroyed: boolean
+}
+
+/** Terms that one request may have. */
+const mostTerms = 64
+
+/**
+ * Reads a Locate request. An attribute that stands in it twice must be there with both values; a date that stands in it
+ * twice is a range.
+ * @throws kmipFailure InvalidAttribute, InvalidField; KmipDecodeError
+ */
+export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1'): Criteria {
+  const attributes = memberOf(payload, Tag.Attributes)
+  const nodes = attributes?.type === 'Structure' ? attributes.value : []
+  const member = optional(payload, Tag.ObjectGroupMember, 'Enumeration')
+  const fresh = member === Enumeration.ObjectGroupMember.GroupMemberFresh
+  const terms = termsOf(fresh ? [...nodes, boolean(Tag.Fresh, true)] : nodes, version)
+  if (terms.length > mostTerms)
+    throw kmipFailure('InvalidField', `At most ${mostTerms} attributes can be asked for at once.`)
+  return {
+    terms,
+    storage: statusesOf(optional(payload, Tag.StorageStatusMask, 'Integer')),
+    onlyDefault: member === Enumeration.ObjectGroupMember.GroupMemberDefault,
+    offset: notNegative(optional(payload, Tag.OffsetItems, 'Integer'), Tag.OffsetItems) ?? 0,
+    most: notNegative(optional(payload, Tag.MaximumItems, 'Integer'), Tag.MaximumItems),
+  }
+}
+
+/** Objects that are neither archived nor destroyed, unless the mask says otherwise. */
+function statusesOf(mask: number | undefined): StorageStatuses {
+  const bits = mask ?? Enumeration.StorageStatusMask.OnLineStorage
+  return {
+    online: (bits & Enumeration.StorageStatusMask.OnLineStorage) !== 0,
+    archived: (bits & Enumeration.StorageStatusMask.ArchivalStorage) !== 0,
+    destroyed: (bits & Enumeration.StorageStatusMask.DestroyedStorage) !== 0,
+  }
+}
+
+function notNegative(value: number | undefined, tag: number): number | undefined {
+  if (value !== undefined && value < 0) throw kmipFailure('InvalidField', `${tagText(tag)} is negative.`)
+  return value
+}
+
+function termsOf(nodes: readonly TtlvNode[], version: KmipVersion): readonly Term[] {
+  const dates = new Map<number, number[]>()
+  const tags = new Set<string>()
+  const terms: Term[] = []
+  for (const node of nodes) {
+    const rule = attributeRule(node.tag)
+    if (rule === undefined || isGoneFrom(version, rule))
+      throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute to search by.`)
+    if (node.type !== rule.type)
+      throw kmipFailure('InvalidField', `${rule.name} must be of type ${rule.type}.`)
+    if (node.type === 'DateTime') {
+      const values = dates.get(node.tag)
+      if (values === undefined) dates.set(node.tag, [node.value])
+      else values.push(node.value)
+    } else if (isTags(node)) {
+      for (const tag of listedTags(node)) tags.add(tag)
+    } else terms.push({ kind: 'value', node })
+  }
+  terms.push(...tagTerms([...tags]))
+  for (const [tag, values] of dates) {
+    if (values.length > 2) throw kmipFailure('InvalidField', `${tagText(tag)} is there more than twice.`)
+    const from = Math.min(...values)
+    const to = Math.max(...values)
+    terms.push(
+      values.length === 2
+        ? { kind: 'range', tag, from, to }
+        : { kind: 'value', node: { tag, type: 'DateTime', value: from } },
+    )
+  }
+  return terms
+}
+
+/** Tags that stand for the type of an object. */
+const typeTags: Readonly<Record<string, number>> = {
+  _kk: Enumeration.ObjectType.SymmetricKey,
+  _sk: Enumeration.ObjectType.PrivateKey,
+  _pk: Enumeration.ObjectType.PublicKey,
+  _cert: Enumeration.ObjectType.Certificate,
+  _sd: Enumeration.ObjectType.SecretData,
+  _oo: Enumeration.ObjectType.OpaqueObject,
+}
+const mostTags = 16
+
+function isTags(node: TtlvNode): boolean {
+  if (node.tag !== Tag.Attribute) return false
+  const named = vendorNameOf(node)
+  if (named === undefined)
+    throw kmipFailure('InvalidField', 'A vendor attribute names its vendor and itself.')
+  return isTagName(named)
+}
+
+function tagTerms(tags: readonly string[]): readonly Term[] {
+  if (tags.length > mostTags)
+    throw kmipFailure('InvalidField', `At most ${mostTags} tags can be asked for at once.`)
+  const types = tags.flatMap((tag): readonly Term[] => {
+    const type = typeTags[tag]
+    return type === undefined ? [] : [{ kind: 'value', node: enumeration(Tag.ObjectType, type) }]
+  })
+  const others = tags.filter((tag) => typeTags[tag] === undefined)
+  return others.length === 0 ? types : [...types, { kind: 'tags', tags: others }]
+}
+
+/** A JSON array of texts, or one text alone. */
+function listedTags(node: TtlvNode): readonly string[] {
+  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  const text =
+    value?.type === 'ByteString'
+      ? Buffer.from(value.value).toString('utf8')
+      : value?.type === 'TextString'
+        ? value.value
+        : undefined
+  const list = text === undefined ? [] : parsedList(text)
+  if (!list.every((tag) => typeof tag === 'string'))
+    throw kmipFailure('InvalidField', 'Tags are a JSON array of texts.')
+  return list
+}
+
+function parsedList(text: string): readonly unknown[] {
+  if (!text.startsWith('[')) return [text]
+  try {
+    const list: unknown = JSON.parse(text)
+    return Array.isArray(list) ? list : [list]
+  } catch {
+    return [text]
+  }
+}

@@ -1,0 +1,204 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Database } from '@warder/foundation/sql'
+import { type Roles, verdictOn } from '../../../access/index.ts'
+import type { UnitOfWork } from '../../../keys/index.ts'
+import { type ManagedObject, type ObjectRow, toObject } from '../../../keys/index.ts'
+import type { AttributeState } from '../attributes/attribute-view.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import type { Condition } from './locate-condition.ts'
+import type { Criteria, Term } from './locate-criteria.ts'
+import { storageCondition } from './locate-dates.ts'
+import { isStored, meetsAll } from './locate-match.ts'
+import { conditionOf } from './locate-sql.ts'
+import {
+  countStatements,
+  isTooMany,
+  pageStatement,
+  type Searcher,
+  type Statement,
+} from './locate-statements.ts'
+
+/** Identifiers that one answer holds at most, whatever is asked for. */
+export const mostLocated = 10_000
+/** Rows that one search looks at one by one, where no index answers it. */
+export const mostScanned = 100_000
+/** Objects that are counted at most. */
+const mostCounted = 10_000_000
+const pageSize = 500
+const countSize = 10_000
+
+export interface SearchServices {
+  readonly db: Database
+  readonly roles: Roles
+}
+
+export interface Located {
+  /** The newest first. */
+  readonly ids: readonly string[]
+  /** How many there are in all; undefined: too many to count one by one. */
+  readonly total: number | undefined
+}
+
+/**
+ * Objects that meet the criteria and that the user may find: own ones, ones with a grant of `locate`, all of them for a
+ * crypto officer. What this message has staged is seen as it will be.
+ * @param now Unix milliseconds
+ * @throws kmipFailure ServerLimitExceeded when no index helps and too many rows would have to be looked at
+ */
+export async function search(
+  services: SearchServices,
+  user: string,
+  criteria: Criteria,
+  objects: UnitOfWork,
+  now: number,
+): Promise<Located> {
+  const searcher: Searcher = { name: user, all: services.roles.cryptoOfficers.has(user) }
+  const most = criteria.onlyDefault ? 1 : Math.min(criteria.most ?? mostLocated, mostLocated)
+  const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, most }
+  const plan = planOf(criteria, now)
+  const staged = await stagedMatches(services, user, criteria, objects, now)
+  const located =
+    plan.left.length === 0 && staged.ids.size === 0
+      ? await byDatabase(services.db, searcher, plan, page)
+      : await byLooking(services.db, searcher, plan, criteria, staged, page, now)
+  return criteria.onlyDefault ? { ids: located.ids, total: located.ids.length } : located
+}
+
+interface Page {
+  readonly offset: number
+  readonly most: number
+}
+
+/** What the database is asked, and what has to be looked at afterwards. */
+interface Plan {
+  readonly conditions: readonly Condition[]
+  readonly left: readonly Term[]
+}
+
+function planOf({ terms, storage }: Criteria, now: number): Plan {
+  const pairs = terms.map((term) => ({ term, found: conditionOf(term, now) }))
+  const place = storageCondition(storage)
+  const all = [...pairs.flatMap(({ found }) => found ?? []), place]
+  if (!isTooMany(all)) {
+    return {
+      conditions: all,
+      left: pairs.filter(({ found }) => found?.exact !== true).map(({ term }) => term),
+    }
+  }
+  const best = pairs.find(({ found }) => found?.selective === true)?.found
+  // Tags are no part of the row: the database has to see to them.
+  const tags = pairs.filter(({ term }) => term.kind === 'tags').flatMap(({ found }) => found ?? [])
+  const few = tags.length > 0 || best === undefined ? tags : [best]
+  return {
+    conditions: [...few, place],
+    left: terms.filter(({ kind }) => kind !== 'tags'),
+  }
+}
+
+async function byDatabase(db: Database, searcher: Searcher, plan: Plan, page: Page): Promise<Located> {
+  const rows = await all(db, pageStatement(searcher, plan.conditions, 'id', { ...page, below: undefined }))
+  const ids = rows.map(({ id }) => id)
+  if (ids.length < page.most && (page.offset === 0 || ids.length > 0))
+    return { ids, total: page.offset + ids.length }
+  return { ids, total: await countAll(db, searcher, plan.conditions) }
+}
+
+/** In pieces, so that others get their turn: on SQLite nothing here waits. */
+async function countAll(
+  db: Database,
+  searcher: Searcher,
+  conditions: readonly Condition[],
+): Promise<number | undefined> {
+  let total = 0
+  for (const next of countStatements(searcher, conditions, countSize)) {
+    let below: string | undefined
+    for (;;) {
+      const [piece] = await all(db, next(below))
+      total += piece?.total ?? 0
+      if (total > mostCounted) return undefined
+      if (piece === undefined || piece.total < countSize || piece.lowest === null) break
+      below = piece.lowest
+      await setImmediate()
+    }
+  }
+  return total
+}
+
+/** Objects of this message: those that match as they will be, and all whose rows are not true any more. */
+interface StagedMatches {
+  readonly matches: readonly string[]
+  readonly ids: ReadonlySet<string>
+}
+
+async function stagedMatches(
+  services: SearchServices,
+  user: string,
+  { terms, storage }: Criteria,
+  objects: UnitOfWork,
+  now: number,
+): Promise<StagedMatches> {
+  const matches: string[] = []
+  const staged = objects.staged()
+  for (const object of staged) {
+    const state: AttributeState = { object, tags: await objects.tags(object) }
+    if (!isStored(storage, state, now) || !meetsAll(terms, state, now)) continue
+    if ((await verdictOn(services.db, services.roles, object, user, 'locate')) === 'allowed')
+      matches.push(object.id)
+  }
+  return { matches, ids: new Set([...staged.map(({ id }) => id), ...objects.removed()]) }
+}
+
+/** Goes through what the database finds, page by page, and looks at each row. */
+async function byLooking(
+  db: Database,
+  searcher: Searcher,
+  { conditions, left }: Plan,
+  criteria: Criteria,
+  staged: StagedMatches,
+  page: Page,
+  now: number,
+): Promise<Located> {
+  const found = [...staged.matches]
+  let below: string | undefined
+  let complete = false
+  for (let scanned = 0; scanned < mostScanned && !complete; scanned += pageSize) {
+    const rows: readonly ObjectRow[] = await all(
+      db,
+      pageStatement(searcher, conditions, 'row', { below, offset: 0, most: pageSize }),
+    )
+    for (const row of rows) {
+      if (!staged.ids.has(row.id) && (left.length === 0 || meetsRest(toObject(row), left, criteria, now)))
+        found.push(row.id)
+    }
+    below = rows.at(-1)?.id
+    complete = rows.length < pageSize
+    // Others get their turn between pages: on SQLite nothing here waits.
+    if (!complete) await setImmediate()
+  }
+  const ids = found
+    .sort()
+    .reverse()
+    .slice(page.offset, page.offset + page.most)
+  if (complete) return { ids, total: found.length }
+  if (found.length < page.offset + page.most)
+    throw kmipFailure(
+      'ServerLimitExceeded',
+      'Too many objects would have to be looked at: ask for more attributes.',
+    )
+  return { ids, total: undefined }
+}
+
+/** Tags were seen to by the database. */
+function meetsRest(
+  object: ManagedObject,
+  left: readonly Term[],
+  { storage }: Criteria,
+  now: number,
+): boolean {
+  const state: AttributeState = { object, tags: [] }
+  return isStored(storage, state, now) && meetsAll(left, state, now)
+}
+
+function all<R>(db: Database, { query, params }: Statement<R>): Promise<readonly R[]> | readonly R[] {
+  return db.all(query, params)
+}

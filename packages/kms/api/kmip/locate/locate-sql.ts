@@ -1,0 +1,199 @@
+import type { SqlValue } from '@warder/foundation/sql'
+import { maskOf, Tag, valueName } from '@warder/kmip/tables'
+import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import { objectTypes } from '../../../keys/index.ts'
+import { attributeRule } from '../attributes/attribute-rules.ts'
+import { memberNumber, memberText, sameValue } from '../attributes/attribute-values.ts'
+import { vendorNameOf } from '../attributes/attribute-vendor.ts'
+import { halfLink } from '../attributes/attribute-view.ts'
+import {
+  indexedText,
+  indexValue,
+  memberIndexName,
+  shortText,
+  typeText,
+  usualValue,
+  vendorIndexName,
+} from '../attributes/index-rows.ts'
+import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition.ts'
+import type { Term } from './locate-criteria.ts'
+import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates.ts'
+import { dateNotSet } from './locate-match.ts'
+
+/** The term as a condition; undefined when the database cannot help. @param now Unix milliseconds */
+export function conditionOf(term: Term, now: number): Condition | undefined {
+  switch (term.kind) {
+    case 'tags':
+      return tagsCondition(term.tags)
+    case 'range':
+      return rangeCondition(term.tag, term.from, term.to)
+    case 'value':
+      if (term.node.type === 'DateTime' && term.node.value === dateNotSet) return dateAbsent(term.node.tag)
+      return narrowed(term.node.tag, valueCondition(term.node, now))
+  }
+}
+
+function tagsCondition(tags: readonly string[]): Condition {
+  const [first, ...others] = tags
+  if (first === undefined) return always
+  const one = 'o.id IN (SELECT object_id FROM object_tag WHERE tag = ?)'
+  // PostgreSQL has no NUL in text, and no object has a tag that holds one.
+  const params = tags.map((tag) => tag.replaceAll('\u0000', '\ufffd'))
+  return condition([one, ...others.map(() => one)].join(' AND '), params, { selective: true })
+}
+
+function valueCondition(node: TtlvNode, now: number): Condition | undefined {
+  switch (node.type) {
+    case 'DateTime':
+      return node.value === dateNotSet ? dateAbsent(node.tag) : dateWithin(node.tag, node.value, node.value)
+    case 'Structure':
+      return structureCondition(node)
+    case 'Enumeration':
+      if (node.tag === Tag.State) return stateCondition(node.value, now)
+      if (node.tag === Tag.ObjectType)
+        return condition('o.object_type = ?', [valueName('ObjectType', node.value) ?? ''])
+      if (node.tag === Tag.CryptographicAlgorithm) return algorithmCondition(node)
+      return storedCondition(node)
+    case 'Integer':
+      if (node.tag === Tag.CryptographicLength) return condition('o.bits = ?', [node.value])
+      if (node.tag === Tag.CryptographicUsageMask)
+        return condition('(o.usage_mask & ?) = ?', [node.value, node.value])
+      return maskOf(node.tag) === undefined ? storedCondition(node) : undefined
+    case 'TextString':
+      if (node.tag === Tag.UniqueIdentifier)
+        return condition('o.id = ?', [indexedText(node.value)], { selective: true })
+      return storedCondition(node)
+    case 'ByteString':
+      return node.tag === Tag.ShortUniqueIdentifier ? shortCondition(node.value) : storedCondition(node)
+    default:
+      return storedCondition(node)
+  }
+}
+
+/** An attribute that stands in `object_attribute`, or has its usual value where it does not. */
+function storedCondition(node: TtlvNode): Condition | undefined {
+  const rule = attributeRule(node.tag)
+  const usual = usualValue(node.tag)
+  if (rule === undefined) return undefined
+  if (usual !== undefined && sameValue(usual, node)) return withoutRow(rule.name)
+  if (usual !== undefined) return { ...rowWith(rule.name, indexValue(node)), selective: false }
+  return rule.indexed ? rowWith(rule.name, indexValue(node)) : undefined
+}
+
+function shortCondition(bytes: Uint8Array): Condition {
+  const hex = shortText(bytes)
+  const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.*)$/, '$1-$2-$3-$4-$5')
+  return condition(
+    `o.id IN (SELECT id FROM managed_object WHERE id = ?
+       UNION ALL SELECT object_id FROM object_attribute WHERE name = 'ShortUniqueIdentifier' AND value = ?)`,
+    [uuid, hex],
+    { selective: true },
+  )
+}
+
+function structureCondition(node: StructureNode): Condition | undefined {
+  switch (node.tag) {
+    case Tag.Name:
+      return nameCondition(node)
+    case Tag.Link:
+      return linkCondition(node)
+    case Tag.Attribute:
+      return vendorCondition(node)
+    case Tag.CertificateIdentifier:
+    case Tag.CertificateIssuer:
+    case Tag.CertificateSubject:
+      // Made of stored names: no row has the text.
+      return { ...always, exact: false }
+    case Tag.RevocationReason:
+      return condition('o.revocation_reason IS NOT NULL', [], { exact: node.value.length === 0 })
+    default:
+      return membersCondition(node)
+  }
+}
+
+/** Members of a structure that the database is asked for; the rest is looked at afterwards. */
+const mostMembers = 4
+
+/** Members stand in the index one by one: more than one of them may be met by two instances. */
+function membersCondition(node: StructureNode): Condition | undefined {
+  if (attributeRule(node.tag)?.indexed !== true || node.value.length === 0) return undefined
+  const rows = node.value
+    .slice(0, mostMembers)
+    .map((member) => rowWith(memberIndexName(node, member), indexValue(member)))
+  return condition(
+    rows.map(({ text }) => text).join(' AND '),
+    rows.flatMap(({ params }) => params),
+    { exact: node.value.length === 1, selective: true },
+  )
+}
+
+function nameCondition(node: StructureNode): Condition | undefined {
+  const name = memberText(node, Tag.NameValue)
+  const type = memberNumber(node, Tag.NameType)
+  if (name === undefined) return undefined
+  const typed = type === undefined ? '' : ' AND name_type = ?'
+  return condition(
+    `o.id IN (SELECT object_id FROM object_name WHERE name = ?${typed})`,
+    [indexedText(name), ...(type === undefined ? [] : [typeText('NameType', type)])],
+    { selective: true },
+  )
+}
+
+/** Links are rows of `object_link`; the one between the halves of a pair is a column of both. */
+function linkCondition(node: StructureNode): Condition | undefined {
+  const linked = memberText(node, Tag.LinkedObjectIdentifier)
+  const type = memberNumber(node, Tag.LinkType)
+  if (linked === undefined) return undefined
+  const id = indexedText(linked)
+  const typed = type === undefined ? '' : ' AND link_type = ?'
+  const half = objectTypes.find((one) => type !== undefined && halfLink(one) === type)
+  const parts = [`SELECT object_id FROM object_link WHERE linked_id = ?${typed}`]
+  const params: SqlValue[] = [id, ...(type === undefined ? [] : [typeText('LinkType', type)])]
+  if (type === undefined || half !== undefined) {
+    const types = half === undefined ? "'PrivateKey', 'PublicKey'" : `'${half}'`
+    // The other half says who is linked to it: found by its key instead of by a search.
+    parts.push(
+      `SELECT h.id FROM managed_object l JOIN managed_object h ON h.id = l.linked_id
+         WHERE l.id = ? AND h.linked_id = l.id AND h.object_type IN (${types})`,
+    )
+    params.push(id)
+  }
+  return condition(`o.id IN (${parts.join(' UNION ALL ')})`, params, { selective: true })
+}
+
+function vendorCondition(node: StructureNode): Condition | undefined {
+  const named = vendorNameOf(node)
+  if (named === undefined) return undefined
+  const name = vendorIndexName(named)
+  const value = node.value.find(({ tag }) => tag === Tag.AttributeValue)
+  if (value !== undefined) return rowWith(name, indexValue(value))
+  return condition('o.id IN (SELECT object_id FROM object_attribute WHERE name = ?)', [name], {
+    selective: true,
+  })
+}
+
+/** KMIP's name for an algorithm, and what the column calls it where that is another name. */
+const columnNames: Readonly<Record<string, readonly string[]>> = {
+  HMAC_SHA256: ['HMAC'],
+  HMAC_SHA384: ['HMAC'],
+  HMAC_SHA512: ['HMAC'],
+  ML_DSA_44: ['ML-DSA-44'],
+}
+const boundHmacs: Readonly<Record<string, string>> = { HMAC_SHA384: 'HS384', HMAC_SHA512: 'HS512' }
+
+function algorithmCondition(node: TtlvNode): Condition {
+  const name = typeText('CryptographicAlgorithm', typeof node.value === 'number' ? node.value : undefined)
+  const column = columnNames[name]?.[0]
+  const bound = boundHmacs[name]
+  const unbound =
+    name === 'HMAC_SHA256' ? " AND (o.bound_alg IS NULL OR o.bound_alg NOT IN ('HS384', 'HS512'))" : ''
+  const byColumn =
+    bound === undefined ? `(o.algorithm IN (?, ?)${unbound})` : '(o.algorithm = ? AND o.bound_alg = ?)'
+  const params = bound === undefined ? [name, column ?? name] : [column ?? name, bound]
+  return condition(
+    `((${byColumn} AND NOT EXISTS
+         (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'CryptographicAlgorithm'))
+       OR o.id IN (SELECT object_id FROM object_attribute WHERE name = 'CryptographicAlgorithm' AND value = ?))`,
+    [...params, indexValue(node)],
+  )
+}

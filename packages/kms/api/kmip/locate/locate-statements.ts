@@ -1,0 +1,131 @@
+import { type Query, query, type SqlValue } from '@warder/foundation/sql'
+import { everybody } from '../../../access/index.ts'
+import { type ObjectRow, objectColumns } from '../../../keys/index.ts'
+import type { Condition } from './locate-condition.ts'
+
+type AnyQuery<R> = Query<readonly SqlValue[], R>
+
+/** A statement with its parameters. */
+export interface Statement<R> {
+  readonly query: AnyQuery<R>
+  readonly params: readonly SqlValue[]
+}
+
+/** Whose objects are searched. */
+export interface Searcher {
+  readonly name: string
+  /** true: crypto officers find every object. */
+  readonly all: boolean
+}
+
+/** What is selected of each object: its identifier alone, or the whole row. */
+export type Columns = 'id' | 'row'
+
+/**
+ * Statements are kept prepared by their text, and requests choose the text: beyond this many different ones only the
+ * simplest are made (see `planOf`).
+ */
+const mostTexts = 400
+const known = new Map<string, AnyQuery<unknown>>()
+
+/** Would the statements of these conditions be new ones, beyond the bound? */
+export function isTooMany(conditions: readonly Condition[]): boolean {
+  return known.size >= mostTexts && !known.has(countText(source(undefined, conditions), false))
+}
+
+function statement<R>(text: string, params: readonly SqlValue[]): Statement<R> {
+  const found = known.get(text) ?? query<readonly SqlValue[], unknown>(text)
+  known.set(text, found)
+  return { query: found as AnyQuery<R>, params }
+}
+
+interface Source {
+  readonly where: string
+  readonly params: readonly SqlValue[]
+}
+
+/** Every object that meets the conditions and the caller may find: by owning it, or by a grant of `locate`. */
+function sourcesOf({ name, all }: Searcher, conditions: readonly Condition[]): readonly Source[] {
+  if (all) return [source(undefined, conditions)]
+  // Where another condition leads to the rows, an index of owners would lead to many more: it is kept out of the way.
+  const owner = conditions.some(({ selective }) => selective) ? "o.owner || ''" : 'o.owner'
+  return [
+    source({ where: `${owner} = ?`, params: [name] }, conditions),
+    source(
+      {
+        where: `o.id IN (SELECT g.object_id FROM object_grant g
+          WHERE g.user_id IN (?, ?) AND g.operation = 'locate') AND o.owner <> ?`,
+        params: [name, everybody, name],
+      },
+      conditions,
+    ),
+  ]
+}
+
+function source(visible: Source | undefined, conditions: readonly Condition[]): Source {
+  const parts = [...(visible === undefined ? [] : [visible.where]), ...conditions.map(({ text }) => text)]
+  return {
+    where: parts.length === 0 ? '1 = 1' : parts.join(' AND '),
+    params: [...(visible?.params ?? []), ...conditions.flatMap(({ params }) => params)],
+  }
+}
+
+/** A page of what is found, the newest identifiers first. @param below undefined = from the beginning */
+export function pageStatement<C extends Columns>(
+  searcher: Searcher,
+  conditions: readonly Condition[],
+  columns: C,
+  {
+    below,
+    offset,
+    most,
+  }: { readonly below: string | undefined; readonly offset: number; readonly most: number },
+): Statement<C extends 'id' ? { readonly id: string } : ObjectRow> {
+  const list = columns === 'id' ? 'id' : objectColumns
+  const after = below === undefined ? '' : ' AND o.id < ?'
+  const sources = sourcesOf(searcher, conditions)
+  const parts = sources.map(
+    ({ where }) => `SELECT ${list} FROM managed_object o WHERE ${where}${after} ORDER BY o.id DESC LIMIT ?`,
+  )
+  const [first, second] = parts
+  // Each part gives as much as the whole can need.
+  const params = sources.flatMap((part) => [
+    ...part.params,
+    ...(below === undefined ? [] : [below]),
+    offset + most,
+  ])
+  const found =
+    second === undefined
+      ? (first ?? '')
+      : `SELECT * FROM (${first}) mine UNION ALL SELECT * FROM (${second}) granted`
+  return statement(`SELECT * FROM (${found}) found ORDER BY id DESC LIMIT ? OFFSET ?`, [
+    ...params,
+    most,
+    offset,
+  ])
+}
+
+/** What one statement counts. */
+export interface Counted {
+  readonly total: number
+  /** The lowest identifier that was counted: the next statement goes on below. null = there was none. */
+  readonly lowest: string | null
+}
+
+/** One for each source: counts the next `most` objects below an identifier, or from the beginning. */
+export function countStatements(
+  searcher: Searcher,
+  conditions: readonly Condition[],
+  most: number,
+): readonly ((below: string | undefined) => Statement<Counted>)[] {
+  return sourcesOf(searcher, conditions).map((part) => (below) => {
+    const params = [...part.params, ...(below === undefined ? [] : [below]), most]
+    return statement(countText(part, below !== undefined), params)
+  })
+}
+
+function countText({ where }: Source, isBelow: boolean): string {
+  const below = isBelow ? ' AND o.id < ?' : ''
+  return `SELECT COUNT(*) AS total, MIN(id) AS lowest FROM
+    (SELECT o.id FROM managed_object o WHERE ${where}${below} ORDER BY o.id DESC LIMIT ?) part`
+}

@@ -1,0 +1,111 @@
+import { Enumeration, isLegacy, type KmipVersion, Tag } from '@warder/kmip/tables'
+import {
+  decodeTtlv,
+  enumeration,
+  optionalStructure,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  typed,
+} from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../keys/index.ts'
+import { checkedValue } from '../attributes/attribute-checks.ts'
+import { requireRule } from '../attributes/attribute-name.ts'
+import type { KmipContext } from '../engine/types.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { readCriteria } from './locate-criteria.ts'
+import { search } from './locate-search.ts'
+
+/** Where a payload holds attributes of new objects, and with them the names of templates (KMIP 1.4 §2.1.8). */
+const places: ReadonlySet<number> = new Set([
+  Tag.Attributes,
+  Tag.CommonAttributes,
+  Tag.PrivateKeyAttributes,
+  Tag.PublicKeyAttributes,
+])
+
+/** Templates that one request may name. */
+const mostTemplates = 16
+
+/** Whether the payload refers to templates: seldom, and then it takes `withTemplates`. */
+export function namesTemplates(payload: StructureNode): boolean {
+  return payload.value.some((member) => namesOf(member).length > 0)
+}
+
+/**
+ * The payload with the attributes of the templates that it names. What the request says itself comes first; of templates
+ * that contradict each other the last counts (KMIP 1.4 §4.1). Attributes that may be there several times add up.
+ * @throws kmipFailure ObjectNotFound for a template that the caller may not get or that is not there
+ */
+export async function withTemplates(payload: StructureNode, context: KmipContext): Promise<StructureNode> {
+  const members: TtlvNode[] = []
+  for (const member of payload.value) {
+    const names = namesOf(member)
+    if (names.length === 0 || member.type !== 'Structure') members.push(member)
+    else members.push(structure(member.tag, await expanded(member, names, context)))
+  }
+  return structure(payload.tag, members)
+}
+
+/** @throws kmipFailure with this reason: 2.0 ended templates */
+export function requireTemplates(version: KmipVersion, reason: 'InvalidField' | 'InvalidObjectType'): void {
+  if (!isLegacy(version)) throw kmipFailure(reason, 'Templates are of KMIP 1.x alone.')
+}
+
+/** What a template may hold: attributes that a client may give to an object. @throws kmipFailure */
+export function checkTemplate(template: StructureNode): void {
+  for (const node of heldBy(template)) {
+    const rule = requireRule(node.tag)
+    if (rule.readOnly) throw kmipFailure('AttributeReadOnly', 'DENIED')
+    checkedValue(rule, node)
+  }
+}
+
+function namesOf(member: TtlvNode): readonly TtlvNode[] {
+  if (member.type !== 'Structure' || !places.has(member.tag)) return []
+  return optionalStructure(member, Tag.Template)?.value ?? []
+}
+
+function heldBy(template: StructureNode): readonly TtlvNode[] {
+  return optionalStructure(template, Tag.Attributes)?.value ?? []
+}
+
+async function expanded(
+  attributes: StructureNode,
+  names: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<readonly TtlvNode[]> {
+  if (names.length > mostTemplates)
+    throw kmipFailure('InvalidField', `At most ${mostTemplates} templates can be named.`)
+  const own = attributes.value.filter(({ tag }) => tag !== Tag.Template)
+  const templates: string[] = []
+  let from: readonly TtlvNode[] = []
+  for (const name of names) {
+    const template = await templateCalled(name, context)
+    templates.push(template.id)
+    from = under(await attributesIn(template, context), from)
+  }
+  context.audit({ details: { templates } })
+  return under(own, from)
+}
+
+/** Both lists; of what can be there once, that of `upper`. */
+function under(upper: readonly TtlvNode[], lower: readonly TtlvNode[]): readonly TtlvNode[] {
+  const said = new Set(upper.map(({ tag }) => tag))
+  return [...upper, ...lower.filter(({ tag }) => !said.has(tag) || requireRule(tag).multiple)]
+}
+
+async function templateCalled(name: TtlvNode, context: KmipContext): Promise<ManagedObject> {
+  const { services, principal, objects, now } = context
+  const sought = [name, enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)]
+  const criteria = readCriteria(structure(Tag.RequestPayload, [structure(Tag.Attributes, sought)]))
+  const { ids } = await search(services, principal.name, { ...criteria, most: 1 }, objects, now)
+  const [id] = ids
+  if (id === undefined) throw kmipFailure('ObjectNotFound', 'A template that is named is not there.')
+  return context.permitted(id, 'get')
+}
+
+async function attributesIn(template: ManagedObject, { objects }: KmipContext): Promise<readonly TtlvNode[]> {
+  const material = await objects.material(template)
+  return material === undefined ? [] : heldBy(typed(decodeTtlv(material), 'Structure'))
+}

@@ -1,0 +1,28 @@
+import { Tag } from '@warder/kmip/tables'
+import { memberOf } from '@warder/kmip/ttlv'
+import { adjustAttribute as adjusted, referredName } from '../../attributes/index.ts'
+import {
+  type KmipOperation,
+  kmipFailure,
+  objectRight,
+  requiredName,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { attributeState, stageEdit } from './attribute-request.ts'
+
+/** KMIP 2.1 §6.1.3: a number is raised, lowered or turned round without the client having to know it. */
+export const adjustAttribute: KmipOperation = {
+  name: 'AdjustAttribute',
+  access: objectRight('modifyattribute'),
+  async act(payload, context) {
+    const reference = memberOf(payload, Tag.AttributeReference)
+    if (reference === undefined) throw kmipFailure('MissingData', 'AttributeReference is missing.')
+    const adjustment = requiredName(payload, Tag.AdjustmentType, 'AdjustmentType')
+    const name = referredName(reference)
+    if (name === undefined) throw kmipFailure('UnsupportedAttribute', 'There is no attribute of this name.')
+    const before = await attributeState(context, name.tag === Tag.Attribute)
+    const by = memberOf(payload, Tag.AdjustmentValue)
+    stageEdit(context, before, adjusted(before, name, adjustment, by, context.now))
+    return [uniqueIdentifier(context.object.id)]
+  },
+}

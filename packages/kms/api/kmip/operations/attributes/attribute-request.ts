@@ -1,0 +1,83 @@
+import type { MaybePromise } from '@warder/foundation/sql'
+import { Tag, tagText } from '@warder/kmip/tables'
+import {
+  memberOf,
+  optional,
+  optionalStructure,
+  requiredStructure,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import type { ManagedObject, ObjectChange } from '../../../../keys/index.ts'
+import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+
+/** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
+export function newAttribute(payload: StructureNode, context: KmipContext): TtlvNode {
+  return onlyMember(requiredStructure(payload, Tag.NewAttribute), context)
+}
+
+/** The attribute in CurrentAttribute, if there is one. @throws kmipFailure, KmipDecodeError */
+export function currentAttribute(payload: StructureNode, context: KmipContext): TtlvNode | undefined {
+  const holder = optionalStructure(payload, Tag.CurrentAttribute)
+  return holder === undefined ? undefined : onlyMember(holder, context)
+}
+
+function onlyMember(holder: StructureNode, context: KmipContext): TtlvNode {
+  const [node, ...others] = holder.value
+  if (node === undefined || others.length > 0)
+    throw kmipFailure('InvalidField', `${tagText(holder.tag)} holds one attribute.`)
+  if (!isAttributeOf(context.version, node.tag))
+    throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute of KMIP ${context.version}.`)
+  return withIdentifier(node, context)
+}
+
+/** What stands for an identifier (placeholder, result of this batch) is replaced by it. */
+export function withIdentifier(node: TtlvNode, context: KmipContext): TtlvNode {
+  if (node.tag === Tag.UniqueIdentifier && node.type !== 'TextString')
+    return textString(Tag.UniqueIdentifier, context.identifier(node))
+  if (node.tag !== Tag.Link || node.type !== 'Structure') return node
+  const linked = memberOf(node, Tag.LinkedObjectIdentifier)
+  if (linked === undefined || linked.type === 'TextString') return node
+  return structure(
+    node.tag,
+    node.value.map((member) =>
+      member === linked ? textString(Tag.LinkedObjectIdentifier, context.identifier(linked)) : member,
+    ),
+  )
+}
+
+/** The place of the instance that a 1.x client means, counted from 0; undefined when it does not say. */
+export function attributeIndex(payload: StructureNode): number | undefined {
+  const index = optional(payload, Tag.AttributeIndex, 'Integer')
+  if (index !== undefined && index < 0) throw kmipFailure('InvalidField', 'AttributeIndex is negative.')
+  return index
+}
+
+/** The object with its tags, which only vendor attributes are made of. */
+export function attributeState(context: KmipContext, withTags: boolean): MaybePromise<AttributeState> {
+  const { object } = context
+  if (!withTags) return { object, tags: [] }
+  const tags = context.objects.tags(object)
+  return tags instanceof Promise ? tags.then((late) => ({ object, tags: late })) : { object, tags }
+}
+
+/** Stages what an edit changed. */
+export function stageEdit(
+  context: KmipContext,
+  before: AttributeState,
+  { state }: Pick<Edited, 'state'>,
+): void {
+  context.objects.update(context.object, editableMembers(state.object))
+  if (state.tags !== before.tags) context.objects.retag(context.object, state.tags)
+}
+
+/** The members that an edit of attributes can change. */
+function editableMembers(object: ManagedObject): ObjectChange {
+  const { kmip, activationAt, deactivationAt, processStartAt, protectStopAt, usageLimits } = object
+  const { extractable, sensitive, neverExtractable, alwaysSensitive } = object
+  const dates = { activationAt, deactivationAt, processStartAt, protectStopAt }
+  return { kmip, ...dates, usageLimits, extractable, sensitive, neverExtractable, alwaysSensitive }
+}

@@ -1,0 +1,41 @@
+import { Tag } from '@warder/kmip/tables'
+import { optionalStructure, requiredStructure, structure } from '@warder/kmip/ttlv'
+import { checkedConstraints, checkedDefaults } from '../../attributes/creation-rules.ts'
+import { readRules, replaceRules } from '../../attributes/creation-rules-store.ts'
+import { creates, type KmipOperation, signedIn } from '../../engine/index.ts'
+
+/**
+ * SetDefaults (KMIP 2.1 §6.1.53): attributes that new objects of a type get when the client says nothing of them. They
+ * hold for the objects of the user who sets them, so that nobody decides over the keys of others.
+ */
+export const setDefaults: KmipOperation = {
+  name: 'SetDefaults',
+  access: creates,
+  act(payload, { objects, principal }) {
+    const given = optionalStructure(payload, Tag.DefaultsInformation)
+    const defaults = checkedDefaults(given ?? structure(Tag.DefaultsInformation, []))
+    objects.also(replaceRules(principal.name, 'defaults', defaults))
+    return []
+  },
+}
+
+/** SetConstraints (KMIP 2.1 §6.1.52): what attributes new objects of the user who sets them must have. */
+export const setConstraints: KmipOperation = {
+  name: 'SetConstraints',
+  access: creates,
+  act(payload, { objects, principal }) {
+    const constraints = checkedConstraints(requiredStructure(payload, Tag.Constraints))
+    objects.also(replaceRules(principal.name, 'constraints', constraints))
+    return []
+  },
+}
+
+/** GetConstraints (KMIP 2.1 §6.1.22): those that hold for new objects of the caller. */
+export const getConstraints: KmipOperation = {
+  name: 'GetConstraints',
+  access: signedIn,
+  async act(_payload, { services, principal }) {
+    const { constraints } = await readRules(services.db, principal.name)
+    return [constraints ?? structure(Tag.Constraints, [])]
+  },
+}

@@ -1,0 +1,78 @@
+import { isLegacy, Tag } from '@warder/kmip/tables'
+import { integer, membersOf, type StructureNode, structure } from '@warder/kmip/ttlv'
+import {
+  type AttributeName,
+  type AttributeState,
+  deleteAttribute as deleted,
+  type Edited,
+  nameOfAttribute,
+  referredName,
+  type Which,
+} from '../../attributes/index.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  objectRight,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { attributeIndex, attributeState, currentAttribute, stageEdit } from './attribute-request.ts'
+
+/**
+ * KMIP 2.1 §6.1.13, KMIP 1.4 §4.16: the instance that CurrentAttribute shows, or every instance of the attributes that
+ * are named; from 1.x clients the instance of this index, 0 where they do not say.
+ */
+export const deleteAttribute: KmipOperation = {
+  name: 'DeleteAttribute',
+  access: objectRight('deleteattribute'),
+  async act(payload, context) {
+    const before = await attributeState(context, true)
+    const edited = afterAll(before, deletionsOf(payload, context), context.now)
+    stageEdit(context, before, edited)
+    const index = attributeIndex(payload)
+    return [
+      uniqueIdentifier(context.object.id),
+      structure(Tag.CurrentAttribute, [edited.node]),
+      index === undefined ? undefined : integer(Tag.AttributeIndex, index),
+    ]
+  },
+}
+
+const mostReferences = 64
+
+interface Deletion {
+  readonly name: AttributeName
+  readonly which: Which
+}
+
+function deletionsOf(payload: StructureNode, context: KmipContext): readonly Deletion[] {
+  const current = currentAttribute(payload, context)
+  const references = membersOf(payload, Tag.AttributeReference)
+  if (current !== undefined) {
+    if (references.length > 0)
+      throw kmipFailure('InvalidField', 'An attribute is deleted by its value or by its name, not by both.')
+    return [{ name: nameOfAttribute(current), which: { current } }]
+  }
+  if (references.length === 0)
+    throw kmipFailure('MissingData', 'Neither CurrentAttribute nor AttributeReference says what to delete.')
+  if (references.length > mostReferences)
+    throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be deleted at once.`)
+  const which = isLegacy(context.version) ? { index: attributeIndex(payload) ?? 0 } : {}
+  return references.map((reference) => {
+    const name = referredName(reference)
+    if (name === undefined) throw kmipFailure('AttributeNotFound', 'There is no attribute of this name.')
+    return { name, which }
+  })
+}
+
+function afterAll(before: AttributeState, deletions: readonly Deletion[], now: number): Edited {
+  let first: Edited | undefined
+  let state = before
+  for (const { name, which } of deletions) {
+    const edited = deleted(state, name, which, now)
+    first ??= edited
+    state = edited.state
+  }
+  if (first === undefined) throw kmipFailure('MissingData', 'Nothing says what to delete.')
+  return { ...first, state }
+}

@@ -1,0 +1,33 @@
+import { Tag } from '@warder/kmip/tables'
+import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { attributesOf, isAttributeOf, type VendorName, vendorNameOf } from '../../attributes/index.ts'
+import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import { attributeState } from './attribute-request.ts'
+
+/**
+ * KMIP 2.1 §6.1.21: the names of every attribute that the object has, each once. Names stand in enumerations, where the
+ * message layer does not look for what is newer than the client.
+ */
+export const getAttributeList: KmipOperation = {
+  name: 'GetAttributeList',
+  access: objectRight('getattributes'),
+  async act(_payload, context) {
+    const { now, version } = context
+    const references = new Map<string, TtlvNode>()
+    for (const node of attributesOf(await attributeState(context, true), now, version)) {
+      if (!isAttributeOf(version, node.tag)) continue
+      const vendor = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
+      if (vendor === undefined)
+        references.set(String(node.tag), enumeration(Tag.AttributeReference, node.tag))
+      else references.set(JSON.stringify(vendor), vendorReference(vendor))
+    }
+    return [uniqueIdentifier(context.object.id), ...references.values()]
+  },
+}
+
+function vendorReference({ vendor, name }: VendorName): TtlvNode {
+  return structure(Tag.AttributeReference, [
+    textString(Tag.VendorIdentification, vendor),
+    textString(Tag.AttributeName, name),
+  ])
+}

@@ -1,0 +1,86 @@
+import { atLeast, isLegacy, Tag } from '@warder/kmip/tables'
+import { encodeTtlv, membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  type AttributeName,
+  type AttributeState,
+  attributesOf,
+  indexed,
+  instancesCalled,
+  isAttributeOf,
+  isTagName,
+  referredName,
+} from '../../attributes/index.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  objectRight,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { attributeState } from './attribute-request.ts'
+
+const mostReferences = 1000
+
+/** KMIP 2.1 §6.1.20: the attributes that are named, as far as the object has them; all of them when none is. */
+export const getAttributes: KmipOperation = {
+  name: 'GetAttributes',
+  access: objectRight('getattributes'),
+  act(payload, context) {
+    const references = membersOf(payload, Tag.AttributeReference)
+    if (references.length > mostReferences)
+      throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be named.`)
+    requireOnce(references, context)
+    const names = references.flatMap((reference) => referredName(reference) ?? [])
+    const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
+    const answer = (state: AttributeState) => {
+      const nodes =
+        references.length === 0
+          ? attributesOf(state, context.now, context.version)
+          : named(state, names, context)
+      return [
+        uniqueIdentifier(state.object.id),
+        structure(Tag.Attributes, isLegacy(context.version) ? indexed(state.object, nodes) : nodes),
+      ]
+    }
+    const state = attributeState(context, needsTags)
+    return state instanceof Promise ? state.then(answer) : answer(state)
+  },
+}
+
+/** KMIP 1.1 to 1.4 §4.12: naming an attribute twice is an error; 1.0 and 2.x do not mind. @throws InvalidMessage */
+function requireOnce(references: readonly TtlvNode[], { version }: KmipContext): void {
+  if (!isLegacy(version) || !atLeast(version, '1.1')) return
+  const seen = new Set(references.map((reference) => Buffer.from(encodeTtlv(reference)).toString('latin1')))
+  if (seen.size < references.length) throw kmipFailure('InvalidMessage', 'An attribute is named twice.')
+}
+
+/** In the order in which they are asked for, each once. */
+function named(
+  state: AttributeState,
+  names: readonly AttributeName[],
+  { version, now }: KmipContext,
+): readonly TtlvNode[] {
+  const found = new Set<TtlvNode>()
+  for (const name of names) {
+    if (!isAttributeOf(version, name.tag)) continue
+    for (const node of asAsked(name, instancesCalled(state, name, now))) found.add(node)
+  }
+  return [...found]
+}
+
+/** Tags answer under the vendor that the client knows them by. */
+function asAsked({ vendor }: AttributeName, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
+  if (vendor === undefined || !isTagName(vendor)) return nodes
+  return nodes.map((node) => withVendor(node, vendor.vendor))
+}
+
+function withVendor(node: TtlvNode, vendor: string): TtlvNode {
+  if (node.type !== 'Structure') return node
+  const value = node.value.map(
+    (member): TtlvNode =>
+      member.tag === Tag.VendorIdentification && member.type === 'TextString'
+        ? { ...member, value: vendor }
+        : member,
+  )
+  return structure(node.tag, value)
+}

@@ -1,0 +1,219 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  byteString,
+  enumeration,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import { readPkcs12, writePkcs12 } from '@warder/pki/pkcs12'
+import { certificatesOnly } from '@warder/pki/x509'
+import type { ManagedObject } from '../../../../keys/index.ts'
+import { attributeMembers, storedAttributes, storedWithTag } from '../../attributes/index.ts'
+import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
+import {
+  type KeyFormat,
+  keyFormatNumber,
+  keyInForm,
+  type PlainKeyValue,
+  readKeyBlock,
+  readManagedObject,
+  type StoredObject,
+} from '../../key-blocks/index.ts'
+import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { linkedPassword } from '../objects/linked-password.ts'
+import type { WantedObject } from '../objects/object-in-form.ts'
+import { newBrought } from '../objects/registered-object.ts'
+import { link } from '../objects/replacement.ts'
+import { linkOf } from './certificate-issuer.ts'
+
+/** Certificates that a file or a chain may have. */
+const longestChain = 32
+
+export function isPkcs12(format: KeyFormat | undefined): boolean {
+  return format === 'PKCS_12' || format === 'PKCS_12Legacy'
+}
+
+/** What a PKCS#12 file brings. */
+export interface BroughtFile {
+  readonly key: StoredObject
+  /** DER; that of the key first. */
+  readonly certificates: readonly Uint8Array[]
+  /** Attributes of the key that the file gives. */
+  readonly attributes: readonly TtlvNode[]
+}
+
+/**
+ * Opens a PKCS#12 file with the password that the attributes link to (KMIP 2.1 §4.31, PKCS#12 Password Link).
+ * @throws BadPassword (also without a link to one, KMIP 2.1 §11.46), InvalidField
+ */
+export async function readFile(
+  value: PlainKeyValue,
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<BroughtFile> {
+  if (value.material.type !== 'ByteString')
+    throw kmipFailure('InvalidField', 'A PKCS#12 file is a byte string.')
+  const password = await linkedPassword(context, attributes)
+  if (password === undefined)
+    throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+  const file = await readPkcs12(value.material.value, password)
+  const node = structure(Tag.PrivateKey, [
+    structure(Tag.KeyBlock, [
+      enumeration(Tag.KeyFormatType, keyFormatNumber('PKCS_8')),
+      structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, file.privateKey)]),
+    ]),
+  ])
+  try {
+    const read = await readManagedObject('PrivateKey', node, {}, { fips: context.services.fips })
+    const named = attributes.some(({ tag }) => tag === Tag.PKCS_12FriendlyName)
+    return {
+      // It goes out in the usual format of its algorithm unless a file is asked for (KMIP 2.1 §4.26).
+      key: { ...read, shape: { ...read.shape, keyFormat: undefined } },
+      certificates: file.certificates.slice(0, longestChain),
+      attributes:
+        file.friendlyName === undefined || file.friendlyName === '' || named
+          ? []
+          : [textString(Tag.PKCS_12FriendlyName, file.friendlyName)],
+    }
+  } finally {
+    file.privateKey.fill(0)
+  }
+}
+
+/** The key block of a private key that comes as a PKCS#12 file. */
+export function fileIn(node: StructureNode): PlainKeyValue | undefined {
+  const { format, value } = readKeyBlock(node)
+  return isPkcs12(format) && value !== undefined && !(value instanceof Uint8Array) ? value : undefined
+}
+
+/** The certificates of a file, staged. */
+export interface StagedCertificates {
+  /** With which the key leads to the first one. */
+  readonly links: readonly TtlvNode[]
+  /** The first one, which is that of the key. */
+  readonly first: ManagedObject | undefined
+}
+
+/** Stages the certificates of a file as objects of their own, each linked to the next. */
+export async function stageCertificates(
+  context: KmipContext,
+  { certificates }: BroughtFile,
+): Promise<StagedCertificates> {
+  let links: readonly TtlvNode[] = []
+  let first: ManagedObject | undefined
+  for (const der of certificates.toReversed()) {
+    const node = structure(Tag.Certificate, [
+      enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
+      byteString(Tag.CertificateValue, der),
+    ])
+    const stored = await readManagedObject('Certificate', node, {}, { fips: context.services.fips })
+    first = context.objects.create(newBrought(context, stored, links))
+    links = [link('PKCS_12CertificateLink', first.id), link('CertificateLink', first.id)]
+  }
+  return { links, first }
+}
+
+/** Lets the certificate of a file lead to its key. */
+export function linkToKey({ objects }: KmipContext, { first }: StagedCertificates, key: string): void {
+  if (first === undefined) return
+  const nodes = [...storedAttributes(first), link('PrivateKeyLink', key)]
+  objects.update(first, attributeMembers(nodes, first))
+}
+
+/**
+ * The private key with its certificates as a PKCS#12 file. Its password is what the key links to, or the certificate
+ * that was asked for; clients of other servers give it in the place of the identifier of a wrapping key.
+ * @param object the private key
+ * @throws KeyFormatTypeNotSupported, BadPassword without a password
+ */
+export async function writeFile(
+  context: KmipContext,
+  object: ManagedObject,
+  material: Uint8Array,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const { services } = context
+  const shape = shapeOf(object)
+  const format = wanted.format ?? 'PKCS_12'
+  const legacy = format === 'PKCS_12Legacy'
+  if (shape.objectType !== 'PrivateKey' || shape.form !== 'canonical' || (legacy && services.fips))
+    throw kmipFailure('KeyFormatTypeNotSupported', 'Such an object is not given as a PKCS#12 file.')
+  const given = wanted.specification?.encryption?.identifier
+  const password =
+    (await linkedPassword(context, storedWithTag(object, Tag.Link))) ??
+    (await linkedPassword(context, storedWithTag(context.object, Tag.Link))) ??
+    (given?.type === 'TextString' ? given.value : undefined)
+  if (password === undefined || password === '')
+    throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
+  const pkcs8 = keyInForm(shape, material, { format: 'PKCS_8' }).material
+  const [name] = storedWithTag(object, Tag.PKCS_12FriendlyName)
+  const file = await writePkcs12(
+    {
+      privateKey: pkcs8.type === 'ByteString' ? pkcs8.value : material,
+      friendlyName: name?.type === 'TextString' ? name.value : undefined,
+      certificates: await certificatesFor(context, object),
+    },
+    password,
+    { legacy },
+  )
+  return structure(Tag.PrivateKey, [
+    structure(Tag.KeyBlock, [
+      enumeration(Tag.KeyFormatType, keyFormatNumber(format)),
+      structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, file)]),
+    ]),
+  ])
+}
+
+/**
+ * Those that the key leads to, or its public key (KMIP 2.1 §6.1.19); when a certificate was asked for, that one and those
+ * above it.
+ */
+async function certificatesFor(context: KmipContext, key: ManagedObject): Promise<readonly Uint8Array[]> {
+  const asked = context.object
+  if (asked.id === key.id) {
+    const own = await chainOf(context, key)
+    if (own.length > 0) return own
+    const open = linkOf(key, 'PublicKeyLink') ?? key.linkedId
+    const half = open === undefined ? undefined : await readable(context, open)
+    return half === undefined ? [] : chainOf(context, half)
+  }
+  const material = await context.objects.material(asked)
+  return [...(material === undefined ? [] : [material]), ...(await chainOf(context, asked))]
+}
+
+/** A certificate and those above it as a PKCS#7 file without signatures (RFC 2315 §9.1). */
+export async function writeChain(context: KmipContext, certificate: Uint8Array): Promise<StructureNode> {
+  const chain = [certificate, ...(await chainOf(context, context.object))]
+  return structure(Tag.Certificate, [
+    enumeration(Tag.CertificateType, Enumeration.CertificateType.PKCS_7),
+    byteString(Tag.CertificateValue, certificatesOnly(chain)),
+  ])
+}
+
+/** The certificates to which an object leads, as far as they are kept here and the caller may get them. */
+async function chainOf(context: KmipContext, from: ManagedObject): Promise<readonly Uint8Array[]> {
+  const chain: Uint8Array[] = []
+  const seen = new Set<string>([from.id])
+  let at: ManagedObject | undefined = from
+  while (at !== undefined && chain.length < longestChain) {
+    const next: string | undefined = linkOf(at, 'PKCS_12CertificateLink') ?? linkOf(at, 'CertificateLink')
+    if (next === undefined || seen.has(next)) break
+    seen.add(next)
+    at = await readable(context, next)
+    const material = at?.type === 'Certificate' ? await context.objects.material(at) : undefined
+    if (material === undefined) break
+    chain.push(material)
+  }
+  return chain
+}
+
+async function readable(context: KmipContext, id: string): Promise<ManagedObject | undefined> {
+  try {
+    return await context.permitted(id, 'get')
+  } catch (error) {
+    if (error instanceof KmipFailure) return undefined
+    throw error
+  }
+}

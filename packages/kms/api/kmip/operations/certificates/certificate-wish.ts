@@ -1,0 +1,120 @@
+import { attributeOf, Enumeration, Tag } from '@warder/kmip/tables'
+import { memberOf, membersOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { derMembers } from '@warder/pki/asn1'
+import type { NamePart } from '@warder/pki/x509'
+import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from '@warder/pki/x509'
+import { vendorNameOf } from '../../attributes/index.ts'
+import { kmipFailure } from '../../engine/index.ts'
+
+/** What a client wants of a certificate, as the attributes of Certify and ReCertify say it. */
+export interface CertificateWish {
+  /** DER of the subject's name, when the attributes give one. */
+  readonly subject: Uint8Array | undefined
+  /** In OpenSSL's words, or as alternative names; undefined when nothing is said. */
+  readonly extensions: readonly Extension[] | undefined
+  /** Days of validity. */
+  readonly days: number | undefined
+  /** Links: who is to issue it. */
+  readonly issuerKey: string | undefined
+  readonly issuerCertificate: string | undefined
+  /** Attributes of the new object. */
+  readonly attributes: readonly TtlvNode[]
+}
+
+/** Vendor attributes by which clients of other servers say it too, whichever vendor they name. */
+const validityDays = 'requested_validity_days'
+const extensionText = 'x509-extension'
+const longestValidity = 36_500
+
+/** @throws InvalidField */
+export function readCertificateWish(attributes: readonly TtlvNode[]): CertificateWish {
+  const parts: [NamePart, string][] = []
+  const rest: TtlvNode[] = []
+  let days: number | undefined
+  let extensions: readonly Extension[] | undefined
+  let subject: Uint8Array | undefined
+  let names: readonly Uint8Array[] = []
+  let issuerKey: string | undefined
+  let issuerCertificate: string | undefined
+  for (const node of attributes) {
+    const part = subjectPart(node)
+    const vendor = node.tag === Tag.Attribute ? vendorNameOf(node)?.name : undefined
+    if (part !== undefined) parts.push(part)
+    else if (vendor === validityDays) days = daysIn(node)
+    else if (vendor === extensionText) extensions = opensslExtensions(textIn(node))
+    else if (node.tag === Tag.X_509CertificateSubject && node.type === 'Structure') {
+      subject = bytesOf(memberOf(node, Tag.SubjectDistinguishedName))
+      names = membersOf(node, Tag.SubjectAlternativeName).map(bytesOf)
+    } else if (issuerLink(node) === 'key') issuerKey = linkedId(node)
+    else if (issuerLink(node) === 'certificate') issuerCertificate = linkedId(node)
+    else if (!isSettled(node)) rest.push(node)
+  }
+  if (names.length > 0) extensions = [...(extensions ?? []), subjectAltName(names)]
+  if (subject !== undefined) derMembers(subject, 'SubjectDistinguishedName')
+  const filled = parts.filter(([, value]) => value !== '')
+  return {
+    subject: filled.length > 0 ? nameFromParts(filled) : subject,
+    extensions,
+    days,
+    issuerKey,
+    issuerCertificate,
+    attributes: rest,
+  }
+}
+
+/** CertificateSubjectCN and the like. */
+function subjectPart(node: TtlvNode): [NamePart, string] | undefined {
+  const name = attributeOf(node.tag)?.name
+  if (name?.startsWith('CertificateSubject') !== true || node.type !== 'TextString') return undefined
+  return [name.slice('CertificateSubject'.length) as NamePart, node.value]
+}
+
+/** Said by the certificate itself; parts of the issuer's name are the issuer's to say. */
+function isSettled({ tag }: TtlvNode): boolean {
+  return (
+    tag === Tag.CertificateType ||
+    tag === Tag.ObjectType ||
+    attributeOf(tag)?.name.startsWith('CertificateIssuer') === true
+  )
+}
+
+function issuerLink(node: TtlvNode): 'key' | 'certificate' | undefined {
+  if (node.tag !== Tag.Link || node.type !== 'Structure') return undefined
+  switch (memberOf(node, Tag.LinkType)?.value) {
+    case Enumeration.LinkType.PrivateKeyLink:
+      return 'key'
+    case Enumeration.LinkType.CertificateLink:
+      return 'certificate'
+    default:
+      return undefined
+  }
+}
+
+function linkedId(node: TtlvNode): string | undefined {
+  const id = node.type === 'Structure' ? memberOf(node, Tag.LinkedObjectIdentifier) : undefined
+  return id?.type === 'TextString' ? id.value : undefined
+}
+
+function valueIn(node: TtlvNode): TtlvNode | undefined {
+  return node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+}
+
+function daysIn(node: TtlvNode): number {
+  const value = valueIn(node)?.value
+  const days = typeof value === 'string' ? Number(value) : value
+  if (typeof days !== 'number' || !Number.isInteger(days) || days < 1 || days > longestValidity)
+    throw kmipFailure('InvalidField', `${validityDays} is a number of days, at most ${longestValidity}.`)
+  return days
+}
+
+function textIn(node: TtlvNode): string {
+  const value = valueIn(node)
+  if (value?.type === 'TextString') return value.value
+  if (value?.type === 'ByteString') return Buffer.from(value.value).toString('utf8')
+  throw kmipFailure('InvalidField', `${extensionText} is text.`)
+}
+
+function bytesOf(node: TtlvNode | undefined): Uint8Array {
+  if (node?.type !== 'ByteString') throw kmipFailure('InvalidField', 'A name of the certificate is no DER.')
+  return node.value
+}

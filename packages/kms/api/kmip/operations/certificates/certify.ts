@@ -1,0 +1,83 @@
+import { Tag } from '@warder/kmip/tables'
+import type { StructureNode } from '@warder/kmip/ttlv'
+import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { type ChosenIssuer, namedIssuer, selfIssuer } from './certificate-issuer.ts'
+import { stageCertificate } from './certificate-object.ts'
+import {
+  type CertificateSubject,
+  namedSubject,
+  newPairSubject,
+  requestedSubject,
+} from './certificate-subject.ts'
+import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
+
+const day = 86_400_000
+/** Days that a certificate is valid when nobody says how long. */
+export const usualDays = 365
+
+/**
+ * Certify (KMIP 2.1 §6.1.6): a certificate for a public key that is here, for a request that is sent or kept here, or
+ * for a new pair. Links in the attributes name the issuer; without them the key signs for itself.
+ */
+export const certify: KmipOperation = {
+  name: 'Certify',
+  access: creates,
+  async act(payload, context) {
+    requireSoftwareStorage(payload.value)
+    const wish = readCertificateWish(membersWithin(payload, Tag.Attributes))
+    const subject = await subjectFor(payload, context, wish)
+    const name = wish.subject ?? subject.name
+    if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
+    const issuer = await issuerFor(context, wish, subject, name)
+    const object = await stageCertificate(context, {
+      subject,
+      name,
+      issuer,
+      extensions: wish.extensions ?? subject.extensions,
+      notBefore: context.now,
+      notAfter: context.now + (wish.days ?? usualDays) * day,
+      attributes: wish.attributes,
+    })
+    context.placeholder = object.id
+    return [uniqueIdentifier(object.id)]
+  },
+}
+
+async function subjectFor(
+  payload: StructureNode,
+  context: KmipContext,
+  { attributes }: CertificateWish,
+): Promise<CertificateSubject> {
+  const requested = await requestedSubject(payload, context)
+  if (requested !== undefined) return requested
+  const described = attributes.some(({ tag }) => tag === Tag.CryptographicAlgorithm)
+  const named = payload.value.some(({ tag }) => tag === Tag.UniqueIdentifier)
+  if (described && !named) return newPairSubject(context, attributes)
+  const subject = await namedSubject(payload, context)
+  if (subject === undefined)
+    throw kmipFailure(
+      'MissingData',
+      'Nothing says what is to be certified: a key, a request or an algorithm.',
+    )
+  return subject
+}
+
+/** Who issues: as named, else the subject itself. */
+export function issuerFor(
+  context: KmipContext,
+  { issuerKey, issuerCertificate }: Pick<CertificateWish, 'issuerKey' | 'issuerCertificate'>,
+  subject: CertificateSubject,
+  name: Uint8Array,
+): Promise<ChosenIssuer> {
+  if (issuerKey === undefined && issuerCertificate === undefined)
+    return selfIssuer(context, subject.privateKey, name)
+  return namedIssuer(context, { key: issuerKey, certificate: issuerCertificate })
+}

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  byteString,
+  dateTime,
+  enumeration,
+  interval,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import { p256Request } from '@warder/pki/testing'
+import { type Started, startKms } from '../../../../testing/index.ts'
+import { attributes, type KmipClient, kmipClient, uid, vendorAttribute } from '../../testing/index.ts'
+import { inside, keyOf, linked, mask } from '../../testing/keys.ts'
+import { link } from '../objects/replacement.ts'
+
+let kms: Started
+let alice: KmipClient
+let bob: KmipClient
+let now = Date.now()
+before(async () => {
+  kms = await startKms({ clock: { now: () => now, monotonic: () => performance.now() } })
+  alice = kmipClient(kms.user('alice'))
+  bob = kmipClient(kms.user('bob'))
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const named = (name: string) => textString(Tag.CertificateSubjectCN, name)
+
+const vendor = (name: string, value: string) =>
+  vendorAttribute('example', name, textString(Tag.AttributeValue, value))
+
+/** A certificate of a new pair: self-signed, or issued by an authority. */
+async function certified(name: string, ...more: readonly TtlvNode[]): Promise<string> {
+  return (await alice.do('Certify', [attributes(...keyOf('ECDSA', 256), named(name), ...more)])).id
+}
+
+const newAuthority = () =>
+  certified(
+    'root',
+    vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+    vendor('requested_validity_days', '3650'),
+  )
+
+async function registeredRequest(): Promise<string> {
+  const { id } = await alice.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.CertificateRequest),
+    attributes(mask()),
+    structure(Tag.CertificateRequest, [
+      enumeration(Tag.CertificateRequestType, Enumeration.CertificateRequestType.PKCS_10),
+      byteString(Tag.CertificateRequestValue, p256Request),
+    ]),
+  ])
+  return id
+}
+
+async function certificateOf(id: string): Promise<X509Certificate> {
+  const { nodes } = await alice.do('Get', [uid(id)])
+  const value = inside(
+    nodes.find(({ tag }) => tag === Tag.Certificate),
+    Tag.CertificateValue,
+  )?.value
+  assert.ok(value instanceof Uint8Array)
+  return new X509Certificate(value)
+}
+
+async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
+  const { nodes } = await alice.do('GetAttributes', [uid(id)])
+  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
+  return found?.type === 'Structure' ? found.value : []
+}
+
+/** Seconds from which on until when it is valid: as the object says, and as the certificate says. */
+async function periodsOf(id: string): Promise<readonly [attributes: unknown[], x509: number[]]> {
+  const held = await attributesOf(id)
+  const dates = [Tag.ActivationDate, Tag.DeactivationDate] as const
+  const { validFromDate, validToDate } = await certificateOf(id)
+  return [
+    dates.map((date) => held.find(({ tag }) => tag === date)?.value),
+    [validFromDate, validToDate].map((date) => date.getTime() / 1000),
+  ]
+}
+
+async function grant(id: string, ...operations: readonly string[]): Promise<void> {
+  const body = { unique_identifier: id, user_id: 'bob', operation_types: operations }
+  assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
+}
+
+test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate its subject and key', async () => {
+  const issuer = link('CertificateLink', await newAuthority())
+  const kept = textString(Tag.CertificateRequestUniqueIdentifier, await registeredRequest())
+  const asked = await alice.do('Certify', [kept, attributes(issuer)])
+  const first = await certificateOf(asked.id)
+  const id = await certified('old', issuer)
+  const made = await alice.do('ReCertify', [uid(id), kept])
+  const renewed = await certificateOf(made.id)
+  for (const { subject, subjectAltName, publicKey } of [first, renewed]) {
+    assert.equal(subject, 'C=CH\nCN=request.example')
+    assert.equal(subjectAltName, 'DNS:request.example')
+    assert.ok(publicKey.equals(first.publicKey))
+  }
+  const both = [kept, byteString(Tag.CertificateRequestValue, p256Request), attributes(issuer)]
+  await alice.fails('Certify', both, 'InvalidField')
+  const other = [textString(Tag.CertificateRequestUniqueIdentifier, id), attributes(issuer)]
+  await alice.fails('Certify', other, 'InvalidObjectType')
+})
+
+test('a request is named by nobody who may not certify with it', async () => {
+  const ca = await newAuthority()
+  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
+  const id = await certified('shared', link('CertificateLink', ca))
+  for (const each of [ca, key, id]) await grant(each, 'certify')
+  const request = await registeredRequest()
+  const ask = [uid(id), textString(Tag.CertificateRequestUniqueIdentifier, request)]
+  await bob.fails('ReCertify', ask, 'ObjectNotFound')
+  await grant(request, 'certify')
+  await bob.do('ReCertify', ask)
+})
+
+test('the keys know the renewed certificate, whoever renews it', async () => {
+  const id = await certified('renewed')
+  const held = await attributesOf(id)
+  const keys = [String(linked(held, 'PublicKeyLink')), String(linked(held, 'PrivateKeyLink'))]
+  for (const each of [id, ...keys]) await grant(each, 'certify', 'getattributes')
+  const made = await bob.do('ReCertify', [uid(id)])
+  for (const key of keys) assert.equal(linked(await attributesOf(key), 'CertificateLink'), made.id)
+  assert.equal(linked(await attributesOf(made.id), 'ReplacedObjectLink'), id)
+})
+
+test('who renews a certificate changes no key that knew another one', async () => {
+  const ca = await newAuthority()
+  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
+  const victim = await certified('of another key')
+  const other = String(linked(await attributesOf(victim), 'PublicKeyLink'))
+  const { nodes } = await alice.do('Get', [uid(await certified('lent', link('CertificateLink', ca)))])
+  const certificate = nodes.find(({ tag }) => tag === Tag.Certificate)
+  const { id } = await alice.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+    attributes(mask(), link('PublicKeyLink', other), link('CertificateLink', ca)),
+    certificate,
+  ])
+  for (const each of [ca, key, id]) await grant(each, 'certify')
+  await bob.do('ReCertify', [uid(id)])
+  assert.equal(linked(await attributesOf(other), 'CertificateLink'), victim)
+})
+
+test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certificate', async () => {
+  const begin = Math.floor(now / 1000)
+  const id = await certified('dated', vendor('requested_validity_days', '1'))
+  const end = begin + 86_400
+  now += 60_000
+  const copied = await alice.do('ReCertify', [uid(id)])
+  assert.deepEqual(await periodsOf(copied.id), [
+    [begin, end],
+    [begin, end],
+  ])
+  // The attribute is what is copied: the certificate says the same as it.
+  const sooner = dateTime(Tag.DeactivationDate, end - 3600)
+  await alice.do('SetAttribute', [uid(copied.id), structure(Tag.NewAttribute, [sooner])])
+  const changed = await alice.do('ReCertify', [uid(copied.id)])
+  assert.deepEqual(await periodsOf(changed.id), [
+    [begin, end - 3600],
+    [begin, end - 3600],
+  ])
+  const at = Math.floor(now / 1000)
+  const moved = await alice.do('ReCertify', [uid(changed.id), interval(Tag.Offset, 0)])
+  assert.deepEqual((await periodsOf(moved.id))[1], [at, at + 86_400 - 3600])
+})
+
+test('a certificate that is over is renewed from now on, and one for some days too', async () => {
+  const id = await certified('over', vendor('requested_validity_days', '1'))
+  await alice.do('Revoke', [
+    uid(id),
+    structure(Tag.RevocationReason, [
+      enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.Superseded),
+    ]),
+  ])
+  now += 60_000
+  const at = Math.floor(now / 1000)
+  const made = await alice.do('ReCertify', [uid(id)])
+  assert.deepEqual((await periodsOf(made.id))[1], [at, at + 86_400])
+  const wish = attributes(vendor('requested_validity_days', '2'))
+  const longer = await alice.do('ReCertify', [uid(made.id), wish])
+  assert.deepEqual((await periodsOf(longer.id))[1], [at, at + 2 * 86_400])
+})

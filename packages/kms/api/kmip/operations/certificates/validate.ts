@@ -1,0 +1,108 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  enumeration,
+  memberOf,
+  membersOf,
+  optional,
+  type StructureNode,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import { chainValidity, longestChain, type Validity } from '@warder/pki/x509'
+import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import {
+  type KmipContext,
+  KmipFailure,
+  type KmipOperation,
+  kmipFailure,
+  signedIn,
+  withKmipReasons,
+} from '../../engine/index.ts'
+import { certificateFacts } from '../../key-blocks/index.ts'
+import { linkOf } from './certificate-issuer.ts'
+
+/**
+ * Validate (KMIP 2.1 §6.1.57): is this chain of certificates good at a moment? Certificates that are kept here bring the
+ * ones above them along, by their links. What is no chain, out of date, wrongly signed or revoked is Invalid; what ends
+ * before a root is Unknown.
+ */
+export const validate: KmipOperation = {
+  name: 'Validate',
+  access: signedIn,
+  async act(payload, context) {
+    const seconds = optional(payload, Tag.ValidityDate, 'DateTime')
+    const at = seconds === undefined ? context.now : seconds * 1000
+    const sent = membersOf(payload, Tag.Certificate).map(certificateIn)
+    const named = membersOf(payload, Tag.UniqueIdentifier)
+    if (sent.length + named.length === 0 && context.placeholder === undefined)
+      throw kmipFailure('MissingData', 'No certificate is given.')
+    const nodes = sent.length + named.length === 0 ? [undefined] : named
+    if (sent.length + nodes.length > longestChain)
+      throw kmipFailure('InvalidField', `A chain has at most ${longestChain} certificates.`)
+    const kept: ManagedObject[] = []
+    for (const node of nodes) kept.push(await permitted(context, context.identifier(node)))
+    await addIssuers(context, kept)
+    const validity = await validityOf(context, sent, kept, at)
+    return [enumeration(Tag.ValidityIndicator, Enumeration.ValidityIndicator[validity])]
+  },
+}
+
+/** A Certificate structure (KMIP), or its bytes alone as some clients send them. */
+function certificateIn(node: TtlvNode): Uint8Array {
+  const value = node.type === 'Structure' ? memberOf(node as StructureNode, Tag.CertificateValue) : node
+  if (value?.type !== 'ByteString')
+    throw kmipFailure('InvalidField', 'A certificate is a structure with its value, or bytes.')
+  return value.value
+}
+
+async function permitted(context: KmipContext, id: string): Promise<ManagedObject> {
+  const object = await context.permitted(id, 'validate')
+  if (object.type !== 'Certificate')
+    throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not validated.`)
+  return object
+}
+
+/** Issuers that are kept here too and that the caller may validate; without one the chain just ends. */
+async function addIssuers(context: KmipContext, kept: ManagedObject[]): Promise<void> {
+  for (let index = 0; index < kept.length && kept.length < longestChain; index += 1) {
+    const object = kept[index]
+    const issuer = object === undefined ? undefined : linkOf(object, 'CertificateLink')
+    if (issuer === undefined || kept.some(({ id }) => id === issuer)) continue
+    try {
+      kept.push(await permitted(context, issuer))
+    } catch (error) {
+      if (!(error instanceof KmipFailure)) throw error
+    }
+  }
+}
+
+async function validityOf(
+  context: KmipContext,
+  sent: readonly Uint8Array[],
+  kept: readonly ManagedObject[],
+  at: number,
+): Promise<Validity> {
+  const chain = [...sent]
+  for (const object of kept) {
+    if (isRevoked(context, object)) return 'Invalid'
+    const material = await context.objects.material(object)
+    if (material === undefined) return 'Invalid'
+    chain.push(material)
+  }
+  try {
+    return withKmipReasons(() => {
+      for (const der of chain) certificateFacts(der)
+      return chainValidity(chain, at)
+    })
+  } catch (error) {
+    // What is no certificate is no valid one.
+    if (error instanceof KmipFailure && error.reason === 'InvalidField') return 'Invalid'
+    throw error
+  }
+}
+
+/** An object whose use was ended by somebody; that its dates have passed is seen in the certificate. */
+function isRevoked({ now }: KmipContext, object: ManagedObject): boolean {
+  const state = stateAt(object, now)
+  if (state === 'Deactivated') return object.revocationReason !== undefined
+  return state !== 'Active' && state !== 'PreActive'
+}

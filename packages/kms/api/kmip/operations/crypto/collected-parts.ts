@@ -1,0 +1,66 @@
+import type { MaybePromise } from '@warder/foundation/sql'
+import { type OperationName, Tag } from '@warder/kmip/tables'
+import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import {
+  joined,
+  requestsBefore,
+  requireNoDigest,
+  requireSameParameters,
+  type StreamRow,
+  stageEnd,
+  stagePart,
+  streamOf,
+} from '../../streams/index.ts'
+import { type CryptographicRequest, isPart, receivedRequest } from './cryptographic-request.ts'
+
+type Answer = readonly (TtlvNode | undefined)[]
+
+/**
+ * For operations whose only output is at their end: `finish` is called with the whole request, at once when it is whole,
+ * else with the last of its parts.
+ */
+export function collectParts(
+  operation: OperationName,
+  payload: StructureNode,
+  context: KmipContext,
+  finish: (request: CryptographicRequest) => MaybePromise<Answer>,
+): MaybePromise<Answer> {
+  const request = receivedRequest(payload, context)
+  return isPart(request) ? collectPart(operation, request, context, finish) : finish(request)
+}
+
+/** Keeps this part, or does the work if it is the last one. */
+export async function collectPart(
+  operation: OperationName,
+  request: CryptographicRequest,
+  context: KmipContext,
+  finish: (request: CryptographicRequest) => MaybePromise<Answer>,
+): Promise<Answer> {
+  const row = await streamOf(operation, request, context)
+  return collect(operation, row, request, context, finish)
+}
+
+/** As `collectPart`, for a stream that was looked up already. */
+export async function collect(
+  operation: OperationName,
+  row: StreamRow | undefined,
+  request: CryptographicRequest,
+  context: KmipContext,
+  finish: (request: CryptographicRequest) => MaybePromise<Answer>,
+): Promise<Answer> {
+  requireNoDigest(request)
+  if (!request.final) {
+    const { correlation } = await stagePart(operation, row, request, context)
+    return [
+      operation === 'Hash' ? undefined : uniqueIdentifier(context.key.object.id),
+      byteString(Tag.CorrelationValue, correlation),
+    ]
+  }
+  const before = row === undefined ? [] : await requestsBefore(row, context)
+  const [first = request] = before
+  requireSameParameters(first, request)
+  const answer = await finish(joined(before.length === 0 ? [request] : [first, ...before.slice(1), request]))
+  stageEnd(row, context)
+  return answer
+}

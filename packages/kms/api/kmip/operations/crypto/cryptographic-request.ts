@@ -1,0 +1,94 @@
+import { atLeast, Tag } from '@warder/kmip/tables'
+import { type StructureNode, typed } from '@warder/kmip/ttlv'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+
+/** The members that cryptographic operations share (KMIP 2.1 §6.1.17 and others), as they were given. */
+export interface CryptographicRequest {
+  /** The CryptographicParameters structure. */
+  readonly parameters: StructureNode | undefined
+  readonly data: Uint8Array | undefined
+  readonly digestedData: Uint8Array | undefined
+  readonly iv: Uint8Array | undefined
+  readonly aad: Uint8Array | undefined
+  readonly tag: Uint8Array | undefined
+  readonly macData: Uint8Array | undefined
+  readonly signatureData: Uint8Array | undefined
+  readonly correlation: Uint8Array | undefined
+  readonly init: boolean
+  readonly final: boolean
+}
+
+type Bytes = 'data' | 'digestedData' | 'iv' | 'aad' | 'tag' | 'macData' | 'signatureData' | 'correlation'
+
+const byteMembers: ReadonlyMap<number, Bytes> = new Map([
+  [Tag.Data, 'data'],
+  [Tag.DigestedData, 'digestedData'],
+  [Tag.IVCounterNonce, 'iv'],
+  [Tag.AuthenticatedEncryptionAdditionalData, 'aad'],
+  [Tag.AuthenticatedEncryptionTag, 'tag'],
+  [Tag.MACData, 'macData'],
+  [Tag.SignatureData, 'signatureData'],
+  [Tag.CorrelationValue, 'correlation'],
+])
+
+type Writable = { -readonly [Name in keyof CryptographicRequest]: CryptographicRequest[Name] }
+
+/** Reads them in one pass. @throws KmipDecodeError, InvalidMessage for a member that is there twice */
+export function readCryptographicRequest(payload: StructureNode): CryptographicRequest {
+  const read: Writable = {
+    parameters: undefined,
+    data: undefined,
+    digestedData: undefined,
+    iv: undefined,
+    aad: undefined,
+    tag: undefined,
+    macData: undefined,
+    signatureData: undefined,
+    correlation: undefined,
+    init: false,
+    final: false,
+  }
+  for (const node of payload.value) {
+    const name = byteMembers.get(node.tag)
+    if (name !== undefined) {
+      if (read[name] !== undefined) throw twice()
+      read[name] = typed(node, 'ByteString').value
+    } else if (node.tag === Tag.CryptographicParameters) {
+      if (read.parameters !== undefined) throw twice()
+      read.parameters = typed(node, 'Structure')
+    } else if (node.tag === Tag.InitIndicator) read.init = typed(node, 'Boolean').value
+    else if (node.tag === Tag.FinalIndicator) read.final = typed(node, 'Boolean').value
+  }
+  return read
+}
+
+/**
+ * As `readCryptographicRequest`, from a client of this version. Parts came with 1.3: an older client could neither find
+ * the CorrelationValue in an answer nor tell that the answer is not whole.
+ * @throws InvalidField for members that its version does not have
+ */
+export function receivedRequest(
+  payload: StructureNode,
+  { version }: Pick<KmipContext, 'version'>,
+): CryptographicRequest {
+  const request = readCryptographicRequest(payload)
+  const inParts = request.init || request.final || request.correlation !== undefined
+  if (inParts && !atLeast(version, '1.3'))
+    throw kmipFailure('InvalidField', `KMIP ${version} has no operations in parts.`)
+  return request
+}
+
+function twice() {
+  return kmipFailure('InvalidMessage', 'A member is there twice.')
+}
+
+/** Is this one of several parts? What says that it is the first and the last is whole. */
+export function isPart({ correlation, init, final }: CryptographicRequest): boolean {
+  return correlation !== undefined || (init && !final)
+}
+
+/** @throws kmipFailure MissingData */
+export function requireData({ data }: CryptographicRequest): Uint8Array {
+  if (data === undefined) throw kmipFailure('MissingData', 'Data is missing.')
+  return data
+}

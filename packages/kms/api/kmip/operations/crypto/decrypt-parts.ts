@@ -1,0 +1,40 @@
+import type { TtlvNode } from '@warder/kmip/ttlv'
+import { openDecryption } from '../../crypto/symmetric.ts'
+import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../../streams/index.ts'
+import { collect } from './collected-parts.ts'
+import type { CryptographicRequest } from './cryptographic-request.ts'
+import { decryptWhole } from './decrypt.ts'
+import { cipherOf } from './encrypt.ts'
+import { keyObjectOf } from './key-use.ts'
+import { middlePart, partOut } from './middle-part.ts'
+
+const nothing = new Uint8Array(0)
+
+/**
+ * A part of a decryption. Where there is a tag, no plaintext is given away before the last part with the tag came and it
+ * was right; other modes answer each part.
+ */
+export async function decryptPart(
+  request: CryptographicRequest,
+  context: KmipContext,
+): Promise<readonly (TtlvNode | undefined)[]> {
+  const key = await keyObjectOf(context)
+  const row = await streamOf('Decrypt', request, context)
+  // Later parts need not say the parameters again: they are those of the first.
+  const first = row === undefined ? request : await firstOf(row, context)
+  requireSameParameters(first, request)
+  const plan = key.type === 'secret' ? cipherOf(context, key, first) : undefined
+  if (plan === undefined || plan.kind === 'whole' || plan.kind === 'aead')
+    return collect('Decrypt', row, request, context, (whole) => decryptWhole(key, whole, context))
+  const open = (asked: CryptographicRequest) => openDecryption(key, plan, asked)
+  const running =
+    row === undefined
+      ? { first: request, cipher: open(request), replayed: 0 }
+      : await resumed(row, context, open)
+  const { id } = context.key.object
+  if (!request.final) return middlePart('Decrypt', row, request, context, running)
+  const out = running.cipher.final(request.data ?? nothing).data
+  stageEnd(row, context)
+  return [uniqueIdentifier(id), partOut(out)]
+}

@@ -1,0 +1,81 @@
+import type { KeyObject } from 'node:crypto'
+import { atLeast, Tag } from '@warder/kmip/tables'
+import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import type { CipherPlan } from '../../crypto/cipher-plan.ts'
+import { openEncryption } from '../../crypto/symmetric.ts'
+import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import {
+  firstOf,
+  keep,
+  requireSameParameters,
+  resumed,
+  type StreamRow,
+  stageEnd,
+  stagePart,
+  streamOf,
+} from '../../streams/index.ts'
+import { collect } from './collected-parts.ts'
+import type { CryptographicRequest } from './cryptographic-request.ts'
+import { cipherOf, encryptWhole } from './encrypt.ts'
+import { keyObjectOf, takeInvocation, takeUse } from './key-use.ts'
+import { middlePart, partOut } from './middle-part.ts'
+
+type Answer = readonly (TtlvNode | undefined)[]
+const nothing = new Uint8Array(0)
+
+/** A part of an encryption. What takes all data at once (CCM, RSA …) has its output at the end. */
+export async function encryptPart(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
+  const key = await keyObjectOf(context)
+  const row = await streamOf('Encrypt', request, context)
+  // Later parts need not say the parameters again: they are those of the first.
+  const first = row === undefined ? request : await firstOf(row, context)
+  requireSameParameters(first, request)
+  const plan = key.type === 'secret' ? cipherOf(context, key, first) : undefined
+  if (plan === undefined || plan.kind === 'whole')
+    return collect('Encrypt', row, request, context, (whole) => encryptWhole(key, whole, context))
+  takeUse(context, context.key.object, request.data?.length ?? 0, row === undefined)
+  if (row === undefined) return begun(key, plan, request, context)
+  return continued(key, plan, row, request, context)
+}
+
+async function begun(
+  key: KeyObject,
+  plan: CipherPlan,
+  request: CryptographicRequest,
+  context: KmipContext,
+): Promise<Answer> {
+  if (plan.mode === 'GCM' && request.iv === undefined) await takeInvocation(context, context.key.object)
+  const cipher = openEncryption(key, plan, request)
+  const out = cipher.update(request.data ?? nothing)
+  // What was made here is kept with the part, so that the cipher can be made again.
+  const first = { ...request, iv: cipher.iv ?? request.iv }
+  const staged = await stagePart('Encrypt', undefined, first, context)
+  keep(staged, { first, cipher }, context)
+  return [
+    uniqueIdentifier(context.key.object.id),
+    partOut(out),
+    cipher.iv && byteString(Tag.IVCounterNonce, cipher.iv),
+    byteString(Tag.CorrelationValue, staged.correlation),
+  ]
+}
+
+async function continued(
+  key: KeyObject,
+  plan: CipherPlan,
+  row: StreamRow,
+  request: CryptographicRequest,
+  context: KmipContext,
+): Promise<Answer> {
+  const { id } = context.key.object
+  const { randomIV: _asked, ...parameters } = plan.parameters
+  const running = await resumed(row, context, (first) => openEncryption(key, { ...plan, parameters }, first))
+  if (!request.final) return middlePart('Encrypt', row, request, context, running)
+  const { data: out, tag } = running.cipher.final(request.data ?? nothing)
+  stageEnd(row, context)
+  const apart = tag === undefined || atLeast(context.version, '1.4')
+  return [
+    uniqueIdentifier(id),
+    partOut(apart ? out : Buffer.concat([out, tag])),
+    apart && tag !== undefined ? byteString(Tag.AuthenticatedEncryptionTag, tag) : undefined,
+  ]
+}

@@ -1,0 +1,21 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString } from '@warder/kmip/ttlv'
+import { chosenHash, digest } from '../../crypto/hashes.ts'
+import { noParameters, readParameters } from '../../crypto/parameters.ts'
+import { type KmipOperation, signedIn } from '../../engine/index.ts'
+import { collectParts } from './collected-parts.ts'
+import { requireData } from './cryptographic-request.ts'
+
+/** Hash (KMIP 2.1 §6.1.24): no key is involved, so everybody who is signed in may. */
+export const hash: KmipOperation = {
+  name: 'Hash',
+  access: signedIn,
+  act(payload, context) {
+    return collectParts('Hash', payload, context, (request) => {
+      const parameters = request.parameters === undefined ? noParameters : readParameters(request.parameters)
+      const algorithm = chosenHash(parameters, context.services.policy)
+      context.audit({ algorithm: algorithm.name })
+      return [byteString(Tag.Data, digest(algorithm, requireData(request)))]
+    })
+  },
+}

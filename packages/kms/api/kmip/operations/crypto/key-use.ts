@@ -1,0 +1,129 @@
+import { type KeyObject, X509Certificate } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/sql'
+import { type ResultReason, Tag } from '@warder/kmip/tables'
+import type { StructureNode } from '@warder/kmip/ttlv'
+import { type ManagedObject, mayUse, stageUse, type Usage, type UseRefusal } from '../../../../keys/index.ts'
+import { storedAttributes } from '../../attributes/index.ts'
+import type { AlgorithmName } from '../../crypto/key-in-use.ts'
+import { type CryptographicParameters, noParameters, readParameters } from '../../crypto/parameters.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { algorithmOf } from '../../key-blocks/object-shape.ts'
+
+/** What an object says about its use over KMIP, beside its columns and its bounds. */
+interface UseRules {
+  readonly algorithm: AlgorithmName | undefined
+  /** The first CryptographicParameters attribute: what holds when a request has none (KMIP 2.1 §6.1.17). */
+  readonly parameters: CryptographicParameters
+}
+
+/** By row that is in memory: read once for each version of it. */
+const known = new WeakMap<ManagedObject, UseRules>()
+
+function rulesOf(object: ManagedObject): UseRules {
+  const before = known.get(object)
+  if (before !== undefined) return before
+  let parameters: CryptographicParameters | undefined
+  for (const node of storedAttributes(object))
+    if (node.tag === Tag.CryptographicParameters && node.type === 'Structure')
+      parameters ??= readParameters(node)
+  const rules: UseRules = {
+    algorithm: algorithmOf(object),
+    parameters: parameters ?? noParameters,
+  }
+  known.set(object, rules)
+  return rules
+}
+
+/** What a refusal of the rule of use is called in KMIP (KMIP 2.1 §11.48). */
+const reasons: Readonly<Record<Exclude<UseRefusal, 'policy'>, readonly [ResultReason, message: string]>> = {
+  destroyed: ['ObjectDestroyed', 'DENIED'],
+  archived: ['ObjectArchived', 'The object is archived: recover it first.'],
+  state: ['WrongKeyLifecycleState', 'DENIED'],
+  'not yet': ['WrongKeyLifecycleState', 'DENIED'],
+  'no longer': ['WrongKeyLifecycleState', 'DENIED'],
+  'usage mask': ['IncompatibleCryptographicUsageMask', 'The key was not made for this use.'],
+}
+
+/**
+ * May the object be used so now? See `mayUse`.
+ * @throws WrongKeyLifecycleState DENIED, IncompatibleCryptographicUsageMask, ObjectDestroyed, ObjectArchived, Failure
+ *   unsupported_algorithm for a key that the policy does not permit any more
+ */
+export function requireUse({ now, services }: KmipContext, object: ManagedObject, use: Usage): void {
+  const verdict = mayUse(object, use, now, services.policy)
+  if (verdict.allowed) return
+  if (verdict.why === 'policy') throw failure('unsupported_algorithm', verdict.sentence)
+  throw kmipFailure(...reasons[verdict.why])
+}
+
+/** Stages a use of it. @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7) */
+export function takeUse(context: KmipContext, object: ManagedObject, bytes: number, first: boolean): void {
+  if (!stageUse(context.objects, object, bytes, first)) throw kmipFailure('PermissionDenied', 'DENIED')
+}
+
+/**
+ * Takes one of the AES-GCM encryptions with random IVs that SP 800-38D §8.3 allows a key; only AES keys have a budget.
+ * @throws Failure crypto_failure when none is left
+ */
+export function takeInvocation(
+  { objects, services }: KmipContext,
+  object: ManagedObject,
+): Promise<void> | undefined {
+  if (object.algorithm !== 'AES' || objects.counted(object)) return undefined
+  return services.budgets.take(object)
+}
+
+/** What the request asks for, or the key when it asks for nothing. @throws as `readParameters` */
+export function parametersOf(
+  object: ManagedObject,
+  asked: StructureNode | undefined,
+): CryptographicParameters {
+  return asked === undefined ? rulesOf(object).parameters : readParameters(asked)
+}
+
+/**
+ * A key that was made for one JOSE algorithm (over REST, or an HMAC key with its hash) does nothing else over KMIP.
+ * @param jose what the chosen algorithm is called there; empty = nothing
+ * @throws BadCryptographicParameters
+ */
+export function requireBinding({ boundAlg }: ManagedObject, jose: readonly string[]): void {
+  if (boundAlg !== undefined && !jose.includes(boundAlg))
+    throw kmipFailure('BadCryptographicParameters', `The key is bound to ${boundAlg}.`)
+}
+
+/** The algorithm of a key. @throws InvalidObjectType for what is no key */
+export function algorithmInUse(object: ManagedObject): AlgorithmName {
+  const { algorithm } = rulesOf(object)
+  if (algorithm === undefined) throw kmipFailure('InvalidObjectType', 'The object is no key.')
+  return algorithm
+}
+
+/** The key of the row, or the public key in a certificate. @throws InvalidObjectType, KeyValueNotPresent */
+export function keyObjectOf({ key, objects }: KmipContext): MaybePromise<KeyObject> {
+  const { object } = key
+  switch (object.type) {
+    case 'SymmetricKey':
+    case 'PrivateKey':
+    case 'PublicKey':
+      if (object.form.wrapped === true)
+        throw kmipFailure(
+          'KeyValueNotPresent',
+          'The key is kept as somebody else wrapped it: it cannot be used here.',
+        )
+      return key.keyObject
+    case 'Certificate':
+      return objects.material(object).then((material) => {
+        if (material === undefined)
+          throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+        return new X509Certificate(material).publicKey
+      })
+    default:
+      throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is no key.`)
+  }
+}
+
+/** Goes on at once where nothing has to be waited for. */
+export function then<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}

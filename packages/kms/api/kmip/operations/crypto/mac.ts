@@ -1,0 +1,73 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString } from '@warder/kmip/ttlv'
+import type { Usage } from '../../../../keys/index.ts'
+import { type MacPlan, macIsRight, macOf, planMac } from '../../crypto/mac.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  keyUse,
+  kmipFailure,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { collectParts } from './collected-parts.ts'
+import { type CryptographicRequest, requireData } from './cryptographic-request.ts'
+import {
+  algorithmInUse,
+  keyObjectOf,
+  parametersOf,
+  requireBinding,
+  requireUse,
+  takeUse,
+  then,
+} from './key-use.ts'
+import { validity } from './signature-verify.ts'
+
+/** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
+export const mac: KmipOperation = {
+  name: 'MAC',
+  access: keyUse('mac'),
+  act(payload, context) {
+    return withMac('macGenerate', payload, context, ({ key, plan, data }) => {
+      takeUse(context, context.key.object, data.length, true)
+      return byteString(Tag.MACData, macOf(key, plan, data))
+    })
+  },
+}
+
+/** MACVerify (KMIP 2.1 §6.1.33), in constant time. */
+export const macVerify: KmipOperation = {
+  name: 'MACVerify',
+  access: keyUse('mac'),
+  act(payload, context) {
+    return withMac('macVerify', payload, context, ({ key, plan, data, request }) => {
+      if (request.macData === undefined) throw kmipFailure('MissingData', 'MACData is missing.')
+      return validity(macIsRight(key, plan, data, request.macData))
+    })
+  },
+}
+
+interface Chosen {
+  readonly key: Parameters<typeof macOf>[0]
+  readonly plan: MacPlan
+  readonly data: Uint8Array
+  readonly request: CryptographicRequest
+}
+
+function withMac(
+  use: Extract<Usage, 'macGenerate' | 'macVerify'>,
+  payload: Parameters<KmipOperation['act']>[0],
+  context: KmipContext,
+  answer: (chosen: Chosen) => ReturnType<typeof byteString> | ReturnType<typeof validity>,
+) {
+  const { object } = context.key
+  requireUse(context, object, use)
+  return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', payload, context, (request) =>
+    then(keyObjectOf(context), (key) => {
+      const parameters = parametersOf(object, request.parameters)
+      const plan = planMac({ algorithm: algorithmInUse(object), key }, parameters, context.services.policy)
+      requireBinding(object, plan.kind === 'hmac' ? [`HS${plan.hash.bytes * 8}`] : [])
+      context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
+      return [uniqueIdentifier(object.id), answer({ key, plan, data: requireData(request), request })]
+    }),
+  )
+}

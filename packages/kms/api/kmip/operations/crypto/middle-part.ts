@@ -1,0 +1,30 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import { keep, type RunningCipher, type StreamRow, stagePart } from '../../streams/index.ts'
+import type { CryptographicRequest } from './cryptographic-request.ts'
+
+const nothing = new Uint8Array(0)
+
+/** Runs a part that is not the last one through its cipher, and keeps both for the next. */
+export async function middlePart(
+  operation: 'Encrypt' | 'Decrypt',
+  row: StreamRow | undefined,
+  request: CryptographicRequest,
+  context: KmipContext,
+  running: RunningCipher,
+): Promise<readonly (TtlvNode | undefined)[]> {
+  const out = running.cipher.update(request.data ?? nothing)
+  const staged = await stagePart(operation, row, request, context, running.replayed)
+  keep(staged, running, context)
+  return [
+    uniqueIdentifier(context.key.object.id),
+    partOut(out),
+    byteString(Tag.CorrelationValue, staged.correlation),
+  ]
+}
+
+/** What a part puts out: nothing as long as the cipher waits for a whole block. */
+export function partOut(out: Uint8Array): TtlvNode | undefined {
+  return out.length === 0 ? undefined : byteString(Tag.Data, out)
+}

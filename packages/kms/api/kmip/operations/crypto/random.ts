@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto'
+import { Tag } from '@warder/kmip/tables'
+import { byteString, integer, required } from '@warder/kmip/ttlv'
+import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
+
+/** Bytes that one RNGRetrieve gives. */
+const mostRandom = 65_536
+const longestSeed = 65_536
+
+/** RNGRetrieve (KMIP 2.1 §6.1.49): bytes of OpenSSL's generator. */
+export const rngRetrieve: KmipOperation = {
+  name: 'RNGRetrieve',
+  access: signedIn,
+  act(payload) {
+    const length = required(payload, Tag.DataLength, 'Integer')
+    if (length < 1 || length > mostRandom)
+      throw kmipFailure('InvalidField', `DataLength is 1 to ${mostRandom}.`)
+    return [byteString(Tag.Data, randomBytes(length))]
+  },
+}
+
+/**
+ * RNGSeed (KMIP 2.1 §6.1.50): OpenSSL seeds itself from the system and takes nothing from outside, so that nobody can
+ * steer it: the amount of seed that was used is 0, as the standard allows.
+ */
+export const rngSeed: KmipOperation = {
+  name: 'RNGSeed',
+  access: signedIn,
+  act(payload) {
+    if (required(payload, Tag.Data, 'ByteString').length > longestSeed)
+      throw kmipFailure('InvalidField', `A seed has at most ${longestSeed} bytes.`)
+    return [integer(Tag.DataLength, 0)]
+  },
+}

@@ -1,0 +1,64 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString } from '@warder/kmip/ttlv'
+import { signWith, type ToSign } from '../../crypto/signature.ts'
+import { joseSignature, planSignature, type SignaturePlan } from '../../crypto/signature-plan.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  keyUse,
+  kmipFailure,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { collectParts } from './collected-parts.ts'
+import type { CryptographicRequest } from './cryptographic-request.ts'
+import {
+  algorithmInUse,
+  keyObjectOf,
+  parametersOf,
+  requireBinding,
+  requireUse,
+  takeUse,
+  then,
+} from './key-use.ts'
+
+/** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
+export const sign: KmipOperation = {
+  name: 'Sign',
+  access: keyUse('sign'),
+  act(payload, context) {
+    const { object } = context.key
+    requireUse(context, object, 'sign')
+    return collectParts('Sign', payload, context, (request) =>
+      then(keyObjectOf(context), (key) => {
+        if (key.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
+        const what = whatIsSigned(request)
+        const digestBytes = 'digest' in what ? what.digest.length : undefined
+        const parameters = parametersOf(object, request.parameters)
+        const plan = planSignature(key, parameters, context.services.policy, 'sign', digestBytes)
+        takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
+        requireBinding(object, joseSignature(key, plan))
+        context.audit({ algorithm: nameOf(plan, context) })
+        return then(signWith(key, plan, what), (signature) => [
+          uniqueIdentifier(object.id),
+          byteString(Tag.SignatureData, signature),
+        ])
+      }),
+    )
+  },
+}
+
+/** Data or its digest, one of them. @throws MissingData, InvalidField */
+export function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSign {
+  if (digestedData !== undefined) {
+    if (data !== undefined) throw kmipFailure('InvalidField', 'Data and DigestedData exclude each other.')
+    return { digest: digestedData }
+  }
+  if (data === undefined) throw kmipFailure('MissingData', 'Data is missing.')
+  return { data }
+}
+
+/** What the audit record calls it. */
+export function nameOf(plan: SignaturePlan, { key }: KmipContext): string {
+  const algorithm = algorithmInUse(key.object)
+  return plan.scheme === 'pure' ? algorithm : `${algorithm} ${plan.scheme} ${plan.hash.name}`
+}

@@ -1,0 +1,39 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { enumeration } from '@warder/kmip/ttlv'
+import { verifyWith } from '../../crypto/signature.ts'
+import { joseSignature, planSignature } from '../../crypto/signature-plan.ts'
+import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { collectParts } from './collected-parts.ts'
+import { keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
+import { nameOf, whatIsSigned } from './sign.ts'
+
+/** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
+export const signatureVerify: KmipOperation = {
+  name: 'SignatureVerify',
+  access: keyUse('signatureverify'),
+  act(payload, context) {
+    const { object } = context.key
+    requireUse(context, object, 'verify')
+    return collectParts('SignatureVerify', payload, context, (request) =>
+      then(keyObjectOf(context), (key) => {
+        if (key.type === 'secret')
+          throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
+        if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
+        const what = whatIsSigned(request)
+        const digestBytes = 'digest' in what ? what.digest.length : undefined
+        const parameters = parametersOf(object, request.parameters)
+        const plan = planSignature(key, parameters, context.services.policy, 'verify', digestBytes)
+        requireBinding(object, joseSignature(key, plan))
+        context.audit({ algorithm: nameOf(plan, context) })
+        const right = verifyWith(key, plan, what, request.signatureData)
+        return [uniqueIdentifier(object.id), validity(right)]
+      }),
+    )
+  },
+}
+
+/** ValidityIndicator of an answer. */
+export function validity(right: boolean) {
+  const { Valid, Invalid } = Enumeration.ValidityIndicator
+  return enumeration(Tag.ValidityIndicator, right ? Valid : Invalid)
+}

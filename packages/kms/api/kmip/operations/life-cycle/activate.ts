@@ -1,0 +1,19 @@
+import { stateAt } from '../../../../keys/index.ts'
+import type { KmipOperation } from '../../engine/index.ts'
+import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+
+/** Object types without a life as a key (KMIP 2.1 §6.1.1). */
+const notActivated: ReadonlySet<string> = new Set(['OpaqueObject', 'CertificateRequest', 'Template'])
+
+/** Activate (KMIP 2.1 §6.1.1): from now on the key may be used. */
+export const activate: KmipOperation = {
+  name: 'Activate',
+  access: objectRight('activate'),
+  act(_payload, { object, objects, now }) {
+    if (notActivated.has(object.type))
+      throw kmipFailure('InvalidObjectType', `An object of type ${object.type} cannot be activated.`)
+    if (stateAt(object, now) !== 'PreActive') throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
+    objects.update(object, { state: 'Active', activationAt: now })
+    return [uniqueIdentifier(object.id)]
+  },
+}

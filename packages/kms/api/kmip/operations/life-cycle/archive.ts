@@ -1,0 +1,35 @@
+import type { KmipContext, KmipOperation } from '../../engine/index.ts'
+import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+
+/**
+ * Archive (KMIP 2.1 §6.1.4): the object is put away. Its attributes can still be read, its material is given to nobody
+ * and used for nothing until Recover.
+ */
+export const archive: KmipOperation = {
+  name: 'Archive',
+  access: objectRight('modifyattribute'),
+  act(_payload, context) {
+    requireMaterial(context)
+    const { object, objects, now } = context
+    if (object.archivedAt !== undefined)
+      throw kmipFailure('ObjectArchived', 'The object is archived already.')
+    objects.update(object, { archivedAt: now })
+    return [uniqueIdentifier(object.id)]
+  },
+}
+
+/** Recover (KMIP 2.1 §6.1.42): an archived object is back at once. One that is not archived stays as it is. */
+export const recover: KmipOperation = {
+  name: 'Recover',
+  access: objectRight('modifyattribute'),
+  act(_payload, context) {
+    requireMaterial(context)
+    const { object, objects } = context
+    if (object.archivedAt !== undefined) objects.update(object, { archivedAt: undefined })
+    return [uniqueIdentifier(object.id)]
+  },
+}
+
+function requireMaterial({ object }: KmipContext): void {
+  if (object.destroyedAt !== undefined) throw kmipFailure('ObjectDestroyed', 'DENIED')
+}

@@ -1,0 +1,114 @@
+import { Tag, type ValueName, valueName } from '@warder/kmip/tables'
+import {
+  dateTime,
+  memberOf,
+  optional,
+  requiredStructure,
+  type StructureNode,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import { type ManagedObject, stateAt, transition } from '../../../../keys/index.ts'
+import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import type { KmipContext, KmipOperation } from '../../engine/index.ts'
+import { kmipFailure, objectRight, requiredName, uniqueIdentifier } from '../../engine/index.ts'
+
+const longestMessage = 1024
+
+/**
+ * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised whatever it was, any other reason ends the use of
+ * an Active one. Both are remembered with reason, message and date.
+ */
+export const revoke: KmipOperation = {
+  name: 'Revoke',
+  access: objectRight('revoke'),
+  act(payload, context) {
+    const { object, now } = context
+    const reason = readReason(payload)
+    const occurred = optional(payload, Tag.CompromiseOccurrenceDate, 'DateTime')
+    if (reason.message !== undefined && reason.message.length > longestMessage)
+      throw kmipFailure('InvalidField', `RevocationMessage has at most ${longestMessage} characters.`)
+    if (!isCompromise(reason) && occurred !== undefined)
+      throw kmipFailure('InvalidField', 'CompromiseOccurrenceDate is for compromises.')
+    if (!reason.isShort || isCompromise(reason) || stateAt(object, now) !== 'PreActive')
+      return revoked(context, object, reason, occurred)
+    // Two steps of the life cycle at one moment, and the caller needs the right to both.
+    const activated = (own: ManagedObject): readonly TtlvNode[] =>
+      revoked(context, { ...own, ...transition(own, 'activate', now) }, reason, undefined)
+    const own = context.permitted(object.id, 'activate')
+    return own instanceof Promise ? own.then(activated) : activated(own)
+  },
+}
+
+function revoked(
+  { objects, object: stored, now }: KmipContext,
+  object: ManagedObject,
+  reason: Reason,
+  occurred: number | undefined,
+): readonly TtlvNode[] {
+  const compromise = isCompromise(reason)
+  const state = stateAt(object, now)
+  const allowed = compromise
+    ? state !== 'Compromised' && state !== 'Destroyed_Compromised'
+    : state === 'Active'
+  if (!allowed) throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
+  const cycle = transition({ ...object, state }, compromise ? 'compromise' : 'deactivate', now)
+  const kept = storedAttributes(object).filter(({ tag }) => tag !== Tag.CompromiseOccurrenceDate)
+  objects.update(stored, {
+    state: cycle.state,
+    activationAt: cycle.activationAt,
+    deactivationAt: cycle.deactivationAt,
+    compromisedAt: cycle.compromisedAt,
+    revocationReason: reason.code,
+    revocationMessage: reason.message,
+    ...(compromise &&
+      attributeMembers(
+        [...kept, dateTime(Tag.CompromiseOccurrenceDate, occurrence(occurred, object.createdAt, now))],
+        object,
+      )),
+  })
+  return [uniqueIdentifier(object.id)]
+}
+
+function isCompromise({ code }: Reason): boolean {
+  return code === 'KeyCompromise' || code === 'CACompromise'
+}
+
+interface Reason {
+  readonly code: ValueName<'RevocationReasonCode'>
+  readonly message: string | undefined
+  /** Said as a text or a number instead of the structure of the standard. */
+  readonly isShort: boolean
+}
+
+/**
+ * RevocationReason as the standard has it, or as cloudproof_kms_js sends it (`packages/kmip/json/tolerances.ts`): the
+ * message alone, or the number of the code. That client cannot activate a key, and revokes before it destroys: a
+ * revocation in its form activates a PreActive key first.
+ * @throws KmipDecodeError, InvalidField
+ */
+function readReason(payload: StructureNode): Reason {
+  const node = memberOf(payload, Tag.RevocationReason)
+  if (node?.type === 'TextString')
+    return { code: 'Unspecified', message: withoutNul(node.value), isShort: true }
+  if (node?.type === 'Integer') {
+    const code = valueName('RevocationReasonCode', node.value)
+    if (code === undefined) throw kmipFailure('InvalidField', 'RevocationReason has no such code.')
+    return { code, message: undefined, isShort: true }
+  }
+  const given = requiredStructure(payload, Tag.RevocationReason)
+  return {
+    code: requiredName(given, Tag.RevocationReasonCode, 'RevocationReasonCode'),
+    message: withoutNul(optional(given, Tag.RevocationMessage, 'TextString')),
+    isShort: false,
+  }
+}
+
+function withoutNul<T extends string | undefined>(text: T): T | string {
+  return text === undefined ? text : text.replaceAll('\u0000', '\ufffd')
+}
+
+/** In seconds; a client that does not know when it was gets the InitialDate (KMIP 2.1 §6.1.44). */
+function occurrence(given: number | undefined, createdAt: number, now: number): number {
+  if (given === undefined) return Math.floor(createdAt / 1000)
+  return given === 0 ? Math.floor(now / 1000) : given
+}

@@ -1,0 +1,142 @@
+import type { KeyObject } from 'node:crypto'
+import { attributeOf, Enumeration, Tag, valueName } from '@warder/kmip/tables'
+import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { newObjectId } from '../../../../keys/index.ts'
+import { withDefaults } from '../../attributes/creation-rules.ts'
+import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
+import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
+import { algorithmNode, type CurveName, storedKeyKind } from '../../attributes/stored-algorithm.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+} from '../../engine/index.ts'
+import { defaultFormat } from '../../key-blocks/asymmetric.ts'
+import { digestAttribute, keyFormatNode } from '../../key-blocks/digest.ts'
+import { lengthOf, requiredAlgorithm } from './create.ts'
+import { type PairPlan, pairPlan } from './pair-kinds.ts'
+import { requireQuantumSafe } from './quantum-safe.ts'
+
+/** CreateKeyPair (KMIP 2.1 §6.1.9): two objects that know each other, stored together. */
+export const createKeyPair: KmipOperation = {
+  name: 'CreateKeyPair',
+  access: creates,
+  async act(payload, context) {
+    requireSoftwarePair(payload.value)
+    const common = membersWithin(payload, Tag.CommonAttributes)
+    const { rules } = context
+    const half = (type: 'PrivateKey' | 'PublicKey', tag: number) =>
+      withDefaults(rules, type, merged(common, membersWithin(payload, tag)))
+    const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
+    const open = half('PublicKey', Tag.PublicKeyAttributes)
+    const plan = pairPlan({ ...wishOf(secret, open), fips: context.services.fips })
+    for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
+    requireAlike(secret, open)
+    const ids = await stagePair(context, plan, secret, open)
+    context.audit({ object: ids.privateId, algorithm: plan.algorithm, details: { linked: ids.publicId } })
+    context.placeholder = ids.privateId
+    return [
+      textString(Tag.PrivateKeyUniqueIdentifier, ids.privateId),
+      textString(Tag.PublicKeyUniqueIdentifier, ids.publicId),
+    ]
+  },
+}
+
+/** Makes a pair and stages both halves. */
+export async function stagePair(
+  context: KmipContext,
+  plan: PairPlan,
+  secret: readonly TtlvNode[],
+  open: readonly TtlvNode[],
+): Promise<{ readonly privateId: string; readonly publicId: string }> {
+  const privateId = clientIdOf(secret) ?? newObjectId(context.now)
+  const publicId = clientIdOf(open) ?? newObjectId(context.now)
+  if (privateId === publicId)
+    throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
+  const pair = await plan.make()
+  const half = (type: 'PrivateKey' | 'PublicKey', attributes: readonly TtlvNode[]): NewObjectRequest => {
+    const key = type === 'PrivateKey' ? pair.privateKey : pair.publicKey
+    const { algorithm, bits, curve } = plan
+    const kind = { algorithm, bits, ...(curve !== undefined && { curve }) }
+    const keyFormat = defaultFormat(type, kind)
+    const material = exported(key)
+    const given = [
+      algorithmNode(algorithm),
+      digestAttribute({ objectType: type, form: 'canonical', keyFormat, ...kind }, material),
+      keyFormatNode(keyFormat),
+      ...domainParameters(plan),
+    ]
+    return {
+      type,
+      ...storedKeyKind({ algorithm, curve }),
+      bits,
+      material,
+      attributes,
+      given,
+      id: type === 'PrivateKey' ? privateId : publicId,
+      linkedId: type === 'PrivateKey' ? publicId : privateId,
+      generated: true,
+    }
+  }
+  for (const request of [half('PrivateKey', secret), half('PublicKey', open)]) {
+    try {
+      stageNewObject(context, request)
+    } finally {
+      request.material?.fill(0)
+    }
+  }
+  return { privateId, publicId }
+}
+
+/** As keys are stored: PKCS#8, or SubjectPublicKeyInfo. */
+function exported(key: KeyObject): Buffer {
+  return key.type === 'private'
+    ? key.export({ format: 'der', type: 'pkcs8' })
+    : key.export({ format: 'der', type: 'spki' })
+}
+
+function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
+  if (curve === undefined) return []
+  return [
+    structure(Tag.CryptographicDomainParameters, [
+      enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
+    ]),
+  ]
+}
+
+/** What is said of one half takes the place of what is said of both (KMIP 2.1 §6.1.9). */
+export function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
+  const tags = new Set(own.map(({ tag }) => tag))
+  return [...common.filter(({ tag }) => attributeOf(tag)?.multiple === true || !tags.has(tag)), ...own]
+}
+
+function wishOf(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
+  const all = [...secret, ...open]
+  return { algorithm: requiredAlgorithm(all), bits: lengthOf(all), curve: curveOf(all) }
+}
+
+/** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.9). */
+function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): void {
+  const [one, other] = [secret, open].map((half) => ({
+    algorithm: half.find(({ tag }) => tag === Tag.CryptographicAlgorithm)?.value,
+    bits: lengthOf(half),
+    curve: curveOf(half),
+  }))
+  for (const name of ['algorithm', 'bits', 'curve'] as const) {
+    const [here, there] = [one?.[name], other?.[name]]
+    if (here !== undefined && there !== undefined && here !== there)
+      throw kmipFailure('InvalidField', `The halves of a pair cannot differ in ${name}.`)
+  }
+}
+
+function curveOf(attributes: readonly TtlvNode[]): CurveName | undefined {
+  const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
+  if (domain?.type !== 'Structure') return undefined
+  const node = domain.value.find(({ tag }) => tag === Tag.RecommendedCurve)
+  if (node === undefined) return undefined
+  const curve = node.type === 'Enumeration' ? valueName('RecommendedCurve', node.value) : undefined
+  if (curve === undefined) throw kmipFailure('InvalidField', 'RecommendedCurve is not known here.')
+  return curve
+}

@@ -1,0 +1,145 @@
+import { Tag } from '@warder/kmip/tables'
+import { integer, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { storedWithTag } from '../../attributes/index.ts'
+import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import type { AlgorithmName } from '../../attributes/stored-algorithm.ts'
+import { splitSecret } from '../../crypto/split/index.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  requiredName,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { algorithmOf } from '../../key-blocks/object-shape.ts'
+import { lengthOf, newSymmetricKey, requiredAlgorithm } from './create.ts'
+import { newBrought, readBrought } from './registered-object.ts'
+import { link } from './replacement.ts'
+import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.ts'
+
+/**
+ * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,
+ * which is kept in its parts alone. ObjectType is that of the new objects, SplitKey; clients that say there what is split
+ * are understood too.
+ */
+export const createSplitKey: KmipOperation = {
+  name: 'CreateSplitKey',
+  access: creates,
+  async act(payload, context) {
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    const method = requiredName(payload, Tag.SplitKeyMethod, 'SplitKeyMethod')
+    const parts = required(payload, Tag.SplitKeyParts, 'Integer')
+    const threshold = required(payload, Tag.SplitKeyThreshold, 'Integer')
+    requireSoftwareStorage(payload.value)
+    const requested = membersWithin(payload, Tag.Attributes)
+    // One identifier for all parts would leave one part of them.
+    if (requested.some(({ tag }) => tag === Tag.UniqueIdentifier))
+      throw kmipFailure('InvalidField', 'The parts of a key get identifiers of their own.')
+    const whole = await wholeOf(payload, type, requested, context)
+    const attributes = whole.base === undefined ? requested : ofBase(whole.base, requested)
+    try {
+      const split = splitSecret(whole.material, {
+        method,
+        parts,
+        threshold,
+        primeFieldSize: primeAsked(payload),
+      })
+      const description = {
+        method,
+        parts,
+        threshold,
+        primeFieldSize: split.primeFieldSize,
+        algorithm: whole.algorithm,
+        bits: whole.bits,
+      }
+      const ids: string[] = []
+      for (const part of split.parts) {
+        const brought = await readBrought('SplitKey', partNode(description, part), attributes, context)
+        const made = context.objects.create(newBrought(context, brought, attributes))
+        brought.material?.fill(0)
+        part.bytes.fill(0)
+        ids.push(made.id)
+      }
+      context.audit({
+        ...(whole.base !== undefined && { object: whole.base.id }),
+        algorithm: method,
+        details: { parts: ids },
+      })
+      context.placeholder = ids[0]
+      return ids.map(uniqueIdentifier)
+    } finally {
+      whole.material.fill(0)
+    }
+  },
+}
+
+interface Whole {
+  readonly base: ManagedObject | undefined
+  readonly material: Uint8Array
+  readonly algorithm: AlgorithmName | undefined
+  readonly bits: number | undefined
+}
+
+async function wholeOf(
+  payload: StructureNode,
+  type: string,
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<Whole> {
+  const identifier = memberOf(payload, Tag.UniqueIdentifier)
+  if (identifier === undefined) return generated(type, attributes, context)
+  const base = await context.permitted(context.identifier(identifier), 'get')
+  if (type !== 'SplitKey' && base.type !== type)
+    throw kmipFailure('InvalidField', `The object is no ${type}.`)
+  requireSplittable(context, base)
+  const material = base.form.format === undefined ? await context.objects.material(base) : undefined
+  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return { base, material, algorithm: algorithmOf(base), bits: base.bits }
+}
+
+function generated(type: string, attributes: readonly TtlvNode[], context: KmipContext): Whole {
+  if (type !== 'SplitKey' && type !== 'SymmetricKey')
+    throw kmipFailure('InvalidField', `CreateSplitKey does not make objects of type ${type}.`)
+  const { material, bits } = newSymmetricKey(attributes, context)
+  if (material === undefined) throw kmipFailure('GeneralFailure', 'The key could not be made.')
+  return {
+    base: undefined,
+    material,
+    algorithm: requiredAlgorithm(attributes),
+    bits: bits ?? lengthOf(attributes),
+  }
+}
+
+/** Whoever has enough parts has the key: what may not be given out is not split. */
+function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
+  if (base.type !== 'SymmetricKey' && base.type !== 'PrivateKey' && base.type !== 'SecretData')
+    throw kmipFailure('InvalidObjectType', `An object of type ${base.type} is not split.`)
+  const state = stateAt(base, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  if (storedWithTag(base, Tag.Extractable).some(({ value }) => value === false))
+    throw kmipFailure('NotExtractable', 'DENIED')
+}
+
+/**
+ * Attributes of the parts of a key that is there: of what it says itself, the key takes precedence (KMIP 2.1 §6.1.10).
+ * Its algorithm and length are in the key block of each part. A part knows the key that it is of, and is as sensitive
+ * as it.
+ */
+function ofBase(base: ManagedObject, requested: readonly TtlvNode[]): readonly TtlvNode[] {
+  const attributes = [
+    ...requested.filter(({ tag }) => !ofTheKey.has(tag)),
+    integer(Tag.CryptographicUsageMask, base.usageMask),
+    link('ParentLink', base.id),
+  ]
+  return isSensitive(base) ? sensitive(attributes) : attributes
+}
+
+const ofTheKey: ReadonlySet<number> = new Set([
+  Tag.CryptographicAlgorithm,
+  Tag.CryptographicLength,
+  Tag.CryptographicUsageMask,
+])

@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto'
+import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
+import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+import { withDefaults } from '../../attributes/creation-rules.ts'
+import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
+import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { type AlgorithmName, algorithmNode, storedKeyKind } from '../../attributes/stored-algorithm.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  requiredName,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
+import { requireQuantumSafe } from './quantum-safe.ts'
+import { usualMask } from './registered-object.ts'
+import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
+
+/** Create (KMIP 2.1 §6.1.8): a new symmetric key, or random secret data. */
+export const create: KmipOperation = {
+  name: 'Create',
+  access: creates,
+  act(payload, context) {
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    if (type !== 'SymmetricKey' && type !== 'SecretData')
+      throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
+    requireSoftwareStorage(payload.value)
+    const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
+    const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
+    try {
+      const object = stageNewObject(context, { ...request, defaultMask: usualMaskOf(request) })
+      context.audit({
+        object: object.id,
+        ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
+      })
+      context.placeholder = object.id
+      return [enumeration(Tag.ObjectType, Enumeration.ObjectType[type]), uniqueIdentifier(object.id)]
+    } finally {
+      request.material?.fill(0)
+    }
+  },
+}
+
+/** A key whose client names no CryptographicUsageMask is made for all that it is good for, as a registered one. */
+function usualMaskOf({ type, attributes }: NewObjectRequest): number {
+  return type === 'SymmetricKey'
+    ? usualMask({ objectType: type, algorithm: requiredAlgorithm(attributes) })
+    : 0
+}
+
+/** The bytes and description of a new key of the algorithm and length that the attributes ask for. */
+export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipContext): NewObjectRequest {
+  const algorithm = requiredAlgorithm(attributes)
+  const kind = symmetricKinds[algorithm]
+  const { fips } = context.services
+  if (kind === undefined || (fips && !kind.fips))
+    throw kmipFailure('InvalidField', `A symmetric key for ${algorithm} cannot be made here.`)
+  const bits = lengthOf(attributes) ?? kind.usual
+  const least = fips && algorithm.startsWith('HMAC') ? leastFipsHmac : (kind.least ?? 0)
+  const fits = kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= least && bits <= (kind.most ?? 0))
+  if (!fits) throw kmipFailure('InvalidField', `A key for ${algorithm} cannot have ${bits} bits.`)
+  const format = formatOf(attributes)
+  if (format !== undefined && format !== 'Raw' && format !== 'TransparentSymmetricKey')
+    throw kmipFailure('KeyFormatTypeNotSupported', `A symmetric key has no format ${format}.`)
+  requireQuantumSafe(attributes, algorithm, bits)
+  const material = randomBytes(kind.bytes?.(bits) ?? bits / 8)
+  return {
+    type: 'SymmetricKey',
+    ...storedKeyKind({ algorithm }),
+    bits,
+    material,
+    attributes,
+    given: [algorithmNode(algorithm), digestNode(material, 'Raw'), keyFormatNode(format ?? 'Raw')],
+    generated: true,
+  }
+}
+
+const usualSecret = 256
+const longestSecret = 32_768
+
+function newSecret(attributes: readonly TtlvNode[]): NewObjectRequest {
+  const bits = lengthOf(attributes) ?? usualSecret
+  if (bits % 8 !== 0 || bits < 8 || bits > longestSecret)
+    throw kmipFailure('InvalidField', `Secret data has 8 to ${longestSecret} bits, in whole bytes.`)
+  requireQuantumSafe(attributes, 'SecretData', bits)
+  const material = randomBytes(bits / 8)
+  return {
+    type: 'SecretData',
+    bits,
+    material,
+    attributes,
+    given: [digestNode(material, 'Raw'), keyFormatNode('Raw')],
+    form: { secretDataType: 'Seed' },
+    generated: true,
+  }
+}
+
+/** CryptographicAlgorithm among attributes. @throws kmipFailure MissingData, InvalidField */
+export function requiredAlgorithm(attributes: readonly TtlvNode[]): AlgorithmName {
+  const node = attributes.find(({ tag }) => tag === Tag.CryptographicAlgorithm)
+  if (node === undefined) throw kmipFailure('MissingData', 'CryptographicAlgorithm is missing.')
+  const name = node.type === 'Enumeration' ? valueName('CryptographicAlgorithm', node.value) : undefined
+  if (name === undefined) throw kmipFailure('InvalidField', 'CryptographicAlgorithm is not known here.')
+  return name
+}
+
+/** CryptographicLength among attributes, in bits. @throws kmipFailure InvalidField */
+export function lengthOf(attributes: readonly TtlvNode[]): number | undefined {
+  const node = attributes.find(({ tag }) => tag === Tag.CryptographicLength)
+  if (node === undefined) return undefined
+  if (node.type !== 'Integer' || node.value < 1)
+    throw kmipFailure('InvalidField', 'CryptographicLength is a positive number of bits.')
+  return node.value
+}
+
+function formatOf(attributes: readonly TtlvNode[]) {
+  const node = attributes.find(({ tag }) => tag === Tag.KeyFormatType)
+  return node?.type === 'Enumeration' ? valueName('KeyFormatType', node.value) : undefined
+}

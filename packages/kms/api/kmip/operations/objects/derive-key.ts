@@ -1,0 +1,189 @@
+import { Tag } from '@warder/kmip/tables'
+import { membersOf, optional, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { allows, type ManagedObject } from '../../../../keys/index.ts'
+import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import { type Derivation, type DerivationMethod, deriveKey as derive } from '../../crypto/derive-key.ts'
+import { noParameters, readParameters } from '../../crypto/parameters.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  objectRight,
+  requiredName,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { algorithmOf } from '../../key-blocks/object-shape.ts'
+import { requireUse, takeUse } from '../crypto/key-use.ts'
+import { lengthOf, requiredAlgorithm } from './create.ts'
+import { keyNode } from './key-node.ts'
+import { newBrought, readBrought } from './registered-object.ts'
+import { link } from './replacement.ts'
+
+/**
+ * DeriveKey (KMIP 2.1 §6.1.14): a symmetric key or secret data from a key, from secret data, or from two keys that agree.
+ * A second identifier is that of secret data to derive from, or of the other key.
+ */
+export const deriveKey: KmipOperation = {
+  name: 'DeriveKey',
+  access: objectRight('derivekey', { creates: true }),
+  async act(payload, context) {
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    if (type !== 'SymmetricKey' && type !== 'SecretData')
+      throw kmipFailure('InvalidField', `DeriveKey does not make objects of type ${type}.`)
+    const attributes = membersWithin(payload, Tag.Attributes)
+    const bits = lengthOf(attributes)
+    if (bits === undefined) throw kmipFailure('MissingData', 'CryptographicLength is missing.')
+    if (bits % 8 !== 0)
+      throw kmipFailure('InvalidField', 'CryptographicLength is a number of whole bytes here.')
+    const algorithm = type === 'SymmetricKey' ? requiredAlgorithm(attributes) : undefined
+    const method = requiredName(payload, Tag.DerivationMethod, 'DerivationMethod')
+    const bases = await basesOf(payload, context)
+    const material = await derived(method, payload, bases, bits / 8, context)
+    try {
+      const node = keyNode({ type, material, algorithm, bits, secretDataType: 'Seed' })
+      const brought = await readBrought(type, node, attributes, context)
+      const made = context.objects.create(newBrought(context, brought, attributes))
+      brought.material?.fill(0)
+      linkDerived(context, bases, made)
+      context.audit({
+        object: made.id,
+        algorithm: method,
+        details: { derived_from: bases.map(({ id }) => id) },
+      })
+      context.placeholder = made.id
+      return [uniqueIdentifier(made.id)]
+    } finally {
+      material.fill(0)
+    }
+  },
+}
+
+/** What is derived from: the object of the row and, if there is another identifier, that one. */
+async function basesOf(payload: StructureNode, context: KmipContext): Promise<readonly ManagedObject[]> {
+  const [, second, third] = membersOf(payload, Tag.UniqueIdentifier)
+  if (third !== undefined) throw kmipFailure('InvalidField', 'A key is derived from at most two objects.')
+  if (second === undefined) return [context.object]
+  const other = await context.permitted(context.identifier(second), 'derivekey')
+  if (other.id === context.object.id) throw kmipFailure('InvalidField', 'The same object is given twice.')
+  return [context.object, other]
+}
+
+async function derived(
+  method: DerivationMethod,
+  payload: StructureNode,
+  bases: readonly ManagedObject[],
+  length: number,
+  context: KmipContext,
+): Promise<Buffer> {
+  for (const base of bases) {
+    requireDerivable(context, base, method)
+    takeUse(context, base, length, true)
+  }
+  const asked = optionalStructure(payload, Tag.DerivationParameters)
+  const read = asked === undefined ? nothingAsked : readDerivation(asked)
+  const { policy } = context.services
+  if (method === 'AsymmetricKey') {
+    const agreement = await agreementOf(bases, context)
+    return derive(
+      { ...read, method, secret: Buffer.alloc(0), algorithm: undefined, agreement, length },
+      policy,
+    )
+  }
+  const { key, data } = sorted(bases)
+  const secret = await materialOf(key, context)
+  const more = data === undefined ? undefined : await materialOf(data, context)
+  try {
+    if (more !== undefined && read.derivationData !== undefined)
+      throw kmipFailure('InvalidField', 'DerivationData and secret data exclude each other.')
+    const algorithm = key.type === 'SymmetricKey' ? algorithmOf(key) : undefined
+    const derivationData = read.derivationData ?? more
+    return await derive(
+      { ...read, derivationData, method, secret, algorithm, agreement: undefined, length },
+      policy,
+    )
+  } finally {
+    secret.fill(0)
+    more?.fill(0)
+  }
+}
+
+/** Keys for agreement may be made for that alone (KMIP 2.1 §12.1: Key Agreement). */
+const keyAgreement = 0x800
+
+function requireDerivable(context: KmipContext, base: ManagedObject, method: DerivationMethod): void {
+  const agrees = method === 'AsymmetricKey' && (base.usageMask & keyAgreement) !== 0
+  requireUse(
+    context,
+    agrees && !allows(base.usageMask, 'deriveKey') ? { ...base, usageMask: -1 } : base,
+    'deriveKey',
+  )
+}
+
+/** Of two objects the symmetric key is the key, else the first one. */
+function sorted([first, second]: readonly ManagedObject[]): {
+  readonly key: ManagedObject
+  readonly data: ManagedObject | undefined
+} {
+  if (first === undefined) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
+  if (second?.type === 'SymmetricKey' && first.type !== 'SymmetricKey') return { key: second, data: first }
+  return { key: first, data: second }
+}
+
+async function materialOf(object: ManagedObject, { objects }: KmipContext): Promise<Uint8Array> {
+  if (object.type !== 'SymmetricKey' && object.type !== 'SecretData')
+    throw kmipFailure('InvalidObjectType', 'Keys are derived from symmetric keys and secret data.')
+  const material = object.form.format === undefined ? await objects.material(object) : undefined
+  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return material
+}
+
+async function agreementOf(bases: readonly ManagedObject[], context: KmipContext) {
+  const own = bases.find(({ type }) => type === 'PrivateKey')
+  const other = bases.find(
+    (base) => base !== own && (base.type === 'PublicKey' || base.type === 'PrivateKey'),
+  )
+  if (own === undefined || other === undefined)
+    throw kmipFailure('InvalidField', 'AsymmetricKey takes a private and a public key.')
+  const keyOf = async ({ id }: ManagedObject) => (await context.permittedKey(id, 'derivekey')).keyObject
+  return { own: await keyOf(own), other: await keyOf(other) }
+}
+
+type Asked = Pick<
+  Derivation,
+  'parameters' | 'initializationVector' | 'derivationData' | 'salt' | 'iterationCount'
+>
+
+const nothingAsked: Asked = {
+  parameters: noParameters,
+  initializationVector: undefined,
+  derivationData: undefined,
+  salt: undefined,
+  iterationCount: undefined,
+}
+
+function readDerivation(asked: StructureNode): Asked {
+  const parameters = optionalStructure(asked, Tag.CryptographicParameters)
+  return {
+    parameters: parameters === undefined ? noParameters : readParameters(parameters),
+    initializationVector: optional(asked, Tag.InitializationVector, 'ByteString'),
+    derivationData: optional(asked, Tag.DerivationData, 'ByteString'),
+    salt: optional(asked, Tag.Salt, 'ByteString'),
+    iterationCount: optional(asked, Tag.IterationCount, 'Integer'),
+  }
+}
+
+/** Links that one object has at most: a key from which thousands are derived does not grow without end. */
+const mostLinks = 1000
+
+/** Both sides say where the key comes from (KMIP 2.1 §4.31); the derived one always. */
+function linkDerived({ objects }: KmipContext, bases: readonly ManagedObject[], made: ManagedObject): void {
+  const own = bases.map(({ id }): TtlvNode => link('DerivationBaseObjectLink', id))
+  objects.update(made, attributeMembers([...storedAttributes(made), ...own], made))
+  for (const base of bases) {
+    const staged = objects.staged().find(({ id }) => id === base.id) ?? base
+    const stored = storedAttributes(staged)
+    if (stored.length >= mostLinks) continue
+    objects.update(base, attributeMembers([...stored, link('DerivedKeyLink', made.id)], staged))
+  }
+}

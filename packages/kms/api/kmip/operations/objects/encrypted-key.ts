@@ -1,0 +1,39 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { isEncryptedPkcs8, openPkcs8 } from '@warder/pki/pkcs12'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { readKeyBlock } from '../../key-blocks/index.ts'
+import { unwrappedObject } from '../../key-blocks/wrap.ts'
+import { linkedPassword } from './linked-password.ts'
+
+/**
+ * A private key that came as encrypted PKCS#8 (RFC 5958 §3), in clear: the password is that of the PKCS#12 password link
+ * among the attributes. Any other object is given back as it is.
+ * @returns with the bytes that the caller wipes when the key was read
+ * @throws BadPassword (also without a link), InvalidField, FeatureNotSupported
+ */
+export async function withoutPassword(
+  node: StructureNode,
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<{ readonly node: StructureNode; readonly opened: Uint8Array | undefined }> {
+  const { format, value } = readKeyBlock(node)
+  const encrypted =
+    format === 'PKCS_8' && value !== undefined && !(value instanceof Uint8Array)
+      ? value.material.value
+      : undefined
+  if (value === undefined || !(encrypted instanceof Uint8Array) || !isEncryptedPkcs8(encrypted))
+    return { node, opened: undefined }
+  const password = await linkedPassword(context, attributes)
+  if (password === undefined)
+    throw kmipFailure('BadPassword', 'An encrypted PKCS#8 key needs a PKCS#12 password link to its password.')
+  const opened = await openPkcs8(encrypted, password)
+  const material = byteString(Tag.KeyMaterial, opened)
+  const members = (value as Exclude<typeof value, Uint8Array>).node.value
+  const plain = structure(
+    Tag.KeyValue,
+    members.map((member) => (member.tag === Tag.KeyMaterial ? material : member)),
+  )
+  const { attributes: within } = value as Exclude<typeof value, Uint8Array>
+  return { node: unwrappedObject(node, { material, attributes: within, node: plain }), opened }
+}

@@ -1,0 +1,108 @@
+import { Tag } from '@warder/kmip/tables'
+import { memberOf, optional, optionalName, textString } from '@warder/kmip/ttlv'
+import { asObjectId, type ObjectId } from '../../../../keys/index.ts'
+import {
+  creates,
+  identifierTaken,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  requiredName,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { readKeyBlock, type StoredObject, unwrapObject } from '../../key-blocks/index.ts'
+import {
+  type BroughtFile,
+  fileIn,
+  linkToKey,
+  readFile,
+  stageCertificates,
+} from '../certificates/certificate-files.ts'
+import { withoutEncodedLength } from '../crypto/encoded-length.ts'
+import { asImported, type SortedAttributes, sortImported } from './imported-attributes.ts'
+import { newBrought, objectNode, readBrought } from './registered-object.ts'
+import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
+
+/**
+ * Import (KMIP 2.1 §6.1.25): an object with its identifier and everything that another server knew of it. It may take
+ * the place of an object of the caller's own, never of somebody else's.
+ */
+export const importObject: KmipOperation = {
+  name: 'Import',
+  access: creates,
+  async act(given, context) {
+    const payload = withoutEncodedLength(given)
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
+    const id = wantedId(memberOf(payload, Tag.UniqueIdentifier)?.value)
+    const replace = optional(payload, Tag.ReplaceExisting, 'Boolean') ?? false
+    const attributes = sortImported(membersWithin(payload, Tag.Attributes))
+    let node = objectNode(payload, type)
+    if (
+      optionalName(payload, Tag.KeyWrapType, 'KeyWrapType') === 'NotWrapped' &&
+      memberOf(node, Tag.KeyBlock)
+    )
+      node = await inClear(context, node)
+    const wish: Placement = { attributes, id, replace }
+    const file = type === 'PrivateKey' ? fileIn(node) : undefined
+    const stored =
+      file === undefined
+        ? await place(context, await readBrought(type, node, attributes.ordinary, context), wish)
+        : await placeFile(context, await readFile(file, attributes.ordinary, context), wish)
+    context.placeholder = stored
+    return [uniqueIdentifier(stored)]
+  },
+}
+
+/** Where an imported object goes, and with what. */
+interface Placement {
+  readonly attributes: SortedAttributes
+  readonly id: ObjectId | undefined
+  readonly replace: boolean
+}
+
+/** An empty identifier asks for a new one. @throws InvalidField */
+function wantedId(value: unknown): ObjectId | undefined {
+  if (value === undefined || value === '') return undefined
+  const id = typeof value === 'string' && value !== '*' ? asObjectId(value) : undefined
+  if (id === undefined) throw kmipFailure('InvalidField', 'UniqueIdentifier cannot be that of an object.')
+  return id
+}
+
+async function inClear(context: KmipContext, node: ReturnType<typeof objectNode>) {
+  const { wrapping } = readKeyBlock(node)
+  if (wrapping === undefined) return node
+  return unwrapObject(node, await wrappingKeys(context, wrapping, toUnwrap), context.services.policy)
+}
+
+/** The key of a PKCS#12 file; its certificates become objects of their own. */
+async function placeFile(context: KmipContext, file: BroughtFile, wish: Placement): Promise<ObjectId> {
+  const staged = await stageCertificates(context, file)
+  const ordinary = [...wish.attributes.ordinary, ...file.attributes, ...staged.links]
+  const id = await place(context, file.key, { ...wish, attributes: { ...wish.attributes, ordinary } })
+  linkToKey(context, staged, id)
+  return id
+}
+
+/** Stages the object, new or in the place of the caller's own, and wipes what was brought. */
+async function place(context: KmipContext, brought: StoredObject, wish: Placement): Promise<ObjectId> {
+  const { attributes, id, replace } = wish
+  const said = id === undefined ? [] : [textString(Tag.UniqueIdentifier, id)]
+  const ordinary = [...attributes.ordinary.filter(({ tag }) => tag !== Tag.UniqueIdentifier), ...said]
+  try {
+    const created = asImported(newBrought(context, brought, ordinary, 'server'), attributes, context.now)
+    const before = id === undefined ? undefined : await context.objects.read(id)
+    if (before === undefined) return context.objects.create(created).id
+    // Somebody else's object is not replaced, and an object of the caller's own only if that is said.
+    if (!replace || before.owner !== context.principal.name) throw identifierTaken()
+    if (before.type !== created.object.type)
+      throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
+    const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
+    context.objects.update(before, columns, created.material ?? null)
+    context.objects.retag(before, created.tags)
+    return before.id
+  } finally {
+    brought.material?.fill(0)
+  }
+}

@@ -1,0 +1,155 @@
+import { Tag, valueName } from '@warder/kmip/tables'
+import { dateTime, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import type { NewObject, State } from '../../../../keys/index.ts'
+import { checkedValue } from '../../attributes/attribute-checks.ts'
+import { requireRoomFor } from '../../attributes/attribute-edit.ts'
+import { attributeMembers, attributeRule, requireRule, storedAttributes } from '../../attributes/index.ts'
+import { kmipFailure } from '../../engine/index.ts'
+
+type Described = NewObject['object']
+
+/** What an object that comes from another server says of its life, in the columns that hold it here. */
+type Life = Partial<
+  Pick<
+    Described,
+    | 'state'
+    | 'createdAt'
+    | 'activationAt'
+    | 'deactivationAt'
+    | 'compromisedAt'
+    | 'revocationReason'
+    | 'revocationMessage'
+  >
+>
+
+/** Attributes that are true of the object as it is stored here, whatever another server said. */
+const ofThisServer: ReadonlySet<number> = new Set([
+  Tag.ShortUniqueIdentifier,
+  Tag.LastChangeDate,
+  Tag.Digest,
+  Tag.KeyValuePresent,
+  Tag.CertificateType,
+  Tag.CertificateIdentifier,
+  Tag.CertificateIssuer,
+  Tag.CertificateLength,
+  Tag.CertificateSubject,
+  Tag.X_509CertificateIdentifier,
+  Tag.X_509CertificateSubject,
+  Tag.X_509CertificateIssuer,
+  Tag.DigitalSignatureAlgorithm,
+  Tag.ProtectionStorageMask,
+  Tag.DestroyDate,
+])
+
+export interface SortedAttributes {
+  /** What any client may say of a new object. */
+  readonly ordinary: readonly TtlvNode[]
+  /** What only servers say: kept as it is (KMIP 2.1 §6.1.25). */
+  readonly kept: readonly TtlvNode[]
+  readonly life: Life
+  /** Unix milliseconds; no column, but a member of what is stored (see Archive). */
+  readonly archivedAt: number | undefined
+}
+
+/**
+ * Sorts the attributes of an Import, where a client may say what otherwise only servers do.
+ * @throws InvalidField for a state that an object with its material cannot have; InvalidAttributeValue,
+ *   AttributeSingleValued for values that no server gives
+ */
+export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes {
+  const ordinary: TtlvNode[] = []
+  const kept: TtlvNode[] = []
+  let life: Life = {}
+  let archivedAt: number | undefined
+  for (const node of attributes) {
+    const own = lifeOf(node)
+    if (own !== undefined) life = { ...life, ...own }
+    else if (node.tag === Tag.ArchiveDate) archivedAt = momentOf(node)
+    else if (ofThisServer.has(node.tag) || isNamePart(node.tag)) continue
+    else if (attributeRule(node.tag)?.readOnly === true && !itself.has(node.tag))
+      kept.push(checkedKept(node, kept))
+    else ordinary.push(node)
+  }
+  return { ordinary, kept, life, archivedAt }
+}
+
+/** Nobody is believed about what kind of value an attribute has, or how often it is there. */
+function checkedKept(node: TtlvNode, before: readonly TtlvNode[]): TtlvNode {
+  const rule = requireRule(node.tag)
+  if (!rule.multiple && before.some(({ tag }) => tag === node.tag))
+    throw kmipFailure('AttributeSingleValued', 'DENIED')
+  return checkedValue(rule, node)
+}
+
+/** @throws InvalidAttributeValue */
+function momentOf(node: TtlvNode): number | undefined {
+  const { type, value } = checkedValue(requireRule(node.tag), node)
+  return type === 'DateTime' ? value * 1000 : undefined
+}
+
+const itself: ReadonlySet<number> = new Set([Tag.UniqueIdentifier, Tag.ObjectType])
+
+function isNamePart(tag: number): boolean {
+  return /^Certificate(Subject|Issuer)./.test(attributeRule(tag)?.name ?? '')
+}
+
+function lifeOf(node: TtlvNode): Life | undefined {
+  const at = node.type === 'DateTime' ? node.value * 1000 : undefined
+  switch (node.tag) {
+    case Tag.State: {
+      const name = node.type === 'Enumeration' ? valueName('State', node.value) : undefined
+      if (name === undefined || name.startsWith('Destroyed'))
+        throw kmipFailure('InvalidField', 'An object that is imported is not destroyed.')
+      return { state: name as State }
+    }
+    case Tag.InitialDate:
+      return at === undefined ? {} : { createdAt: at }
+    case Tag.CompromiseDate:
+      return at === undefined ? {} : { compromisedAt: at }
+    case Tag.RevocationReason: {
+      if (node.type !== 'Structure') return {}
+      const code = memberOf(node, Tag.RevocationReasonCode)
+      const message = memberOf(node, Tag.RevocationMessage)
+      return {
+        revocationReason:
+          code?.type === 'Enumeration' ? valueName('RevocationReasonCode', code.value) : undefined,
+        revocationMessage: message?.type === 'TextString' ? message.value.slice(0, 1024) : undefined,
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Attributes that say what others have always been. */
+const pastOf: ReadonlySet<number> = new Set([Tag.AlwaysSensitive, Tag.NeverExtractable])
+
+/** The object as it was on the other server. */
+export function asImported(created: NewObject, sorted: SortedAttributes, now: number): NewObject {
+  const { kept, life, archivedAt } = sorted
+  const { object } = created
+  const state = life.state ?? object.state
+  // What was made of Sensitive and Extractable here knows nothing of their past (KMIP 2.1 §4.3, §4.33).
+  const before = storedAttributes(object).filter(
+    ({ tag }) => !pastOf.has(tag) || !kept.some((node) => node.tag === tag),
+  )
+  const given = new Set(before.map(({ tag }) => tag))
+  const stored = [...before, ...kept.filter(({ tag }) => !given.has(tag))]
+  requireRoomFor(stored, created.tags)
+  if (!stored.some(({ tag }) => tag === Tag.OriginalCreationDate) && life.createdAt !== undefined)
+    stored.push(dateTime(Tag.OriginalCreationDate, Math.floor(life.createdAt / 1000)))
+  return {
+    ...created,
+    object: {
+      ...object,
+      ...life,
+      state,
+      // Dates act by themselves: an object that is Deactivated or Compromised has been Active.
+      activationAt: object.activationAt ?? (state === 'Active' ? now : undefined),
+      deactivationAt: object.deactivationAt ?? (state === 'Deactivated' ? now : undefined),
+      compromisedAt: life.compromisedAt ?? (state === 'Compromised' ? now : undefined),
+      archivedAt,
+      ...attributeMembers(stored, object),
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Tag } from '@warder/kmip/tables'
+import { membersOf, optionalName } from '@warder/kmip/ttlv'
+import { stateAt } from '../../../../keys/index.ts'
+import { storedWithTag } from '../../attributes/index.ts'
+import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { joinParts, maximumParts } from '../../crypto/split/index.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  requiredName,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import { keyNode } from './key-node.ts'
+import { newBrought, readBrought } from './registered-object.ts'
+import { isSensitive, type PartDescription, readPart, sensitive } from './split-key-parts.ts'
+import { symmetricKinds } from './symmetric-kinds.ts'
+
+/** JoinSplitKey (KMIP 2.1 §6.1.27): a new object out of parts, each of which the caller must have the right to get. */
+export const joinSplitKey: KmipOperation = {
+  name: 'JoinSplitKey',
+  access: creates,
+  async act(payload, context) {
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    if (type !== 'SymmetricKey' && type !== 'PrivateKey' && type !== 'SecretData')
+      throw kmipFailure('InvalidField', `JoinSplitKey does not make objects of type ${type}.`)
+    const ids = membersOf(payload, Tag.UniqueIdentifier).map((node) => context.identifier(node))
+    if (ids.length === 0) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
+    if (ids.length > maximumParts)
+      throw kmipFailure('InvalidField', `At most ${maximumParts} parts can be joined.`)
+    requireSoftwareStorage(payload.value)
+    const requested = membersWithin(payload, Tag.Attributes)
+    const { parts, hidden } = await partsOf(ids, context)
+    const attributes = hidden ? sensitive(requested) : requested
+    const [first] = parts
+    if (first === undefined) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
+    const { algorithm, bits } = first
+    const material = joinParts({
+      ...first,
+      parts: parts.map(({ part }) => part),
+      length: type === 'PrivateKey' ? undefined : bytesOf(first),
+    })
+    try {
+      const secretDataType = optionalName(payload, Tag.SecretDataType, 'SecretDataType') ?? 'Seed'
+      const node = keyNode({ type, material, algorithm, bits, secretDataType })
+      const brought = await readBrought(type, node, attributes, context)
+      const made = context.objects.create(newBrought(context, brought, attributes))
+      brought.material?.fill(0)
+      context.audit({ object: made.id, algorithm: first.method, details: { parts: ids } })
+      context.placeholder = made.id
+      return [uniqueIdentifier(made.id)]
+    } finally {
+      material.fill(0)
+      for (const { part } of parts) part.bytes.fill(0)
+    }
+  },
+}
+
+type Part = Awaited<ReturnType<typeof readPart>>
+
+/** @throws InvalidField for parts of different keys, ObjectDestroyed, NotExtractable */
+async function partsOf(ids: readonly string[], context: KmipContext) {
+  const parts: Part[] = []
+  let hidden = false
+  for (const id of ids) {
+    const object = await context.permitted(id, 'get')
+    const state = stateAt(object, context.now)
+    if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+      throw kmipFailure('ObjectDestroyed', 'DENIED')
+    if (storedWithTag(object, Tag.Extractable).some(({ value }) => value === false))
+      throw kmipFailure('NotExtractable', 'DENIED')
+    hidden ||= isSensitive(object)
+    const part = await readPart(object, context)
+    const [first] = parts
+    if (first !== undefined && !isDeepStrictEqual(described(first), described(part)))
+      throw kmipFailure('InvalidField', 'The parts are not of one key.')
+    parts.push(part)
+  }
+  return { parts, hidden }
+}
+
+function described({ part: _part, ...description }: Part): PartDescription {
+  return description
+}
+
+/** Bytes of the key, for a number alone does not tell leading zeros. */
+function bytesOf({ algorithm, bits }: PartDescription): number | undefined {
+  if (bits === undefined) return undefined
+  const kind = algorithm === undefined ? undefined : symmetricKinds[algorithm]
+  return kind?.bytes?.(bits) ?? Math.ceil(bits / 8)
+}

@@ -1,0 +1,32 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { byteString, enumeration, integer, type StructureNode, structure } from '@warder/kmip/ttlv'
+import type { AlgorithmName } from '../../attributes/stored-algorithm.ts'
+
+/** A key that was made here of bytes, as a client would bring it. */
+export interface MadeKey {
+  readonly type: 'SymmetricKey' | 'SecretData' | 'PrivateKey'
+  /** Raw, or PKCS#8 of a private key. */
+  readonly material: Uint8Array
+  readonly algorithm: AlgorithmName | undefined
+  readonly bits: number | undefined
+  /** Of SecretData. */
+  readonly secretDataType: keyof typeof Enumeration.SecretDataType
+}
+
+/** The node of the object, so that it goes the way of every key that is brought: same checks, same form. */
+export function keyNode({ type, material, algorithm, bits, secretDataType }: MadeKey): StructureNode {
+  const { Raw, PKCS_8 } = Enumeration.KeyFormatType
+  return structure(Tag[type], [
+    type === 'SecretData'
+      ? enumeration(Tag.SecretDataType, Enumeration.SecretDataType[secretDataType])
+      : undefined,
+    structure(Tag.KeyBlock, [
+      enumeration(Tag.KeyFormatType, type === 'PrivateKey' ? PKCS_8 : Raw),
+      structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, material)]),
+      algorithm === undefined
+        ? undefined
+        : enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm]),
+      bits === undefined ? undefined : integer(Tag.CryptographicLength, bits),
+    ]),
+  ])
+}

@@ -1,0 +1,40 @@
+import { Tag } from '@warder/kmip/tables'
+import { integer, memberOf, type StructureNode, structure } from '@warder/kmip/ttlv'
+import { type Criteria, type Located, readCriteria, search } from '../../attributes/index.ts'
+import { type KmipContext, type KmipOperation, signedIn, uniqueIdentifier } from '../../engine/index.ts'
+import { withIdentifier } from '../attributes/attribute-request.ts'
+
+/**
+ * KMIP 2.1 §6.1.28: the identifiers of objects by their attributes, the newest first. Who may find an object: its
+ * owner, who was granted `locate` on it, and crypto officers. Finding exactly one fills the ID placeholder, anything
+ * else empties it, so that what follows in the batch cannot hit the wrong object.
+ */
+export const locate: KmipOperation = {
+  name: 'Locate',
+  access: signedIn,
+  async act(payload, context) {
+    const criteria = readCriteria(resolved(payload, context), context.version)
+    const { services, principal, objects, now } = context
+    const located = await search(services, principal.name, criteria, objects, now)
+    const [only, ...others] = located.ids
+    context.placeholder = others.length === 0 ? only : undefined
+    context.audit({ details: { located: located.ids.length } })
+    return [locatedItems(criteria, located), ...located.ids.map(uniqueIdentifier)]
+  },
+}
+
+function resolved(payload: StructureNode, context: KmipContext): StructureNode {
+  const attributes = memberOf(payload, Tag.Attributes)
+  if (attributes?.type !== 'Structure') return payload
+  const members = attributes.value.map((node) => withIdentifier(node, context))
+  return structure(
+    payload.tag,
+    payload.value.map((member) => (member === attributes ? structure(Tag.Attributes, members) : member)),
+  )
+}
+
+/** How many there are in all, where the list does not say it: a page of them, or more than one answer holds. */
+function locatedItems({ most, offset }: Criteria, { ids, total }: Located) {
+  const listSaysIt = most === undefined && offset === 0 && total === ids.length
+  return total === undefined || listSaysIt ? undefined : integer(Tag.LocatedItems, total)
+}

@@ -1,0 +1,219 @@
+import { Tag } from '@warder/kmip/tables'
+import {
+  optionalName,
+  optionalStructure,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
+import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { storedWithTag } from '../../attributes/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import {
+  keyInForm,
+  keyObject,
+  objectWithoutValue,
+  readKeyBlock,
+  readKeyFormat,
+  readManagedObject,
+  readWrappingSpecification,
+  type StoredShape,
+  storedBlock,
+  unwrapObject,
+  type WantedForm,
+  type WrappingSpecification,
+  wrapKeyValue,
+  writeManagedObject,
+  writeWrappingData,
+} from '../../key-blocks/index.ts'
+import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { isPkcs12, writeChain, writeFile } from '../certificates/certificate-files.ts'
+import { privateKeyOf } from '../certificates/certificate-issuer.ts'
+import { wrappedAttributes } from './wrapped-attributes.ts'
+import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
+
+/** How Get and Export are asked for an object (KMIP 2.1 §6.1.19, §6.1.18). */
+export interface WantedObject extends WantedForm {
+  readonly wrapType: 'NotWrapped' | 'AsRegistered' | undefined
+  readonly specification: WrappingSpecification | undefined
+}
+
+/** What Get and Export give. */
+export interface GivenObject {
+  /** The one that was asked for; of a certificate as a PKCS#12 file the private key that it belongs to. */
+  readonly object: ManagedObject
+  readonly node: StructureNode
+}
+
+/** @throws KmipDecodeError, KeyFormatTypeNotSupported, InvalidField */
+export function readWanted(payload: StructureNode): WantedObject {
+  const specification = optionalStructure(payload, Tag.KeyWrappingSpecification)
+  return {
+    format: readKeyFormat(payload),
+    compression: optionalName(payload, Tag.KeyCompressionType, 'KeyCompressionType'),
+    wrapType: optionalName(payload, Tag.KeyWrapType, 'KeyWrapType'),
+    specification: specification && readWrappingSpecification(specification),
+  }
+}
+
+/**
+ * The object of the row in the form that is wanted, wrapped if that is wanted. A certificate as a PKCS#12 file is that of
+ * its private key, on which the caller needs the same right.
+ *
+ * What the client may not have in clear it does not get in clear: a Sensitive object only wrapped, by the server or as
+ * it was registered; one that is not Extractable not at all (KMIP 2.1 §4.55, §4.23).
+ * @throws ObjectDestroyed, Sensitive, NotExtractable, KeyValueNotPresent, KeyFormatTypeNotSupported …
+ */
+export async function objectInForm(
+  context: KmipContext,
+  wanted: WantedObject,
+  right: 'get' | 'export',
+): Promise<GivenObject> {
+  const object = isPkcs12(wanted.format) ? await keyOfFile(context, right) : context.object
+  return { object, node: await inForm(context, object, wanted) }
+}
+
+/** The private key of the row's certificate, if it has one that the caller may have; else the row's object. */
+async function keyOfFile(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
+  const { object } = context
+  const id = object.type === 'Certificate' ? privateKeyOf(object) : undefined
+  if (id === undefined) return object
+  const key = await context.permitted(id, right)
+  context.audit({ details: { private_key: key.id } })
+  return key
+}
+
+async function inForm(
+  context: KmipContext,
+  object: ManagedObject,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const { objects, now } = context
+  const state = stateAt(object, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  if (flagOf(object, Tag.Extractable) === false) throw kmipFailure('NotExtractable', 'DENIED')
+  const shape = shapeOf(object)
+  if (wanted.specification !== undefined && !wrappable.has(shape.objectType))
+    throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not wrapped.`)
+  const asFile = isPkcs12(wanted.format)
+  const encrypts = wanted.specification !== undefined && wanted.specification.method !== 'MACSign' && !asFile
+  const staysWrapped =
+    shape.wrapped === true && wanted.wrapType !== 'NotWrapped' && wanted.specification === undefined
+  if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
+    throw kmipFailure('Sensitive', 'DENIED')
+  const material = await objects.material(object)
+  if (material === undefined) return withoutValue(shape, wanted)
+  try {
+    if (asFile) return await writeFile(context, object, material, wanted)
+    if (wanted.format === 'PKCS_7' && shape.certificateType === 'X_509')
+      return await writeChain(context, material)
+    return shape.wrapped === true
+      ? await wrappedInForm(context, shape, material, wanted)
+      : await clearInForm(context, shape, material, wanted)
+  } catch (error) {
+    material.fill(0)
+    throw error
+  }
+}
+
+/** Of a key that is known by its attributes alone there is the block around the value (KMIP 2.1 §4.28). */
+function withoutValue(shape: StoredShape, wanted: WantedObject): StructureNode {
+  const asIs = wanted.format === undefined || wanted.format === shape.keyFormat
+  if (!asIs || wanted.compression !== undefined || wanted.specification !== undefined)
+    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  return objectWithoutValue(shape)
+}
+
+const wrappable: ReadonlySet<string> = new Set([
+  'SymmetricKey',
+  'PrivateKey',
+  'PublicKey',
+  'SecretData',
+  'SplitKey',
+  'PGPKey',
+])
+
+function flagOf(object: ManagedObject, tag: number): boolean | undefined {
+  const [node] = storedWithTag(object, tag)
+  return node?.type === 'Boolean' ? node.value : undefined
+}
+
+async function clearInForm(
+  context: KmipContext,
+  shape: StoredShape,
+  material: Uint8Array,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const { specification } = wanted
+  if (specification === undefined) return writeManagedObject(shape, material, wanted)
+  const { policy } = context.services
+  const keys = await wrappingKeys(context, specification, { wrap: true, bytes: material.length })
+  if (keys.identifiers.encryption === context.object.id)
+    throw kmipFailure('InvalidField', 'A key does not wrap itself.')
+  const attributes = await wrappedAttributes(context, specification)
+  if (shape.form === 'block') {
+    const node = writeManagedObject(shape, material, wanted)
+    return wrapBlock(node, attributes, specification, keys, context)
+  }
+  const key = keyInForm(shape, material, wanted)
+  const { value, data } = await wrapKeyValue(key.material, attributes, specification, keys, policy)
+  return keyObject(shape, key, value, writeWrappingData(data, keys.identifiers))
+}
+
+/** Wraps the key in an object that is kept as it came, leaving the rest of the object alone. */
+async function wrapBlock(
+  object: StructureNode,
+  attributes: readonly TtlvNode[],
+  specification: WrappingSpecification,
+  keys: Awaited<ReturnType<typeof wrappingKeys>>,
+  context: KmipContext,
+): Promise<StructureNode> {
+  const { value: plain } = readKeyBlock(object)
+  if (plain === undefined || plain instanceof Uint8Array)
+    throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  const { value, data } = await wrapKeyValue(
+    plain.material,
+    attributes,
+    specification,
+    keys,
+    context.services.policy,
+  )
+  const wrapping = writeWrappingData(data, keys.identifiers)
+  const members = object.value.map((member) =>
+    member.tag === Tag.KeyBlock && member.type === 'Structure'
+      ? structure(Tag.KeyBlock, [
+          ...member.value.map((inner) => (inner.tag === Tag.KeyValue ? value : inner)),
+          wrapping,
+        ])
+      : member,
+  )
+  return { ...object, value: members }
+}
+
+/**
+ * An object that somebody else wrapped. As it is when nothing else is wanted; else it is opened with the wrapping key,
+ * if that is here and the caller may use it, brought into the form, and wrapped again the way it was.
+ */
+async function wrappedInForm(
+  context: KmipContext,
+  shape: StoredShape,
+  material: Uint8Array,
+  wanted: WantedObject,
+): Promise<StructureNode> {
+  const stored = storedBlock(material)
+  const same =
+    (wanted.format === undefined || wanted.format === shape.keyFormat) &&
+    (wanted.compression === undefined || wanted.compression === shape.compression)
+  if (same && wanted.specification === undefined && wanted.wrapType !== 'NotWrapped') return stored
+  const { wrapping } = readKeyBlock(stored)
+  if (wrapping === undefined) throw kmipFailure('GeneralFailure', 'The stored object cannot be read.')
+  const { policy, fips } = context.services
+  const opened = await unwrapObject(stored, await wrappingKeys(context, wrapping, toUnwrap), policy)
+  const { algorithm, bits, curve } = shape
+  const clear = await readManagedObject(shape.objectType, opened, { algorithm, bits, curve }, { fips })
+  if (clear.material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  const again =
+    wanted.specification ?? (wanted.wrapType === 'NotWrapped' ? undefined : { ...wrapping, attributes: [] })
+  return clearInForm(context, clear.shape, clear.material, { ...wanted, specification: again })
+}

@@ -1,0 +1,80 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { memberOf, textString } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../../keys/index.ts'
+import { storedAttributes } from '../../attributes/index.ts'
+import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  objectRight,
+} from '../../engine/index.ts'
+import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { merged, stagePair } from './create-key-pair.ts'
+import { pairPlan } from './pair-kinds.ts'
+import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
+
+/** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair takes the place of one that is there, half by half. */
+export const reKeyKeyPair: KmipOperation = {
+  name: 'ReKeyKeyPair',
+  access: objectRight('rekey', { member: Tag.PrivateKeyUniqueIdentifier, creates: true }),
+  async act(payload, context) {
+    const { object } = context
+    if (object.type !== 'PrivateKey')
+      throw kmipFailure('InvalidObjectType', `ReKeyKeyPair is not for objects of type ${object.type}.`)
+    requireReplaceable(context, object)
+    requireSoftwarePair(payload.value)
+    const open = await otherHalf(context, object)
+    if (open !== undefined) requireReplaceable(context, open)
+    const { algorithm, bits, curve } = shapeOf(object)
+    if (algorithm === undefined)
+      throw kmipFailure('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
+    const plan = pairPlan({ algorithm, bits, curve, fips: context.services.fips })
+    const common = membersWithin(payload, Tag.CommonAttributes)
+    const offset = offsetOf(payload)
+    const wishes = (tag: number) => merged(common, membersWithin(payload, tag))
+    const secretAttributes = await takenOver(context, object, wishes(Tag.PrivateKeyAttributes), offset)
+    const openWishes = wishes(Tag.PublicKeyAttributes)
+    const openAttributes =
+      open === undefined ? openWishes : await takenOver(context, open, openWishes, offset)
+    const { privateId, publicId } = await stagePair(context, plan, secretAttributes, openAttributes)
+    await replace(context, object, privateId)
+    if (open !== undefined) await replace(context, open, publicId)
+    else context.objects.entrust({ id: publicId }, object.owner)
+    context.audit({ object: object.id, algorithm, details: { replacement: privateId, linked: publicId } })
+    context.placeholder = privateId
+    return [
+      textString(Tag.PrivateKeyUniqueIdentifier, privateId),
+      textString(Tag.PublicKeyUniqueIdentifier, publicId),
+    ]
+  },
+}
+
+/**
+ * The public key of the pair, if it is here: by the pair itself, or by a link. Anybody sets links to anything: only to
+ * what belongs to the same owner do they mean something, and what else they lead to is not told.
+ */
+async function otherHalf(context: KmipContext, object: ManagedObject): Promise<ManagedObject | undefined> {
+  const linked = object.linkedId ?? linkedPublicKey(object)
+  if (linked === undefined) return undefined
+  const there = await context.objects.read(linked)
+  if (there?.type !== 'PublicKey' || there.owner !== object.owner) return undefined
+  return context.permitted(linked, 'rekey')
+}
+
+function linkedPublicKey(object: ManagedObject): string | undefined {
+  for (const node of storedAttributes(object)) {
+    if (node.tag !== Tag.Link || node.type !== 'Structure') continue
+    if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType.PublicKeyLink) continue
+    const id = memberOf(node, Tag.LinkedObjectIdentifier)
+    if (id?.type === 'TextString') return id.value
+  }
+  return undefined
+}
+
+async function replace(context: KmipContext, replaced: ManagedObject, id: string): Promise<void> {
+  const made = await context.objects.read(id)
+  if (made === undefined) throw kmipFailure('GeneralFailure', 'The new key is not there.')
+  linkReplacement(context, replaced, made)
+}

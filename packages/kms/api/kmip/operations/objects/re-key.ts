@@ -1,0 +1,86 @@
+import { Tag } from '@warder/kmip/tables'
+import { encodeTtlv, type TtlvNode } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../../keys/index.ts'
+import type { NewObjectRequest } from '../../attributes/new-object.ts'
+import { stageNewObject } from '../../attributes/new-object.ts'
+import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  membersWithin,
+  objectRight,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import {
+  keyInForm,
+  keyObject,
+  readKeyBlock,
+  readManagedObject,
+  type StoredShape,
+  storedBlock,
+  wrapKeyValue,
+  writeWrappingData,
+} from '../../key-blocks/index.ts'
+import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { newSymmetricKey } from './create.ts'
+import { newBrought } from './registered-object.ts'
+import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
+import { wrappingKeys } from './wrapping-keys.ts'
+
+/** ReKey (KMIP 2.1 §6.1.46): a new symmetric key takes the place of one that is there, with its name and dates. */
+export const reKey: KmipOperation = {
+  name: 'ReKey',
+  access: objectRight('rekey', { creates: true }),
+  async act(payload, context) {
+    const { object } = context
+    if (object.type !== 'SymmetricKey')
+      throw kmipFailure('InvalidObjectType', `ReKey is not for objects of type ${object.type}.`)
+    requireReplaceable(context, object)
+    requireSoftwareStorage(payload.value)
+    const requested = membersWithin(payload, Tag.Attributes)
+    const attributes = await takenOver(context, object, requested, offsetOf(payload))
+    const request = newSymmetricKey(attributes, context)
+    try {
+      const made = await staged(context, object, request, attributes)
+      linkReplacement(context, object, made)
+      context.audit({ object: object.id, details: { replacement: made.id } })
+      context.placeholder = made.id
+      return [uniqueIdentifier(made.id)]
+    } finally {
+      request.material?.fill(0)
+    }
+  },
+}
+
+async function staged(
+  context: KmipContext,
+  object: ManagedObject,
+  request: NewObjectRequest,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  const shape = shapeOf(object)
+  if (shape.wrapped !== true || request.material === undefined) return stageNewObject(context, request)
+  return wrappedAlike(context, object, shape, request.material, attributes)
+}
+
+/** The replacement of a wrapped key is wrapped as it was, by the same key. */
+async function wrappedAlike(
+  context: KmipContext,
+  object: ManagedObject,
+  shape: StoredShape,
+  key: Uint8Array,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  const stored = await context.objects.material(object)
+  const wrapping = stored === undefined ? undefined : readKeyBlock(storedBlock(stored)).wrapping
+  if (wrapping === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  const { policy, fips } = context.services
+  const keys = await wrappingKeys(context, wrapping, { wrap: true, bytes: key.length })
+  const clear = { ...shape, form: 'canonical' as const }
+  const form = keyInForm(clear, key)
+  const { value, data } = await wrapKeyValue(form.material, [], { ...wrapping, attributes: [] }, keys, policy)
+  const node = keyObject(clear, form, value, writeWrappingData(data, keys.identifiers))
+  const brought = await readManagedObject('SymmetricKey', node, {}, { fips })
+  return context.objects.create(newBrought(context, { ...brought, material: encodeTtlv(node) }, attributes))
+}

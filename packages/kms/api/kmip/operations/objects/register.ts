@@ -1,0 +1,71 @@
+import { Tag } from '@warder/kmip/tables'
+import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../../keys/index.ts'
+import { checkTemplate, requireTemplates } from '../../attributes/index.ts'
+import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import {
+  creates,
+  type KmipContext,
+  type KmipOperation,
+  membersWithin,
+  requiredName,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
+import type { KmipObjectType, PlainKeyValue } from '../../key-blocks/index.ts'
+import { fileIn, linkToKey, readFile, stageCertificates } from '../certificates/certificate-files.ts'
+import { newBrought, objectNode, readBrought } from './registered-object.ts'
+
+/** Register (KMIP 2.1 §6.1.43): an object that the client has already is kept here, as it came. */
+export const register: KmipOperation = {
+  name: 'Register',
+  access: creates,
+  async act(payload, context) {
+    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    if (type === 'Template') requireTemplates(context.version, 'InvalidField')
+    requireSoftwareStorage(payload.value)
+    const attributes = membersWithin(payload, Tag.Attributes)
+    const node = objectNode(payload, type)
+    const file = type === 'PrivateKey' ? fileIn(node) : undefined
+    const object =
+      file === undefined
+        ? await registerOne(context, type, node, attributes)
+        : await registerFile(context, file, attributes)
+    context.placeholder = object.id
+    return [uniqueIdentifier(object.id)]
+  },
+}
+
+async function registerOne(
+  context: KmipContext,
+  type: KmipObjectType,
+  node: StructureNode,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  if (type === 'Template') checkTemplate(node)
+  const brought = await readBrought(type, node, attributes, context)
+  try {
+    return context.objects.create(newBrought(context, brought, attributes))
+  } finally {
+    brought.material?.fill(0)
+  }
+}
+
+/** The key of a file, and its certificates as objects of their own, each linked to the next. */
+async function registerFile(
+  context: KmipContext,
+  value: PlainKeyValue,
+  attributes: readonly TtlvNode[],
+): Promise<ManagedObject> {
+  requireSoftwareStorage(attributes)
+  const file = await readFile(value, attributes, context)
+  try {
+    const staged = await stageCertificates(context, file)
+    const key = context.objects.create(
+      newBrought(context, file.key, [...attributes, ...file.attributes, ...staged.links]),
+    )
+    linkToKey(context, staged, key.id)
+    return key
+  } finally {
+    file.key.material?.fill(0)
+  }
+}

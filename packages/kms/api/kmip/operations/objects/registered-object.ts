@@ -1,0 +1,139 @@
+import { Tag, tagText, valueName } from '@warder/kmip/tables'
+import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { type NewObject, usageMask } from '../../../../keys/index.ts'
+import { type AttributeSource, checkedValue } from '../../attributes/attribute-checks.ts'
+import { requireRule } from '../../attributes/index.ts'
+import { newObjectOf } from '../../attributes/new-object.ts'
+import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import {
+  type KmipObjectType,
+  type ObjectHints,
+  readManagedObject,
+  type StoredObject,
+  type StoredShape,
+} from '../../key-blocks/index.ts'
+import { storedColumns } from '../../key-blocks/object-shape.ts'
+import { withoutPassword } from './encrypted-key.ts'
+
+/** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
+export function objectNode(payload: StructureNode, type: KmipObjectType): StructureNode {
+  const node = optionalStructure(payload, Tag[type])
+  if (node !== undefined) return node
+  const other = payload.value.find(({ tag }) => objectTags.has(tag))
+  if (other !== undefined)
+    throw kmipFailure('InvalidField', `The object is a ${tagText(other.tag)}, not a ${type}.`)
+  throw kmipFailure('MissingData', `${type} is missing.`)
+}
+
+const objectTags: ReadonlySet<number> = new Set([
+  Tag.Certificate,
+  Tag.CertificateRequest,
+  Tag.OpaqueObject,
+  Tag.PGPKey,
+  Tag.PrivateKey,
+  Tag.PublicKey,
+  Tag.SecretData,
+  Tag.SplitKey,
+  Tag.SymmetricKey,
+  Tag.Template,
+])
+
+/** What the attributes of a request say about the key itself. */
+export function hintsOf(attributes: readonly TtlvNode[]): ObjectHints {
+  const named = (tag: number) => {
+    const node = attributes.find((attribute) => attribute.tag === tag)
+    return typeof node?.value === 'number' ? node.value : undefined
+  }
+  const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
+  const curve = domain?.type === 'Structure' ? memberOf(domain, Tag.RecommendedCurve) : undefined
+  return {
+    algorithm: valueName('CryptographicAlgorithm', named(Tag.CryptographicAlgorithm) ?? 0),
+    bits: named(Tag.CryptographicLength),
+    curve: curve?.type === 'Enumeration' ? valueName('RecommendedCurve', curve.value) : undefined,
+    certificateType: valueName('CertificateType', named(Tag.CertificateType) ?? 0),
+  }
+}
+
+/** Reads and checks what a client brings. The caller wipes `material`. */
+export async function readBrought(
+  type: KmipObjectType,
+  node: StructureNode,
+  attributes: readonly TtlvNode[],
+  context: KmipContext,
+): Promise<StoredObject> {
+  requireSoftwareStorage(attributes)
+  const { fips } = context.services
+  const read = (plain: StructureNode) => readManagedObject(type, plain, hintsOf(attributes), { fips })
+  if (type !== 'PrivateKey') return read(node)
+  const { node: plain, opened } = await withoutPassword(node, attributes, context)
+  try {
+    return await read(plain)
+  } finally {
+    opened?.fill(0)
+  }
+}
+
+/**
+ * An object that a client brings, as the caller's own.
+ * @param source who said the attributes first
+ */
+export function newBrought(
+  context: KmipContext,
+  brought: StoredObject,
+  attributes: readonly TtlvNode[],
+  source: AttributeSource = 'client',
+): NewObject {
+  const { shape, material } = brought
+  const columns = storedColumns(brought)
+  if (material === undefined && !attributes.some(({ tag }) => tag === Tag.KeyValueLocation))
+    throw kmipFailure('KeyValueNotPresent', 'A key without its value needs a KeyValueLocation.')
+  const links = columns.given.filter(({ tag }) => tag === Tag.Link)
+  const created = newObjectOf(context, {
+    type: shape.objectType,
+    ...columns,
+    given: [
+      ...columns.given.filter(({ tag }) => tag !== Tag.Link),
+      // What is brought may have been given out elsewhere: the client knows (KMIP 2.1 §4.24).
+      ...attributes.filter(({ tag, type }) => tag === Tag.Fresh && type === 'Boolean'),
+      ...generatorOf(attributes),
+    ],
+    attributes: [...attributes.filter((node) => !isSettled(node, shape)), ...links],
+    source,
+    material,
+    defaultMask: usualMask(shape),
+  })
+  const { id, algorithm } = created.object
+  context.audit({ object: id, ...(algorithm !== undefined && { algorithm }) })
+  return created
+}
+
+/** How what is brought was made, where the client says it (KMIP 2.1 §4.46). */
+function generatorOf(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  const [node, ...more] = attributes.filter(({ tag }) => tag === Tag.RandomNumberGenerator)
+  if (more.length > 0) throw kmipFailure('AttributeSingleValued', 'DENIED')
+  return node === undefined ? [] : [checkedValue(requireRule(node.tag), node)]
+}
+
+/** Attributes that are dealt with already: what the object says itself was compared with it. */
+function isSettled({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
+  if (tag === Tag.Fresh || tag === Tag.RandomNumberGenerator) return true
+  return tag === Tag.CertificateType && objectType === 'Certificate'
+}
+
+/** What a key may be used for when its owner says nothing: all that it is good for. */
+export function usualMask({ objectType, algorithm }: Pick<StoredShape, 'objectType' | 'algorithm'>): number {
+  switch (objectType) {
+    case 'SymmetricKey':
+      return algorithm?.startsWith('HMAC') === true
+        ? usageMask('macGenerate', 'macVerify')
+        : usageMask('encrypt', 'decrypt', 'wrapKey', 'unwrapKey')
+    case 'PrivateKey':
+      return usageMask('sign', 'decrypt', 'unwrapKey')
+    case 'PublicKey':
+    case 'Certificate':
+      return usageMask('verify', 'encrypt', 'wrapKey')
+    default:
+      return 0
+  }
+}

@@ -1,0 +1,220 @@
+import { attributeOf, Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  boolean,
+  dateTime,
+  enumeration,
+  integer,
+  memberOf,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { sameValue } from '../../attributes/attribute-values.ts'
+import { isServerName, tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
+import { attributeInstances, attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+
+/**
+ * What replaces an object takes over its attributes (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the
+ * replaced one's own life, or are made anew.
+ */
+const notTakenOver: ReadonlySet<number> = new Set([
+  Tag.Digest,
+  Tag.Link,
+  Tag.Fresh,
+  Tag.RandomNumberGenerator,
+  Tag.OriginalCreationDate,
+  Tag.CompromiseOccurrenceDate,
+  Tag.LeaseTime,
+  Tag.KeyValuePresent,
+  Tag.KeyValueLocation,
+  Tag.ProtectionStorageMask,
+  Tag.RotateDate,
+  Tag.RotateGeneration,
+  Tag.RotateLatest,
+  Tag.UsageLimits,
+])
+
+/** Attributes of the key itself: a replacement is a key of the same kind. */
+const sameKind = [Tag.CryptographicAlgorithm, Tag.CryptographicLength] as const
+
+/** @throws ObjectDestroyed, WrongKeyLifecycleState for an object that was replaced already */
+export function requireReplaceable({ now }: KmipContext, object: ManagedObject): void {
+  const state = stateAt(object, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  if (storedAttributes(object).some((node) => linkType(node) === Enumeration.LinkType.ReplacementObjectLink))
+    throw kmipFailure('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
+}
+
+function linkType(node: TtlvNode): unknown {
+  return node.tag === Tag.Link && node.type === 'Structure' ? memberOf(node, Tag.LinkType)?.value : undefined
+}
+
+/** Offset in seconds, if the client gives one. @throws InvalidField */
+export function offsetOf(payload: StructureNode): number | undefined {
+  const node = memberOf(payload, Tag.Offset)
+  if (node === undefined) return undefined
+  const seconds = typeof node.value === 'bigint' ? Number(node.value) : node.value
+  if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds) || seconds < 0 || seconds > 0xffffffff)
+    throw kmipFailure('InvalidField', 'Offset is an interval in seconds.')
+  return seconds
+}
+
+/**
+ * The attributes that a replacement starts with: those of the object, its dates moved by the offset, and what the
+ * client asks for in their place.
+ * @param requested attributes of the request
+ * @throws InvalidField when the client asks for a key of another kind
+ */
+export async function takenOver(
+  context: KmipContext,
+  object: ManagedObject,
+  requested: readonly TtlvNode[],
+  offset: number | undefined,
+): Promise<readonly TtlvNode[]> {
+  for (const tag of sameKind) {
+    const wish = requested.find((node) => node.tag === tag)
+    const has = attributeInstances({ object, tags: [] }, tag, context.now)[0]
+    if (wish !== undefined && wish.value !== has?.value)
+      throw kmipFailure('InvalidField', 'The replacement of a key has the same algorithm and length.')
+  }
+  const curve = curveIn(requested)
+  const there = attributeInstances({ object, tags: [] }, Tag.CryptographicDomainParameters, context.now)
+  if (curve !== undefined && curve !== curveIn(there))
+    throw kmipFailure('InvalidField', 'The replacement of a key is on the same curve.')
+  const tags = await context.objects.tags(object)
+  const own = [
+    ...storedAttributes(object).filter(
+      (node) =>
+        !notTakenOver.has(node.tag) &&
+        !dates.has(node.tag) &&
+        attributeOf(node.tag)?.readOnly !== true &&
+        !isSaidByServer(node),
+    ),
+    ...attributeInstances({ object, tags: [] }, Tag.CryptographicAlgorithm, context.now),
+    ...(object.bits === undefined ? [] : [integer(Tag.CryptographicLength, object.bits)]),
+    integer(Tag.CryptographicUsageMask, object.usageMask),
+    ...limitsAnew(object),
+    ...movedDates(object, context.now, offset),
+  ]
+  const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
+  if (visible !== undefined) own.push(visible)
+  return [...distinct(own).filter((node) => !isReplacedBy(node, requested)), ...requested]
+}
+
+/** What a server said of the object that is replaced, it did not say of another. */
+function isSaidByServer(node: TtlvNode): boolean {
+  const named = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
+  return named !== undefined && isServerName(named)
+}
+
+function curveIn(attributes: readonly TtlvNode[]): unknown {
+  const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
+  return domain?.type === 'Structure' ? memberOf(domain, Tag.RecommendedCurve)?.value : undefined
+}
+
+const dates: ReadonlySet<number> = new Set([
+  Tag.ActivationDate,
+  Tag.DeactivationDate,
+  Tag.ProcessStartDate,
+  Tag.ProtectStopDate,
+])
+
+/** A single-valued attribute that is both stored and a column is there once. */
+function distinct(nodes: readonly TtlvNode[]): readonly TtlvNode[] {
+  const seen = new Set<number>()
+  return nodes.filter(({ tag }) => {
+    if (attributeOf(tag)?.multiple === true) return true
+    if (seen.has(tag)) return false
+    seen.add(tag)
+    return true
+  })
+}
+
+/** A new name comes beside those that are taken over (TC-REKEY-1); of other attributes the client's count alone. */
+function isReplacedBy(own: TtlvNode, requested: readonly TtlvNode[]): boolean {
+  if (own.tag === Tag.Attribute) return false
+  if (own.tag === Tag.Name) return requested.some((node) => sameValue(node, own))
+  return requested.some(({ tag }) => tag === own.tag)
+}
+
+/** The total is taken over, the count starts anew (KMIP 2.1 §6.1.46). */
+function limitsAnew(object: ManagedObject): readonly TtlvNode[] {
+  return storedAttributes(object).flatMap((node) => {
+    if (node.tag !== Tag.UsageLimits || node.type !== 'Structure') return []
+    const members = node.value.filter(({ tag }) => tag !== Tag.UsageLimitsCount)
+    return [structure(Tag.UsageLimits, members)]
+  })
+}
+
+/**
+ * KMIP 2.1 §6.1.46, "Computing New Dates from Offset": with an offset the new activation is now + offset and the other
+ * dates keep their distance from it; without one they are taken over.
+ */
+function movedDates(object: ManagedObject, now: number, offset: number | undefined): readonly TtlvNode[] {
+  const { activationAt, deactivationAt } = object
+  const begins = offset === undefined ? activationAt : now + offset * 1000
+  const shift =
+    offset === undefined || begins === undefined || activationAt === undefined ? 0 : begins - activationAt
+  const moved = (tag: number, at: number | undefined) =>
+    at === undefined ? [] : [dateTime(tag, secondsOf(at + shift))]
+  const stored = (tag: number) => {
+    const node = storedAttributes(object).find((candidate) => candidate.tag === tag)
+    return node?.type === 'DateTime' ? node.value * 1000 : undefined
+  }
+  return [
+    ...(begins === undefined ? [] : [dateTime(Tag.ActivationDate, secondsOf(begins))]),
+    ...moved(Tag.DeactivationDate, deactivationAt),
+    ...moved(Tag.ProcessStartDate, stored(Tag.ProcessStartDate)),
+    ...moved(Tag.ProtectStopDate, stored(Tag.ProtectStopDate)),
+  ]
+}
+
+/** The last moment that a date can tell, in Unix milliseconds (ECMA-262 §21.4.1.1). */
+const latest = 8_640_000_000_000_000
+
+/** @throws InvalidField for a date that the offset moves beyond all dates */
+function secondsOf(at: number): number {
+  if (at > latest) throw kmipFailure('InvalidField', 'Offset moves a date too far.')
+  return Math.floor(at / 1000)
+}
+
+export function link(type: keyof typeof Enumeration.LinkType, id: string): TtlvNode {
+  return structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType[type]),
+    textString(Tag.LinkedObjectIdentifier, id),
+  ])
+}
+
+/**
+ * Links both, takes the names from the replaced one, and says which of them is the latest. The replacement belongs to
+ * whoever owned the replaced one: who was granted `rekey` renews a key, but does not take it away.
+ */
+export function linkReplacement(context: KmipContext, replaced: ManagedObject, by: ManagedObject): void {
+  const { objects, now } = context
+  objects.entrust(by, replaced.owner)
+  const before = storedAttributes(replaced)
+  const generation = before.find(({ tag }) => tag === Tag.RotateGeneration)
+  const count = generation?.type === 'Integer' ? generation.value : 0
+  const kept = before.filter(({ tag }) => tag !== Tag.Name && tag !== Tag.RotateLatest)
+  objects.update(
+    replaced,
+    attributeMembers(
+      [...kept, link('ReplacementObjectLink', by.id), boolean(Tag.RotateLatest, false)],
+      replaced,
+    ),
+  )
+  const rotated = new Set<number>([Tag.RotateGeneration, Tag.RotateDate, Tag.RotateLatest])
+  const nodes = [
+    ...storedAttributes(by).filter(({ tag }) => !rotated.has(tag)),
+    link('ReplacedObjectLink', replaced.id),
+    dateTime(Tag.RotateDate, Math.floor(now / 1000)),
+    integer(Tag.RotateGeneration, count + 1),
+    boolean(Tag.RotateLatest, true),
+  ]
+  // What a key was made for (over REST, or an HMAC key with its hash), its replacement is for.
+  objects.update(by, { boundAlg: replaced.boundAlg ?? by.boundAlg, ...attributeMembers(nodes, by) })
+}

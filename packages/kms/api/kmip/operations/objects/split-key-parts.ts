@@ -1,0 +1,105 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  boolean,
+  byteString,
+  enumeration,
+  integer,
+  memberOf,
+  optional,
+  required,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  unsignedBytes,
+  unsignedInteger,
+} from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../../keys/index.ts'
+import { storedWithTag } from '../../attributes/index.ts'
+import type { AlgorithmName } from '../../attributes/stored-algorithm.ts'
+import type { KeyPart, SplitKeyMethod } from '../../crypto/split/index.ts'
+import { type KmipContext, kmipFailure, requiredName } from '../../engine/index.ts'
+import { readKeyBlock, storedBlock } from '../../key-blocks/index.ts'
+
+/** What all parts of one key say. */
+export interface PartDescription {
+  readonly method: SplitKeyMethod
+  readonly parts: number
+  readonly threshold: number
+  readonly primeFieldSize: Uint8Array | undefined
+  /** Of the key as a whole. */
+  readonly algorithm: AlgorithmName | undefined
+  readonly bits: number | undefined
+}
+
+/** A SplitKey object (KMIP 2.1 §2.2.6). */
+export function partNode(description: PartDescription, { identifier, bytes }: KeyPart): StructureNode {
+  const { method, parts, threshold, primeFieldSize, algorithm, bits } = description
+  return structure(Tag.SplitKey, [
+    integer(Tag.SplitKeyParts, parts),
+    integer(Tag.KeyPartIdentifier, identifier),
+    integer(Tag.SplitKeyThreshold, threshold),
+    enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod[method]),
+    primeFieldSize === undefined ? undefined : unsignedInteger(Tag.PrimeFieldSize, primeFieldSize),
+    structure(Tag.KeyBlock, [
+      enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType.Raw),
+      structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, bytes)]),
+      algorithm === undefined
+        ? undefined
+        : enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm]),
+      bits === undefined ? undefined : integer(Tag.CryptographicLength, bits),
+    ]),
+  ])
+}
+
+/**
+ * A part out of the store, made here or brought.
+ * @throws InvalidObjectType, KeyValueNotPresent for one that is wrapped
+ */
+export async function readPart(
+  object: ManagedObject,
+  { objects }: KmipContext,
+): Promise<PartDescription & { readonly part: KeyPart }> {
+  if (object.type !== 'SplitKey')
+    throw kmipFailure('InvalidObjectType', 'The object is no part of a split key.')
+  const material = await objects.material(object)
+  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The part has no value here.')
+  try {
+    const node = storedBlock(material)
+    const { value, algorithm, bits } = readKeyBlock(node)
+    const bytes = value === undefined || value instanceof Uint8Array ? undefined : value.material
+    if (bytes?.type !== 'ByteString')
+      throw kmipFailure('KeyValueNotPresent', 'The part is kept wrapped: it cannot be used here.')
+    const prime = memberOf(node, Tag.PrimeFieldSize)
+    return {
+      method: requiredName(node, Tag.SplitKeyMethod, 'SplitKeyMethod'),
+      parts: required(node, Tag.SplitKeyParts, 'Integer'),
+      threshold: required(node, Tag.SplitKeyThreshold, 'Integer'),
+      primeFieldSize: prime?.type === 'BigInteger' ? Uint8Array.from(unsignedBytes(prime)) : undefined,
+      algorithm,
+      bits,
+      part: { identifier: required(node, Tag.KeyPartIdentifier, 'Integer'), bytes: Buffer.from(bytes.value) },
+    }
+  } finally {
+    material.fill(0)
+  }
+}
+
+/** PrimeFieldSize of a request, a magnitude. */
+export function primeAsked(payload: StructureNode): Uint8Array | undefined {
+  const value = optional(payload, Tag.PrimeFieldSize, 'BigInteger')
+  return value === undefined
+    ? undefined
+    : unsignedBytes({ tag: Tag.PrimeFieldSize, type: 'BigInteger', value })
+}
+
+export function isSensitive(object: ManagedObject): boolean {
+  return storedWithTag(object, Tag.Sensitive).some(({ value }) => value === true)
+}
+
+/**
+ * Attributes of what is made out of something sensitive, whatever the client says: it is so from its first moment, which
+ * AlwaysSensitive tells (KMIP 2.1 §4.3).
+ */
+export function sensitive(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  return [...attributes.filter(({ tag }) => tag !== Tag.Sensitive), boolean(Tag.Sensitive, true)]
+}

@@ -1,0 +1,178 @@
+import { type KeyObject, X509Certificate } from 'node:crypto'
+import { Tag } from '@warder/kmip/tables'
+import type { StructureNode } from '@warder/kmip/ttlv'
+import type { Right } from '../../../../access/index.ts'
+import type { AlgorithmPolicy } from '../../../../crypto/index.ts'
+import type { Key, ManagedObject, Usage } from '../../../../keys/index.ts'
+import { storedWithTag } from '../../attributes/index.ts'
+import type { KeyInUse } from '../../crypto/key-in-use.ts'
+import { macIsRight, macOf, planMac } from '../../crypto/mac.ts'
+import { type CryptographicParameters, noParameters, readParameters } from '../../crypto/parameters.ts'
+import { signWith, verifyWith } from '../../crypto/signature.ts'
+import { planSignature } from '../../crypto/signature-plan.ts'
+import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
+import {
+  type Authenticator,
+  requireOpenable,
+  type WrappingData,
+  type WrappingKeyInformation,
+  type WrappingKeys,
+} from '../../key-blocks/index.ts'
+import { privateKeyOf } from '../certificates/certificate-issuer.ts'
+import { algorithmInUse, requireUse, takeInvocation, takeUse } from '../crypto/key-use.ts'
+
+/** The keys that a wrapping names, with their identifiers as text. */
+export interface NamedWrappingKeys extends WrappingKeys {
+  readonly identifiers: { readonly encryption: string | undefined; readonly mac: string | undefined }
+}
+
+type Named = Pick<WrappingData, 'method' | 'encryption' | 'mac'>
+
+/** `bytes`: how much is wrapped, for the usage limits of the wrapping key. */
+export type WrappingPurpose = { readonly wrap: true; readonly bytes: number } | { readonly wrap: false }
+
+export const toUnwrap: WrappingPurpose = { wrap: false }
+
+/**
+ * Opens the keys that are to wrap or unwrap. The caller needs the right to encrypt (to decrypt) with the wrapping key
+ * and the key must be made for it: Active to wrap, and not PreActive or destroyed to unwrap. A wrapping counts as a use.
+ * Where a public key or a certificate is named to unwrap, all that is asked of its private key, which does it.
+ * @throws KeyValueNotPresent for a wrapping that does not name them, WrappingObjectNotFound, WrappingObjectDestroyed, WrappingObjectArchived, PermissionDenied,
+ *   WrongKeyLifecycleState, IncompatibleCryptographicUsageMask
+ */
+export async function wrappingKeys(
+  context: KmipContext,
+  named: Named,
+  purpose: WrappingPurpose,
+): Promise<NamedWrappingKeys> {
+  if (!purpose.wrap) requireOpenable(named)
+  const { encryption, mac } = named
+  const [right, use] = purpose.wrap ? (['encrypt', 'wrapKey'] as const) : (['decrypt', 'unwrapKey'] as const)
+  const opened = encryption && (await openNamed(context, encryption, right, use))
+  if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
+  if (opened !== undefined) context.audit({ details: { wrapping_key: opened.object.id } })
+  return {
+    encryption: opened && { key: opened.inUse, parameters: opened.parameters },
+    mac: mac && (await authenticatorOf(context, mac, purpose)),
+    identifiers: {
+      encryption: encryption && context.identifier(encryption.identifier),
+      mac: mac && context.identifier(mac.identifier),
+    },
+  }
+}
+
+interface Opened {
+  readonly inUse: KeyInUse
+  readonly parameters: StructureNode | undefined
+  readonly object: ManagedObject
+}
+
+async function openNamed(
+  context: KmipContext,
+  information: WrappingKeyInformation,
+  right: Right,
+  use: Usage,
+): Promise<Opened> {
+  const named = context.identifier(information.identifier)
+  const id = use === 'unwrapKey' ? await unwrapping(context, named) : named
+  const key = await permitted(context, id, right)
+  const { object } = key
+  requireUsable(context, object, use)
+  const [own] = storedWithTag(object, Tag.CryptographicParameters)
+  return {
+    inUse: { algorithm: algorithmInUse(object), key: await keyObjectIn(context, key) },
+    parameters: information.parameters ?? (own?.type === 'Structure' ? own : undefined),
+    object,
+  }
+}
+
+/** What was wrapped for a public key names that one; the private half opens it. */
+async function unwrapping(context: KmipContext, named: string): Promise<string> {
+  const object = await context.objects.read(named)
+  const isOpen = object?.type === 'PublicKey' || object?.type === 'Certificate'
+  return (isOpen ? privateKeyOf(object) : undefined) ?? named
+}
+
+async function permitted(context: KmipContext, id: string, right: Right): Promise<Key> {
+  try {
+    return await context.permittedKey(id, right)
+  } catch (error) {
+    if (error instanceof KmipFailure && error.reason === 'ObjectNotFound')
+      throw kmipFailure('WrappingObjectNotFound', 'DENIED')
+    if (error instanceof KmipFailure && error.reason === 'ObjectArchived')
+      throw kmipFailure('WrappingObjectArchived', 'The wrapping key is archived: recover it first.')
+    throw error
+  }
+}
+
+function requireUsable(context: KmipContext, object: ManagedObject, use: Usage): void {
+  try {
+    requireUse(context, object, use)
+  } catch (error) {
+    if (error instanceof KmipFailure && error.reason === 'ObjectDestroyed')
+      throw kmipFailure('WrappingObjectDestroyed', 'DENIED')
+    throw error
+  }
+}
+
+async function keyObjectIn(context: KmipContext, key: Key): Promise<KeyObject> {
+  const { object } = key
+  if (object.form.wrapped === true)
+    throw kmipFailure('KeyValueNotPresent', 'The wrapping key is itself kept as somebody else wrapped it.')
+  if (object.type !== 'Certificate') return key.keyObject
+  const material = await context.objects.material(object)
+  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+  return new X509Certificate(material).publicKey
+}
+
+/** Usage limits, and what SP 800-38D §8.3 allows of random IVs. */
+async function countWrapping(
+  context: KmipContext,
+  { object, parameters }: Opened,
+  bytes: number,
+): Promise<void> {
+  takeUse(context, object, bytes, true)
+  if (object.algorithm !== 'AES' || parameters === undefined) return
+  const { blockCipherMode } = readParameters(parameters)
+  if (blockCipherMode === 'GCM' || blockCipherMode === 'AEAD') await takeInvocation(context, object)
+}
+
+async function authenticatorOf(
+  context: KmipContext,
+  information: WrappingKeyInformation,
+  { wrap }: WrappingPurpose,
+): Promise<Authenticator> {
+  const id = context.identifier(information.identifier)
+  const known = await context.objects.read(id)
+  const symmetric = known === undefined || known.type === 'SymmetricKey'
+  const right = symmetric ? 'mac' : wrap ? 'sign' : 'signatureverify'
+  const use = symmetric ? (wrap ? 'macGenerate' : 'macVerify') : wrap ? 'sign' : 'verify'
+  const { inUse, parameters, object } = await openNamed(context, information, right, use)
+  if (wrap) takeUse(context, object, 0, true)
+  const read = parameters === undefined ? noParameters : readParameters(parameters)
+  const { policy } = context.services
+  return symmetric ? macWith(inUse, read, policy) : signatureWith(inUse, read, policy)
+}
+
+function macWith(
+  inUse: KeyInUse,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): Authenticator {
+  const plan = planMac(inUse, parameters, policy)
+  return {
+    sign: (data) => macOf(inUse.key, plan, data),
+    verify: (data, mac) => macIsRight(inUse.key, plan, data, mac),
+  }
+}
+
+function signatureWith(
+  { key }: KeyInUse,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): Authenticator {
+  return {
+    sign: (data) => signWith(key, planSignature(key, parameters, policy, 'sign'), { data }),
+    verify: (data, mac) => verifyWith(key, planSignature(key, parameters, policy, 'verify'), { data }, mac),
+  }
+}

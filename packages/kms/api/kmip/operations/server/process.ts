@@ -1,0 +1,97 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { Enumeration, Tag, valueByName } from '@warder/kmip/tables'
+import {
+  byteString,
+  dateTime,
+  enumeration,
+  membersOf,
+  optionalStructure,
+  type StructureNode,
+  structure,
+  typed,
+} from '@warder/kmip/ttlv'
+import { findPending, listPending, type PendingSummary } from '../../asynchronous/pending-store.ts'
+import { mostOfUser } from '../../asynchronous/put-off.ts'
+import { correlationValue, idOfCorrelation, submittedAt } from '../../asynchronous/result.ts'
+import { type KmipContext, type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
+import { pendingOf } from './poll.ts'
+
+/** How often and how long another worker is asked whether it is done: 30 seconds in all. */
+const rounds = 1200
+const roundMilliseconds = 25
+
+/**
+ * Process (KMIP 2.1 §6.1.39): a request that was put off is done now, with what stands before it in its batch. It is
+ * answered when that is done, so that the next Poll has the result.
+ */
+export const process: KmipOperation = {
+  name: 'Process',
+  access: signedIn,
+  async act(payload, context) {
+    const { id, result } = await pendingOf(payload, context)
+    if (result !== null) return []
+    const hurried = context.jobs.hurry(id)
+    if (hurried === 'already')
+      throw kmipFailure('DuplicateProcessRequest', 'The request is being processed already: poll for it.')
+    await (hurried ?? doneElsewhere(id, context))
+    return []
+  },
+}
+
+/** Waits for the worker that has the request in its queue. @throws kmipFailure when it is not done in time */
+async function doneElsewhere(id: string, { services, principal }: KmipContext): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    const row = await findPending(services.db, id, principal.name, services.clock.now())
+    // Cancelled meanwhile, or done.
+    if (row === undefined || row.result !== null) return
+    await wait(roundMilliseconds)
+  }
+  throw kmipFailure('GeneralFailure', 'The request is not done yet: poll for it.')
+}
+
+/** QueryAsynchronousRequests (KMIP 2.1 §6.1.41): what the caller has put off, and how far each is. */
+export const queryAsynchronousRequests: KmipOperation = {
+  name: 'QueryAsynchronousRequests',
+  access: signedIn,
+  async act(payload, { services, principal, jobs, now }) {
+    const ids = wantedIds(payload)
+    const operations = wantedOperations(payload)
+    // Somebody may have gone over the limit by a batch that came at the same time.
+    const rows = await listPending(services.db, principal.name, now, mostOfUser * 2)
+    return rows
+      .filter(({ id, operation }) => ids?.has(id) !== false && operations?.has(operation) !== false)
+      .map((row) => requestNode(row, jobs.stageOf(row.id) === 'running'))
+  },
+}
+
+/** undefined: all. */
+function wantedIds(payload: StructureNode): ReadonlySet<string | undefined> | undefined {
+  const values = optionalStructure(payload, Tag.AsynchronousCorrelationValues)
+  if (values === undefined) return undefined
+  return new Set(
+    membersOf(values, Tag.AsynchronousCorrelationValue).map((node) =>
+      idOfCorrelation(typed(node, 'ByteString').value),
+    ),
+  )
+}
+
+/** undefined: all. */
+function wantedOperations(payload: StructureNode): ReadonlySet<string> | undefined {
+  const list = optionalStructure(payload, Tag.Operations)
+  if (list === undefined) return undefined
+  const codes = new Set(membersOf(list, Tag.Operation).map((node) => typed(node, 'Enumeration').value))
+  return new Set(
+    Object.entries(Enumeration.Operation).flatMap(([name, code]) => (codes.has(code) ? [name] : [])),
+  )
+}
+
+function requestNode({ id, operation, done }: PendingSummary, running: boolean): StructureNode {
+  const { Completed, InProcess, Submitted } = Enumeration.ProcessingStage
+  const stage = Number(done) === 1 ? Completed : running ? InProcess : Submitted
+  return structure(Tag.AsynchronousRequest, [
+    byteString(Tag.AsynchronousCorrelationValue, correlationValue(id)),
+    enumeration(Tag.Operation, valueByName('Operation', operation) ?? 0),
+    dateTime(Tag.SubmissionDate, submittedAt(id)),
+    enumeration(Tag.ProcessingStage, stage),
+  ])
+}

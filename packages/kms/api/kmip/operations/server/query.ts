@@ -1,0 +1,118 @@
+import {
+  atLeast,
+  Enumeration,
+  type KmipVersion,
+  type OperationName,
+  objectTypeIn,
+  operationIn,
+  Tag,
+} from '@warder/kmip/tables'
+import {
+  enumeration,
+  integer,
+  membersOf,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+  typed,
+} from '@warder/kmip/ttlv'
+import { objectTypes } from '../../../../keys/index.ts'
+import { version as serverVersion } from '../../../../version.ts'
+import { readRules } from '../../attributes/creation-rules-store.ts'
+import { randomNumberGenerator } from '../../attributes/new-object.ts'
+import { type KmipOperation, signedIn } from '../../engine/index.ts'
+import { capabilities, profiles } from './query-capabilities.ts'
+
+/** Who says so: VendorIdentification. */
+export const vendorIdentification = 'Warder'
+
+/**
+ * Query (KMIP 2.1 §6.1.40): what this server can do, as far as it is so, in the words of the client's version.
+ * @param names of the operation table that it is a row of
+ */
+export function queryOperation(names: () => Iterable<OperationName>): KmipOperation {
+  return {
+    name: 'Query',
+    access: signedIn,
+    act(payload, { version, services, principal }) {
+      const functions = new Set(
+        membersOf(payload, Tag.QueryFunction).map((node) => typed(node, 'Enumeration').value),
+      )
+      const answered = (defaults: StructureNode | undefined) =>
+        answers.flatMap(([name, answer]) =>
+          functions.has(Enumeration.QueryFunction[name]) ? answer(version, names(), defaults) : [],
+        )
+      if (!functions.has(Enumeration.QueryFunction.QueryDefaultsInformation)) return answered(undefined)
+      return readRules(services.db, principal.name).then(({ defaults }) => answered(defaults))
+    },
+  }
+}
+
+type Answer = (
+  version: KmipVersion,
+  names: Iterable<OperationName>,
+  defaults: StructureNode | undefined,
+) => readonly TtlvNode[]
+
+/**
+ * In the order of the members of the answer (KMIP 2.1 §6.1.40, table 257). What a server of this kind has none of is
+ * answered with nothing, which says just that: no extensions, no attestation, no validation certificates, no
+ * registration of clients.
+ */
+const answers: readonly (readonly [keyof typeof Enumeration.QueryFunction, Answer])[] = [
+  ['QueryOperations', operationsOf],
+  ['QueryObjects', objectsOf],
+  ['QueryServerInformation', serverInformation],
+  ['QueryApplicationNamespaces', () => []],
+  ['QueryExtensionList', () => []],
+  ['QueryExtensionMap', () => []],
+  ['QueryAttestationTypes', () => []],
+  ['QueryRNGs', () => [randomNumberGenerator(Tag.RNGParameters)]],
+  ['QueryProfiles', profiles],
+  ['QueryValidations', () => []],
+  ['QueryCapabilities', capabilities],
+  ['QueryClientRegistrationMethods', () => []],
+  [
+    'QueryDefaultsInformation',
+    (_version, _names, defaults) => [defaults ?? structure(Tag.DefaultsInformation, [])],
+  ],
+  ['QueryStorageProtectionMasks', () => [storageMasks()]],
+]
+
+function operationsOf(version: KmipVersion, names: Iterable<OperationName>): readonly TtlvNode[] {
+  return [...names]
+    .filter((name) => operationIn(version, name))
+    .map((name) => Enumeration.Operation[name])
+    .toSorted((one, other) => one - other)
+    .map((code) => enumeration(Tag.Operation, code))
+}
+
+function objectsOf(version: KmipVersion): readonly TtlvNode[] {
+  return objectTypes
+    .filter((type) => objectTypeIn(version, type))
+    .map((type) => Enumeration.ObjectType[type])
+    .toSorted((one, other) => one - other)
+    .map((code) => enumeration(Tag.ObjectType, code))
+}
+
+function serverInformation(version: KmipVersion): readonly TtlvNode[] {
+  return [
+    textString(Tag.VendorIdentification, vendorIdentification),
+    structure(Tag.ServerInformation, atLeast(version, '2.0') ? serverMembers() : []),
+  ]
+}
+
+function serverMembers(): readonly TtlvNode[] {
+  return [
+    textString(Tag.ServerName, 'Warder'),
+    textString(Tag.ServerVersion, serverVersion),
+    textString(Tag.ProductName, 'Warder'),
+  ]
+}
+
+/** Keys are kept by software, sealed in the database of this server. */
+function storageMasks(): StructureNode {
+  const { Software, OnSystem } = Enumeration.ProtectionStorageMask
+  return structure(Tag.ProtectionStorageMasks, [integer(Tag.ProtectionStorageMask, Software | OnSystem)])
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Enumeration, kmipVersions, Tag } from '@warder/kmip/tables'
+import { enumeration, integer, structure } from '@warder/kmip/ttlv'
+import { type Started, startKms } from '../../../../testing/index.ts'
+import { aesAttributes, kmipClient, objectType, uid } from '../../testing/index.ts'
+
+// What one version refuses and another does not (issue 13 item 19).
+
+let kms: Started
+before(async () => {
+  kms = await startKms()
+})
+after(() => kms[Symbol.asyncDispose]())
+
+test('GetAttributes with a name twice is InvalidMessage over 1.1 to 1.4', async () => {
+  const { id } = await kmipClient(kms.user('alice')).do('Create', [
+    objectType('SymmetricKey'),
+    aesAttributes(256),
+  ])
+  const state = enumeration(Tag.AttributeReference, Tag.State)
+  const length = enumeration(Tag.AttributeReference, Tag.CryptographicLength)
+  for (const version of kmipVersions) {
+    const alice = kmipClient(kms.user('alice'), { version })
+    await alice.do('GetAttributes', [uid(id), state, length])
+    const twice = [uid(id), state, length, state]
+    if (version.startsWith('2') || version === '1.0') await alice.do('GetAttributes', twice)
+    else
+      assert.equal(
+        await alice.fails('GetAttributes', twice, 'InvalidMessage'),
+        'An attribute is named twice.',
+      )
+  }
+})
+
+test('a request of 2.x with a TemplateAttribute is refused, and makes nothing', async () => {
+  for (const version of ['2.0', '2.1'] as const) {
+    const alice = kmipClient(kms.user('alice'), { version })
+    const located = async () => (await alice.do('Locate')).nodes.length
+    const before = await located()
+    const old = structure(Tag.TemplateAttribute, [integer(Tag.CryptographicUsageMask, 12)])
+    const sentence = await alice.fails(
+      'Create',
+      [objectType('SymmetricKey'), aesAttributes(256), old],
+      'InvalidField',
+    )
+    assert.equal(sentence, 'TemplateAttribute is of KMIP 1.x: 2.x has Attributes in its place.')
+    const common = structure(Tag.CommonTemplateAttribute, [])
+    const algorithm = enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC)
+    await alice.fails('CreateKeyPair', [structure(Tag.CommonAttributes, [algorithm]), common], 'InvalidField')
+    assert.equal(await located(), before)
+  }
+})

@@ -1,0 +1,19 @@
+import { onPostgresql } from './testing/on-postgresql.ts'
+
+onPostgresql('lives and rights of objects', [
+  'operations/life-cycle/life-cycle',
+  'operations/life-cycle/life-cycle-model',
+  'operations/tenants-hostile',
+  'operations/attributes/attributes',
+  'operations/attributes/attributes-hostile',
+  'operations/attributes/creation-rules',
+])
+onPostgresql('keys in and out', [
+  'operations/objects/register-get',
+  'operations/objects/import-export',
+  'operations/certificates/certificate-files',
+  'operations/objects/re-key',
+  'operations/certificates/certify',
+  'operations/both-worlds',
+  'operations/objects/templates',
+])

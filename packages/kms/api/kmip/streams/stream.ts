@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { OperationName } from '@warder/kmip/tables'
+import { Tag } from '@warder/kmip/tables'
+import { byteString, decodeTtlv, encodeTtlv, type StructureNode, structure } from '@warder/kmip/ttlv'
+import { readParameters } from '../crypto/parameters.ts'
+import { maximumStreamBytes } from '../crypto/stream-limits.ts'
+import { type KmipContext, kmipFailure } from '../engine/index.ts'
+import {
+  type CryptographicRequest,
+  readCryptographicRequest,
+} from '../operations/crypto/cryptographic-request.ts'
+import {
+  closeChanges,
+  findStream,
+  firstPartOf,
+  growChanges,
+  openChanges,
+  openStreams,
+  partsOf,
+  type StreamRow,
+} from './stream-store.ts'
+
+/** How long a stream waits for its next part. */
+export const streamLifetime = 5 * 60 * 1000
+/** Streams that one user may have open. */
+export const maximumStreams = 16
+/** Parts of one stream. */
+export const maximumParts = 4096
+const correlationBytes = 16
+
+/**
+ * The stream that a part belongs to: of the same user, operation and key, all of which the correlation value is bound to.
+ * @returns undefined for the first part
+ * @throws InvalidCorrelationValue for one that is unknown, somebody else's, of another operation or key, or over its time;
+ *   InvalidField for what only the first part may say; ServerLimitExceeded when there is no room for this part
+ */
+export async function streamOf(
+  operation: OperationName,
+  request: CryptographicRequest,
+  context: KmipContext,
+): Promise<StreamRow | undefined> {
+  const { correlation, init } = request
+  if (correlation === undefined) {
+    requireRoom(undefined, request)
+    return undefined
+  }
+  if (init) throw kmipFailure('InvalidField', 'The first part has no CorrelationValue.')
+  const { db } = context.services
+  const row =
+    correlation.length === correlationBytes
+      ? await findStream(db, Buffer.from(correlation).toString('hex'), context.principal.name, context.now)
+      : undefined
+  if (row === undefined || row.operation !== operation || row.object_id !== objectOf(operation, context))
+    throw kmipFailure('InvalidCorrelationValue', 'The CorrelationValue is not known.')
+  if (request.iv !== undefined || request.aad !== undefined)
+    throw kmipFailure('InvalidField', 'IV and additional data come with the first part.')
+  requireRoom(row, request)
+  return row
+}
+
+function requireRoom(row: StreamRow | undefined, request: CryptographicRequest): void {
+  if ((row?.bytes ?? 0) + lengthOf(request) > maximumStreamBytes)
+    throw kmipFailure('ServerLimitExceeded', `All parts together have at most ${maximumStreamBytes} bytes.`)
+  if ((row?.parts ?? 0) >= maximumParts)
+    throw kmipFailure('ServerLimitExceeded', `There are at most ${maximumParts} parts.`)
+}
+
+function lengthOf({ data, aad }: CryptographicRequest): number {
+  return (data?.length ?? 0) + (aad?.length ?? 0)
+}
+
+function objectOf(operation: OperationName, context: KmipContext): string {
+  return operation === 'Hash' ? '' : context.key.object.id
+}
+
+/** The requests of the parts before, in their order. At least one, the first. */
+export async function requestsBefore(
+  row: StreamRow,
+  { services }: KmipContext,
+): Promise<readonly [CryptographicRequest, ...CryptographicRequest[]]> {
+  const parts = await partsOf(services.db, services.seal, row)
+  const [first, ...others] = parts.map((part) => readCryptographicRequest(rootOf(part)))
+  if (first === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
+  return [first, ...others]
+}
+
+/** The request of the first part. */
+export async function storedFirst(row: StreamRow, { services }: KmipContext): Promise<CryptographicRequest> {
+  const part = await firstPartOf(services.db, services.seal, row)
+  if (part === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
+  return readCryptographicRequest(rootOf(part))
+}
+
+function rootOf(part: Uint8Array): StructureNode {
+  const node = decodeTtlv(part)
+  if (node.type !== 'Structure') throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
+  return node
+}
+
+/**
+ * Later parts may say the parameters again (CS-BC-M-GCM-3), but not others.
+ * @throws BadCryptographicParameters
+ */
+export function requireSameParameters(
+  first: CryptographicRequest,
+  { parameters }: CryptographicRequest,
+): void {
+  if (parameters === undefined || parameters === first.parameters) return
+  if (
+    first.parameters === undefined ||
+    !isDeepStrictEqual(readParameters(first.parameters), readParameters(parameters))
+  )
+    throw kmipFailure('BadCryptographicParameters', 'CryptographicParameters are those of the first part.')
+}
+
+/** What a part that was staged is known by. */
+export interface StagedPart {
+  readonly id: string
+  readonly tip: string
+  /** The CorrelationValue for the next one. */
+  readonly correlation: Uint8Array
+}
+
+/**
+ * Stages this part, which is not the last.
+ * @param replayed bytes of earlier parts that were run through a cipher again for this one
+ * @throws ServerLimitExceeded for too many streams
+ */
+export async function stagePart(
+  operation: OperationName,
+  row: StreamRow | undefined,
+  request: CryptographicRequest,
+  context: KmipContext,
+  replayed = 0,
+): Promise<StagedPart> {
+  const { services, principal, now, objects } = context
+  const { db, seal } = services
+  const part = encodeTtlv(membersOf(request))
+  const tip = randomBytes(correlationBytes).toString('hex')
+  const bytes = lengthOf(request)
+  const expires_at = now + streamLifetime
+  if (row !== undefined) {
+    objects.also(
+      ...growChanges(seal, row, part, { bytes, tip, replayed: row.replayed + replayed, expires_at }),
+    )
+    return { id: row.id, tip, correlation: Buffer.from(row.id, 'hex') }
+  }
+  if ((await openStreams(db, principal.name, now)) >= maximumStreams)
+    throw kmipFailure(
+      'ServerLimitExceeded',
+      `At most ${maximumStreams} operations may be under way in parts.`,
+    )
+  const correlation = randomBytes(correlationBytes)
+  const id = correlation.toString('hex')
+  const object_id = objectOf(operation, context)
+  const opened = {
+    id,
+    owner: principal.name,
+    object_id,
+    operation,
+    parts: 1,
+    bytes,
+    tip,
+    replayed: 0,
+    expires_at,
+  }
+  objects.also(...openChanges(seal, opened, part, now))
+  return { id, tip, correlation }
+}
+
+/** Stages the end of the stream: it is gone with the answer to its last part. */
+export function stageEnd(row: StreamRow | undefined, { objects }: KmipContext): void {
+  if (row !== undefined) objects.also(...closeChanges(row))
+}
+
+function membersOf(request: CryptographicRequest): StructureNode {
+  const { parameters, data, iv, aad, signatureData, macData } = request
+  const bytes = (tag: number, value: Uint8Array | undefined) =>
+    value === undefined ? undefined : byteString(tag, value)
+  return structure(Tag.RequestPayload, [
+    parameters,
+    bytes(Tag.Data, data),
+    bytes(Tag.IVCounterNonce, iv),
+    bytes(Tag.AuthenticatedEncryptionAdditionalData, aad),
+    bytes(Tag.SignatureData, signatureData),
+    bytes(Tag.MACData, macData),
+  ])
+}
+
+/** A digest is made of whole data. @throws InvalidField */
+export function requireNoDigest({ digestedData }: CryptographicRequest): void {
+  if (digestedData !== undefined) throw kmipFailure('InvalidField', 'DigestedData does not come in parts.')
+}
+
+/** All parts as one request. */
+export function joined(
+  parts: readonly [CryptographicRequest, ...CryptographicRequest[]],
+): CryptographicRequest {
+  const given = parts.flatMap(({ data }) => (data === undefined ? [] : [data]))
+  const latest = (name: 'tag' | 'macData' | 'signatureData') =>
+    parts.reduce<Uint8Array | undefined>((found, part) => part[name] ?? found, undefined)
+  return {
+    ...parts[0],
+    data: given.length === 0 ? undefined : Buffer.concat(given),
+    tag: latest('tag'),
+    macData: latest('macData'),
+    signatureData: latest('signatureData'),
+    correlation: undefined,
+    init: true,
+    final: true,
+  }
+}

@@ -1,0 +1,85 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
+import { asksForFetchForm } from '@warder/kmip/json'
+import { contentTypeOf, type Encoding, encodingOf } from '@warder/kmip/messages'
+import { define, type KmsServices, signedIn } from '../../../services.ts'
+import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
+
+/** Largest message over HTTP, in bytes. */
+const largestMessage = 64 * 1024 * 1024
+
+const errors = {
+  401: 'The caller is nobody that is known here.',
+  413: 'The message is longer than 64 MiB.',
+  415: 'The content type is not one of a KMIP message.',
+} as const
+
+/** KMIP over HTTP: `/kmip/2_1` and `/kmip/1_4` in JSON, `/kmip` in any encoding and version. */
+export function kmipRoutes(engine: KmipEngine): readonly Operation<KmsServices>[] {
+  const bare = (version: '2.1' | '1.4', path: string): Operation<KmsServices> =>
+    define({
+      name: `kmip.http.${version.replace('.', '_')}`,
+      route: post(path),
+      summary: `KMIP ${version} in JSON`,
+      description:
+        'JSON TTLV: a RequestMessage, which is always answered 200 with a ResponseMessage, or one bare operation such as `{"tag":"Create","value":[…]}`, answered with `CreateResponse` or with an error whose `result_reason` is that of KMIP.',
+      tag: 'KMIP',
+      access: signedIn,
+      bodyLimit: largestMessage,
+      replyContentType: contentTypeOf.json,
+      errors: {
+        ...errors,
+        400: 'A bare operation cannot be read.',
+        404: 'No such object.',
+        422: 'It failed.',
+      },
+      act: (_input, context) => answered(engine, context, 'json', { bareVersion: version }),
+    })
+  const any = define({
+    name: 'kmip.http',
+    route: post('/kmip'),
+    summary: 'KMIP 1.0 to 2.1 in any encoding',
+    description:
+      'A RequestMessage as `application/octet-stream` (TTLV), `application/json` or `text/xml`; the ResponseMessage comes in the same encoding and is always 200.',
+    tag: 'KMIP',
+    access: signedIn,
+    bodyLimit: largestMessage,
+    replyContentType: contentTypeOf.ttlv,
+    errors,
+    act(_input, context) {
+      const encoding = encodingOf(context.request.headers['content-type'] ?? '')
+      if (encoding === undefined)
+        throw failure(
+          'unsupported_media_type',
+          'A KMIP message is application/octet-stream, application/json or text/xml.',
+        )
+      return answered(engine, context, encoding, {})
+    },
+  })
+  return [bare('2.1', '/kmip/2_1'), bare('1.4', '/kmip/1_4'), any]
+}
+
+function answered(
+  engine: KmipEngine,
+  context: OperationContext<KmsServices>,
+  encoding: Encoding,
+  options: KmipAnswerOptions,
+): MaybePromise<unknown> {
+  const { request, principal } = context
+  const compression = request.headers['content-encoding']
+  if (compression !== undefined && compression !== 'identity')
+    throw failure('unsupported_media_type', 'A compressed request body is not supported.')
+  // Each item of the message has a record of its own.
+  context.recorded?.()
+  const { id: requestId, clientAddress } = request
+  const fetchForm = options.bareVersion !== undefined && asksForFetchForm(request.headers)
+  const caller = { principal, clientAddress, requestId, fetchForm }
+  const bytes = engine.answer(request.body, encoding, caller, options)
+  return bytes instanceof Promise ? bytes.then((late) => reply(late, encoding)) : reply(bytes, encoding)
+}
+
+function reply(raw: Uint8Array, encoding: Encoding) {
+  return rawReply({ raw, contentType: contentTypeOf[encoding] })
+}

@@ -1,0 +1,169 @@
+import type { AuditEvent } from '@warder/foundation/audit'
+import { failure, toFailure } from '@warder/foundation/errors'
+import { compileCheck } from '@warder/foundation/http'
+import {
+  type AuditFields,
+  mergedAuditFields,
+  type Operation,
+  type OperationContext,
+  type OperationInput,
+  post,
+} from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import { principalOf } from '../../access/index.ts'
+import { define, type KmsServices, signedIn } from '../../services.ts'
+
+/** Items that one batch may hold. */
+export const maxBatchItems = 1000
+
+interface Verb {
+  readonly operation: Operation<KmsServices>
+  readonly check: (value: unknown) => void
+}
+
+const BatchRequest = Type.Object({
+  operations: Type.Array(
+    Type.Object({ op: Type.String({ description: 'encrypt, decrypt, sign, verify or mac' }) }),
+    { maxItems: maxBatchItems },
+  ),
+})
+const BatchReply = Type.Object({
+  results: Type.Array(
+    Type.Union([
+      Type.Object({ op: Type.String(), status: Type.Literal(200), result: Type.Unknown() }),
+      Type.Object({
+        op: Type.String(),
+        status: Type.Integer(),
+        error: Type.String(),
+        description: Type.String(),
+      }),
+    ]),
+  ),
+})
+
+interface AnsweredItem {
+  readonly reply: Static<typeof BatchReply>['results'][number]
+  readonly event: AuditEvent
+}
+
+const noParameters: Readonly<Record<string, never>> = Object.freeze({})
+
+/** The context of one item: the request's, with an audit record of its own. */
+function itemContext(context: OperationContext<KmsServices>): {
+  readonly context: OperationContext<KmsServices>
+  fields(): AuditFields
+} {
+  let fields: AuditFields = {}
+  const { services, request, principal, commit, log } = context
+  return {
+    context: {
+      services,
+      found: undefined,
+      request,
+      principal,
+      commit,
+      log,
+      audit(more) {
+        fields = mergedAuditFields(fields, more)
+      },
+    },
+    fields: () => fields,
+  }
+}
+
+/**
+ * `POST /v1/crypto/batch`: every crypto verb, item by item, through the same checks, rights and handlers as its own
+ * path. Each item is answered in its place and has an audit record of its own.
+ */
+export function batchOperation(
+  verbs: Readonly<Record<string, Operation<KmsServices>>>,
+): Operation<KmsServices> {
+  const table = new Map<string, Verb>(
+    Object.entries(verbs).map(([op, operation]) => {
+      if (operation.request === undefined) throw new Error(`${operation.name} has no body to batch`)
+      return [op, { operation, check: compileCheck(operation.request, 'Invalid operation') }]
+    }),
+  )
+
+  /** Without a promise where the operation has none to wait for. */
+  function run(item: { readonly op: string }, context: OperationContext<KmsServices>): MaybePromise<unknown> {
+    const verb = table.get(item.op)
+    if (verb === undefined)
+      throw failure('bad_request', 'Invalid operation: op is not one that a batch can hold.')
+    verb.check(item)
+    const input: OperationInput = { path: noParameters, query: noParameters, body: item }
+    const { operation } = verb
+    const allowed = operation.access.check?.(input, context)
+    return allowed instanceof Promise
+      ? allowed.then(() => operation.act(input, context))
+      : operation.act(input, context)
+  }
+
+  function answer(
+    item: { readonly op: string },
+    whole: OperationContext<KmsServices>,
+  ): MaybePromise<AnsweredItem> {
+    const { clock } = whole.services
+    const startedAt = clock.monotonic()
+    const { context, fields } = itemContext(whole)
+    const op = item.op.slice(0, 64)
+    const event = (status: number, reason: string | undefined): AuditEvent => {
+      const principal = principalOf(whole)
+      return {
+        time: clock.now(),
+        request_id: whole.request.id,
+        operation: table.get(item.op)?.operation.name ?? 'crypto.batch.unknown',
+        principal: principal.name,
+        auth_method: principal.method,
+        ...(principal.realm !== undefined && { realm: principal.realm }),
+        client_ip: whole.request.clientAddress,
+        outcome: status < 400 ? 'success' : 'failure',
+        status,
+        duration_ms: Math.round((clock.monotonic() - startedAt) * 1000) / 1000,
+        ...(reason !== undefined && { reason }),
+        ...fields(),
+      }
+    }
+    const succeeded = (result: unknown): AnsweredItem => ({
+      reply: { op, status: 200, result },
+      event: event(200, undefined),
+    })
+    const failed = (thrown: unknown): AnsweredItem => {
+      const problem = toFailure(thrown)
+      if (problem.status >= 500) whole.log.error({ detail: problem.detail, op }, 'an item of a batch failed')
+      const { status, kind: error, message: description } = problem
+      return { reply: { op, status, error, description }, event: event(status, error) }
+    }
+    try {
+      const result = run(item, context)
+      return result instanceof Promise ? result.then(succeeded, failed) : succeeded(result)
+    } catch (thrown) {
+      return failed(thrown)
+    }
+  }
+
+  return define({
+    name: 'crypto.batch',
+    route: post('/v1/crypto/batch'),
+    summary: 'Many crypto operations in one request',
+    tag: 'Crypto',
+    access: signedIn,
+    request: BatchRequest,
+    reply: BatchReply,
+    async act({ body }, context) {
+      const pending = body.operations.map((item) => answer(item, context))
+      const answers = pending.every((one) => !(one instanceof Promise))
+        ? (pending as readonly AnsweredItem[])
+        : await Promise.all(pending)
+      const { audit } = context.services
+      context.audit({ details: { items: answers.length } })
+      if (audit.mode === 'reject') {
+        await Promise.all(answers.map(({ event }) => audit.recordDurably(event)))
+      } else {
+        for (const { event } of answers) audit.record(event)
+      }
+      return { results: answers.map(({ reply }) => reply) }
+    },
+  })
+}

@@ -1,0 +1,170 @@
+import { failure } from '@warder/foundation/errors'
+import { post } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { createAccess, principalOf } from '../../access/index.ts'
+import {
+  type GeneratedKey,
+  generateKey,
+  type ImportMembers,
+  importKey,
+  type KeyMaterial,
+  type KeySpec,
+  keyFacts,
+  keyOpsOf,
+  keySpecOf,
+  requirePermitted,
+} from '../../crypto/index.ts'
+import { decodeBase64Url } from '../../jose/index.ts'
+import {
+  type Extractability,
+  maxTags,
+  type NewHalf,
+  newKeyObjects,
+  stageNew,
+  UnitOfWork,
+} from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { Ext, extractabilityOf } from './extractable.ts'
+import { jwksTag } from './jwks.ts'
+import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
+import { Tags, userTags } from './key-tags.ts'
+import { policyOf } from './policy.ts'
+
+/** Members that are material, of whichever half: one of them makes the request an import. */
+const materialMembers = ['k', 'd', 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi', 'priv', 'pub'] as const
+const longestMember = 16_384
+const Member = Type.Optional(Type.String({ maxLength: longestMember, description: 'base64url' }))
+
+const KeyRequest = Type.Object({
+  kty: Type.String({ description: 'oct, RSA, EC, OKP or AKP' }),
+  alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
+  crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521 or Ed25519' })),
+  bits: Type.Optional(
+    Type.Integer({
+      description: 'RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has.',
+    }),
+  ),
+  tags: Type.Optional(Tags),
+  ext: Ext,
+  k: Member,
+  d: Member,
+  x: Member,
+  y: Member,
+  n: Member,
+  e: Member,
+  p: Member,
+  q: Member,
+  dp: Member,
+  dq: Member,
+  qi: Member,
+  priv: Member,
+  pub: Member,
+})
+type KeyRequest = Static<typeof KeyRequest>
+
+/**
+ * The key material of an import, as bytes; undefined when the request brings none: then a key is generated. Public
+ * members alone are an import too, of a key that lacks its private half, and are refused as such: a new key in place
+ * of the caller's own would be worse than an error.
+ */
+function readMembers(body: KeyRequest): ImportMembers | undefined {
+  const given = materialMembers.filter((name) => body[name] !== undefined)
+  if (given.length === 0) return undefined
+  const members: Record<string, Uint8Array> = {}
+  for (const name of given) members[name] = decodeBase64Url(body[name] ?? '', name)
+  return members
+}
+
+/** `bits` that do not fit are a mistake about the key's strength, whoever made it. @throws failure('bad_request') */
+function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
+  if (bits === undefined || material.algorithm === 'ML-DSA-44' || bits === material.bits) return
+  throw failure('bad_request', `bits: this key has ${material.bits}, not ${bits}`)
+}
+
+function halvesOf(
+  made: GeneratedKey | KeyMaterial,
+  alg: string | undefined,
+  tags: readonly string[],
+  publicTags: readonly string[],
+  secret: Extractability | undefined,
+): readonly [NewHalf] | readonly [NewHalf, NewHalf] {
+  const half = (material: KeyMaterial, more: readonly string[]): NewHalf => ({
+    material,
+    usageMask: usageOf(material, alg),
+    tags: [...new Set([...tags, ...more])],
+    ...(material.kind !== 'public' && secret !== undefined && { extractability: secret }),
+  })
+  if ('kind' in made) return [half(made, [])]
+  if ('secret' in made) return [half(made.secret, [])]
+  return [half(made.private, []), half(made.public, publicTags)]
+}
+
+/** Generated signing pairs are published, unless configured otherwise. */
+function publicTagsOf(spec: KeySpec, services: KmsServices): readonly string[] {
+  const encrypts = spec.alg?.startsWith('RSA-OAEP') === true
+  return services.tagSigningPairs && !encrypts ? [jwksTag] : []
+}
+
+async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedKey | KeyMaterial> {
+  const members = readMembers(body)
+  if (members === undefined) return generateKey(spec)
+  try {
+    return importKey(spec, members)
+  } finally {
+    for (const bytes of Object.values(members)) bytes?.fill(0)
+  }
+}
+
+/** `POST /v1/crypto/keys`: a new key, or one that the caller brings along. A pair is stored in one commit. */
+export const createKey = define({
+  name: 'crypto.keys.create',
+  route: post('/v1/crypto/keys'),
+  summary: 'Generate a key, or import one',
+  description: 'Key material members make it an import. Only the private key of an imported pair is stored.',
+  tag: 'Keys',
+  access: createAccess<KmsServices>(),
+  request: KeyRequest,
+  reply: KeyReply,
+  errors: { 403: 'The caller may not create keys.', 422: 'The algorithm is not supported.' },
+  async act({ body }, context) {
+    const { services } = context
+    const spec = keySpecOf(body, policyOf(services))
+    const tags = userTags(body.tags ?? [])
+    const made = await makeMaterial(spec, body)
+    const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractabilityOf(body.ext))
+    if (halves.some((half) => half.tags.length > maxTags))
+      throw failure(
+        'bad_request',
+        `tags: a key can have at most ${maxTags}, \`${jwksTag}\` of its public half among them.`,
+      )
+    const [{ material }] = halves
+    requireBits(body, material)
+    requirePermitted(policyOf(services), keyFacts(material))
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }
+    const wanted = newKeyObjects(key, halves)
+    const created = await stageNew(objects, services.applyCreationRules, key, wanted)
+    const [kid, kidPublic] = created.map(({ id }) => id)
+    context.audit({
+      ...(kid !== undefined && { object: kid }),
+      algorithm: spec.alg ?? material.algorithm,
+      details: {
+        origin: 'kind' in made ? 'imported' : 'generated',
+        ...(body.ext === false && { ext: false }),
+        ...(kidPublic !== undefined && { linked: kidPublic }),
+      },
+    })
+    await objects.commit(context.commit)
+    const crv = crvOf(material)
+    return {
+      kid,
+      ...(material.kind !== 'secret' && { kid_public: kidPublic ?? null }),
+      kty: body.kty === 'OKP' ? 'OKP' : ktyOf(material.algorithm),
+      ...(body.alg !== undefined && { alg: body.alg }),
+      ...(crv !== undefined && { crv }),
+      key_ops: keyOpsOf(spec.alg),
+      ...(body.ext !== undefined && { ext: body.ext }),
+    }
+  },
+})

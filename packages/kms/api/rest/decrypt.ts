@@ -1,0 +1,115 @@
+import { failure } from '@warder/foundation/errors'
+import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import { keyNotFound, keyRight } from '../../access/index.ts'
+import { largeMember, openLarge } from '../../bulk/index.ts'
+import { algorithmFor } from '../../crypto/index.ts'
+import {
+  type ContentOpener,
+  decodeBase64Url,
+  encodeBase64Url,
+  jweDecryptDirect,
+  jweDecryptOaep,
+  openNow,
+  readJweHeader,
+} from '../../jose/index.ts'
+import type { Key } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { requireUse } from './key-use.ts'
+import { policyOf } from './policy.ts'
+
+const DecryptRequest = Type.Object({
+  protected: Type.String({ description: 'Holds alg, enc and kid; base64url.' }),
+  encrypted_key: Type.Optional(
+    Type.String({ description: 'Needed for RSA-OAEP; empty or absent for `dir`.' }),
+  ),
+  iv: Type.String({ description: '12 bytes, base64url.' }),
+  ciphertext: Type.String(),
+  tag: Type.String({ description: '16 bytes, base64url.' }),
+  aad: Type.Optional(Type.String()),
+})
+
+const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
+  read: (input, { services }) => read(input.body as Static<typeof DecryptRequest>, input.large, services),
+  kid: ({ kid }) => kid,
+  use: 'private half',
+  algorithm: ({ alg, encName }) => `${alg} ${encName}`,
+})
+
+function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
+  const policy = policyOf(services)
+  const { alg, enc, kid } = readJweHeader(body.protected)
+  const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
+  const encryption = algorithmFor('content encryption', enc, policy)
+  const encryptedKey = decodeBase64Url(body.encrypted_key ?? '', 'encrypted_key')
+  if (management === undefined && encryptedKey.length > 0) {
+    throw failure('bad_request', 'encrypted_key: must be empty or absent for dir.')
+  }
+  if (management !== undefined && encryptedKey.length === 0) {
+    throw failure('bad_request', `encrypted_key: is required for ${alg}.`)
+  }
+  const { protected: header, aad } = body
+  if (aad !== undefined) decodeBase64Url(aad, 'aad')
+  const sealed = {
+    protected: header,
+    iv: sized(body.iv, 'iv', 12),
+    ciphertext: large ?? decodeBase64Url(body.ciphertext, 'ciphertext'),
+    tag: sized(body.tag, 'tag', 16),
+    aad,
+  }
+  return { kid, alg, management, encName: enc, encryption, encryptedKey, sealed, large: large !== undefined }
+}
+
+function sized(text: string, member: string, bytes: number): Buffer {
+  const value = decodeBase64Url(text, member)
+  if (value.length !== bytes) throw failure('bad_request', `${member}: must be ${bytes} bytes.`)
+  return value
+}
+
+/** `POST /v1/crypto/decrypt`. Whatever does not open is one error, whichever part was wrong. */
+export const decrypt = define({
+  name: 'crypto.decrypt',
+  route: post('/v1/crypto/decrypt'),
+  summary: 'Decrypt a flattened JWE',
+  tag: 'Crypto',
+  access,
+  request: DecryptRequest,
+  largeBody: largeMember('ciphertext'),
+  reply: Type.Object({ kid: Type.String(), data: Type.String() }),
+  errors: {
+    403: 'No right to decrypt with it.',
+    404: 'No such key.',
+    422: 'It does not open, or the key cannot do it.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    const { kid, alg, management, encryption, encryptedKey, sealed, large } = request
+    requireUse(key, 'decrypt', context)
+    const open: ContentOpener<MaybePromise<Opened>> = large
+      ? (contentKey, content, additional) =>
+          openLarge(kid)(contentKey, content, additional).then((reply) =>
+            stillProcessing(key, context).then(() => reply),
+          )
+      : (contentKey, content, additional) => opened(kid, openNow(contentKey, content, additional))
+    if (management === undefined) return jweDecryptDirect(open, key.material, encryption, sealed)
+    key.requireBoundTo(alg)
+    const { contentKeys } = context.services
+    return jweDecryptOaep(open, contentKeys, key.material, management, encryption, encryptedKey, sealed)
+  },
+})
+
+type Opened = RawReply | { readonly kid: string; readonly data: string }
+
+/** The key may have come to its end while the data was opened elsewhere. */
+async function stillProcessing({ object }: Key, context: OperationContext<KmsServices>): Promise<void> {
+  const now = await context.services.keys.get(object.id)
+  if (now === undefined) throw keyNotFound()
+  requireUse(now, 'decrypt', context)
+}
+
+function opened(kid: string, data: Uint8Array): { readonly kid: string; readonly data: string } {
+  const reply = { kid, data: encodeBase64Url(data) }
+  data.fill(0)
+  return reply
+}

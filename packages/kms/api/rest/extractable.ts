@@ -1,0 +1,25 @@
+import Type from 'typebox'
+import type { Extractability, ManagedObject } from '../../keys/index.ts'
+
+/** `ext` of a JWK (Web Cryptography API §15, in the JOSE registry of IANA): whether the key may be exported. */
+export const Ext = Type.Optional(
+  Type.Boolean({
+    description:
+      'false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it.',
+  }),
+)
+
+/**
+ * A key with `ext: false` is never handed out. The last two members say that it has been so from the beginning (KMIP
+ * 2.1 §4.3, §4.33): they fall for good if somebody with the rights to makes it extractable later.
+ */
+export function extractabilityOf(ext: boolean | undefined): Extractability | undefined {
+  if (ext !== false) return undefined
+  return { extractable: false, sensitive: true, neverExtractable: true, alwaysSensitive: true }
+}
+
+/** false: its bytes are not given in clear, whoever asks. undefined for what has nothing secret. */
+export function extOf({ type, extractable, sensitive }: ManagedObject): boolean | undefined {
+  if (type !== 'SymmetricKey' && type !== 'PrivateKey') return undefined
+  return extractable && !sensitive
+}

@@ -1,0 +1,81 @@
+import { get } from '@warder/foundation/operations'
+import { StorageUnavailable } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { keyRight } from '../../access/index.ts'
+import type { Key } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { extOf } from './extractable.ts'
+import { crvOf, ktyOf, shownOps } from './key-shape.ts'
+import { shownTags } from './key-tags.ts'
+import { publicJwkOf } from './public-jwk.ts'
+
+const access = keyRight<KmsServices, string>('getattributes', {
+  read: ({ path: { kid } }) => kid ?? '',
+  kid: (kid) => kid,
+})
+
+const KeyDescription = Type.Object({
+  kid: Type.String(),
+  object_type: Type.String(),
+  kty: Type.String(),
+  alg: Type.Optional(Type.String()),
+  crv: Type.Optional(Type.String()),
+  bits: Type.Optional(Type.Integer()),
+  key_ops: Type.Array(Type.String()),
+  ext: Type.Optional(
+    Type.Boolean({
+      description: 'Of a secret or private key. false: nobody gets its bytes in clear, over KMIP either.',
+    }),
+  ),
+  state: Type.String(),
+  owner: Type.String(),
+  linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
+  tags: Type.Array(Type.String()),
+  created_at: Type.String({ description: 'RFC 3339, UTC.' }),
+  public_jwk: Type.Optional(Type.Record(Type.String(), Type.String())),
+})
+
+/** `GET /v1/crypto/keys/{kid}`: what is known about a key, and its public half. Never anything secret. */
+export const getKey = define({
+  name: 'crypto.keys.get',
+  route: get('/v1/crypto/keys/{kid}'),
+  summary: 'What is known about a key, and its public half',
+  tag: 'Keys',
+  access,
+  pathParameters: Type.Object({ kid: Type.String() }),
+  reply: KeyDescription,
+  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  async act(_input, context) {
+    const { key } = access.resolved(context)
+    const { object } = key
+    const crv = crvOf(object)
+    const ext = extOf(object)
+    const jwk = shownJwk(key)
+    return {
+      kid: object.id,
+      object_type: object.type,
+      kty: ktyOf(object.algorithm),
+      ...(object.boundAlg !== undefined && { alg: object.boundAlg }),
+      ...(crv !== undefined && { crv }),
+      ...(object.bits !== undefined && { bits: object.bits }),
+      key_ops: [...shownOps(object)],
+      ...(ext !== undefined && { ext }),
+      state: key.state,
+      owner: object.owner,
+      ...(object.linkedId !== undefined && { linked_kid: object.linkedId }),
+      tags: await shownTags(context.services, object.id),
+      created_at: new Date(object.createdAt).toISOString(),
+      ...(jwk !== undefined && { public_jwk: jwk }),
+    }
+  },
+})
+
+/** undefined also for a public half that JOSE has no form for, or that cannot be opened: the rest is shown all the same. */
+function shownJwk(key: Key) {
+  try {
+    return publicJwkOf(key, 'any')
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error
+    return undefined
+  }
+}

@@ -1,0 +1,175 @@
+import { failure } from '@warder/foundation/errors'
+import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
+import { type Change, retryOnGuard } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import {
+  anyObject,
+  createRight,
+  everybody,
+  grantChanges,
+  keyNotFound,
+  parseRights,
+  principalOf,
+  type Right,
+  type Roles,
+  requireAllowed,
+  revokeChanges,
+  verdictOn,
+} from '../../access/index.ts'
+import { asObjectId, findObject, touchChanges } from '../../keys/index.ts'
+import { define, type KmsServices, signedIn } from '../../services.ts'
+
+const GrantRequest = Type.Object({
+  unique_identifier: Type.Optional(
+    Type.String({ description: 'The key. May be left out when only `create` is named.' }),
+  ),
+  user_id: Type.String({ description: 'A user, or `*` for everybody who is authenticated.' }),
+  operation_types: Type.Array(Type.String({ maxLength: 64 }), {
+    minItems: 1,
+    maxItems: 64,
+    description: 'KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize.',
+  }),
+})
+const GrantReply = Type.Object({ success: Type.String() })
+const attempts = 10
+
+/** Whether rights are given or taken back, and the statements that do it. */
+interface Direction {
+  readonly gives: boolean
+  readonly changes: (id: string, user: string, operations: readonly string[]) => Change[]
+}
+const giving: Direction = { gives: true, changes: grantChanges }
+const takingBack: Direction = { gives: false, changes: revokeChanges }
+
+interface Wanted {
+  readonly user: string
+  readonly create: boolean
+  readonly rights: readonly Right[]
+}
+
+function readWanted(body: Static<typeof GrantRequest>, caller: string): Wanted {
+  const user = body.user_id
+  const isName =
+    user.length > 0 && user.length <= 256 && user === user.trim() && !/[\p{Cc}\p{Cf}]/u.test(user)
+  if (!isName || !user.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
+  if (user === caller) throw failure('bad_request', 'Rights of oneself cannot be changed.')
+  const names = new Set(body.operation_types.flatMap(parseRights))
+  const create = names.delete(createRight)
+  return { user, create, rights: [...names].filter((name) => name !== createRight) }
+}
+
+/** One change of rights: who may, what exactly, and its commit; the object's version tells every process. */
+async function changeRights(
+  context: OperationContext<KmsServices>,
+  body: Static<typeof GrantRequest>,
+  direction: Direction,
+): Promise<void> {
+  const caller = principalOf(context).name
+  const wanted = readWanted(body, caller)
+  const { unique_identifier: kid } = body
+  context.audit({
+    ...(kid !== undefined && { object: kid }),
+    details: { user: wanted.user, operations: [...wanted.rights, ...(wanted.create ? [createRight] : [])] },
+  })
+  const createChanges = wanted.create ? changesOfCreate(context, caller, wanted, direction) : []
+  if (wanted.rights.length === 0) {
+    if (createChanges.length > 0) await context.commit(createChanges)
+    return
+  }
+  if (kid === undefined) throw failure('bad_request', 'unique_identifier is missing.')
+  await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, direction, createChanges))
+}
+
+/** Only officers decide who else may create; without officers everybody may, and there is nothing to change. */
+function changesOfCreate(
+  { services }: OperationContext<KmsServices>,
+  caller: string,
+  { user }: Wanted,
+  { changes }: Direction,
+): Change[] {
+  const { cryptoOfficers } = services.roles
+  if (cryptoOfficers.size === 0) return []
+  if (!cryptoOfficers.has(caller)) throw failure('forbidden')
+  if (cryptoOfficers.has(user)) throw failure('bad_request', 'A crypto officer may create by configuration.')
+  return changes(anyObject, user, [createRight])
+}
+
+async function changeOnObject(
+  context: OperationContext<KmsServices>,
+  kid: string,
+  caller: string,
+  { user, rights }: Wanted,
+  direction: Direction,
+  more: readonly Change[],
+): Promise<void> {
+  const { db, roles, clock } = context.services
+  const id = asObjectId(kid)
+  const object = id === undefined ? undefined : await findObject(db, id)
+  if (object === undefined) throw keyNotFound()
+  requireAllowed(await verdictOn(db, roles, object, caller, 'authorize'))
+  if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
+  if (object.owner !== caller && isBoundToOwnRights(roles, caller, user, direction)) {
+    for (const right of rights) requireAllowed(await verdictOn(db, roles, object, caller, right))
+  }
+  await context.commit([
+    ...touchChanges(db, object, clock.now()),
+    ...direction.changes(object.id, user, rights),
+    ...more,
+  ])
+}
+
+/**
+ * Who acts on the owner's behalf passes on, or takes back, what they have themselves, and no more. Officers decide who
+ * else uses a key, but give no use of it to themselves: not through everybody, and not to one another.
+ */
+function isBoundToOwnRights(
+  { cryptoOfficers }: Roles,
+  caller: string,
+  user: string,
+  { gives }: Direction,
+): boolean {
+  if (!cryptoOfficers.has(caller)) return true
+  return gives && (user === everybody || cryptoOfficers.has(user))
+}
+
+const errors = {
+  403: 'The caller may not grant or revoke this.',
+  404: 'No such key, or the caller has no right on it.',
+  409: 'Changed by others at the same time.',
+}
+
+const grant = define({
+  name: 'access.grant',
+  route: post('/access/grant'),
+  summary: 'Grant rights on a key',
+  tag: 'Access',
+  access: signedIn,
+  request: GrantRequest,
+  reply: GrantReply,
+  errors,
+  async act({ body }, context) {
+    await changeRights(context, body, giving)
+    return { success: `Access for ${nameOf(body.user_id)} successfully added` }
+  },
+})
+
+const revoke = define({
+  name: 'access.revoke',
+  route: post('/access/revoke'),
+  summary: 'Take rights on a key back',
+  tag: 'Access',
+  access: signedIn,
+  request: GrantRequest,
+  reply: GrantReply,
+  errors,
+  async act({ body }, context) {
+    await changeRights(context, body, takingBack)
+    return { success: `Access for ${nameOf(body.user_id)} successfully deleted` }
+  },
+})
+
+function nameOf(user: string): string {
+  return user === everybody ? 'everybody' : user
+}
+
+export const grantOperations: readonly Operation<KmsServices>[] = [grant, revoke]

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { get } from '@warder/foundation/operations'
+import { StorageUnavailable } from '@warder/foundation/sql'
+import type { Logger } from '@warder/foundation/telemetry'
+import Type from 'typebox'
+import { type ManagedObject, type ObjectId, publicKeysWithTag } from '../../keys/index.ts'
+import { anybody, define, type KmsServices } from '../../services.ts'
+import { publicJwkOf } from './public-jwk.ts'
+
+/** Tag of the public keys that everybody may read. */
+export const jwksTag = 'jwks'
+
+/**
+ * The public keys that are Active and tagged `jwks`, the newest first, and whether there are more: then each owner has a
+ * fair share of the places. To rotate a key,
+ * make the next one, let verifiers see both, sign with the next, and take the tag off the old one when nothing that
+ * it signed is valid any more.
+ */
+async function readKeySet(
+  services: KmsServices,
+  log: Logger,
+): Promise<{ readonly body: string; readonly truncated: boolean }> {
+  const { db, jwksKeys } = services
+  const found = await publicKeysWithTag(db, jwksTag, jwksKeys + 1)
+  const shown: unknown[] = []
+  for (const id of found.slice(0, jwksKeys).toSorted().toReversed()) {
+    const jwk = await shownKey(services, id, log)
+    if (jwk !== undefined) shown.push(jwk)
+  }
+  return { body: JSON.stringify({ keys: shown }), truncated: found.length > jwksKeys }
+}
+
+/** One object that cannot be shown, whoever stored it, does not take the others with it. */
+async function shownKey({ keys }: KmsServices, id: ObjectId, log: Logger) {
+  try {
+    const key = await keys.get(id)
+    // The row may be older than its dates, and may have changed since it was listed.
+    if (key === undefined || !standsForItself(key.object) || key.state !== 'Active') return undefined
+    return publicJwkOf(key, 'verification')
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error
+    log.warn({ object: id, detail: String(error) }, 'a public key cannot be shown in the key set')
+    return undefined
+  }
+}
+
+/** A public key, or a private one whose public half is derived from it: signatures name that one. */
+function standsForItself({ type, linkedId }: ManagedObject): boolean {
+  return type === 'PublicKey' || (type === 'PrivateKey' && linkedId === undefined)
+}
+
+/** `GET /.well-known/jwks.json`. */
+export const jwks = define({
+  name: 'jwks',
+  route: get('/.well-known/jwks.json'),
+  summary: 'Public keys that are Active and tagged jwks',
+  tag: 'Public keys',
+  access: anybody,
+  cors: 'any-origin',
+  audited: false,
+  reply: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.String())) }),
+  replyContentType: 'application/jwk-set+json',
+  cacheControl: 'public, max-age=60, must-revalidate',
+  errors: { 304: 'Not changed since the entity tag that was sent.', 404: 'The key set is not published.' },
+  async act(_input, { services, request, log }) {
+    if (services.jwksKeys === 0) throw failure('not_found', 'The key set is not published.')
+    const { body, truncated } = await readKeySet(services, log)
+    const etag = `W/"${createHash('sha256').update(body).digest('hex')}"`
+    const headers = { ETag: etag, ...(truncated && { 'X-JWKS-Truncated': 'true' }) }
+    if (names(request.headers['if-none-match'], etag)) return rawReply({ status: 304, headers })
+    return rawReply({ raw: body, contentType: 'application/jwk-set+json', headers })
+  },
+})
+
+/** RFC 9110 §13.1.2, weak comparison. */
+function names(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  const opaque = (tag: string): string => tag.trim().replace(/^W\//, '')
+  return header.trim() === '*' || header.split(',').some((tag) => opaque(tag) === opaque(etag))
+}

@@ -1,0 +1,78 @@
+import Type from 'typebox'
+import { type KeyMaterial, keyOpsOf } from '../../crypto/index.ts'
+import { allows, type ManagedObject, type Usage, usageMask } from '../../keys/index.ts'
+
+/** JOSE key type of stored material. */
+export function ktyOf(algorithm: string | undefined): string {
+  switch (algorithm) {
+    case 'AES':
+    case 'HMAC':
+      return 'oct'
+    case 'RSA':
+    case 'EC':
+      return algorithm
+    case 'Ed25519':
+      return 'OKP'
+    case 'ML-DSA-44':
+      return 'AKP'
+    default:
+      return 'unknown'
+  }
+}
+
+/** `crv` of a JWK, for key types that have one. */
+export function crvOf(key: { readonly algorithm?: string | undefined; readonly curve?: string | undefined }) {
+  return key.algorithm === 'Ed25519' ? 'Ed25519' : key.curve
+}
+
+const signing: readonly Usage[] = ['sign', 'verify']
+const encrypting: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
+
+/** What a key of this algorithm, bound or not, may be used for; the halves of a pair share the list. */
+function usesOf(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
+  if (algorithm === 'AES') return encrypting
+  if (algorithm === 'HMAC') return ['macGenerate', 'macVerify']
+  if (algorithm !== 'RSA') return signing
+  if (boundAlg === undefined) return [...signing, ...encrypting]
+  return boundAlg.startsWith('RSA-OAEP') ? encrypting : signing
+}
+
+const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'wrapKey'])
+
+/**
+ * Usage mask of new material. A private key keeps the uses of its public half too, since that half can always be
+ * derived from it (an imported key has no other).
+ */
+export function usageOf(material: KeyMaterial, boundAlg: string | undefined): number {
+  const uses = usesOf(material.algorithm, boundAlg)
+  return usageMask(...(material.kind === 'public' ? uses.filter((use) => ofPublicHalf.has(use)) : uses))
+}
+
+/** JWK `key_ops` of secret keys, by what the usage mask has to allow. */
+const secretOps: Readonly<Record<string, readonly (readonly [op: string, use: Usage])[]>> = {
+  AES: [
+    ['encrypt', 'encrypt'],
+    ['decrypt', 'decrypt'],
+  ],
+  HMAC: [
+    ['sign', 'macGenerate'],
+    ['verify', 'macVerify'],
+  ],
+}
+const pairs: ReadonlySet<string> = new Set(['RSA', 'EC', 'Ed25519', 'ML-DSA-44'])
+
+/** `key_ops` of a stored key: what it does over REST. Keys of KMIP need not be bound, or of an algorithm of REST. */
+export function shownOps({ boundAlg, algorithm = '', usageMask: mask }: ManagedObject): readonly string[] {
+  if (boundAlg !== undefined || pairs.has(algorithm)) return keyOpsOf(boundAlg)
+  return (secretOps[algorithm] ?? []).filter(([, use]) => allows(mask, use)).map(([op]) => op)
+}
+
+export const KeyReply = Type.Object({
+  kid: Type.String(),
+  kid_public: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  kty: Type.String(),
+  alg: Type.Optional(Type.String()),
+  crv: Type.Optional(Type.String()),
+  key_ops: Type.Array(Type.String()),
+  ext: Type.Optional(Type.Boolean({ description: 'As asked for; absent when the request did not say.' })),
+})

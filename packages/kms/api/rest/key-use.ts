@@ -1,0 +1,65 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import { type MaybePromise, retryOnGuard } from '@warder/foundation/sql'
+import { keyNotFound } from '../../access/index.ts'
+import { type Key, mayProtect, stageUse, stateAt, UnitOfWork, type Usage } from '../../keys/index.ts'
+import type { KmsServices } from '../../services.ts'
+
+type Context = Pick<OperationContext<KmsServices>, 'services' | 'commit'>
+
+/** Times that a use is counted again because another process was faster. */
+const attempts = 10
+
+/**
+ * The key, if it may be used so now: see `mayUse`.
+ * @throws failure('crypto_failure') with the sentence of the verdict
+ */
+export function requireUse(key: Key, use: Usage, { services }: Context): Key {
+  const verdict = key.mayUse(use, services.clock.now())
+  if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
+  return key
+}
+
+/**
+ * Gives away what was protected when the use is counted, for keys with usage limits (KMIP 2.1 §4.59); at once for others.
+ * @param bytes of data that were protected
+ * @throws failure('crypto_failure') when not so much is left to use
+ */
+export function counted<R>(
+  context: Context,
+  { object }: Key,
+  bytes: number,
+  made: MaybePromise<R>,
+): MaybePromise<R> {
+  if (object.usageLimits === undefined) return made
+  return inTurn(object.id, async () => {
+    const result = await made
+    await retryOnGuard(attempts, () => count(context, object.id, bytes))
+    return result
+  })
+}
+
+async function count({ services, commit }: Context, id: string, bytes: number): Promise<void> {
+  const now = services.clock.now()
+  const objects = new UnitOfWork(services, now)
+  const object = await objects.read(id)
+  if (object === undefined) throw keyNotFound()
+  if (!mayProtect(stateAt(object, now)))
+    throw failure('crypto_failure', 'The key has changed: it cannot be used for this any more.')
+  if (!stageUse(objects, object, bytes, true))
+    throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')
+  await objects.commit(commit)
+}
+
+/** The last use of each key that is being counted: those of one batch would only be in each other's way. */
+const lastUses = new Map<string, Promise<unknown>>()
+
+function inTurn<R>(id: string, run: () => Promise<R>): Promise<R> {
+  const mine = (lastUses.get(id) ?? Promise.resolve()).then(run, run)
+  lastUses.set(id, mine)
+  const done = (): void => {
+    if (lastUses.get(id) === mine) lastUses.delete(id)
+  }
+  mine.then(done, done)
+  return mine
+}

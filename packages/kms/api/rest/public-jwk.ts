@@ -1,0 +1,49 @@
+import type { Key } from '../../keys/index.ts'
+
+const bySize: Readonly<Record<number, string>> = { 2048: 'RS256', 3072: 'RS384', 4096: 'RS512' }
+const byCurve: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
+
+/** The members of a public JWK (RFC 7518 §6); what else an export may hold is left out. */
+const publicMembers = ['kty', 'crv', 'x', 'y', 'n', 'e', 'pub'] as const
+
+/**
+ * The public half of a key as a JWK whose `kid` is the id of the public object. undefined for what has no public half, or
+ * none that can be shown, or was destroyed.
+ * @param purpose `verification`: for a key set, where each key says how its signatures are read
+ */
+export function publicJwkOf(
+  key: Key,
+  purpose: 'any' | 'verification',
+): Readonly<Record<string, string>> | undefined {
+  const { object } = key
+  if (object.type !== 'PublicKey' && object.type !== 'PrivateKey') return undefined
+  if (key.state === 'Destroyed' || key.state === 'Destroyed_Compromised') return undefined
+  const exported = key.publicMaterial.key.export({ format: 'jwk' }) as Readonly<Record<string, unknown>>
+  // Signatures name the public half where there is one.
+  const named = object.type === 'PrivateKey' ? (object.linkedId ?? object.id) : object.id
+  const jwk: Record<string, string> = { kid: named }
+  for (const name of publicMembers) {
+    const value = exported[name]
+    if (typeof value === 'string') jwk[name] = value
+  }
+  // An RSA key that is not bound does both; saying one would make clients refuse the other.
+  if (purpose === 'any' && object.algorithm === 'RSA' && object.boundAlg === undefined) return jwk
+  jwk.use = object.boundAlg?.startsWith('RSA-OAEP') === true ? 'enc' : 'sig'
+  const alg = object.algorithm === 'ML-DSA-44' ? 'ML-DSA-44' : (object.boundAlg ?? usualAlg(object))
+  if (alg !== undefined) jwk.alg = alg
+  return jwk
+}
+
+/** Where a key is not bound: the algorithm that verifiers take a key of this size for. */
+function usualAlg({ algorithm, bits, curve }: Key['object']): string | undefined {
+  switch (algorithm) {
+    case 'RSA':
+      return bySize[bits ?? 0]
+    case 'EC':
+      return byCurve[curve ?? '']
+    case 'Ed25519':
+      return 'EdDSA'
+    default:
+      return undefined
+  }
+}

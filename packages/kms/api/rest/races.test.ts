@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { sealMigrations } from '@warder/foundation/seal'
+import type { Database } from '@warder/foundation/sql'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { enumeration, structure } from '@warder/kmip/ttlv'
+import { kmsService } from '../../service.ts'
+import { type Started, startKms } from '../../testing/index.ts'
+import { openTestDatabase } from '../../testing/test-database.ts'
+import { attributes, kmipClient, objectType, uid } from '../kmip/testing/index.ts'
+import { activeSince, aesKey, mask } from '../kmip/testing/keys.ts'
+
+interface Interrupted extends AsyncDisposable {
+  readonly kms: Started
+  /** Done before the next commit. */
+  beforeCommit(work: () => Promise<unknown>): void
+}
+
+/** The service on a database in which others are faster. */
+async function startInterrupted(): Promise<Interrupted> {
+  const home = mkdtempSync(join(tmpdir(), 'warder-races-'))
+  const own = await openTestDatabase(home, { seal: sealMigrations, kms: kmsService.migrations })
+  let pending: (() => Promise<unknown>) | undefined
+  const commit: Database['commit'] = async (changes) => {
+    const work = pending
+    pending = undefined
+    await work?.()
+    return own.db.commit(changes)
+  }
+  const db = new Proxy(own.db, {
+    get(target, name) {
+      if (name === 'commit') return commit
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const kms = await startKms({ db })
+  return {
+    kms,
+    beforeCommit(work) {
+      pending = work
+    },
+    async [Symbol.asyncDispose]() {
+      await kms[Symbol.asyncDispose]()
+      await own.close()
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
+
+test('tags are not changed by a right that is revoked meanwhile, nor on the key of another under the same id', async () => {
+  await using started = await startInterrupted()
+  const { kms, beforeCommit } = started
+  const [alice, bob] = [kms.user('alice'), kms.user('bob')]
+  const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })).json
+  const grant = {
+    unique_identifier: kid,
+    user_id: 'bob',
+    operation_types: ['addattribute', 'deleteattribute'],
+  }
+  const path = `/v1/crypto/keys/${kid}/tags`
+  assert.equal((await alice.post('/access/grant', grant)).status, 200)
+  assert.equal((await bob.post(path, { tags: ['first'] })).status, 200)
+  beforeCommit(() => alice.post('/access/revoke', grant))
+  assert.equal((await bob.post(path, { tags: ['second'] })).status, 404)
+  assert.equal((await alice.post('/access/grant', grant)).status, 200)
+  beforeCommit(() => alice.post('/access/revoke', grant))
+  assert.equal((await bob.del(path, { tags: ['first'] })).status, 404)
+  assert.deepEqual((await alice.get(path)).json.tags, ['first'])
+
+  const imported = (name: string) =>
+    kmipClient(kms.user(name)).do('Import', [
+      uid('shared'),
+      objectType('SymmetricKey'),
+      attributes(mask('Encrypt'), activeSince),
+      aesKey(Buffer.alloc(32, 7)),
+    ])
+  await imported('bob')
+  beforeCommit(async () => {
+    assert.equal((await bob.del('/v1/crypto/keys/shared')).status, 204)
+    await imported('alice')
+  })
+  assert.equal((await bob.post('/v1/crypto/keys/shared/tags', { tags: ['mine'] })).status, 404)
+  assert.deepEqual((await alice.get('/v1/crypto/keys/shared/tags')).json.tags, [])
+})
+
+test('nothing is encrypted with a key that is revoked while its budget is asked for', async () => {
+  await using started = await startInterrupted()
+  const { kms, beforeCommit } = started
+  const alice = kms.user('alice')
+  const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const reason = structure(Tag.RevocationReason, [
+    enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.CessationOfOperation),
+  ])
+  beforeCommit(() => kmipClient(alice).do('Revoke', [uid(kid), reason]))
+  const answer = await alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: 'aGk' })
+  assert.deepEqual([answer.status, answer.json.error], [422, 'crypto_failure'])
+})
+
+test('a batch of slow verifications lets others be answered meanwhile', async () => {
+  await using kms = await startKms()
+  const alice = kms.user('alice')
+  const { kid, public_kid } = (await alice.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-521', alg: 'ES512' }))
+    .json
+  const signed = (await alice.post('/v1/crypto/sign', { kid, alg: 'ES512', data: 'aGk' })).json
+  const item = { op: 'verify', ...signed, data: 'aGk', kid: public_kid }
+  let done = false
+  const batch = alice.post('/v1/crypto/batch', { operations: Array(300).fill(item) }).then((answer) => {
+    done = true
+    return answer
+  })
+  let answered = 0
+  while (!done) {
+    assert.equal((await kms.user('bob').get('/v1/crypto/keys/none')).status, 404)
+    answered += 1
+  }
+  assert.ok(answered > 4, `${answered} answers meanwhile`)
+  const { results } = (await batch).json
+  assert.ok(results.every((one: { result?: { valid: boolean } }) => one.result?.valid === true))
+})

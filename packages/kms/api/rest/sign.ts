@@ -1,0 +1,51 @@
+import { post } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { keyRight } from '../../access/index.ts'
+import { algorithmFor } from '../../crypto/index.ts'
+import { decodeBase64Url, jwsSign } from '../../jose/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { counted, requireUse } from './key-use.ts'
+import { policyOf } from './policy.ts'
+
+const SignRequest = Type.Object({
+  kid: Type.String({ description: 'The private key.' }),
+  alg: Type.String({
+    description: 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or MLDSA44',
+  }),
+  data: Type.String({ description: 'Payload, base64url.' }),
+})
+
+const access = keyRight<KmsServices, ReturnType<typeof read>>('sign', {
+  read: (input, { services }) => read(input.body as Static<typeof SignRequest>, services),
+  kid: ({ kid }) => kid,
+  algorithm: ({ alg }) => alg.name,
+})
+
+function read({ kid, alg, data }: Static<typeof SignRequest>, services: KmsServices) {
+  const algorithm = algorithmFor('signature', alg, policyOf(services))
+  decodeBase64Url(data, 'data')
+  return { kid, alg: { name: alg, algorithm }, data }
+}
+
+/** `POST /v1/crypto/sign`: a detached JWS whose header names the key that verifies it. */
+export const sign = define({
+  name: 'crypto.sign',
+  route: post('/v1/crypto/sign'),
+  summary: 'Sign with a private key',
+  tag: 'Crypto',
+  access,
+  request: SignRequest,
+  reply: Type.Object({ protected: Type.String(), signature: Type.String() }),
+  errors: {
+    403: 'No right to sign with it.',
+    404: 'No such key.',
+    422: 'Wrong algorithm, key type or state.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    requireUse(key, 'sign', context).requireBoundTo(request.alg.name)
+    const { id, linkedId } = key.object
+    const signed = jwsSign(key.material, linkedId ?? id, request.alg, request.data)
+    return counted(context, key, Buffer.byteLength(request.data, 'base64url'), signed)
+  },
+})

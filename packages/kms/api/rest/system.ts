@@ -1,0 +1,56 @@
+import { getFips } from 'node:crypto'
+import type { Operation } from '@warder/foundation/operations'
+import { get } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { principalOf } from '../../access/index.ts'
+import { anybody, define, type KmsServices, signedIn } from '../../services.ts'
+import { version } from '../../version.ts'
+
+/** `GET /version`: one JSON string, as clients of the reference read it. */
+const versionOperation = define({
+  name: 'version',
+  route: get('/version'),
+  summary: 'Version of the service and of its cryptographic library',
+  tag: 'Diagnostics',
+  access: anybody,
+  reply: Type.String(),
+  audited: false,
+  act: (_input, { services }) =>
+    `${version} (OpenSSL ${process.versions.openssl}-${services.fips ? 'FIPS' : 'non-FIPS'})`,
+})
+
+const ServerInfo = Type.Object({
+  version: Type.String(),
+  fips_mode: Type.Boolean({ description: 'Only algorithms of FIPS builds are accepted.' }),
+  fips_provider: Type.Boolean({ description: 'The FIPS provider of OpenSSL does the cryptography.' }),
+  hsm_instances: Type.Array(Type.Unknown()),
+  default_username: Type.String(),
+})
+
+const serverInfo = define({
+  name: 'server.info',
+  route: get('/server-info'),
+  summary: 'What this server is and can do',
+  tag: 'Diagnostics',
+  access: signedIn,
+  reply: ServerInfo,
+  act: (_input, { services }) => ({
+    version,
+    fips_mode: services.fips,
+    fips_provider: getFips() === 1,
+    hsm_instances: [],
+    default_username: services.defaultUsername,
+  }),
+})
+
+const whoAmI = define({
+  name: 'server.me',
+  route: get('/me'),
+  summary: 'Who the caller is to this service',
+  tag: 'Diagnostics',
+  access: signedIn,
+  reply: Type.Object({ user: Type.String() }),
+  act: (_input, context) => ({ user: principalOf(context).name }),
+})
+
+export const systemOperations: readonly Operation<KmsServices>[] = [versionOperation, serverInfo, whoAmI]

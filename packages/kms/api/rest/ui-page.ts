@@ -1,0 +1,52 @@
+import { rawReply } from '@warder/foundation/http'
+import { get } from '@warder/foundation/operations'
+import { principalOf } from '../../access/index.ts'
+import { define, signedIn } from '../../services.ts'
+
+const contentType = 'text/html; charset=utf-8'
+/** The page has no script, style or form, and is shown in no frame. */
+const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** Where the browser goes after a login. */
+export const pagePath = '/ui'
+
+/** `GET /ui`: where a login ends. It says who one is now and where one can go on. */
+export const uiPage = define({
+  name: 'ui.page',
+  route: get(pagePath),
+  summary: 'Where a login ends: who one is',
+  tag: 'Web page',
+  access: signedIn,
+  replyContentType: contentType,
+  act: (_input, context) =>
+    rawReply({
+      raw: pageFor(principalOf(context).name),
+      contentType,
+      headers: { 'Content-Security-Policy': policy },
+    }),
+})
+
+function pageFor(user: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Warder: keys</title>
+<h1>Logged in</h1>
+<p>You are <strong>${escaped(user)}</strong> to the key management service of this Warder.</p>
+<p><a href="/swagger">Its operations, to be tried from the browser</a></p>
+</html>
+`
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** A user name as text of the page, whatever an issuer lets it hold. */
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '')
+}

@@ -1,0 +1,116 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { get, type Operation, post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import {
+  endedLoginCookie,
+  endedSessionCookie,
+  loginCookieName,
+  sessionCookie,
+  sessionCookieName,
+  sessionEnds,
+} from '../../identity/index.ts'
+import { anybody, define, type KmsServices } from '../../services.ts'
+import { pagePath, uiPage } from './ui-page.ts'
+
+const LoginRequest = Type.Object({
+  username: Type.String({ maxLength: 256 }),
+  password: Type.String({ maxLength: 1024 }),
+  totp_code: Type.Optional(Type.String({ maxLength: 16 })),
+})
+
+/** `POST /ui/login`: the credentials are checked at the authentication service; the session is a sealed cookie. */
+const login = define({
+  name: 'ui.login',
+  route: post('/ui/login'),
+  summary: 'Log in for the web page',
+  tag: 'Web page',
+  access: anybody,
+  request: LoginRequest,
+  bodyLimit: 16 * 1024,
+  reply: Type.Object({ next_step: Type.String() }),
+  errors: {
+    401: 'The credentials are wrong.',
+    404: 'Logins are not configured.',
+    503: 'Cannot be checked now.',
+  },
+  async act({ body }, context) {
+    const { passwordLogin, seal, clock } = context.services
+    if (passwordLogin === undefined) throw failure('not_found', 'Logins with a password are not configured.')
+    // The authentication service knows names in this form only: another spelling must not become another user here.
+    const username = body.username.normalize('NFC')
+    const step = await passwordLogin.check(
+      username,
+      body.password,
+      body.totp_code,
+      context.request.clientAddress,
+    )
+    context.audit({ principal: username, auth_method: 'session', details: { next_step: step } })
+    if (step !== 'Authenticated') return { next_step: step }
+    const cookie = sessionCookie(seal, clock, { name: username, realm: passwordLogin.realm })
+    return rawReply({ json: { next_step: step }, headers: { 'Set-Cookie': cookie } })
+  },
+})
+
+const logout = define({
+  name: 'ui.logout',
+  route: post('/ui/logout'),
+  summary: 'End the session of the web page',
+  tag: 'Web page',
+  access: anybody,
+  status: 204,
+  async act(_input, context) {
+    const { services, request } = context
+    const changes = await sessionEnds(services.seal, services.clock, request.cookies(sessionCookieName))
+    if (changes.length > 0) await context.commit(changes)
+    return rawReply({ status: 204, headers: { 'Set-Cookie': endedSessionCookie } })
+  },
+})
+
+function oidcOf({ oidcLogin }: KmsServices) {
+  if (oidcLogin === undefined) throw failure('not_found', 'Logins at an OpenID provider are not configured.')
+  return oidcLogin
+}
+
+/** `GET /ui/login_flow`: to the OpenID provider, with PKCE S256, state and nonce. */
+const loginFlow = define({
+  name: 'ui.login_flow',
+  route: get('/ui/login_flow'),
+  summary: 'Log in for the web page at the OpenID provider',
+  tag: 'Web page',
+  access: anybody,
+  status: 302,
+  errors: { 404: 'Logins are not configured.', 503: 'The provider does not answer.' },
+  async act(_input, { services, request }) {
+    const { location, cookie } = await oidcOf(services).begin(request.clientAddress)
+    return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
+  },
+})
+
+/** `GET /ui/callback`: the provider sends the browser back; only the one that began the login can finish it. */
+const callback = define({
+  name: 'ui.callback',
+  route: get('/ui/callback'),
+  summary: 'The end of a login at the OpenID provider',
+  tag: 'Web page',
+  access: anybody,
+  status: 302,
+  errors: {
+    401: 'The login did not succeed.',
+    404: 'Logins are not configured.',
+    503: 'The provider does not answer.',
+  },
+  async act(_input, context) {
+    const { services, request } = context
+    const oidc = oidcOf(services)
+    const name = await oidc.finish(request.query, request.cookies(loginCookieName), request.clientAddress)
+    context.audit({ principal: name, auth_method: 'session', realm: oidc.issuer })
+    const cookie = sessionCookie(services.seal, services.clock, { name, realm: oidc.issuer })
+    return rawReply({
+      status: 302,
+      headers: { Location: pagePath, 'Set-Cookie': [cookie, endedLoginCookie] },
+    })
+  },
+})
+
+export const uiOperations: readonly Operation<KmsServices>[] = [uiPage, login, loginFlow, callback, logout]

@@ -1,0 +1,103 @@
+import { createSecretKey } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { post } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { keyRight, principalOf, requireCreate } from '../../access/index.ts'
+import { algorithmFor, type KeyMaterial, keyOpsOf, oaepUnwrap } from '../../crypto/index.ts'
+import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
+import { newKeyObjects, stageNew, UnitOfWork } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { Ext, extractabilityOf } from './extractable.ts'
+import { KeyReply, usageOf } from './key-shape.ts'
+import { requireUse } from './key-use.ts'
+import { policyOf } from './policy.ts'
+
+const UnwrapRequest = Type.Object({
+  protected: Type.String({ description: 'JWE header with kid, alg and enc; base64url.' }),
+  encrypted_key: Type.String({ description: 'The wrapped key, base64url.' }),
+  ext: Ext,
+})
+
+const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
+  read: (input, { services }) => read(input.body as Static<typeof UnwrapRequest>, services),
+  kid: ({ kid }) => kid,
+  use: 'private half',
+  algorithm: ({ alg, enc }) => `${alg} ${enc}`,
+})
+
+function read(body: Static<typeof UnwrapRequest>, services: KmsServices) {
+  const policy = policyOf(services)
+  const { alg, enc, kid } = readJweHeader(body.protected)
+  const management = algorithmFor('key management', alg, policy)
+  const encryption = algorithmFor('content encryption', enc, policy)
+  const encryptedKey = decodeBase64Url(body.encrypted_key, 'encrypted_key')
+  if (encryptedKey.length === 0) throw failure('bad_request', 'encrypted_key: must not be empty.')
+  return { kid, alg, enc, management, encryption, encryptedKey }
+}
+
+/**
+ * `POST /v1/crypto/keys/unwrap`: the content key of a JWE becomes a managed key, Active and the caller's own. It
+ * tells apart what decryption does not: it is for callers who may create keys, and each try is in the audit log.
+ */
+export const unwrapKey = define({
+  name: 'crypto.keys.unwrap',
+  route: post('/v1/crypto/keys/unwrap'),
+  summary: 'Take the wrapped key of a JWE in',
+  tag: 'Keys',
+  access,
+  request: UnwrapRequest,
+  reply: KeyReply,
+  errors: {
+    403: 'No right to decrypt with it, or to create keys.',
+    404: 'No such key.',
+    422: 'It cannot be unwrapped.',
+  },
+  async act({ body: { ext } }, context) {
+    const { services } = context
+    const { key, request } = access.resolved(context)
+    await requireCreate(context)
+    requireUse(key, 'decrypt', context).requireBoundTo(request.alg)
+    const cek = await oaepUnwrap(request.management.oaepHash, rsaKey(key.material), request.encryptedKey)
+    const material = importCek(cek, request.encryption.bits)
+    const extractability = extractabilityOf(ext)
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const created = { owner: principalOf(context).name, boundAlg: request.enc, now }
+    const wanted = newKeyObjects(created, [
+      {
+        material,
+        usageMask: usageOf(material, request.enc),
+        tags: [],
+        ...(extractability !== undefined && { extractability }),
+      },
+    ])
+    const [made] = await stageNew(objects, services.applyCreationRules, created, wanted)
+    const kid = made?.id
+    context.audit({ details: { created: kid, ...(ext === false && { ext }) } })
+    await objects.commit(context.commit)
+    return {
+      kid,
+      kty: 'oct',
+      alg: request.enc,
+      key_ops: keyOpsOf(request.enc),
+      ...(ext !== undefined && { ext }),
+    }
+  },
+})
+
+function rsaKey(material: KeyMaterial) {
+  if (material.algorithm !== 'RSA' || material.kind !== 'private') {
+    throw failure('crypto_failure', 'The key is not an RSA private key.')
+  }
+  return material.key
+}
+
+function importCek(cek: Buffer, bits: number): KeyMaterial {
+  try {
+    if (cek.length * 8 !== bits)
+      throw failure('crypto_failure', 'The wrapped key has another size than enc says.')
+    return { kind: 'secret', algorithm: 'AES', bits, key: createSecretKey(cek) }
+  } finally {
+    cek.fill(0)
+  }
+}

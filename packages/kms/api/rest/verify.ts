@@ -1,0 +1,51 @@
+import { post } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { keyRight } from '../../access/index.ts'
+import { algorithmFor } from '../../crypto/index.ts'
+import { decodeBase64Url, jwsVerify, readJwsHeader } from '../../jose/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { requireUse } from './key-use.ts'
+import { policyOf } from './policy.ts'
+
+const VerifyRequest = Type.Object({
+  protected: Type.String({ description: 'Holds alg and kid, the public key; base64url.' }),
+  data: Type.String({ description: 'Payload, base64url.' }),
+  signature: Type.String(),
+})
+
+const access = keyRight<KmsServices, ReturnType<typeof read>>('signatureverify', {
+  read: (input, { services }) => read(input.body as Static<typeof VerifyRequest>, services),
+  kid: ({ kid }) => kid,
+  algorithm: ({ alg }) => alg,
+})
+
+function read(body: Static<typeof VerifyRequest>, services: KmsServices) {
+  const { alg, kid } = readJwsHeader(body.protected)
+  const algorithm = algorithmFor('signature', alg, policyOf(services))
+  decodeBase64Url(body.data, 'data')
+  const signature = decodeBase64Url(body.signature, 'signature')
+  return { kid, alg, algorithm, header: body.protected, data: body.data, signature }
+}
+
+/** `POST /v1/crypto/verify`: any wrong signature, of any length, is `valid: false`. */
+export const verify = define({
+  name: 'crypto.verify',
+  route: post('/v1/crypto/verify'),
+  summary: 'Verify a detached JWS',
+  tag: 'Crypto',
+  access,
+  request: VerifyRequest,
+  reply: Type.Object({ kid: Type.String(), valid: Type.Boolean() }),
+  errors: {
+    403: 'No right to verify with it.',
+    404: 'No such key.',
+    422: 'Wrong algorithm, key type or state.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    const { kid, alg, algorithm, header, data, signature } = request
+    requireUse(key, 'verify', context).requireBoundTo(alg)
+    const valid = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
+    return valid instanceof Promise ? valid.then((late) => ({ kid, valid: late })) : { kid, valid }
+  },
+})

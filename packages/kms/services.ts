@@ -1,0 +1,47 @@
+import type { AuditTrail } from '@warder/foundation/audit'
+import { defineOperation } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { AccessServices } from './access/index.ts'
+import type { AlgorithmPolicy } from './crypto/index.ts'
+import type { OidcLogin, PasswordLogin } from './identity/index.ts'
+import type { ContentKeys } from './jose/index.ts'
+import type { ApplyCreationRules, GcmBudgets, ObjectIndex } from './keys/index.ts'
+
+/** What the operations of the key management service work with. */
+export interface KmsServices extends AccessServices {
+  readonly seal: Seal
+  /** Keeps the tables by which KMIP finds objects; part of each commit that changes one. */
+  readonly index: ObjectIndex
+  /** Rules of the owner that bind new objects of every protocol. */
+  readonly applyCreationRules: ApplyCreationRules
+  readonly clock: Clock
+  readonly budgets: GcmBudgets
+  readonly contentKeys: ContentKeys
+  /** For records of batch items; everything else is recorded by the dispatcher. */
+  readonly audit: AuditTrail
+  /** true: only algorithms of FIPS builds. */
+  readonly fips: boolean
+  /** What is permitted, `fips` among it: see `policyOf`. */
+  readonly policy: AlgorithmPolicy
+  readonly defaultUsername: string
+  /** Authentication still has to succeed, then everybody is `defaultUsername`. */
+  readonly forceDefaultUsername: boolean
+  /** Passwords in KMIP headers are ignored where the caller has shown a client certificate. */
+  readonly ignoreHeaderPassword: boolean
+  /** undefined = nobody logs in with a password here. */
+  readonly passwordLogin: PasswordLogin | undefined
+  /** undefined = nobody logs in at an OpenID provider. */
+  readonly oidcLogin: OidcLogin | undefined
+  /** Generated signing pairs get the tag `jwks`. */
+  readonly tagSigningPairs: boolean
+  /** Keys that the JWKS shows at most; 0 = there is no JWKS. */
+  readonly jwksKeys: number
+}
+
+/** Declares an operation of this service. */
+export const define = defineOperation<KmsServices>()
+
+/** Everybody who is authenticated; what else is asked for is checked by the operation's own access. */
+export const signedIn = { name: 'signed in' } as const
+export const anybody = { name: 'public', public: true } as const
