@@ -31,6 +31,7 @@ import {
 } from './keys/index.ts'
 import { readPkcs12 } from './pkcs12/index.ts'
 import { legacyFile, modernFile, p256Request, pssRequest } from './testing/index.ts'
+import { issueCrl, readCrl } from './x509/crl/index.ts'
 import {
   basicConstraints,
   chainValidity,
@@ -78,6 +79,10 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
   nameText,
   namePartsOf,
   generalNameText,
+  readCrl(bytes) {
+    const crl = readCrl(bytes)
+    return [...crl.entries()].map(({ serial }) => crl.find(serial))
+  },
   chainValidity: (bytes) => chainValidity([bytes], 0),
 }
 
@@ -122,7 +127,17 @@ before(async () => {
     ...opensslExtensions('subjectAltName=DNS:a.example,IP:::1\nextendedKeyUsage=serverAuth'),
   ]
   const wanted = { subject: name, spki, notBefore: 0, notAfter: 2e12, extensions }
-  whole.push(await issueCertificate(wanted, { name, key: ec.privateKey, spki, keyIdentifier: undefined }))
+  const issuer = { name, key: ec.privateKey, spki, keyIdentifier: undefined }
+  whole.push(await issueCertificate(wanted, issuer))
+  const entry = {
+    serial: Uint8Array.of(1),
+    revokedAt: 0,
+    reason: 'keyCompromise',
+    invalidityDate: 0,
+  } as const
+  const scope = { urls: ['http://a.example/'] }
+  const list = { number: 3n, baseNumber: 2n, thisUpdate: 0, nextUpdate: 2e12, entries: [entry, entry], scope }
+  whole.push(await issueCrl(list, issuer))
   whole.push(name)
 })
 

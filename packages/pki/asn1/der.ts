@@ -17,7 +17,11 @@ export const derTag = {
   octetString: 0x04,
   null: 0x05,
   objectIdentifier: 0x06,
+  enumerated: 0x0a,
   utf8String: 0x0c,
+  ia5String: 0x16,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
   sequence: 0x30,
   set: 0x31,
 } as const
@@ -48,6 +52,25 @@ export function derElements(bytes: Uint8Array, what: string): readonly DerElemen
     at += element.whole.length
   }
   return elements
+}
+
+/**
+ * The elements in `bytes` one at a time, as many as there are: for lists that are long by nature (the entries of a CRL).
+ * @throws PkiError at the first element that is not DER
+ */
+export function* derEach(bytes: Uint8Array, what: string): Generator<DerElement, void> {
+  for (let at = 0; at < bytes.length; ) {
+    const element = derElementAt(bytes, at, what)
+    yield element
+    at += element.whole.length
+  }
+}
+
+/** The element that begins at this offset. @throws PkiError when there is none */
+export function derElementAt(bytes: Uint8Array, at: number, what: string): DerElement {
+  const element = elementAt(bytes, at)
+  if (element === undefined) throw notDer(what)
+  return element
 }
 
 /**
@@ -146,12 +169,17 @@ function notDer(what: string) {
 /** An element of this tag around the parts. */
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
+  return Buffer.concat([derHeader(tag, length), ...parts])
+}
+
+/** Identifier and length of an element whose content, of `length` bytes, is written elsewhere. */
+export function derHeader(tag: number, length: number): Buffer {
   const size = length < 0x80 ? 0 : length < 0x100 ? 1 : length < 0x10000 ? 2 : length < 0x1000000 ? 3 : 4
   const header = Buffer.alloc(2 + size)
   header[0] = tag
   header[1] = size === 0 ? length : 0x80 | size
   if (size > 0) header.writeUIntBE(length, 2, size)
-  return Buffer.concat([header, ...parts])
+  return header
 }
 
 export function derSequence(...parts: readonly Uint8Array[]): Buffer {

@@ -75,7 +75,17 @@ function isSelfIssued({ x509 }: Link): boolean {
 }
 
 /** Extensions that are looked at here, or that say nothing about the chain. */
-const understood: ReadonlySet<string> = new Set(Object.values(extensionIdentifiers))
+const understood: ReadonlySet<string> = new Set([
+  extensionIdentifiers.subjectKeyIdentifier,
+  extensionIdentifiers.keyUsage,
+  extensionIdentifiers.subjectAltName,
+  extensionIdentifiers.basicConstraints,
+  extensionIdentifiers.crlDistributionPoints,
+  extensionIdentifiers.certificatePolicies,
+  extensionIdentifiers.authorityKeyIdentifier,
+  extensionIdentifiers.extendedKeyUsage,
+  extensionIdentifiers.noRevAvail,
+])
 
 /** RFC 5280 §4.2: a critical extension that is not understood makes a certificate unusable. */
 function isUnderstood({ der }: Link): boolean {

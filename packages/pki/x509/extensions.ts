@@ -31,6 +31,9 @@ export const extensionIdentifiers = {
   keyUsage: '2.5.29.15',
   subjectAltName: '2.5.29.17',
   basicConstraints: '2.5.29.19',
+  crlNumber: '2.5.29.20',
+  deltaCrlIndicator: '2.5.29.27',
+  issuingDistributionPoint: '2.5.29.28',
   crlDistributionPoints: '2.5.29.31',
   certificatePolicies: '2.5.29.32',
   authorityKeyIdentifier: '2.5.29.35',
@@ -188,6 +191,16 @@ export function readKeyIdentifier(extensions: readonly Extension[]): Uint8Array 
     derTag.octetString,
     'The certificate',
   )
+}
+
+/** The key identifier in an AuthorityKeyIdentifier (RFC 5280 §4.2.1.1), if there is one. @throws PkiError */
+export function readAuthorityKeyIdentifier(extensions: readonly Extension[]): Uint8Array | undefined {
+  const found = extensions.find(
+    ({ identifier }) => identifier === extensionIdentifiers.authorityKeyIdentifier,
+  )
+  if (found === undefined) return undefined
+  const members = derMembers(found.value, 'authorityKeyIdentifier')
+  return members.find(({ tag }) => tag === contextTag(0, false))?.content
 }
 
 /** RFC 9608 §2. */

@@ -22,7 +22,8 @@ export {
   subjectAltName,
 } from './extensions.ts'
 export { generalName, generalNameText } from './general-name.ts'
-export { type Issuer, issueCertificate, type NewCertificate } from './issue.ts'
+export { type Issuer, issueCertificate, type NewCertificate, randomSerial } from './issue.ts'
 export { nameFromParts } from './name.ts'
 export { opensslExtensions } from './openssl-extensions.ts'
 export { type CertificationRequest, readCertificationRequest } from './request.ts'
+export { type CertificateSigner, certificateSigner } from './signing.ts'

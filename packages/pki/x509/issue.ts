@@ -1,5 +1,7 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
-import { contextTag, der, derBitString, derInteger, derNumber, derSequence } from '../asn1/der.ts'
+import { contextTag, der, derInteger, derNumber, derSequence } from '../asn1/der.ts'
+import { derTime } from '../asn1/time.ts'
+import { pkiError } from '../error.ts'
 import {
   authorityKeyIdentifier,
   type Extension,
@@ -8,7 +10,8 @@ import {
   keyIdentifierOf,
   subjectKeyIdentifier,
 } from './extensions.ts'
-import { certificateSigner } from './signing.ts'
+import { writeSigned } from './signed.ts'
+import { type CertificateSigner, signerOf } from './signing.ts'
 
 export interface NewCertificate {
   /** DER of the name. */
@@ -19,12 +22,15 @@ export interface NewCertificate {
   readonly notAfter: number
   /** Without key identifiers: they are made here. */
   readonly extensions: readonly Extension[]
+  /** The magnitude of the serial number, 1 to 20 bytes; random when it is not given. */
+  readonly serial?: Uint8Array
 }
 
 export interface Issuer {
   /** DER of the name. */
   readonly name: Uint8Array
-  readonly key: KeyObject
+  /** A key of this process, or the function that signs with a key kept elsewhere. */
+  readonly key: KeyObject | CertificateSigner
   readonly spki: Uint8Array
   /** As its certificate has it; computed when it has none. */
   readonly keyIdentifier: Uint8Array | undefined
@@ -32,7 +38,7 @@ export interface Issuer {
 
 /** Signs an X.509 certificate of version 3 (RFC 5280 §4.1). @returns DER */
 export async function issueCertificate(wanted: NewCertificate, issuer: Issuer): Promise<Buffer> {
-  const signer = certificateSigner(issuer.key, issuer.spki)
+  const signer = signerOf(issuer)
   const own = keyIdentifierOf(wanted.spki)
   const extensions = [
     ...wanted.extensions.filter(({ identifier }) => !keyIdentifiers.has(identifier)),
@@ -41,15 +47,15 @@ export async function issueCertificate(wanted: NewCertificate, issuer: Issuer): 
   ]
   const body = derSequence(
     der(contextTag(0), derNumber(2)),
-    derInteger(serialNumber()),
+    derInteger(positiveSerial(wanted.serial ?? randomSerial())),
     signer.algorithm,
     issuer.name,
-    derSequence(time(wanted.notBefore), time(wanted.notAfter)),
+    derSequence(derTime(wanted.notBefore), derTime(wanted.notAfter)),
     wanted.subject,
     wanted.spki,
     der(contextTag(3), derSequence(...extensions.map(encodeExtension))),
   )
-  return derSequence(body, signer.algorithm, derBitString(await signer.sign(body)))
+  return writeSigned(body, signer)
 }
 
 const keyIdentifiers: ReadonlySet<string> = new Set([
@@ -58,18 +64,16 @@ const keyIdentifiers: ReadonlySet<string> = new Set([
 ])
 
 /** Random, positive, 16 bytes: unique without a counter (RFC 5280 §4.1.2.2; CA/B Forum asks for 64 random bits). */
-function serialNumber(): Buffer {
+export function randomSerial(): Buffer {
   const bytes = randomBytes(16)
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40
   return bytes
 }
 
-/** RFC 5280 §4.1.2.5: two digits of the year until 2049, four from then on. */
-function time(at: number): Buffer {
-  const text = new Date(at).toISOString()
-  const digits = text.slice(0, 19).replaceAll(/[-:T]/g, '')
-  const year = Number(digits.slice(0, 4))
-  return year >= 1950 && year < 2050
-    ? der(0x17, Buffer.from(`${digits.slice(2)}Z`, 'latin1'))
-    : der(0x18, Buffer.from(`${digits}Z`, 'latin1'))
+/** RFC 5280 §4.1.2.2: positive, and with its sign at most 20 bytes. */
+function positiveSerial(serial: Uint8Array): Uint8Array {
+  const tooLong = serial.length > 20 || (serial.length === 20 && (serial[0] ?? 0) >= 0x80)
+  if (tooLong || serial.every((byte) => byte === 0))
+    throw pkiError('invalid_value', 'A serial number is positive and has at most 20 bytes.')
+  return serial
 }

@@ -14,20 +14,25 @@ import { parseSpki } from '../keys/pkcs8.ts'
 
 interface Scheme {
   readonly hash: string | null
+  /** `asymmetricKeyType` of the keys that the identifier is for. */
+  readonly keyType: readonly string[]
   readonly padding?: number
   readonly saltLength?: number
 }
 
+const rsa = ['rsa']
+const ec = ['ec']
+
 /** What is read; new signatures with SHA-1 or MD5 are neither made nor taken. */
 const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
-  ['1.2.840.113549.1.1.14', { hash: 'sha224' }],
-  ['1.2.840.113549.1.1.11', { hash: 'sha256' }],
-  ['1.2.840.113549.1.1.12', { hash: 'sha384' }],
-  ['1.2.840.113549.1.1.13', { hash: 'sha512' }],
-  ['1.2.840.10045.4.3.1', { hash: 'sha224' }],
-  ['1.2.840.10045.4.3.2', { hash: 'sha256' }],
-  ['1.2.840.10045.4.3.3', { hash: 'sha384' }],
-  ['1.2.840.10045.4.3.4', { hash: 'sha512' }],
+  ['1.2.840.113549.1.1.14', { hash: 'sha224', keyType: rsa }],
+  ['1.2.840.113549.1.1.11', { hash: 'sha256', keyType: rsa }],
+  ['1.2.840.113549.1.1.12', { hash: 'sha384', keyType: rsa }],
+  ['1.2.840.113549.1.1.13', { hash: 'sha512', keyType: rsa }],
+  ['1.2.840.10045.4.3.1', { hash: 'sha224', keyType: ec }],
+  ['1.2.840.10045.4.3.2', { hash: 'sha256', keyType: ec }],
+  ['1.2.840.10045.4.3.3', { hash: 'sha384', keyType: ec }],
+  ['1.2.840.10045.4.3.4', { hash: 'sha512', keyType: ec }],
 ])
 const pss = '1.2.840.113549.1.1.10'
 const hashes: ReadonlyMap<string, string> = new Map([
@@ -36,7 +41,7 @@ const hashes: ReadonlyMap<string, string> = new Map([
   ['2.16.840.1.101.3.4.2.3', 'sha512'],
 ])
 
-/** How a key signs a certificate: its AlgorithmIdentifier and the function. */
+/** How a key signs a certificate, a CRL or an OCSP response: its AlgorithmIdentifier and the function. */
 export interface CertificateSigner {
   readonly algorithm: Buffer
   sign(data: Uint8Array): Promise<Buffer>
@@ -46,6 +51,14 @@ const signatureOf: Readonly<Record<string, readonly [identifier: string, hash: s
   sha256: ['1.2.840.10045.4.3.2', 'sha256'],
   sha384: ['1.2.840.10045.4.3.3', 'sha384'],
   sha512: ['1.2.840.10045.4.3.4', 'sha512'],
+}
+
+/** The signer of a key of this process, or the one that is given for a key kept elsewhere. @throws PkiError `cannot_sign` */
+export function signerOf(by: {
+  readonly key: KeyObject | CertificateSigner
+  readonly spki: Uint8Array
+}): CertificateSigner {
+  return 'sign' in by.key ? by.key : certificateSigner(by.key, by.spki)
 }
 
 /** @throws PkiError `cannot_sign` for keys that do not sign */
@@ -105,7 +118,7 @@ function onPool(hash: string | null, key: KeyObject, data: Uint8Array): Promise<
 }
 
 /**
- * Checks a signature as certificates and requests carry it.
+ * Checks a signature as requests carry it.
  * @param algorithm DER of the AlgorithmIdentifier
  * @throws PkiError `invalid_request` for algorithms that are not known here or too weak
  */
@@ -115,12 +128,37 @@ export function signatureHolds(
   data: Uint8Array,
   signature: Uint8Array,
 ): boolean {
-  const [identifier, parameters] = derMembers(algorithm, 'The signature')
-  const named = derIdentifier(identifier, 'The signature')
-  const scheme = named === pss ? pssScheme(parameters?.whole) : (schemes.get(named) ?? pureScheme(named))
+  const scheme = schemeOf(algorithm)
   if (scheme === undefined)
     throw pkiError('invalid_request', 'The algorithm of the signature is not supported here.')
-  const { hash, ...padding } = scheme
+  return verifies(scheme, key, data, signature)
+}
+
+/** What is signed and by which algorithm: the outside of a certificate, a CRL and an OCSP response. */
+export interface Signed {
+  /** DER of the AlgorithmIdentifier. */
+  readonly algorithm: Uint8Array
+  /** The bytes that are signed. */
+  readonly data: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/** Is it signed with this key? An algorithm that is not known here, or is too weak, counts as no signature. @throws PkiError */
+export function isSignedWith({ algorithm, data, signature }: Signed, key: KeyObject): boolean {
+  const scheme = schemeOf(algorithm)
+  return scheme !== undefined && verifies(scheme, key, data, signature)
+}
+
+function schemeOf(algorithm: Uint8Array): Scheme | undefined {
+  const [identifier, parameters] = derMembers(algorithm, 'The signature')
+  const named = derIdentifier(identifier, 'The signature')
+  return named === pss ? pssScheme(parameters?.whole) : (schemes.get(named) ?? pureScheme(named))
+}
+
+function verifies(scheme: Scheme, key: KeyObject, data: Uint8Array, signature: Uint8Array): boolean {
+  const { hash, keyType, ...padding } = scheme
+  // OpenSSL would verify with any key: an ECDSA signature under the identifier of RSA.
+  if (!keyType.includes(key.asymmetricKeyType ?? '')) return false
   try {
     return verify(hash, data, { key, ...padding }, signature)
   } catch {
@@ -129,7 +167,8 @@ export function signatureHolds(
 }
 
 function pureScheme(identifier: string): Scheme | undefined {
-  return byteKeysByIdentifier(identifier) === undefined ? undefined : { hash: null }
+  const family = byteKeysByIdentifier(identifier)
+  return family === undefined ? undefined : { hash: null, keyType: [family.algorithm.toLowerCase()] }
 }
 
 /** RFC 4055 §3.1: the same hash for both, and what is not said is SHA-1, which is not taken. */
@@ -146,6 +185,7 @@ function pssScheme(parameters: Uint8Array | undefined): Scheme | undefined {
   const [salt] = saltMember === undefined ? [] : derMembers(derSequence(saltMember.content), what)
   return {
     hash,
+    keyType: ['rsa', 'rsa-pss'],
     padding: constants.RSA_PKCS1_PSS_PADDING,
     saltLength: salt === undefined ? 20 : derSmallNumber(salt, what),
   }

@@ -1,0 +1,174 @@
+import {
+  type DerElement,
+  der,
+  derContent,
+  derElementAt,
+  derElements,
+  derHeader,
+  derSequence,
+  derSmallNumber,
+  derTag,
+} from '../../asn1/der.ts'
+import { derGeneralizedTime, derTime, readGeneralizedTime, readTime } from '../../asn1/time.ts'
+import { pkiError } from '../../error.ts'
+import { type Extension, encodeExtension, readExtensions } from '../extensions.ts'
+import { type RevocationReason, revocationReason, revocationReasons } from '../revocation-reasons.ts'
+
+/** A certificate on a CRL (RFC 5280 §5.3). Times are Unix milliseconds, kept to the second. */
+export interface CrlEntry {
+  /** The content of the INTEGER, as certificates have it. */
+  readonly serial: Uint8Array
+  readonly revokedAt: number
+  /** Undefined and `unspecified` are the same: neither is written. */
+  readonly reason?: RevocationReason | undefined
+  /** Since when the key was not to be trusted. */
+  readonly invalidityDate?: number | undefined
+}
+
+const identifiers = { reasonCode: '2.5.29.21', invalidityDate: '2.5.29.24' } as const
+const longestSerial = 64
+const chunkBytes = 65_536
+const longestEntry = 256
+
+/**
+ * The entries in DER, in chunks of 64 KiB, so that a list of any length is copied once, into the CRL.
+ * @param delta reasons that only a delta CRL has are allowed
+ * @throws PkiError `invalid_value`
+ */
+export function encodeEntries(entries: Iterable<CrlEntry>, delta: boolean): readonly Buffer[] {
+  const chunks: Buffer[] = []
+  let chunk = Buffer.allocUnsafe(chunkBytes)
+  let used = 0
+  let time: { readonly second: number; readonly encoded: Buffer } | undefined
+  for (const entry of entries) {
+    if (used + longestEntry > chunkBytes) {
+      chunks.push(chunk.subarray(0, used))
+      chunk = Buffer.allocUnsafe(chunkBytes)
+      used = 0
+    }
+    const second = Math.floor(entry.revokedAt / 1000)
+    if (time?.second !== second) time = { second, encoded: derTime(entry.revokedAt) }
+    const { serial } = entry
+    requireSerial(serial)
+    const extensions = entryExtensions(entry, delta)
+    const header = derHeader(
+      derTag.sequence,
+      2 + serial.length + time.encoded.length + (extensions?.length ?? 0),
+    )
+    chunk.set(header, used)
+    used += header.length
+    chunk[used] = derTag.integer
+    chunk[used + 1] = serial.length
+    chunk.set(serial, used + 2)
+    used += 2 + serial.length
+    chunk.set(time.encoded, used)
+    used += time.encoded.length
+    if (extensions === undefined) continue
+    chunk.set(extensions, used)
+    used += extensions.length
+  }
+  chunks.push(chunk.subarray(0, used))
+  return chunks
+}
+
+/** X.690 §8.3.2. A negative number is none that RFC 5280 allows, but certificates with one are there to be revoked. */
+function requireSerial(serial: Uint8Array): void {
+  const [first, second = 0] = serial
+  const padded = serial.length > 1 && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80))
+  if (first === undefined || serial.length > longestSerial || padded)
+    throw pkiError('invalid_value', 'The serial number of a revoked certificate is not one.')
+}
+
+function reasonExtension(number: number): Buffer {
+  const value = der(derTag.enumerated, Uint8Array.of(number))
+  return encodeExtension({ identifier: identifiers.reasonCode, critical: false, value })
+}
+
+const reasonExtensions = Object.fromEntries(
+  Object.entries(revocationReasons).map(([name, number]) => [name, reasonExtension(number)]),
+) as Readonly<Record<RevocationReason, Buffer>>
+
+/** Extensions of entries that have a reason and no date: nearly all of them. */
+const reasonOnly = Object.fromEntries(
+  Object.entries(reasonExtensions).map(([name, extension]) => [name, derSequence(extension)]),
+) as Readonly<Record<RevocationReason, Buffer>>
+
+function entryExtensions({ reason, invalidityDate }: CrlEntry, delta: boolean): Buffer | undefined {
+  // RFC 5280 §5.3.1: it stands in delta CRLs only; a full CRL leaves the certificate out.
+  if (reason === 'removeFromCRL' && !delta)
+    throw pkiError('invalid_value', 'Only a delta CRL says that a certificate is no longer revoked.')
+  const said = reason === undefined || reason === 'unspecified' ? undefined : reason
+  if (invalidityDate === undefined) return said === undefined ? undefined : reasonOnly[said]
+  const value = derGeneralizedTime(invalidityDate)
+  return derSequence(
+    ...(said === undefined ? [] : [reasonExtensions[said]]),
+    encodeExtension({ identifier: identifiers.invalidityDate, critical: false, value }),
+  )
+}
+
+const what = 'The CRL'
+
+/** The parts of an entry that every one has, without a look at its extensions. @throws PkiError */
+export function entryParts(entry: DerElement) {
+  if (entry.tag !== derTag.sequence) throw pkiError('malformed', `${what} has an entry that is none.`)
+  const serial = derElementAt(entry.content, 0, what)
+  const time = derElementAt(entry.content, serial.whole.length, what)
+  const behind = entry.content.subarray(serial.whole.length + time.whole.length)
+  const content = derContent(serial, derTag.integer, what)
+  if (content.length === 0 || content.length > longestSerial)
+    throw pkiError('malformed', `${what} has a serial number that is none.`)
+  return { serial: content, time, extensions: behind.length === 0 ? undefined : behind }
+}
+
+/** @throws PkiError */
+export function readEntry(entry: DerElement): CrlEntry {
+  const { serial, time, extensions } = entryParts(entry)
+  const said = extensions === undefined ? [] : readExtensions(extensions, what)
+  const revokedAt = readTime(time, what)
+  return { serial, revokedAt, ...details(said) }
+}
+
+function details(said: readonly Extension[]) {
+  const find = (wanted: string) => said.find(({ identifier }) => identifier === wanted)?.value
+  const [reason, date] = [find(identifiers.reasonCode), find(identifiers.invalidityDate)]
+  return {
+    reason: reason === undefined ? undefined : revocationReason(enumerated(reason), what),
+    invalidityDate: date === undefined ? undefined : readGeneralizedTime(derElements(date, what)[0], what),
+  }
+}
+
+function enumerated(value: Uint8Array): number {
+  const [element] = derElements(value, what)
+  if (element?.tag !== derTag.enumerated) throw pkiError('malformed', `${what} has a reason that is none.`)
+  return derSmallNumber({ ...element, tag: derTag.integer }, what)
+}
+
+const understood: ReadonlySet<string> = new Set(Object.values(identifiers))
+
+/**
+ * Checks that an entry can be read.
+ * @throws PkiError
+ * @returns true for a critical extension that is not understood here: the whole CRL is not used then (RFC 5280 §5.3)
+ */
+export function checkEntry(entry: DerElement): boolean {
+  const { time, extensions } = entryParts(entry)
+  readTime(time, what)
+  if (extensions === undefined) return false
+  // The usual extension is not opened again for each of 100,000 entries.
+  const last = extensions.length - 1
+  if (
+    last === reasonOnly.keyCompromise.length - 1 &&
+    startsAlike(extensions, reasonOnly.keyCompromise, last)
+  ) {
+    revocationReason(extensions[last] ?? 0, what)
+    return false
+  }
+  const said = readExtensions(extensions, what)
+  details(said)
+  return said.some(({ critical, identifier }) => critical && !understood.has(identifier))
+}
+
+function startsAlike(one: Uint8Array, other: Uint8Array, length: number): boolean {
+  for (let at = 0; at < length; at += 1) if (one[at] !== other[at]) return false
+  return true
+}

@@ -1,0 +1,76 @@
+import { contextTag, der, derHeader, derInteger, derNumber, derSequence, derTag } from '../../asn1/der.ts'
+import { derTime } from '../../asn1/time.ts'
+import { pkiError } from '../../error.ts'
+import {
+  authorityKeyIdentifier,
+  type Extension,
+  encodeExtension,
+  extensionIdentifiers,
+  keyIdentifierOf,
+} from '../extensions.ts'
+import type { Issuer } from '../issue.ts'
+import { writeSigned } from '../signed.ts'
+import { signerOf } from '../signing.ts'
+import { type CrlEntry, encodeEntries } from './entries.ts'
+import { type CrlScope, issuingDistributionPoint } from './scope.ts'
+
+export interface NewCrl {
+  /** Higher than that of any CRL before it (RFC 5280 §5.2.3), below 2^159. */
+  readonly number: bigint
+  /** Unix milliseconds; whole seconds are kept. */
+  readonly thisUpdate: number
+  readonly nextUpdate: number
+  /** Of the issuer's certificates, each serial once. Taken one at a time, so that they can come from a cursor. */
+  readonly entries: Iterable<CrlEntry>
+  /** When the CRL is not about all certificates of its issuer, or is found under a certain URL. */
+  readonly scope?: CrlScope
+  /** Makes it a delta CRL on top of the CRL of this number (RFC 5280 §5.2.4). */
+  readonly baseNumber?: bigint
+}
+
+/**
+ * Signs a CRL of version 2 (RFC 5280 §5). At most three copies of the list are in memory: its chunks, what is signed,
+ * and the result.
+ * @returns DER
+ * @throws PkiError `invalid_value`, `cannot_sign`
+ */
+export async function issueCrl(wanted: NewCrl, issuer: Issuer): Promise<Buffer> {
+  if (!(wanted.nextUpdate >= wanted.thisUpdate))
+    throw pkiError('invalid_value', 'The next update of a CRL comes after this one.')
+  const signer = signerOf(issuer)
+  const extensions = crlExtensions(wanted, issuer)
+  const chunks = encodeEntries(wanted.entries, wanted.baseNumber !== undefined)
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
+  const data = derSequence(
+    derNumber(1),
+    signer.algorithm,
+    issuer.name,
+    derTime(wanted.thisUpdate),
+    derTime(wanted.nextUpdate),
+    // RFC 5280 §5.1.2.6: no list at all when nothing is revoked.
+    ...(length === 0 ? [] : [derHeader(derTag.sequence, length), ...chunks]),
+    der(contextTag(0), derSequence(...extensions.map(encodeExtension))),
+  )
+  return writeSigned(data, signer)
+}
+
+function crlExtensions({ number, scope, baseNumber }: NewCrl, issuer: Issuer): readonly Extension[] {
+  const extensions: Extension[] = [
+    authorityKeyIdentifier(issuer.keyIdentifier ?? keyIdentifierOf(issuer.spki)),
+    { identifier: extensionIdentifiers.crlNumber, critical: false, value: crlNumber(number) },
+  ]
+  if (scope !== undefined) extensions.push(issuingDistributionPoint(scope))
+  if (baseNumber === undefined) return extensions
+  if (baseNumber >= number)
+    throw pkiError('invalid_value', 'The number of a delta CRL is higher than that of its base.')
+  const value = crlNumber(baseNumber)
+  return [...extensions, { identifier: extensionIdentifiers.deltaCrlIndicator, critical: true, value }]
+}
+
+function crlNumber(number: bigint): Buffer {
+  // RFC 5280 §5.2.3: at most 20 bytes, and it is not negative.
+  if (number < 0n || number >= 1n << 159n)
+    throw pkiError('invalid_value', 'The number of a CRL has at most 20 bytes.')
+  const hex = number.toString(16)
+  return derInteger(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex'))
+}
