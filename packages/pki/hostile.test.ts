@@ -51,6 +51,16 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from './x509/index.ts'
+import {
+  certIdOf,
+  issueOcspResponse,
+  ocspRequest,
+  ocspRequestFromPath,
+  ocspVerdict,
+  readOcspRequest,
+  readOcspResponse,
+} from './x509/ocsp/index.ts'
+import { parseCertificate } from './x509/parsed-certificate.ts'
 
 const what = 'The value'
 const policy = { fips: false }
@@ -83,6 +93,13 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
     const crl = readCrl(bytes)
     return [...crl.entries()].map(({ serial }) => crl.find(serial))
   },
+  parseCertificate,
+  readOcspRequest,
+  ocspRequestFromPath: (bytes) => ocspRequestFromPath(Buffer.from(bytes).toString('latin1')),
+  ocspResponse(bytes) {
+    const response = readOcspResponse(bytes)
+    return response.error ?? ocspVerdict(response, { certificate: authority, issuer: authority, at: 1e12 })
+  },
   chainValidity: (bytes) => chainValidity([bytes], 0),
 }
 
@@ -96,6 +113,9 @@ function onlyPkiErrors(name: string, bytes: Uint8Array): void {
 const all = (bytes: Uint8Array) => {
   for (const name of Object.keys(readers)) onlyPkiErrors(name, bytes)
 }
+
+/** Its responses are the ones that are damaged. */
+let authority: ReturnType<typeof parseCertificate>
 
 /** Structures of each kind that are right, to be damaged. */
 const whole: Buffer[] = [p256Request, pssRequest]
@@ -128,7 +148,9 @@ before(async () => {
   ]
   const wanted = { subject: name, spki, notBefore: 0, notAfter: 2e12, extensions }
   const issuer = { name, key: ec.privateKey, spki, keyIdentifier: undefined }
-  whole.push(await issueCertificate(wanted, issuer))
+  const certificate = await issueCertificate(wanted, issuer)
+  authority = parseCertificate(certificate)
+  whole.push(certificate)
   const entry = {
     serial: Uint8Array.of(1),
     revokedAt: 0,
@@ -138,6 +160,13 @@ before(async () => {
   const scope = { urls: ['http://a.example/'] }
   const list = { number: 3n, baseNumber: 2n, thisUpdate: 0, nextUpdate: 2e12, entries: [entry, entry], scope }
   whole.push(await issueCrl(list, issuer))
+  const certId = certIdOf('sha256', issuer, authority.serial)
+  const status = { kind: 'revoked', revokedAt: 0, reason: 'superseded' } as const
+  const answers = [{ certId, status, thisUpdate: 1e12, nextUpdate: 2e12 }]
+  const certificates = [certificate]
+  const response = { answers, producedAt: 1e12, nonce: Buffer.alloc(8), certificates }
+  whole.push(ocspRequest([certId, certId], Buffer.alloc(16)))
+  whole.push(await issueOcspResponse(response, issuer))
   whole.push(name)
 })
 

@@ -142,6 +142,13 @@ export function extendedKeyUsage(identifiers: readonly string[], critical = fals
   return { identifier: extensionIdentifiers.extendedKeyUsage, critical, value }
 }
 
+/** The purposes, as dotted numbers; undefined when there is no extension, so that nothing is restricted. @throws PkiError */
+export function readExtendedKeyUsage(extensions: readonly Extension[]): readonly string[] | undefined {
+  const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.extendedKeyUsage)
+  if (found === undefined) return undefined
+  return derMembers(found.value, 'extendedKeyUsage').map((each) => derIdentifier(each, 'extendedKeyUsage'))
+}
+
 /** @param names DER of each GeneralName */
 export function subjectAltName(names: readonly Uint8Array[], critical = false): Extension {
   return { identifier: extensionIdentifiers.subjectAltName, critical, value: derSequence(...names) }

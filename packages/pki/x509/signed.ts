@@ -3,17 +3,29 @@ import { derBitString, derBits, derMembers, derSequence, derTag } from '../asn1/
 import { pkiError } from '../error.ts'
 import type { CertificateSigner, Signed } from './signing.ts'
 
-/** The three members that certificates (RFC 5280 §4.1), CRLs (§5.1) and answers of OCSP begin with. @throws PkiError */
+/** A certificate (RFC 5280 §4.1) or CRL (§5.1) from outside: what is signed, algorithm and signature. @throws PkiError */
 export function readSigned(der: Uint8Array, what: string): Signed {
-  const [data, algorithm, signature, another] = derMembers(der, what)
-  if (data?.tag !== derTag.sequence || algorithm?.tag !== derTag.sequence || another !== undefined)
-    throw pkiError('malformed', `${what} is not a signed structure.`)
-  return { data: data.whole, algorithm: algorithm.whole, signature: derBits(signature, what) }
+  const { signed, behind } = readSignedAnd(der, what)
+  if (behind.length > 0) throw pkiError('malformed', `${what} has too many members.`)
+  return signed
 }
 
-/** Signs a structure and puts algorithm and signature behind it. @returns DER */
-export async function writeSigned(data: Uint8Array, signer: CertificateSigner): Promise<Buffer> {
-  return derSequence(data, signer.algorithm, derBitString(await signer.sign(data)))
+/** The same where members may follow: a response of OCSP brings certificates. @throws PkiError */
+export function readSignedAnd(der: Uint8Array, what: string) {
+  const [data, algorithm, signature, ...behind] = derMembers(der, what)
+  if (data?.tag !== derTag.sequence || algorithm?.tag !== derTag.sequence)
+    throw pkiError('malformed', `${what} is not a signed structure.`)
+  const signed = { data: data.whole, algorithm: algorithm.whole, signature: derBits(signature, what) }
+  return { signed, behind }
+}
+
+/** Signs a structure and puts algorithm and signature behind it, then what is given. @returns DER */
+export async function writeSigned(
+  data: Uint8Array,
+  signer: CertificateSigner,
+  ...behind: readonly Uint8Array[]
+): Promise<Buffer> {
+  return derSequence(data, signer.algorithm, derBitString(await signer.sign(data)), ...behind)
 }
 
 /** @throws PkiError */

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import {
+  type DerElement,
+  der,
+  derBits,
+  derContent,
+  derIdentifier,
+  derMembers,
+  derNull,
+  derObjectIdentifier,
+  derOctets,
+  derSequence,
+  derTag,
+} from '../../asn1/der.ts'
+import { pkiError } from '../../error.ts'
+
+/** Hashes by which an issuer can be named. SHA-1 is an identifier here, not a protection (RFC 5019 §2.1.1 demands it). */
+export const certIdHashes = ['sha1', 'sha256', 'sha384', 'sha512'] as const
+export type CertIdHash = (typeof certIdHashes)[number]
+
+const identifiers: Readonly<Record<CertIdHash, string>> = {
+  sha1: '1.3.14.3.2.26',
+  sha256: '2.16.840.1.101.3.4.2.1',
+  sha384: '2.16.840.1.101.3.4.2.2',
+  sha512: '2.16.840.1.101.3.4.2.3',
+}
+const bytesOf: Readonly<Record<CertIdHash, number>> = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
+
+/** One certificate as OCSP names it (RFC 6960 §4.1.1). */
+export interface CertId {
+  /** As it was sent: an answer repeats it byte by byte. */
+  readonly der: Uint8Array
+  /** Undefined: another hash, so that no issuer here is the one that is meant. */
+  readonly hash: CertIdHash | undefined
+  readonly issuerNameHash: Uint8Array
+  readonly issuerKeyHash: Uint8Array
+  /** The content of the INTEGER, as certificates have it. */
+  readonly serial: Uint8Array
+}
+
+/** An issuer: DER of its name and of its public key. */
+export interface CertIdIssuer {
+  readonly name: Uint8Array
+  readonly spki: Uint8Array
+}
+
+/** @throws PkiError */
+export function readCertId(element: DerElement | undefined, what: string): CertId {
+  const whole = element?.whole ?? new Uint8Array()
+  const [algorithm, nameHash, keyHash, serial, another] = derMembers(whole, what)
+  if (another !== undefined) throw pkiError('malformed', `${what} names a certificate with too many members.`)
+  const [identifier] = derMembers(algorithm?.whole ?? new Uint8Array(), what)
+  const dotted = derIdentifier(identifier, what)
+  const hash = certIdHashes.find((name) => identifiers[name] === dotted)
+  const issuerNameHash = derContent(nameHash, derTag.octetString, what)
+  const issuerKeyHash = derContent(keyHash, derTag.octetString, what)
+  const content = derContent(serial, derTag.integer, what)
+  if (content.length === 0) throw pkiError('malformed', `${what} has a serial number that is none.`)
+  if (hash !== undefined && [issuerNameHash, issuerKeyHash].some(({ length }) => length !== bytesOf[hash]))
+    throw pkiError('malformed', `${what} has a hash that is not as long as its algorithm says.`)
+  return { der: whole, hash, issuerNameHash, issuerKeyHash, serial: content }
+}
+
+/** Names a certificate. @param serial the content of the INTEGER */
+export function certIdOf(hash: CertIdHash, issuer: CertIdIssuer, serial: Uint8Array): CertId {
+  const { issuerNameHash, issuerKeyHash } = issuerHashes(hash, issuer)
+  const whole = derSequence(
+    derSequence(derObjectIdentifier(identifiers[hash]), derNull),
+    derOctets(issuerNameHash),
+    derOctets(issuerKeyHash),
+    der(derTag.integer, serial),
+  )
+  return { der: whole, hash, issuerNameHash, issuerKeyHash, serial }
+}
+
+function issuerHashes(hash: CertIdHash, { name, spki }: CertIdIssuer) {
+  const [, key] = derMembers(spki, 'The public key')
+  return {
+    issuerNameHash: createHash(hash).update(name).digest(),
+    issuerKeyHash: createHash(hash).update(derBits(key, 'The public key')).digest(),
+  }
+}
+
+/** Is this certificate one of this issuer? */
+export function isCertIdOf(certId: CertId, issuer: CertIdIssuer): boolean {
+  return certId.hash !== undefined && issuerKeyOf(certId) === keyOf(certId.hash, issuer)
+}
+
+/** For a map of issuers: the key under which the issuer of a CertID is found; undefined when no issuer can be meant. */
+export function issuerKeyOf({ hash, issuerNameHash, issuerKeyHash }: CertId): string | undefined {
+  if (hash === undefined) return undefined
+  const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+  return `${hash}:${hex(issuerNameHash)}:${hex(issuerKeyHash)}`
+}
+
+/** The keys under which a map of issuers holds one: one for each hash. */
+export function issuerKeysOf(issuer: CertIdIssuer): readonly string[] {
+  return certIdHashes.map((hash) => keyOf(hash, issuer))
+}
+
+function keyOf(hash: CertIdHash, issuer: CertIdIssuer): string {
+  const { issuerNameHash, issuerKeyHash } = issuerHashes(hash, issuer)
+  return `${hash}:${issuerNameHash.toString('hex')}:${issuerKeyHash.toString('hex')}`
+}

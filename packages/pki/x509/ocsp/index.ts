@@ -1,0 +1,32 @@
+/**
+ * The online certificate status protocol (RFC 6960, RFC 5019, RFC 8954): read requests and answer them, ask, and check
+ * answers. Transport, storage and caching are the caller's.
+ */
+export {
+  type CertId,
+  type CertIdHash,
+  type CertIdIssuer,
+  certIdOf,
+  isCertIdOf,
+  issuerKeyOf,
+  issuerKeysOf,
+} from './cert-id.ts'
+export { longestOcspResponse, type OcspResponse, readOcspResponse } from './read-response.ts'
+export {
+  longestOcspRequest,
+  mostCertIds,
+  type OcspRequest,
+  ocspRequest,
+  ocspRequestFromPath,
+  readOcspRequest,
+} from './request.ts'
+export {
+  issueOcspResponse,
+  type NewOcspResponse,
+  type OcspAnswer,
+  type OcspError,
+  type OcspStatus,
+  ocspErrorResponse,
+  ocspErrors,
+} from './response.ts'
+export { type OcspQuestion, type OcspVerdict, ocspVerdict } from './verdict.ts'

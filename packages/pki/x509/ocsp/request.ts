@@ -1,0 +1,98 @@
+import {
+  contextTag,
+  type DerElement,
+  der,
+  derContent,
+  derElements,
+  derMembers,
+  derSequence,
+  derSmallNumber,
+  derTag,
+} from '../../asn1/der.ts'
+import { pkiError } from '../../error.ts'
+import { encodeExtension, readExtensions } from '../extensions.ts'
+import { type CertId, readCertId } from './cert-id.ts'
+import { nonceExtension, nonceIn, requireKnown } from './extensions.ts'
+
+/** Bytes of a request: that of one certificate has about 100, a signed one brings certificates. */
+export const longestOcspRequest = 65_536
+/** Certificates that one request may ask about. */
+export const mostCertIds = 32
+
+/** A question about certificates (RFC 6960 §4.1). */
+export interface OcspRequest {
+  readonly certIds: readonly CertId[]
+  /** 1 to 32 bytes (RFC 8954). */
+  readonly nonce: Uint8Array | undefined
+  /** Somebody signed it. The signature is not looked at: everybody gets the same answers. */
+  readonly signed: boolean
+}
+
+const what = 'The OCSP request'
+
+/** Reads a request, DER. @throws PkiError; the answer is then `malformedRequest` */
+export function readOcspRequest(bytes: Uint8Array): OcspRequest {
+  if (bytes.length > longestOcspRequest) throw malformed('is too long')
+  const [request, signature, another] = derMembers(bytes, what)
+  if (another !== undefined || (signature !== undefined && signature.tag !== contextTag(0)))
+    throw malformed('has too many members')
+  const members = [...derMembers(request?.whole ?? new Uint8Array(), what)]
+  if (members[0]?.tag === contextTag(0)) {
+    const [version] = derElements(members.shift()?.content ?? new Uint8Array(), what)
+    if (derSmallNumber(version, what) !== 0) throw malformed('is of an unknown version')
+  }
+  if (members[0]?.tag === contextTag(1)) members.shift()
+  const list = derElements(derContent(members.shift(), derTag.sequence, what), what)
+  const extensions = members[0]?.tag === contextTag(2) ? members.shift() : undefined
+  if (members.length > 0) throw malformed('has too many members')
+  if (list.length === 0 || list.length > mostCertIds)
+    throw malformed(`asks about no certificate, or more than ${mostCertIds}`)
+  return {
+    certIds: list.map(single),
+    nonce: extensions === undefined ? undefined : nonceIn(readExtensions(extensions.content, what), what),
+    signed: signature !== undefined,
+  }
+}
+
+function single(element: DerElement): CertId {
+  const [certId, extensions, another] = derMembers(element.whole, what)
+  if (another !== undefined || (extensions !== undefined && extensions.tag !== contextTag(0)))
+    throw malformed('has a question with too many members')
+  if (extensions !== undefined) requireKnown(readExtensions(extensions.content, what), what)
+  return readCertId(certId, what)
+}
+
+/** Asks about certificates. @returns DER */
+export function ocspRequest(certIds: readonly CertId[], nonce?: Uint8Array): Buffer {
+  const list = derSequence(...certIds.map(({ der: certId }) => derSequence(certId)))
+  const extensions =
+    nonce === undefined ? [] : [der(contextTag(2), derSequence(encodeExtension(nonceExtension(nonce))))]
+  return derSequence(derSequence(list, ...extensions))
+}
+
+const longestText = Math.ceil(longestOcspRequest / 3) * 4 * 3
+
+/**
+ * The request in the path of a GET (RFC 6960 §A.1): base64, its characters escaped or not. Clients leave `/` and `+` as they
+ * are, escape them, use the alphabet for URLs or leave the padding out; a server before this one may have unescaped it.
+ * @throws PkiError for what is not base64
+ */
+export function ocspRequestFromPath(path: string): Buffer {
+  if (path.length > longestText) throw malformed('is too long')
+  const text = path
+    .replaceAll(/%2[Bb]/g, '+')
+    .replaceAll(/%2[Ff]/g, '/')
+    .replaceAll(/%3[Dd]/g, '=')
+    .replaceAll('-', '+')
+    .replaceAll('_', '/')
+    // A plus sign that was unescaped as that of a form.
+    .replaceAll(/%20| /g, '+')
+  const unpadded = text.replace(/={1,2}$/, '')
+  if (!/^[A-Za-z0-9+/]+$/.test(unpadded) || unpadded.length % 4 === 1)
+    throw malformed('is not base64 in the path')
+  return Buffer.from(unpadded, 'base64')
+}
+
+function malformed(problem: string) {
+  return pkiError('malformed', `${what} ${problem}.`)
+}

@@ -1,0 +1,105 @@
+import { contextTag, der, derObjectIdentifier, derOctets, derSequence, derTag } from '../../asn1/der.ts'
+import { derGeneralizedTime } from '../../asn1/time.ts'
+import { pkiError } from '../../error.ts'
+import { encodeExtension, keyIdentifierOf } from '../extensions.ts'
+import type { Issuer } from '../issue.ts'
+import { type RevocationReason, revocationReasons } from '../revocation-reasons.ts'
+import { writeSigned } from '../signed.ts'
+import { signerOf } from '../signing.ts'
+import type { CertId } from './cert-id.ts'
+import { nonceExtension, ocspIdentifiers } from './extensions.ts'
+
+/** Responses without an answer, by their number (RFC 6960 §4.2.1). The number 4 is not used. */
+export const ocspErrors = {
+  malformedRequest: 1,
+  internalError: 2,
+  tryLater: 3,
+  sigRequired: 5,
+  unauthorized: 6,
+} as const
+export type OcspError = keyof typeof ocspErrors
+
+/** What is said about a certificate. Times are Unix milliseconds, kept to the second. */
+export type OcspStatus =
+  | { readonly kind: 'good' }
+  | {
+      readonly kind: 'revoked'
+      readonly revokedAt: number
+      /** `unspecified` is not written. */
+      readonly reason?: RevocationReason | undefined
+    }
+  | { readonly kind: 'unknown' }
+
+export interface OcspAnswer {
+  readonly certId: CertId
+  readonly status: OcspStatus
+  readonly thisUpdate: number
+  /** Undefined: something newer may be there at any time. */
+  readonly nextUpdate: number | undefined
+}
+
+export interface NewOcspResponse {
+  readonly answers: readonly OcspAnswer[]
+  readonly producedAt: number
+  /** As the request has it. */
+  readonly nonce?: Uint8Array | undefined
+  /** DER of the certificate of a responder that is not the issuer itself, and of those above it. */
+  readonly certificates?: readonly Uint8Array[]
+}
+
+/** An error in DER: it is not signed. */
+export function ocspErrorResponse(error: OcspError): Buffer {
+  return derSequence(der(derTag.enumerated, Uint8Array.of(ocspErrors[error])))
+}
+
+/**
+ * Signs a response (RFC 6960 §4.2). The responder is named by its key, as RFC 5019 §2.2.2 prefers.
+ * @param responder the issuer of the certificates, or one whose certificate it signed for this
+ * @returns DER
+ * @throws PkiError `invalid_value`, `cannot_sign`
+ */
+export async function issueOcspResponse(
+  { answers, producedAt, nonce, certificates = [] }: NewOcspResponse,
+  responder: Pick<Issuer, 'key' | 'spki'>,
+): Promise<Buffer> {
+  if (answers.length === 0) throw pkiError('invalid_value', 'A response of OCSP has an answer.')
+  const data = derSequence(
+    der(contextTag(2), derOctets(keyIdentifierOf(responder.spki))),
+    derGeneralizedTime(producedAt),
+    derSequence(...answers.map(single)),
+    ...(nonce === undefined ? [] : [der(contextTag(1), derSequence(encodeExtension(nonceExtension(nonce))))]),
+  )
+  const chain = certificates.length === 0 ? [] : [der(contextTag(0), derSequence(...certificates))]
+  const basic = await writeSigned(data, signerOf(responder), ...chain)
+  return derSequence(
+    der(derTag.enumerated, Uint8Array.of(0)),
+    der(contextTag(0), derSequence(derObjectIdentifier(ocspIdentifiers.basic), derOctets(basic))),
+  )
+}
+
+function single({ certId, status, thisUpdate, nextUpdate }: OcspAnswer): Buffer {
+  return derSequence(
+    certId.der,
+    statusOf(status),
+    derGeneralizedTime(thisUpdate),
+    ...(nextUpdate === undefined ? [] : [der(contextTag(0), derGeneralizedTime(nextUpdate))]),
+  )
+}
+
+function statusOf(status: OcspStatus): Buffer {
+  switch (status.kind) {
+    case 'good':
+      return der(contextTag(0, false))
+    case 'unknown':
+      return der(contextTag(2, false))
+    case 'revoked': {
+      const { revokedAt, reason = 'unspecified' } = status
+      const number = Uint8Array.of(revocationReasons[reason])
+      return der(
+        contextTag(1),
+        derGeneralizedTime(revokedAt),
+        ...(reason === 'unspecified' ? [] : [der(contextTag(0), der(derTag.enumerated, number))]),
+      )
+    }
+  }
+}
