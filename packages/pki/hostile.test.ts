@@ -32,25 +32,34 @@ import {
 import { readPkcs12 } from './pkcs12/index.ts'
 import { legacyFile, modernFile, p256Request, pssRequest } from './testing/index.ts'
 import { issueCrl, readCrl } from './x509/crl/index.ts'
+import { readIssuingDistributionPoint } from './x509/crl/scope.ts'
+import { readExtendedKeyUsage } from './x509/extensions.ts'
 import {
   basicConstraints,
   chainValidity,
+  constraintName,
+  extensionIdentifiers,
   extensionsOf,
   generalName,
   generalNameText,
   issueCertificate,
+  keyCapability,
   keyUsage,
   nameFromParts,
   namePartsOf,
   nameText,
   opensslExtensions,
+  profileExtensions,
+  readAuthorityInformationAccess,
   readBasicConstraints,
   readCertificate,
   readCertificationRequest,
+  readCrlDistributionPoints,
   readExtensions,
   readKeyIdentifier,
   readKeyUsage,
 } from './x509/index.ts'
+import { readNameConstraints } from './x509/name-constraints.ts'
 import {
   certIdOf,
   issueOcspResponse,
@@ -61,9 +70,23 @@ import {
   readOcspResponse,
 } from './x509/ocsp/index.ts'
 import { parseCertificate } from './x509/parsed-certificate.ts'
+import {
+  certificatePolicies,
+  policyConstraints,
+  policyMappings,
+  readCertificatePolicies,
+  readInhibitAnyPolicy,
+  readPolicyConstraints,
+  readPolicyMappings,
+} from './x509/policies.ts'
 
 const what = 'The value'
 const policy = { fips: false }
+
+/** The bytes as the value of every extension there is. */
+function everyExtension(value: Uint8Array) {
+  return Object.values(extensionIdentifiers).map((identifier) => ({ identifier, critical: false, value }))
+}
 
 /** Every function that reads bytes of somebody else. */
 const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
@@ -85,6 +108,20 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
     const extensions = readExtensions(bytes, what)
     return [readBasicConstraints(extensions), readKeyUsage(extensions), readKeyIdentifier(extensions)]
   },
+  ...Object.fromEntries(
+    [
+      readAuthorityInformationAccess,
+      readCertificatePolicies,
+      readCrlDistributionPoints,
+      readExtendedKeyUsage,
+      readInhibitAnyPolicy,
+      readIssuingDistributionPoint,
+      readNameConstraints,
+      readPolicyConstraints,
+      readPolicyMappings,
+    ].map((read) => [read.name, (bytes: Uint8Array) => read(everyExtension(bytes))]),
+  ),
+  keyCapability,
   readCertificationRequest,
   nameText,
   namePartsOf,
@@ -149,6 +186,20 @@ before(async () => {
   const wanted = { subject: name, spki, notBefore: 0, notAfter: 2e12, extensions }
   const issuer = { name, key: ec.privateKey, spki, keyIdentifier: undefined }
   const certificate = await issueCertificate(wanted, issuer)
+  const url = 'http://a.example/'
+  const rich = [
+    ...profileExtensions('authority', {
+      spki,
+      permitted: [constraintName('DNS:a'), constraintName('IP:::/3')],
+      crlUrls: [url],
+      ocspUrls: [url],
+    }),
+    certificatePolicies(['1.2.3']),
+    policyMappings([['1.2.3', '1.2.4']]),
+    policyConstraints({ requireExplicit: 1 }),
+  ]
+  // The values, each of which is a structure of its own.
+  whole.push(...rich.map(({ value }) => Buffer.from(value)))
   authority = parseCertificate(certificate)
   whole.push(certificate)
   const entry = {

@@ -9,7 +9,6 @@ import {
   derFlag,
   derIdentifier,
   derMembers,
-  derNull,
   derNumber,
   derObjectIdentifier,
   derOctets,
@@ -18,7 +17,7 @@ import {
   derTag,
 } from '../asn1/der.ts'
 
-/** An extension of a certificate (RFC 5280 §4.2). */
+/** An extension of a certificate or a CRL (RFC 5280 §4.2, §5.2). */
 export interface Extension {
   readonly identifier: string
   readonly critical: boolean
@@ -30,17 +29,31 @@ export const extensionIdentifiers = {
   subjectKeyIdentifier: '2.5.29.14',
   keyUsage: '2.5.29.15',
   subjectAltName: '2.5.29.17',
+  issuerAltName: '2.5.29.18',
   basicConstraints: '2.5.29.19',
   crlNumber: '2.5.29.20',
   deltaCrlIndicator: '2.5.29.27',
   issuingDistributionPoint: '2.5.29.28',
+  nameConstraints: '2.5.29.30',
   crlDistributionPoints: '2.5.29.31',
   certificatePolicies: '2.5.29.32',
+  policyMappings: '2.5.29.33',
   authorityKeyIdentifier: '2.5.29.35',
+  policyConstraints: '2.5.29.36',
   extendedKeyUsage: '2.5.29.37',
+  freshestCrl: '2.5.29.46',
+  inhibitAnyPolicy: '2.5.29.54',
   /** RFC 9608: no revocation information will ever be there. */
   noRevAvail: '2.5.29.56',
+  authorityInformationAccess: '1.3.6.1.5.5.7.1.1',
+  /** RFC 6960 §4.2.2.2.1: nobody asks whether the certificate of a responder was revoked. */
+  ocspNoCheck: '1.3.6.1.5.5.7.48.1.5',
 } as const
+
+/** The value of one extension, if it is there. */
+export function extensionValue(extensions: readonly Extension[], wanted: string): Uint8Array | undefined {
+  return extensions.find(({ identifier }) => identifier === wanted)?.value
+}
 
 export function encodeExtension({ identifier, critical, value }: Extension): Buffer {
   return derSequence(
@@ -154,19 +167,6 @@ export function subjectAltName(names: readonly Uint8Array[], critical = false): 
   return { identifier: extensionIdentifiers.subjectAltName, critical, value: derSequence(...names) }
 }
 
-/** Where revocation lists are: one URL for each point. */
-export function crlDistributionPoints(urls: readonly string[]): Extension {
-  const points = urls.map((url) => {
-    const name = der(contextTag(6, false), Buffer.from(url, 'latin1'))
-    return derSequence(der(contextTag(0), der(contextTag(0), name)))
-  })
-  return {
-    identifier: extensionIdentifiers.crlDistributionPoints,
-    critical: false,
-    value: derSequence(...points),
-  }
-}
-
 /** SHA-1 of the public key (RFC 5280 §4.2.1.2, method 1): an identifier, not a protection. */
 export function keyIdentifierOf(spki: Uint8Array): Buffer {
   const [, key] = derMembers(spki, 'The public key')
@@ -208,11 +208,4 @@ export function readAuthorityKeyIdentifier(extensions: readonly Extension[]): Ui
   if (found === undefined) return undefined
   const members = derMembers(found.value, 'authorityKeyIdentifier')
   return members.find(({ tag }) => tag === contextTag(0, false))?.content
-}
-
-/** RFC 9608 §2. */
-export const noRevAvail: Extension = {
-  identifier: extensionIdentifiers.noRevAvail,
-  critical: false,
-  value: derNull,
 }

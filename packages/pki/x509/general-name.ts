@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { contextTag, der, derElements } from '../asn1/der.ts'
+import { contextTag, type DerElement, der, derElements } from '../asn1/der.ts'
 import { pkiError } from '../error.ts'
 
 /** Kinds of GeneralName (RFC 5280 §4.2.1.6) as OpenSSL's configuration calls them. */
@@ -15,8 +15,63 @@ export function generalName(text: string): Buffer {
   return der(contextTag(tags[kind as keyof typeof tags], false), Buffer.from(value, 'latin1'))
 }
 
-const kinds: ReadonlyMap<number, string> = new Map(
-  Object.entries(tags).map(([kind, number]) => [contextTag(number, false), kind]),
+/** The name of a directory: DER of a GeneralName around that of a distinguished name. */
+export function directoryName(name: Uint8Array): Buffer {
+  return der(contextTag(4), name)
+}
+
+/**
+ * DER of a subtree of names as name constraints have it (RFC 5280 §4.2.1.10): `DNS:example.com`, `email:.example.com`,
+ * `URI:.example.com`, `IP:192.0.2.0/24`. @throws PkiError
+ */
+export function constraintName(text: string): Buffer {
+  const [, address, length] = /^IP:(.{1,45})\/(\d{1,3})$/.exec(text) ?? []
+  if (address === undefined) {
+    if (text.startsWith('IP:'))
+      throw pkiError('invalid_value', 'A network is written as an address and a length: 192.0.2.0/24.')
+    return generalName(text)
+  }
+  const bytes = addressBytes(address)
+  const bits = Number(length)
+  if (bits > bytes.length * 8) throw pkiError('invalid_value', 'The length of the network is too high.')
+  const mask = bytes.map((_byte, index) => 0xff & ~(0xff >> Math.max(0, Math.min(8, bits - index * 8))))
+  return der(
+    contextTag(7, false),
+    bytes.map((byte, index) => byte & (mask[index] ?? 0)),
+    mask,
+  )
+}
+
+const longestSpiffeId = 2048
+const spiffeId = /^spiffe:\/\/[a-z0-9._-]{1,255}((?:\/[A-Za-z0-9._-]+)*)$/
+
+/** DER of the name of a workload: `spiffe://example.org/billing` (SPIFFE ID §2). @throws PkiError */
+export function spiffeName(id: string): Buffer {
+  const path = id.length > longestSpiffeId ? undefined : spiffeId.exec(id)?.[1]
+  if (path === undefined || path.split('/').some((segment) => segment === '.' || segment === '..'))
+    throw pkiError('invalid_value', 'The SPIFFE id is not one.')
+  return generalName(`URI:${id}`)
+}
+
+/** What a GeneralName is. */
+export type GeneralNameKind = 'email' | 'DNS' | 'URI' | 'IP' | 'directory' | 'other'
+
+export interface ReadGeneralName {
+  readonly kind: GeneralNameKind
+  readonly tag: number
+  /** Of a directory name the DER of the distinguished name, else the content. */
+  readonly value: Uint8Array
+}
+
+/** @throws PkiError */
+export function readGeneralName({ tag, content }: DerElement): ReadGeneralName {
+  if (tag === contextTag(4)) return { kind: 'directory', tag, value: content }
+  const kind = tag === contextTag(7, false) ? 'IP' : (kinds.get(tag) ?? 'other')
+  return { kind, tag, value: content }
+}
+
+const kinds: ReadonlyMap<number, keyof typeof tags> = new Map(
+  Object.entries(tags).map(([kind, number]) => [contextTag(number, false), kind as keyof typeof tags]),
 )
 
 /** A name as `generalName` takes it; one of another kind as the hexadecimal of its DER: `#a0…`. */

@@ -14,16 +14,42 @@ export {
   type KeyUsageName,
   keyPurposes,
   keyUsage,
-  noRevAvail,
   readBasicConstraints,
   readExtensions,
   readKeyIdentifier,
   readKeyUsage,
   subjectAltName,
 } from './extensions.ts'
-export { generalName, generalNameText } from './general-name.ts'
+export {
+  constraintName,
+  directoryName,
+  generalName,
+  generalNameText,
+  spiffeName,
+} from './general-name.ts'
 export { type Issuer, issueCertificate, type NewCertificate, randomSerial } from './issue.ts'
 export { nameFromParts } from './name.ts'
+export { type NewNameConstraints, nameConstraints } from './name-constraints.ts'
 export { opensslExtensions } from './openssl-extensions.ts'
+export { type ParsedCertificate, parseCertificate } from './parsed-certificate.ts'
+export { certificatePolicies } from './policies.ts'
+export {
+  keyCapability,
+  type Profile,
+  type ProfileName,
+  type ProfileWish,
+  profileExtensions,
+  profiles,
+} from './profiles.ts'
 export { type CertificationRequest, readCertificationRequest } from './request.ts'
+export {
+  type AuthorityAccess,
+  authorityInformationAccess,
+  crlDistributionPoints,
+  noRevAvail,
+  ocspNoCheck,
+  readAuthorityInformationAccess,
+  readCrlDistributionPoints,
+  urlsIn,
+} from './revocation-access.ts'
 export { type CertificateSigner, certificateSigner } from './signing.ts'

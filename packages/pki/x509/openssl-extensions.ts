@@ -1,7 +1,6 @@
 import { pkiError } from '../error.ts'
 import {
   basicConstraints,
-  crlDistributionPoints,
   type Extension,
   extendedKeyUsage,
   type KeyUsageName,
@@ -11,6 +10,7 @@ import {
   subjectAltName,
 } from './extensions.ts'
 import { generalName } from './general-name.ts'
+import { crlDistributionPoints } from './revocation-access.ts'
 
 const longestText = 16_384
 const mostNames = 256
@@ -93,7 +93,5 @@ function purpose(text: string): string {
 
 function url(text: string): string {
   const value = text.startsWith('URI:') ? text.slice(4) : text
-  if (!/^https?:\/\/[\u0021-\u007e]+$/.test(value))
-    throw pkiError('invalid_value', 'crlDistributionPoints are URLs.')
   return value
 }

@@ -1,0 +1,208 @@
+import { derElements } from '../asn1/der.ts'
+import { pkiError } from '../error.ts'
+import { byteKeysByIdentifier } from '../keys/byte-key-families.ts'
+import { parseSpki } from '../keys/pkcs8.ts'
+import {
+  basicConstraints,
+  type Extension,
+  extendedKeyUsage,
+  type KeyUsageName,
+  keyPurposes,
+  keyUsage,
+  subjectAltName,
+} from './extensions.ts'
+import { type GeneralNameKind, generalNameText, readGeneralName, spiffeName } from './general-name.ts'
+import { nameConstraints } from './name-constraints.ts'
+import { certificatePolicies } from './policies.ts'
+import {
+  authorityInformationAccess,
+  crlDistributionPoints,
+  noRevAvail,
+  ocspNoCheck,
+} from './revocation-access.ts'
+
+/** What a key can do: sign, encapsulate or encrypt a key, or agree on one. */
+export type KeyCapability = 'sign' | 'encipher' | 'agree'
+
+/** What certificates of one kind have in common. */
+export interface Profile {
+  readonly authority: boolean
+  /** For each kind of key that the profile takes, what it may do. */
+  readonly uses: Readonly<Partial<Record<KeyCapability, readonly KeyUsageName[]>>>
+  readonly purposes: readonly (keyof typeof keyPurposes)[]
+  /** Kinds of alternative names that may be in it. */
+  readonly names: readonly GeneralNameKind[]
+  /** Alternative names that it needs at least. */
+  readonly leastNames: number
+  /** It says that nobody asks whether it was revoked. */
+  readonly noCheck: boolean
+}
+
+// ML-KEM keys encipher (RFC 9935 §5), those of X25519 and X448 agree (RFC 9295 §3), and neither does anything else.
+const endEntity = {
+  sign: ['digitalSignature'],
+  encipher: ['keyEncipherment'],
+  agree: ['keyAgreement'],
+} as const
+const onlySign = { sign: ['digitalSignature'] } as const
+
+export const profiles = {
+  /** A TLS server: whoever connects compares its alternative names (RFC 9525), so there is one at least. */
+  server: {
+    authority: false,
+    uses: endEntity,
+    purposes: ['serverAuth'],
+    names: ['DNS', 'IP'],
+    leastNames: 1,
+    noCheck: false,
+  },
+  client: {
+    authority: false,
+    uses: endEntity,
+    purposes: ['clientAuth'],
+    names: ['DNS', 'IP', 'email', 'URI'],
+    leastNames: 0,
+    noCheck: false,
+  },
+  codeSigning: {
+    authority: false,
+    uses: onlySign,
+    purposes: ['codeSigning'],
+    names: ['DNS', 'email', 'URI'],
+    leastNames: 0,
+    noCheck: false,
+  },
+  /** `digitalSignature` is for answers of OCSP that the authority signs itself. */
+  authority: {
+    authority: true,
+    uses: { sign: ['digitalSignature', 'keyCertSign', 'cRLSign'] },
+    purposes: [],
+    names: ['DNS', 'IP', 'email', 'URI', 'directory'],
+    leastNames: 0,
+    noCheck: false,
+  },
+  ocspResponder: {
+    authority: false,
+    uses: onlySign,
+    purposes: ['OCSPSigning'],
+    names: ['DNS', 'URI'],
+    leastNames: 0,
+    noCheck: true,
+  },
+  /** X509-SVID §3 and §4: exactly one URI, for both sides of TLS. */
+  spiffe: {
+    authority: false,
+    uses: onlySign,
+    purposes: ['serverAuth', 'clientAuth'],
+    names: ['URI', 'DNS'],
+    leastNames: 1,
+    noCheck: false,
+  },
+} as const satisfies Readonly<Record<string, Profile>>
+export type ProfileName = keyof typeof profiles
+
+/** What one certificate of a profile has of its own. */
+export interface ProfileWish {
+  readonly spki: Uint8Array
+  /** DER of each alternative name. */
+  readonly names?: readonly Uint8Array[]
+  /** RFC 5280 §4.1.2.6: the alternative names are critical then. */
+  readonly subjectIsEmpty?: boolean
+  /** Authorities that may follow below this one. */
+  readonly pathLength?: number
+  /** DER of each subtree. */
+  readonly permitted?: readonly Uint8Array[]
+  readonly excluded?: readonly Uint8Array[]
+  readonly policies?: readonly string[]
+  readonly crlUrls?: readonly string[]
+  readonly ocspUrls?: readonly string[]
+  readonly issuerUrls?: readonly string[]
+  /** Nobody will ever tell whether it was revoked (RFC 9608): for certificates with a short life. */
+  readonly noRevocation?: boolean
+}
+
+/**
+ * The extensions of a certificate of this profile; `issueCertificate` adds the key identifiers.
+ * @throws PkiError `invalid_value` for what the profile does not have, `unsupported_key` for a key that cannot do what it is for
+ */
+export function profileExtensions(name: ProfileName, wish: ProfileWish): readonly Extension[] {
+  const profile: Profile = profiles[name]
+  const uses = profile.uses[keyCapability(wish.spki)]
+  if (uses === undefined)
+    throw pkiError('unsupported_key', 'The key cannot sign, and the certificate is for one that does.')
+  requireNames(name, profile, wish)
+  requireAuthority(profile, wish)
+  const { names = [], permitted = [], excluded = [], policies = [] } = wish
+  return [
+    basicConstraints(profile.authority, wish.pathLength),
+    keyUsage(uses),
+    ...(profile.purposes.length === 0
+      ? []
+      : [extendedKeyUsage(profile.purposes.map((each) => keyPurposes[each]))]),
+    ...(names.length === 0 ? [] : [subjectAltName(names, wish.subjectIsEmpty === true)]),
+    ...(permitted.length + excluded.length === 0 ? [] : [nameConstraints({ permitted, excluded })]),
+    ...(policies.length === 0 ? [] : [certificatePolicies(policies)]),
+    ...revocation(profile, wish),
+  ]
+}
+
+/** RFC 9608 §2: who says that there is no revocation names no address for it. */
+function revocation(profile: Profile, wish: ProfileWish): readonly Extension[] {
+  const { crlUrls = [], ocspUrls = [], issuerUrls = [], noRevocation = false } = wish
+  if (noRevocation && (profile.authority || profile.noCheck || crlUrls.length + ocspUrls.length > 0))
+    throw pkiError('invalid_value', 'This certificate cannot say that there is no revocation.')
+  // A responder that is asked about its own certificate would be asked without end.
+  const [ocsp, crls] = profile.noCheck ? [[], []] : [ocspUrls, crlUrls]
+  return [
+    ...(crls.length === 0 ? [] : [crlDistributionPoints(crls)]),
+    ...(ocsp.length + issuerUrls.length === 0
+      ? []
+      : [authorityInformationAccess({ ocsp, caIssuers: issuerUrls })]),
+    ...(noRevocation ? [noRevAvail] : []),
+    ...(profile.noCheck ? [ocspNoCheck] : []),
+  ]
+}
+
+function requireNames(
+  name: ProfileName,
+  profile: Profile,
+  { names = [], subjectIsEmpty }: ProfileWish,
+): void {
+  const kinds = names.map(
+    (each) => derElements(each, 'An alternative name').map(readGeneralName)[0]?.kind ?? 'other',
+  )
+  if (kinds.some((kind) => !profile.names.includes(kind)))
+    throw pkiError('invalid_value', 'The profile does not have alternative names of this kind.')
+  if (names.length < profile.leastNames || (names.length === 0 && subjectIsEmpty === true))
+    throw pkiError('invalid_value', 'The certificate needs an alternative name.')
+  if (name !== 'spiffe') return
+  const [id, another] = names.map(generalNameText).filter((text) => text.startsWith('URI:'))
+  if (id === undefined || another !== undefined)
+    throw pkiError('invalid_value', 'A certificate of SPIFFE has exactly one URI.')
+  spiffeName(id.slice(4))
+}
+
+function requireAuthority(
+  { authority }: Profile,
+  { pathLength, permitted = [], excluded = [] }: ProfileWish,
+): void {
+  if (!authority && (pathLength !== undefined || permitted.length + excluded.length > 0))
+    throw pkiError('invalid_value', 'Only an authority has a path length and name constraints.')
+  if (pathLength !== undefined && !(Number.isInteger(pathLength) && pathLength >= 0 && pathLength <= 32))
+    throw pkiError('invalid_value', 'A path length is a number from 0 to 32.')
+}
+
+/** Diffie-Hellman (RFC 3279 §2.3.3, PKCS#3), and keys of curves that are for agreement alone (RFC 5480 §2.1.2). */
+const agreementKeys: ReadonlySet<string> = new Set([
+  '1.2.840.10046.2.1',
+  '1.2.840.113549.1.3.1',
+  '1.3.132.1.12',
+])
+
+/** By the algorithm of a public key. Other keys of RSA and elliptic curves sign here. @throws PkiError */
+export function keyCapability(spki: Uint8Array): KeyCapability {
+  const { identifier } = parseSpki(spki)
+  const algorithm = byteKeysByIdentifier(identifier)?.algorithm
+  if (algorithm?.startsWith('ML-KEM') === true) return 'encipher'
+  return algorithm === 'X25519' || algorithm === 'X448' || agreementKeys.has(identifier) ? 'agree' : 'sign'
+}
