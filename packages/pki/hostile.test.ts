@@ -70,6 +70,7 @@ import {
   readOcspResponse,
 } from './x509/ocsp/index.ts'
 import { parseCertificate } from './x509/parsed-certificate.ts'
+import { validatePath } from './x509/path/index.ts'
 import {
   certificatePolicies,
   policyConstraints,
@@ -138,6 +139,11 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
     return response.error ?? ocspVerdict(response, { certificate: authority, issuer: authority, at: 1e12 })
   },
   chainValidity: (bytes) => chainValidity([bytes], 0),
+  validatePath(bytes) {
+    const anchors = [authority.der]
+    const result = validatePath({ certificate: bytes, anchors, others: [bytes, bytes], at: 1e12 })
+    return [result, validatePath({ certificate: authority.der, anchors, others: [bytes], at: 1e12 })]
+  },
 }
 
 function onlyPkiErrors(name: string, bytes: Uint8Array): void {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
 import { pkiError } from '../error.ts'
 
@@ -88,6 +89,30 @@ function partText([identifier, value]: readonly DerElement[], what: string): str
 
 function escaped(text: string): string {
   return text.replace(/^[ #]|["+,;<>\\]| $/g, '\\$&').replaceAll('\u0000', '\\00')
+}
+
+/**
+ * One string for each relative name, the same for names that RFC 5280 §7.1 calls equal: the type of string, case and the
+ * number of blanks do not matter. @throws PkiError
+ */
+export function comparableName(name: Uint8Array): readonly string[] {
+  const what = 'A distinguished name'
+  return derMembers(name, what).map((relative) => {
+    const parts = derElements(derContent(relative, derTag.set, what), what).map((attribute) => {
+      const [identifier, value] = derMembers(attribute.whole, what)
+      if (value === undefined) throw pkiError('malformed', `${what} has a part without value.`)
+      return JSON.stringify([derIdentifier(identifier, what), comparableValue(value)])
+    })
+    return parts.sort().join()
+  })
+}
+
+function comparableValue({ tag, content, whole }: DerElement): string {
+  // Bytes that are no UTF-8 would all become the same replacement character.
+  const text = tag === 0x14 || tag === 0x1e || isUtf8(content) ? stringOf(tag, content) : undefined
+  if (text === undefined) return `#${Buffer.from(whole).toString('hex')}`
+  // A text cannot be taken for the hexadecimal of another value.
+  return ` ${text.normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')}`
 }
 
 /** Text of the string types of X.520; what is no text is shown in hexadecimal. */

@@ -20,7 +20,7 @@ export interface OcspQuestion {
 
 /** What a response says about a certificate, or the sentence why it says nothing. */
 export type OcspVerdict =
-  | { readonly status: OcspStatus; readonly problem: undefined }
+  | { readonly status: OcspStatus; readonly thisUpdate: number; readonly problem: undefined }
   | { readonly status: undefined; readonly problem: string }
 
 /** Difference of clocks that is tolerated, and the age of an answer that has no end. */
@@ -53,7 +53,9 @@ function verdict(response: OcspResponse, question: OcspQuestion): OcspVerdict {
   if (at > (answer.nextUpdate ?? answer.thisUpdate) + toleranceMs)
     return no('The OCSP response is out of date.')
   const problem = signatureProblem(response, question)
-  return problem === undefined ? { status: answer.status, problem } : no(problem)
+  return problem === undefined
+    ? { status: answer.status, thisUpdate: answer.thisUpdate, problem }
+    : no(problem)
 }
 
 /** RFC 6960 §4.2.2.2: signed by the issuer, or by a responder whose certificate this issuer signed for that. */

@@ -1,0 +1,35 @@
+/** The work that one validation may do. */
+export interface Budget {
+  /** Takes one signature; false when none is left. */
+  spend(): boolean
+  /** The result for a pair, computed once; undefined when no signature is left. */
+  once(one: object, other: object, verify: () => boolean): boolean | undefined
+  readonly isSpent: boolean
+}
+
+export function budgetOf(signatures: number): Budget {
+  let left = signatures
+  let isSpent = false
+  const known = new Map<object, Map<object, boolean>>()
+  const spend = () => {
+    if (left === 0) isSpent = true
+    else left -= 1
+    return !isSpent
+  }
+  return {
+    spend,
+    once(one, other, verify) {
+      const results = known.get(one) ?? new Map<object, boolean>()
+      known.set(one, results)
+      const before = results.get(other)
+      if (before !== undefined) return before
+      if (!spend()) return undefined
+      const result = verify()
+      results.set(other, result)
+      return result
+    },
+    get isSpent() {
+      return isSpent
+    },
+  }
+}

@@ -1,0 +1,53 @@
+import type { KeyUsageName } from '../extensions.ts'
+import type { PathNode } from './node.ts'
+
+/** RFC 5280 §4.2.1.12: every purpose. */
+const anyPurpose = '2.5.29.37.0'
+
+/** What is wrong with a certificate, wherever in a path it stands. */
+export function certificateProblem(node: PathNode, at: number): string | undefined {
+  const { notBefore, notAfter } = node.certificate
+  if (at < notBefore) return `The certificate of ${node.who} is not valid yet.`
+  if (at > notAfter + 999) return `The certificate of ${node.who} has expired.`
+  return node.unknownCritical
+    ? `The certificate of ${node.who} has a critical extension that is not understood.`
+    : undefined
+}
+
+/** Why a certificate may not issue others (RFC 5280 §6.1.4 k and n). */
+export function issuerProblem(node: PathNode, isAnchor: boolean): string | undefined {
+  // An anchor of version 1 has no place to say it: who trusts it, says it.
+  const isOld = isAnchor && node.certificate.version === 1
+  if (!node.authority && !isOld) return `The certificate of ${node.who} is not one of an authority.`
+  if (node.uses !== undefined && !node.uses.includes('keyCertSign'))
+    return `The key of ${node.who} may not sign certificates.`
+  return undefined
+}
+
+/** RFC 5280 §6.1.4 l and m. @param path from the anchor to the end */
+export function lengthProblem(path: readonly PathNode[]): string | undefined {
+  let most = Number.POSITIVE_INFINITY
+  for (const [index, node] of path.slice(0, -1).entries()) {
+    if (index > 0 && !node.isSelfIssued) {
+      if (most <= 0)
+        return `The certificate of ${node.who} makes the path longer than an authority above it allows.`
+      most -= 1
+    }
+    most = Math.min(most, node.pathLength ?? most)
+  }
+  return undefined
+}
+
+/** The purpose stands in every certificate that lists purposes. @param path from the anchor to the end */
+export function purposeProblem(path: readonly PathNode[], purpose: string | undefined): string | undefined {
+  if (purpose === undefined) return undefined
+  const wrong = path.find(
+    ({ purposes }) => purposes !== undefined && !purposes.includes(purpose) && !purposes.includes(anyPurpose),
+  )
+  return wrong === undefined ? undefined : `The certificate of ${wrong.who} is not for this purpose.`
+}
+
+export function usageProblem(node: PathNode, wanted: readonly KeyUsageName[]): string | undefined {
+  const missing = wanted.some((use) => node.uses !== undefined && !node.uses.includes(use))
+  return missing ? `The key of ${node.who} is not for this use.` : undefined
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { contextTag, der, derSequence } from '../../asn1/index.ts'
+import { issue, now, type Party, party } from '../../testing/index.ts'
+import {
+  basicConstraints,
+  constraintName,
+  directoryName,
+  type Extension,
+  generalName,
+  keyUsage,
+  type NameParts,
+  nameConstraints,
+  nameFromParts,
+  subjectAltName,
+} from '../index.ts'
+import { validatePath } from './index.ts'
+
+const authority = [basicConstraints(true), keyUsage(['keyCertSign'])]
+const end = [basicConstraints(false)]
+const named = (...parts: NameParts): Party => ({ ...party('x'), name: nameFromParts(parts) })
+const root = party('root')
+const r = await issue(root, root, authority)
+
+/** A path of root, authority under the constraint, and end. */
+async function outcome(
+  constraint: Extension,
+  middle: Party,
+  leaf: Party,
+  extensions: readonly Extension[] = end,
+) {
+  const others = [await issue(middle, root, [...authority, constraint])]
+  const certificate = await issue(leaf, middle, extensions)
+  const { validity } = validatePath({ certificate, anchors: [r], others, at: now })
+  return validity
+}
+
+test('directory names are compared part by part from the top, without case, blanks and kinds of string', async () => {
+  const middle = named(['C', 'CH'], ['O', 'Acme'], ['CN', 'middle'])
+  const permitted = [
+    directoryName(
+      nameFromParts([
+        ['C', 'CH'],
+        ['O', 'Acme  GmbH'],
+      ]),
+    ),
+  ]
+  const under = (leaf: Party, extensions?: readonly Extension[]) =>
+    outcome(nameConstraints({ permitted }), middle, leaf, extensions)
+  assert.equal(await under(named(['C', 'CH'], ['O', ' ACME gmbh '], ['CN', 'x'])), 'Valid')
+  assert.equal(await under(named(['C', 'CH'], ['O', 'Acme GmbH'])), 'Valid')
+  assert.equal(await under(named(['O', 'Acme GmbH'], ['C', 'CH'])), 'Invalid')
+  assert.equal(await under(named(['C', 'CH'])), 'Invalid')
+  assert.equal(await under(named(['C', 'CH'], ['O', 'Acme GmbH 2'])), 'Invalid')
+  // A certificate without subject has no directory name but the one among its alternative names.
+  const other = [...end, subjectAltName([directoryName(nameFromParts([['C', 'DE']]))], true)]
+  assert.equal(await under(named(), [...end, subjectAltName([generalName('DNS:a.example')], true)]), 'Valid')
+  assert.equal(await under(named(), other), 'Invalid')
+  const excluded = nameConstraints({ excluded: permitted })
+  assert.equal(
+    await outcome(excluded, middle, named(['C', 'ch'], ['O', 'ACME GMBH'], ['CN', 'x'])),
+    'Invalid',
+  )
+  assert.equal(await outcome(excluded, middle, named(['C', 'ch'], ['CN', 'x'])), 'Valid')
+})
+
+test('names in the subject that stand for alternative names are held to the constraints', async () => {
+  const middle = party('middle')
+  const email = nameConstraints({ permitted: [constraintName('email:example.com')] })
+  assert.equal(await outcome(email, middle, named(['Email', 'a@example.com'])), 'Valid')
+  assert.equal(await outcome(email, middle, named(['Email', 'a@example.org'])), 'Invalid')
+  const host = nameConstraints({ permitted: [constraintName('DNS:example.com')] })
+  assert.equal(await outcome(host, middle, named(['CN', 'a.example.com'])), 'Valid')
+  assert.equal(await outcome(host, middle, named(['CN', 'a.example.org'])), 'Invalid')
+  assert.equal(await outcome(host, middle, named(['CN', 'Storage 1'])), 'Valid')
+  const withName = [...end, subjectAltName([generalName('DNS:b.example.com')])]
+  assert.equal(await outcome(host, middle, named(['CN', 'a.example.org']), withName), 'Valid')
+})
+
+test('constraints of every authority above hold, also those of the anchor and for authorities', async () => {
+  const [one, two, leaf] = [party('one'), party('two'), party('')]
+  const limit = (text: string) => nameConstraints({ permitted: [constraintName(text)] })
+  const anchors = [await issue(root, root, [...authority, limit('DNS:example.com')])]
+  const others = [
+    await issue(one, root, [...authority, limit('DNS:a.example.com')]),
+    await issue(two, one, [...authority, limit('DNS:com')]),
+  ]
+  for (const [name, validity] of [
+    ['x.a.example.com', 'Valid'],
+    ['x.example.com', 'Invalid'],
+    ['x.com', 'Invalid'],
+  ] as const) {
+    const certificate = await issue(leaf, two, [...end, subjectAltName([generalName(`DNS:${name}`)], true)])
+    assert.equal(validatePath({ certificate, anchors, others, at: now }).validity, validity, name)
+  }
+  const named = await issue(one, root, [...authority, subjectAltName([generalName('DNS:example.org')])])
+  const below = await issue(leaf, one, [...end, subjectAltName([generalName('DNS:a.example.com')], true)])
+  assert.equal(validatePath({ certificate: below, anchors, others: [named], at: now }).validity, 'Invalid')
+})
+
+test('kinds of names that are not understood are refused under a constraint on them, and malformed constraints always', async () => {
+  const middle = party('middle')
+  const registered = (last: number) => der(contextTag(8, false), Uint8Array.of(0x2a, last))
+  const withOther = [...end, subjectAltName([registered(3)])]
+  const onOther = nameConstraints({ permitted: [registered(3)] })
+  assert.equal(await outcome(onOther, middle, party('a'), withOther), 'Invalid')
+  assert.equal(await outcome(onOther, middle, party('a')), 'Valid')
+  const bounded = derSequence(
+    der(contextTag(0), derSequence(constraintName('DNS:a'), der(contextTag(0, false), Uint8Array.of(1)))),
+  )
+  // The authority cannot be read, so that there is no path.
+  assert.equal(await outcome({ ...onOther, value: bounded }, middle, party('a')), 'Unknown')
+  const odd = nameConstraints({ permitted: [der(contextTag(7, false), Buffer.alloc(5))] })
+  const address = [...end, subjectAltName([generalName('IP:192.0.2.1')])]
+  assert.equal(await outcome(odd, middle, party('a'), address), 'Invalid')
+})
+
+test('very many names under very many constraints are not compared without end', async () => {
+  const middle = party('middle')
+  const many = Array.from({ length: 500 }, (_each, index) => generalName(`DNS:a${index}.example`))
+  const constraint = nameConstraints({ permitted: many })
+  assert.equal(await outcome(constraint, middle, party('a'), [...end, subjectAltName(many)]), 'Invalid')
+})

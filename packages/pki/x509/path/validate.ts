@@ -1,0 +1,213 @@
+import { PkiError } from '../../error.ts'
+import { longestChain, type Validity } from '../chain.ts'
+import type { KeyUsageName } from '../extensions.ts'
+import { isSignedWith } from '../signing.ts'
+import { type Budget, budgetOf } from './budget.ts'
+import { certificateProblem, issuerProblem, lengthProblem, purposeProblem, usageProblem } from './checks.ts'
+import { nameProblem } from './constraints.ts'
+import { type PathNode, pathNode } from './node.ts'
+import { type PolicyWish, pathPolicies } from './policies.ts'
+import { type RevocationSources, type RevocationStatus, revocationOf } from './revocation.ts'
+
+/** Certificates beside the first that are looked at. */
+export const mostCertificates = 256
+/** Signatures that one validation checks, those of CRLs and responses included. */
+export const mostSignatures = 128
+/** Certificates that are put on a path, over all paths that are tried. */
+const mostSteps = 1024
+
+export interface PathQuestion {
+  /** DER of the certificate in question. */
+  readonly certificate: Uint8Array
+  /** DER of the certificates that are trusted, from somewhere else than the certificate came from. */
+  readonly anchors: readonly Uint8Array[]
+  /** DER of other certificates, in any order. What is no certificate is left out. */
+  readonly others?: readonly Uint8Array[]
+  /** Unix milliseconds. */
+  readonly at: number
+  /** An extended key usage, dotted. */
+  readonly purpose?: string
+  readonly uses?: readonly KeyUsageName[]
+  readonly policy?: PolicyWish
+  readonly revocation?: RevocationSources & {
+    /** A certificate of which nothing says that it was not revoked makes the path Unknown; else it counts as good. */
+    readonly required: boolean
+  }
+  /** Default and maximum: `mostSignatures`. */
+  readonly signatures?: number
+}
+
+export interface PathResult {
+  /** Unknown: no path to an anchor was found, or nothing tells whether a certificate was revoked. */
+  readonly validity: Validity
+  /** The first reason why it is not Valid, one sentence. */
+  readonly reason: string | undefined
+  /** DER from the certificate in question to the anchor; empty when there is no such path. */
+  readonly path: readonly Uint8Array[]
+  /** For each certificate of `path` but the anchor. */
+  readonly revocation: readonly RevocationStatus[]
+  /** Policies under which the path is valid; anyPolicy stands for all. */
+  readonly policies: readonly string[]
+}
+
+/**
+ * Builds paths to the anchors and validates them (RFC 5280 §6), the first that is Valid counts. Anchors are held to their
+ * dates, path lengths and name constraints, too.
+ * @throws PkiError for an anchor that is no certificate
+ */
+export function validatePath(question: PathQuestion): PathResult {
+  const anchors = question.anchors.slice(0, mostCertificates).map(pathNode)
+  let end: PathNode
+  try {
+    end = pathNode(question.certificate)
+  } catch (error) {
+    if (error instanceof PkiError) return without('Invalid', error.message)
+    throw error
+  }
+  const budget = budgetOf(Math.min(question.signatures ?? mostSignatures, mostSignatures))
+  const problem = certificateProblem(end, question.at) ?? usageProblem(end, question.uses ?? [])
+  if (problem !== undefined) return without('Invalid', problem)
+  return search(end, anchors, othersOf(question, anchors), question, budget)
+}
+
+function othersOf({ others = [] }: PathQuestion, anchors: readonly PathNode[]): readonly PathNode[] {
+  const seen = new Set(anchors.map(({ certificate }) => bytesKey(certificate.der)))
+  return others.slice(0, mostCertificates).flatMap((der) => {
+    if (seen.has(bytesKey(der))) return []
+    seen.add(bytesKey(der))
+    try {
+      return [pathNode(der)]
+    } catch (error) {
+      if (error instanceof PkiError) return []
+      throw error
+    }
+  })
+}
+
+function search(
+  end: PathNode,
+  anchors: readonly PathNode[],
+  others: readonly PathNode[],
+  question: PathQuestion,
+  budget: Budget,
+): PathResult {
+  let best: PathResult | undefined
+  let firstProblem: string | undefined
+  let steps = 0
+  /** @returns true when the search is over */
+  const extend = (path: readonly PathNode[]): boolean => {
+    const last = path.at(-1) as PathNode
+    steps += 1
+    if (anchors.some(({ certificate }) => equal(certificate.der, last.certificate.der))) {
+      const result = judged([...path].reverse(), question, budget)
+      if (best === undefined || rank(result) > rank(best)) best = result
+      return result.validity === 'Valid' || result.revocation[0]?.kind === 'revoked'
+    }
+    if (path.length === longestChain) return false
+    for (const issuer of candidates(last, path, anchors, others)) {
+      if (steps >= mostSteps) return true
+      const problem =
+        certificateProblem(issuer, question.at) ??
+        issuerProblem(issuer, anchors.includes(issuer)) ??
+        signatureProblem(last, issuer, budget)
+      if (budget.isSpent) return true
+      if (problem !== undefined) firstProblem ??= problem
+      else if (extend([...path, issuer])) return true
+    }
+    return false
+  }
+  extend([end])
+  if (best !== undefined) return best
+  if (budget.isSpent || steps >= mostSteps)
+    return without('Unknown', 'No path to a trusted certificate was found within the work that is allowed.')
+  return firstProblem === undefined
+    ? without('Unknown', `No path leads from the certificate of ${end.who} to a trusted certificate.`)
+    : without('Invalid', firstProblem)
+}
+
+function rank({ validity }: PathResult): number {
+  return validity === 'Valid' ? 2 : validity === 'Unknown' ? 1 : 0
+}
+
+/** Certificates that may have issued this one, anchors first. None is twice on a path, also not with another signature. */
+function candidates(
+  node: PathNode,
+  path: readonly PathNode[],
+  anchors: readonly PathNode[],
+  others: readonly PathNode[],
+): readonly PathNode[] {
+  return [...anchors, ...others].filter(
+    (issuer) =>
+      issuer.subjectText === node.issuerText &&
+      (node.authorityKeyIdentifier === undefined ||
+        issuer.keyIdentifier === undefined ||
+        equal(node.authorityKeyIdentifier, issuer.keyIdentifier)) &&
+      !path.some(
+        (each) =>
+          each.subjectText === issuer.subjectText && equal(each.certificate.spki, issuer.certificate.spki),
+      ),
+  )
+}
+
+function signatureProblem(node: PathNode, issuer: PathNode, budget: Budget): string | undefined {
+  const { certificate } = node
+  const holds = budget.once(node, issuer, () => isSignedWith(certificate.signed, issuer.certificate.key))
+  return holds === true ? undefined : `The signature of the certificate of ${node.who} is wrong.`
+}
+
+/** @param path from the anchor to the end, its signatures, dates and issuers checked */
+function judged(path: readonly PathNode[], question: PathQuestion, budget: Budget): PathResult {
+  const found = {
+    path: path.map(({ certificate }) => certificate.der).reverse(),
+    revocation: [],
+    policies: [],
+  }
+  const invalid = (reason: string): PathResult => ({ validity: 'Invalid', reason, ...found })
+  const problem = lengthProblem(path) ?? purposeProblem(path, question.purpose) ?? nameProblem(path)
+  if (problem !== undefined) return invalid(problem)
+  const policies = pathPolicies(path, question.policy)
+  if (policies.problem !== undefined) return invalid(policies.problem)
+  const revocation = revocationAlong(path, question, budget)
+  return { ...found, ...worst(path, revocation, question), policies: policies.policies, revocation }
+}
+
+function revocationAlong(
+  path: readonly PathNode[],
+  { revocation, at }: PathQuestion,
+  budget: Budget,
+): readonly RevocationStatus[] {
+  if (revocation === undefined) return []
+  const statuses: RevocationStatus[] = []
+  for (let index = path.length - 1; index > 0; index -= 1) {
+    const [issuer, node] = [path[index - 1] as PathNode, path[index] as PathNode]
+    statuses.push(revocationOf(node, issuer, revocation, at, budget))
+  }
+  return statuses
+}
+
+function worst(
+  path: readonly PathNode[],
+  statuses: readonly RevocationStatus[],
+  { revocation }: PathQuestion,
+): Pick<PathResult, 'validity' | 'reason'> {
+  const who = (index: number) => (path.at(-1 - index) as PathNode).who
+  const revoked = statuses.findIndex(({ kind }) => kind === 'revoked')
+  if (revoked >= 0) return { validity: 'Invalid', reason: `The certificate of ${who(revoked)} was revoked.` }
+  const open = statuses.findIndex(({ kind }) => kind === 'undetermined')
+  if (open < 0 || revocation?.required !== true) return { validity: 'Valid', reason: undefined }
+  const status = statuses[open] as RevocationStatus & { readonly kind: 'undetermined' }
+  const reason = status.problem ?? `Nothing says whether the certificate of ${who(open)} was revoked.`
+  return { validity: 'Unknown', reason }
+}
+
+function without(validity: Validity, reason: string): PathResult {
+  return { validity, reason, path: [], revocation: [], policies: [] }
+}
+
+function equal(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(one, other) === 0
+}
+
+function bytesKey(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}
