@@ -59,6 +59,7 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from './x509/index.ts'
+import { lintCertificate } from './x509/lint/index.ts'
 import { readNameConstraints } from './x509/name-constraints.ts'
 import {
   certIdOf,
@@ -139,6 +140,7 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
     return response.error ?? ocspVerdict(response, { certificate: authority, issuer: authority, at: 1e12 })
   },
   chainValidity: (bytes) => chainValidity([bytes], 0),
+  lintCertificate,
   validatePath(bytes) {
     const anchors = [authority.der]
     const result = validatePath({ certificate: bytes, anchors, others: [bytes, bytes], at: 1e12 })

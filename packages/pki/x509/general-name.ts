@@ -61,13 +61,15 @@ export interface ReadGeneralName {
   readonly tag: number
   /** Of a directory name the DER of the distinguished name, else the content. */
   readonly value: Uint8Array
+  /** DER. */
+  readonly whole: Uint8Array
 }
 
 /** @throws PkiError */
-export function readGeneralName({ tag, content }: DerElement): ReadGeneralName {
-  if (tag === contextTag(4)) return { kind: 'directory', tag, value: content }
+export function readGeneralName({ tag, content, whole }: DerElement): ReadGeneralName {
+  if (tag === contextTag(4)) return { kind: 'directory', tag, value: content, whole }
   const kind = tag === contextTag(7, false) ? 'IP' : (kinds.get(tag) ?? 'other')
-  return { kind, tag, value: content }
+  return { kind, tag, value: content, whole }
 }
 
 const kinds: ReadonlyMap<number, keyof typeof tags> = new Map(

@@ -91,7 +91,7 @@ test('what the profile does not have is refused', () => {
   refused('spiffe', { names: [spiffeName('spiffe://a/b'), spiffeName('spiffe://a/c')] })
   refused('authority', { pathLength: -1 })
   refused('authority', { pathLength: 1.5 })
-  // RFC 9608 §2
+  // RFC 9608 §3
   refused('authority', { noRevocation: true })
   refused('server', { names: dns, noRevocation: true, crlUrls: addresses.crlUrls })
   for (const url of ['ldap://a/', 'http://a b/', 'http://ü/', 'file:///x', `http://${'a'.repeat(3000)}`]) {

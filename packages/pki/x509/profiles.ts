@@ -146,7 +146,7 @@ export function profileExtensions(name: ProfileName, wish: ProfileWish): readonl
   ]
 }
 
-/** RFC 9608 §2: who says that there is no revocation names no address for it. */
+/** RFC 9608 §3: who says that there is no revocation names no address for it. */
 function revocation(profile: Profile, wish: ProfileWish): readonly Extension[] {
   const { crlUrls = [], ocspUrls = [], issuerUrls = [], noRevocation = false } = wish
   if (noRevocation && (profile.authority || profile.noCheck || crlUrls.length + ocspUrls.length > 0))

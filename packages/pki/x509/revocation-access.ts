@@ -95,7 +95,7 @@ export function urlsIn(names: readonly Uint8Array[]): readonly string[] {
     .map(textOf)
 }
 
-/** RFC 9608 §2: not for authorities, and not beside an address where revocation is told. */
+/** RFC 9608 §3: not for authorities, and not beside an address where revocation is told. */
 export const noRevAvail: Extension = {
   identifier: extensionIdentifiers.noRevAvail,
   critical: false,

@@ -1,6 +1,5 @@
-import type { ReadGeneralName } from '../general-name.ts'
 import type { NameConstraints } from '../name-constraints.ts'
-import { constrainedNames, isInside, wildcardReaches } from './names.ts'
+import { type ComparedName, constrainedNames, isInside, wildcardReaches } from './names.ts'
 import type { PathNode } from './node.ts'
 
 /** Comparisons of a name with a subtree in one path. */
@@ -29,9 +28,8 @@ export function nameProblem(path: readonly PathNode[]): string | undefined {
   return undefined
 }
 
-function isAllowed(name: ReadGeneralName, { permitted, excluded }: NameConstraints): boolean {
-  const ofKind = ({ kind, tag }: ReadGeneralName) =>
-    kind === name.kind && (kind !== 'other' || tag === name.tag)
+function isAllowed(name: ComparedName, { permitted, excluded }: NameConstraints): boolean {
+  const ofKind = ({ kind, tag }: ComparedName) => kind === name.kind && (kind !== 'other' || tag === name.tag)
   const isExcluded = excluded.filter(ofKind).some(({ value }) => {
     if (name.kind === 'DNS' && wildcardReaches(name.value, value)) return true
     return isInside(name.kind, name.value, value) !== false

@@ -72,7 +72,8 @@ function domainOf(given: string, base: string): boolean {
   return wanted.startsWith('.') ? given.endsWith(wanted) : given === wanted
 }
 
-const authority = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#:@[\]]+)(?::\d*)?(?:[/?#]|$)/i
+// Browsers end the host at a backslash, so that none may stand before it.
+const authority = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\]*@)?([^/?#:@[\]\\]+)(?::\d*)?(?:[/?#]|$)/i
 const ipv4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
 
 /** RFC 5280 §4.2.1.10: what has no host, or an address for one, is not allowed under a constraint. */
@@ -98,6 +99,9 @@ function directoryInside(name: readonly string[], base: readonly string[]): bool
 
 const dotted = /^[a-z0-9_*-]+(?:\.[a-z0-9_-]+)+$/i
 
+/** A name, or a value of the subject that stands for one. */
+export type ComparedName = Pick<ReadGeneralName, 'kind' | 'tag' | 'value'>
+
 /** Names of a certificate that constraints are about. @param isEnd the last certificate of the path */
 export function constrainedNames(
   node: {
@@ -108,7 +112,7 @@ export function constrainedNames(
     readonly commonNames: readonly string[]
   },
   isEnd: boolean,
-): readonly ReadGeneralName[] {
+): readonly ComparedName[] {
   const { alternativeNames } = node
   const has = (wanted: GeneralNameKind) => alternativeNames.some(({ kind }) => kind === wanted)
   const also = (kind: GeneralNameKind, values: readonly string[]) =>

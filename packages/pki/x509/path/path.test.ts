@@ -326,6 +326,7 @@ test('RFC 5280 §4.2.1.10: names are held to the constraints above them', async 
         'https://[::1]/',
         'https://example.com@evil.org/',
         'https://evil.org?@example.com',
+        'https://evil.org\\@example.com/',
       ],
     ],
     ['permitted', 'URI:.example.com', ['https://a.example.com/'], ['https://example.com/']],

@@ -39,7 +39,7 @@ export function revocationOf(
   at: number,
   budget: Budget,
 ): RevocationStatus {
-  // RFC 9608 §4: of an authority it says nothing.
+  // RFC 9608 §3: of an authority it says nothing.
   if (node.noRevocation && !node.authority) return { kind: 'never told' }
   const evidence = [
     ...responses.slice(0, mostSources).map((response) => byResponse(response, node, issuer, at, budget)),

@@ -1,0 +1,47 @@
+import { PkiError } from '../../error.ts'
+import { authorityRules } from './authorities.ts'
+import { type Facts, factsOf, type Rule, type Severity } from './facts.ts'
+import { nameRules } from './names.ts'
+import { structureRules } from './structure.ts'
+import { usageRules } from './usages.ts'
+
+/** What is wrong with a certificate. */
+export interface Finding {
+  readonly rule: string
+  /** Where the standard says so. */
+  readonly clause: string
+  readonly severity: Severity
+  readonly sentence: string
+}
+
+export const lintRules: readonly Rule[] = [...structureRules, ...nameRules, ...usageRules, ...authorityRules]
+
+/**
+ * Checks a certificate, DER, against what the standards say of every certificate by itself: signatures, issuers and the
+ * present time are for `validatePath`. What cannot be read is one finding, `unreadable`.
+ */
+export function lintCertificate(der: Uint8Array): readonly Finding[] {
+  let facts: Facts
+  try {
+    facts = factsOf(der)
+  } catch (error) {
+    return [unreadable(error)]
+  }
+  return lintRules.flatMap((rule) => {
+    try {
+      const sentence = rule.check(facts)
+      return sentence === undefined ? [] : [finding(rule, sentence)]
+    } catch (error) {
+      return [unreadable(error)]
+    }
+  })
+}
+
+function finding({ name, clause, severity }: Rule, sentence: string): Finding {
+  return { rule: name, clause, severity, sentence }
+}
+
+function unreadable(error: unknown): Finding {
+  if (!(error instanceof PkiError)) throw error
+  return { rule: 'unreadable', clause: 'RFC 5280 §4.1', severity: 'error', sentence: error.message }
+}

@@ -1,0 +1,121 @@
+import { extensionIdentifiers as ids, type KeyUsageName, keyPurposes } from '../extensions.ts'
+import type { Facts, Rule } from './facts.ts'
+
+const signatures: readonly KeyUsageName[] = ['digitalSignature', 'nonRepudiation', 'keyCertSign', 'cRLSign']
+const encipherment: readonly KeyUsageName[] = ['keyEncipherment', 'dataEncipherment']
+const agreement: readonly KeyUsageName[] = ['keyAgreement', 'encipherOnly', 'decipherOnly']
+
+/** Usages that a kind of key may have, where its standard limits them. */
+const limits: readonly {
+  readonly keys: RegExp
+  readonly clause: string
+  readonly allowed: readonly KeyUsageName[]
+}[] = [
+  { keys: /^ML-DSA-/, clause: 'RFC 9881 §5', allowed: signatures },
+  { keys: /^SLH-DSA-/, clause: 'RFC 9909 §6', allowed: signatures },
+  { keys: /^ML-KEM-/, clause: 'RFC 9935 §5', allowed: ['keyEncipherment'] },
+  { keys: /^X(25519|448)$/, clause: 'RFC 9295 §3', allowed: agreement },
+  { keys: /^Ed(25519|448)$/, clause: 'RFC 9295 §3', allowed: signatures },
+  { keys: /^ec$/, clause: 'RFC 8813 §3', allowed: [...signatures, ...agreement] },
+  { keys: /^rsa(-pss)?$/, clause: 'RFC 3279 §2.3.1', allowed: [...signatures, ...encipherment] },
+]
+
+/** Usages of which one goes with a purpose (RFC 5280 §4.2.1.12). */
+const consistent: Readonly<Record<keyof typeof keyPurposes, readonly KeyUsageName[]>> = {
+  serverAuth: ['digitalSignature', 'keyEncipherment', 'keyAgreement'],
+  // TLS 1.2 also decrypts with the key of a client that cannot sign; ML-KEM keys have no other usage.
+  clientAuth: ['digitalSignature', 'keyEncipherment', 'keyAgreement'],
+  codeSigning: ['digitalSignature'],
+  emailProtection: ['digitalSignature', 'nonRepudiation', 'keyEncipherment', 'keyAgreement'],
+  timeStamping: ['digitalSignature', 'nonRepudiation'],
+  OCSPSigning: ['digitalSignature', 'nonRepudiation'],
+}
+const anyPurpose = '2.5.29.37.0'
+
+/** Usages of the key and purposes. */
+export const usageRules: readonly Rule[] = [
+  {
+    name: 'key_usage_empty',
+    clause: 'RFC 5280 §4.2.1.3',
+    severity: 'error',
+    check: ({ uses }) => (uses?.length === 0 ? 'keyUsage names no usage.' : undefined),
+  },
+  {
+    name: 'key_usage_critical',
+    clause: 'RFC 5280 §4.2.1.3',
+    severity: 'warning',
+    check: ({ find }) => (find(ids.keyUsage)?.critical === false ? 'keyUsage is not critical.' : undefined),
+  },
+  {
+    name: 'key_usage_only',
+    clause: 'RFC 5280 §4.2.1.3',
+    severity: 'error',
+    check: ({ uses = [] }) =>
+      (uses.includes('encipherOnly') || uses.includes('decipherOnly')) && !uses.includes('keyAgreement')
+        ? 'encipherOnly and decipherOnly mean nothing without keyAgreement.'
+        : undefined,
+  },
+  ...limits.map(
+    ({ keys, clause, allowed }): Rule => ({
+      name: `key_usage_of_${keys.source.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_|_$/g, '')}`,
+      clause,
+      severity: 'error',
+      check: ({ keyAlgorithm, uses }) => {
+        if (!keys.test(keyAlgorithm)) return undefined
+        const wrong = uses?.find((use) => !allowed.includes(use))
+        return wrong === undefined ? undefined : `A key of ${keyAlgorithm} does not have the usage ${wrong}.`
+      },
+    }),
+  ),
+  {
+    name: 'purpose_without_usage',
+    clause: 'RFC 5280 §4.2.1.12',
+    severity: 'error',
+    check: ({ purposes, uses }) => {
+      if (uses === undefined) return undefined
+      const wrong = Object.entries(keyPurposes).find(
+        ([name, identifier]) =>
+          purposes?.includes(identifier) === true &&
+          !consistent[name as keyof typeof keyPurposes].some((use) => uses.includes(use)),
+      )
+      return wrong && `No usage of the key is one that the purpose ${wrong[0]} needs.`
+    },
+  },
+  {
+    name: 'purposes_empty',
+    clause: 'RFC 5280 §4.2.1.12',
+    severity: 'error',
+    check: ({ purposes }) => (purposes?.length === 0 ? 'extendedKeyUsage names no purpose.' : undefined),
+  },
+  {
+    name: 'any_purpose_critical',
+    clause: 'RFC 5280 §4.2.1.12',
+    severity: 'warning',
+    check: ({ purposes, find }) =>
+      purposes?.includes(anyPurpose) === true && find(ids.extendedKeyUsage)?.critical === true
+        ? 'extendedKeyUsage allows every purpose, and is critical.'
+        : undefined,
+  },
+  {
+    name: 'ocsp_no_check_purpose',
+    clause: 'RFC 6960 §4.2.2.2.1',
+    severity: 'error',
+    check: (facts) =>
+      facts.find(ids.ocspNoCheck) !== undefined && !isResponder(facts)
+        ? 'It has ocsp-nocheck, but is not one of a responder.'
+        : undefined,
+  },
+  {
+    name: 'ocsp_responder_no_check',
+    clause: 'RFC 6960 §4.2.2.2.1',
+    severity: 'warning',
+    check: (facts) =>
+      isResponder(facts) && facts.find(ids.ocspNoCheck) === undefined
+        ? 'It is one of a responder without ocsp-nocheck, so that clients may ask whether it was revoked.'
+        : undefined,
+  },
+]
+
+function isResponder({ purposes }: Facts): boolean {
+  return purposes?.includes(keyPurposes.OCSPSigning) === true
+}
