@@ -66,6 +66,7 @@ import {
   issueOcspResponse,
   ocspRequest,
   ocspRequestFromPath,
+  ocspResponder,
   ocspVerdict,
   readOcspRequest,
   readOcspResponse,
@@ -222,10 +223,9 @@ before(async () => {
   const certId = certIdOf('sha256', issuer, authority.serial)
   const status = { kind: 'revoked', revokedAt: 0, reason: 'superseded' } as const
   const answers = [{ certId, status, thisUpdate: 1e12, nextUpdate: 2e12 }]
-  const certificates = [certificate]
-  const response = { answers, producedAt: 1e12, nonce: Buffer.alloc(8), certificates }
+  const response = { answers, producedAt: 1e12, nonce: Buffer.alloc(8) }
   whole.push(ocspRequest([certId, certId], Buffer.alloc(16)))
-  whole.push(await issueOcspResponse(response, issuer))
+  whole.push(await issueOcspResponse(response, ocspResponder(issuer, [certificate])))
   whole.push(name)
 })
 

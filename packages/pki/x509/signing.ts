@@ -70,10 +70,12 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
         sign: (data) => onPool('sha256', key, data),
       }
     case 'ec': {
-      const [identifier, hash] = signatureOf[hashOfCurve(key)] ?? ['1.2.840.10045.4.3.2', 'sha256']
+      const curve = key.asymmetricKeyDetails?.namedCurve
+      const [identifier, hash] = signatureOf[hashOfCurve(curve)] ?? ['1.2.840.10045.4.3.2', 'sha256']
+      const sign = curve === 'prime256v1' ? quickly : onPool
       return {
         algorithm: derSequence(derObjectIdentifier(identifier)),
-        sign: (data) => onPool(hash, key, data),
+        sign: (data) => sign(hash, key, data),
       }
     }
     default: {
@@ -82,9 +84,10 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
       // The identifier of such a key is also that of its signatures (RFC 8410, RFC 9881, RFC 9909).
       if (family === undefined || !signs(family))
         throw pkiError('cannot_sign', 'The key of the issuer cannot sign.')
+      const sign = family.algorithm === 'Ed25519' ? quickly : onPool
       return {
         algorithm: derSequence(derObjectIdentifier(identifier)),
-        sign: (data) => onPool(null, key, data),
+        sign: (data) => sign(null, key, data),
       }
     }
   }
@@ -95,8 +98,8 @@ function signs({ algorithm }: ByteKeyFamily): boolean {
 }
 
 /** A hash as strong as the curve (SP 800-57 part 1, table 3). */
-function hashOfCurve(key: KeyObject): string {
-  switch (key.asymmetricKeyDetails?.namedCurve) {
+function hashOfCurve(curve: string | undefined): string {
+  switch (curve) {
     case 'secp384r1':
     case 'brainpoolP384r1':
       return 'sha384'
@@ -105,6 +108,19 @@ function hashOfCurve(key: KeyObject): string {
       return 'sha512'
     default:
       return 'sha256'
+  }
+}
+
+/** Bytes that are hashed in less time than the way to the thread pool takes. */
+const mostQuickBytes = 16_384
+
+/** With P-256 and Ed25519 a signature takes 25 µs, of which the way to the thread pool and back would be half again. */
+async function quickly(hash: string | null, key: KeyObject, data: Uint8Array): Promise<Buffer> {
+  if (data.length > mostQuickBytes) return onPool(hash, key, data)
+  try {
+    return sign(hash, data, key)
+  } catch {
+    throw pkiError('cannot_sign', 'CRYPTO')
   }
 }
 

@@ -25,8 +25,10 @@ export {
   type NewOcspResponse,
   type OcspAnswer,
   type OcspError,
+  type OcspResponder,
   type OcspStatus,
   ocspErrorResponse,
   ocspErrors,
+  ocspResponder,
 } from './response.ts'
 export { type OcspQuestion, type OcspVerdict, ocspVerdict } from './verdict.ts'

@@ -29,6 +29,7 @@ import {
   ocspErrorResponse,
   ocspRequest,
   ocspRequestFromPath,
+  ocspResponder,
   ocspVerdict,
   readOcspRequest,
   readOcspResponse,
@@ -55,10 +56,16 @@ const answerFor = (
   nextUpdate: now + day,
 })
 
-async function response(wanted: Partial<NewOcspResponse> = {}, by: Party = root): Promise<OcspResponse> {
+async function response(
+  { certificates = [], ...wanted }: Partial<NewOcspResponse> & { certificates?: readonly Uint8Array[] } = {},
+  by: Party = root,
+): Promise<OcspResponse> {
   const answers = [answerFor({ kind: 'good' })]
   const read = readOcspResponse(
-    await issueOcspResponse({ answers, producedAt: now, ...wanted }, issuerOf(by)),
+    await issueOcspResponse(
+      { answers, producedAt: now, ...wanted },
+      ocspResponder(issuerOf(by), certificates),
+    ),
   )
   assert.ok(read.error === undefined)
   return read
@@ -245,8 +252,8 @@ test('property: a damaged response is refused with a PkiError, or says nothing e
   const responder = party('responder')
   const certificates = [await issue(responder, root, responderExtensions)]
   const status = { kind: 'revoked', revokedAt: now, reason: 'superseded' } as const
-  const wanted = { answers: [answerFor(status)], producedAt: now, certificates, nonce: Buffer.alloc(8, 1) }
-  const good = await issueOcspResponse(wanted, issuerOf(responder))
+  const wanted = { answers: [answerFor(status)], producedAt: now, nonce: Buffer.alloc(8, 1) }
+  const good = await issueOcspResponse(wanted, ocspResponder(issuerOf(responder), certificates))
   fc.assert(
     fc.property(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), fc.boolean(), (at, flip, cut) => {
       const changed = Buffer.from(cut ? good.subarray(0, at) : good)
@@ -298,8 +305,8 @@ test('requests of OpenSSL are read, and it takes the responses', { skip: missing
         const status = statuses[index] as OcspStatus
         return { certId, status, thisUpdate: today, nextUpdate: today + day }
       })
-      const wanted = { answers, producedAt: today, nonce: request.nonce, certificates: chain }
-      folder.write('response.der', await issueOcspResponse(wanted, issuerOf(signer)))
+      const wanted = { answers, producedAt: today, nonce: request.nonce }
+      folder.write('response.der', await issueOcspResponse(wanted, ocspResponder(issuerOf(signer), chain)))
       const checked = folder.run(
         ...['ocsp', '-reqin', 'request.der', '-respin', 'response.der', '-CAfile', 'root.pem', '-no_nonce'],
         ...[`-${hash}`, '-issuer', 'root.pem', ...certificates, '-verify_other', 'root.pem'],

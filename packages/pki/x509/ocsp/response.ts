@@ -5,7 +5,7 @@ import { encodeExtension, keyIdentifierOf } from '../extensions.ts'
 import type { Issuer } from '../issue.ts'
 import { type RevocationReason, revocationReasons } from '../revocation-reasons.ts'
 import { writeSigned } from '../signed.ts'
-import { signerOf } from '../signing.ts'
+import { type CertificateSigner, signerOf } from '../signing.ts'
 import type { CertId } from './cert-id.ts'
 import { nonceExtension, ocspIdentifiers } from './extensions.ts'
 
@@ -43,8 +43,27 @@ export interface NewOcspResponse {
   readonly producedAt: number
   /** As the request has it. */
   readonly nonce?: Uint8Array | undefined
-  /** DER of the certificate of a responder that is not the issuer itself, and of those above it. */
-  readonly certificates?: readonly Uint8Array[]
+}
+
+/** Who answers: prepared once, for many answers. */
+export interface OcspResponder {
+  readonly signer: CertificateSigner
+  /** The member ResponderID, and the certificates that come with each response. */
+  readonly encoded: readonly [id: Uint8Array, ...certificates: Uint8Array[]]
+}
+
+/**
+ * @param by the issuer of the certificates, or one whose certificate it signed for this
+ * @param certificates DER of the certificate of a responder that is not the issuer itself, and of those above it
+ * @throws PkiError `cannot_sign`
+ */
+export function ocspResponder(
+  by: Pick<Issuer, 'key' | 'spki'>,
+  certificates: readonly Uint8Array[] = [],
+): OcspResponder {
+  const id = der(contextTag(2), derOctets(keyIdentifierOf(by.spki)))
+  const chain = certificates.length === 0 ? [] : [der(contextTag(0), derSequence(...certificates))]
+  return { signer: signerOf(by), encoded: [id, ...chain] }
 }
 
 /** An error in DER: it is not signed. */
@@ -54,28 +73,26 @@ export function ocspErrorResponse(error: OcspError): Buffer {
 
 /**
  * Signs a response (RFC 6960 §4.2). The responder is named by its key, as RFC 5019 §2.2.2 prefers.
- * @param responder the issuer of the certificates, or one whose certificate it signed for this
  * @returns DER
  * @throws PkiError `invalid_value`, `cannot_sign`
  */
 export async function issueOcspResponse(
-  { answers, producedAt, nonce, certificates = [] }: NewOcspResponse,
-  responder: Pick<Issuer, 'key' | 'spki'>,
+  { answers, producedAt, nonce }: NewOcspResponse,
+  { signer, encoded: [id, ...certificates] }: OcspResponder,
 ): Promise<Buffer> {
   if (answers.length === 0) throw pkiError('invalid_value', 'A response of OCSP has an answer.')
   const data = derSequence(
-    der(contextTag(2), derOctets(keyIdentifierOf(responder.spki))),
+    id,
     derGeneralizedTime(producedAt),
     derSequence(...answers.map(single)),
     ...(nonce === undefined ? [] : [der(contextTag(1), derSequence(encodeExtension(nonceExtension(nonce))))]),
   )
-  const chain = certificates.length === 0 ? [] : [der(contextTag(0), derSequence(...certificates))]
-  const basic = await writeSigned(data, signerOf(responder), ...chain)
-  return derSequence(
-    der(derTag.enumerated, Uint8Array.of(0)),
-    der(contextTag(0), derSequence(derObjectIdentifier(ocspIdentifiers.basic), derOctets(basic))),
-  )
+  const basic = await writeSigned(data, signer, ...certificates)
+  return derSequence(successful, der(contextTag(0), derSequence(basicType, derOctets(basic))))
 }
+
+const successful = der(derTag.enumerated, Uint8Array.of(0))
+const basicType = derObjectIdentifier(ocspIdentifiers.basic)
 
 function single({ certId, status, thisUpdate, nextUpdate }: OcspAnswer): Buffer {
   return derSequence(

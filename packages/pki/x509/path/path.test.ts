@@ -17,7 +17,13 @@ import {
   parseCertificate,
   subjectAltName,
 } from '../index.ts'
-import { certIdOf, issueOcspResponse, type OcspStatus, readOcspResponse } from '../ocsp/index.ts'
+import {
+  certIdOf,
+  issueOcspResponse,
+  type OcspStatus,
+  ocspResponder,
+  readOcspResponse,
+} from '../ocsp/index.ts'
 import { mostCertificates, type PathQuestion, type RevocationSources, validatePath } from './index.ts'
 
 const day = 86_400_000
@@ -188,7 +194,9 @@ const crlOf = async (issuer: Party, revoked: readonly Uint8Array[], more: Partia
 const responseFor = async (certificate: Uint8Array, issuer: Party, status: OcspStatus, thisUpdate = now) => {
   const certId = certIdOf('sha256', issuer, parseCertificate(certificate).serial)
   const answers = [{ certId, status, thisUpdate, nextUpdate: now + 7 * day }]
-  const read = readOcspResponse(await issueOcspResponse({ answers, producedAt: now }, issuerOf(issuer)))
+  const read = readOcspResponse(
+    await issueOcspResponse({ answers, producedAt: now }, ocspResponder(issuerOf(issuer))),
+  )
   assert.ok(read.error === undefined)
   return read
 }
