@@ -1,4 +1,5 @@
 import { extensionIdentifiers as ids, type KeyUsageName, keyPurposes } from '../extensions.ts'
+import { anyPurpose, inconsistentPurpose } from '../purposes.ts'
 import type { Facts, Rule } from './facts.ts'
 
 const signatures: readonly KeyUsageName[] = ['digitalSignature', 'nonRepudiation', 'keyCertSign', 'cRLSign']
@@ -19,18 +20,6 @@ const limits: readonly {
   { keys: /^ec$/, clause: 'RFC 8813 §3', allowed: [...signatures, ...agreement] },
   { keys: /^rsa(-pss)?$/, clause: 'RFC 3279 §2.3.1', allowed: [...signatures, ...encipherment] },
 ]
-
-/** Usages of which one goes with a purpose (RFC 5280 §4.2.1.12). */
-const consistent: Readonly<Record<keyof typeof keyPurposes, readonly KeyUsageName[]>> = {
-  serverAuth: ['digitalSignature', 'keyEncipherment', 'keyAgreement'],
-  // TLS 1.2 also decrypts with the key of a client that cannot sign; ML-KEM keys have no other usage.
-  clientAuth: ['digitalSignature', 'keyEncipherment', 'keyAgreement'],
-  codeSigning: ['digitalSignature'],
-  emailProtection: ['digitalSignature', 'nonRepudiation', 'keyEncipherment', 'keyAgreement'],
-  timeStamping: ['digitalSignature', 'nonRepudiation'],
-  OCSPSigning: ['digitalSignature', 'nonRepudiation'],
-}
-const anyPurpose = '2.5.29.37.0'
 
 /** Usages of the key and purposes. */
 export const usageRules: readonly Rule[] = [
@@ -73,12 +62,8 @@ export const usageRules: readonly Rule[] = [
     severity: 'error',
     check: ({ purposes, uses }) => {
       if (uses === undefined) return undefined
-      const wrong = Object.entries(keyPurposes).find(
-        ([name, identifier]) =>
-          purposes?.includes(identifier) === true &&
-          !consistent[name as keyof typeof keyPurposes].some((use) => uses.includes(use)),
-      )
-      return wrong && `No usage of the key is one that the purpose ${wrong[0]} needs.`
+      const wrong = inconsistentPurpose(purposes ?? [], uses)
+      return wrong && `No usage of the key is one that the purpose ${wrong} needs.`
     },
   },
   {

@@ -12,8 +12,8 @@ export function budgetOf(signatures: number): Budget {
   let isSpent = false
   const known = new Map<object, Map<object, boolean>>()
   const spend = () => {
-    if (left === 0) isSpent = true
-    else left -= 1
+    if (left >= 1) left -= 1
+    else isSpent = true
     return !isSpent
   }
   return {

@@ -1,8 +1,6 @@
 import type { KeyUsageName } from '../extensions.ts'
+import { anyPurpose, inconsistentPurpose } from '../purposes.ts'
 import type { PathNode } from './node.ts'
-
-/** RFC 5280 §4.2.1.12: every purpose. */
-const anyPurpose = '2.5.29.37.0'
 
 /** What is wrong with a certificate, wherever in a path it stands. */
 export function certificateProblem(node: PathNode, at: number): string | undefined {
@@ -47,7 +45,15 @@ export function purposeProblem(path: readonly PathNode[], purpose: string | unde
   return wrong === undefined ? undefined : `The certificate of ${wrong.who} is not for this purpose.`
 }
 
-export function usageProblem(node: PathNode, wanted: readonly KeyUsageName[]): string | undefined {
-  const missing = wanted.some((use) => node.uses !== undefined && !node.uses.includes(use))
-  return missing ? `The key of ${node.who} is not for this use.` : undefined
+/** The usages that are wanted, and one that goes with the purpose (RFC 5280 §4.2.1.3, §4.2.1.12). */
+export function usageProblem(
+  { uses, who }: PathNode,
+  wanted: readonly KeyUsageName[],
+  purpose: string | undefined,
+): string | undefined {
+  if (uses === undefined) return undefined
+  const isFit =
+    wanted.every((use) => uses.includes(use)) &&
+    inconsistentPurpose(purpose === undefined ? [] : [purpose], uses) === undefined
+  return isFit ? undefined : `The key of ${who} is not for this use.`
 }

@@ -14,7 +14,7 @@ import {
   nameFromParts,
   subjectAltName,
 } from '../index.ts'
-import { validatePath } from './index.ts'
+import { validatePath, wantedNameProblem } from './index.ts'
 
 const authority = [basicConstraints(true), keyUsage(['keyCertSign'])]
 const end = [basicConstraints(false)]
@@ -117,7 +117,43 @@ test('kinds of names that are not understood are refused under a constraint on t
 
 test('very many names under very many constraints are not compared without end', async () => {
   const middle = party('middle')
-  const many = Array.from({ length: 500 }, (_each, index) => generalName(`DNS:a${index}.example`))
-  const constraint = nameConstraints({ permitted: many })
-  assert.equal(await outcome(constraint, middle, party('a'), [...end, subjectAltName(many)]), 'Invalid')
+  const numbers = Array.from({ length: 500 }, (_each, index) => `a${index}.example`)
+  for (const make of [
+    (name: string) => generalName(`DNS:${name}`),
+    (name: string) => directoryName(nameFromParts(Array.from({ length: 8 }, () => ['OU', name] as const))),
+  ]) {
+    const many = numbers.map(make)
+    const constraint = nameConstraints({ permitted: many })
+    assert.equal(await outcome(constraint, middle, party('a'), [...end, subjectAltName(many)]), 'Invalid')
+  }
+})
+
+test('an authority learns before it issues whether the constraints above it allow the names', async () => {
+  const middle = party('middle')
+  const permitted = [constraintName('DNS:example.com'), directoryName(nameFromParts([['O', 'Acme']]))]
+  const chain = [r, await issue(middle, root, [...authority, nameConstraints({ permitted })])]
+  const problem = (parts: NameParts, ...names: readonly string[]) =>
+    wantedNameProblem(chain, nameFromParts(parts), names.map(generalName))
+  assert.equal(
+    problem(
+      [
+        ['O', 'Acme'],
+        ['CN', 'a.example.com'],
+      ],
+      'DNS:a.example.com',
+    ),
+    undefined,
+  )
+  assert.equal(problem([], 'DNS:a.example.com', 'IP:192.0.2.1'), undefined)
+  const outside =
+    'A name of the certificate of the subject is outside of what an authority above it may certify.'
+  assert.equal(problem([['O', 'Acme']], 'DNS:a.example.com', 'DNS:a.example.org'), outside)
+  assert.equal(problem([['O', 'Other']], 'DNS:a.example.com'), outside)
+  assert.equal(
+    problem([
+      ['O', 'Acme'],
+      ['CN', 'a.example.org'],
+    ]),
+    outside,
+  )
 })

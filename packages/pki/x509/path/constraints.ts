@@ -1,6 +1,20 @@
+import { derElements } from '../../asn1/der.ts'
+import { comparableName, namePartsOf } from '../distinguished-name.ts'
+import { readGeneralName } from '../general-name.ts'
 import type { NameConstraints } from '../name-constraints.ts'
 import { type ComparedName, constrainedNames, isInside, wildcardReaches } from './names.ts'
-import type { PathNode } from './node.ts'
+import { type PathNode, pathNode } from './node.ts'
+
+type NamedNode = Pick<
+  PathNode,
+  | 'who'
+  | 'subject'
+  | 'alternativeNames'
+  | 'emailAddresses'
+  | 'commonNames'
+  | 'isSelfIssued'
+  | 'nameConstraints'
+> & { readonly certificate: { readonly subject: Uint8Array } }
 
 /** Comparisons of a name with a subtree in one path. */
 const mostComparisons = 100_000
@@ -10,7 +24,7 @@ const mostComparisons = 100_000
  * @param path from the anchor to the end
  * @returns the sentence of the first violation
  */
-export function nameProblem(path: readonly PathNode[]): string | undefined {
+export function nameProblem(path: readonly NamedNode[]): string | undefined {
   const above: NameConstraints[] = []
   let left = mostComparisons
   for (const [index, node] of path.entries()) {
@@ -39,4 +53,32 @@ function isAllowed(name: ComparedName, { permitted, excluded }: NameConstraints)
   return (
     subtrees.length === 0 || subtrees.some(({ value }) => isInside(name.kind, name.value, value) === true)
   )
+}
+
+/**
+ * May the last of these authorities issue a certificate of these names, or would the path violate a constraint?
+ * @param authorities DER, the anchor first
+ * @param subject DER of the name
+ * @param names DER of the alternative names
+ * @returns the sentence of the first violation
+ * @throws PkiError
+ */
+export function wantedNameProblem(
+  authorities: readonly Uint8Array[],
+  subject: Uint8Array,
+  names: readonly Uint8Array[],
+): string | undefined {
+  const parts = namePartsOf(subject)
+  const valuesOf = (wanted: string) => parts.filter(([part]) => part === wanted).map(([, value]) => value)
+  const end: NamedNode = {
+    who: 'the subject',
+    certificate: { subject },
+    subject: comparableName(subject),
+    alternativeNames: names.flatMap((name) => derElements(name, 'An alternative name').map(readGeneralName)),
+    commonNames: valuesOf('CN'),
+    emailAddresses: valuesOf('Email'),
+    isSelfIssued: false,
+    nameConstraints: undefined,
+  }
+  return nameProblem([...authorities.map(pathNode), end])
 }

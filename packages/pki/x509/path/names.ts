@@ -16,10 +16,21 @@ export function isInside(kind: GeneralNameKind, name: Uint8Array, base: Uint8Arr
     case 'IP':
       return addressInside(name, base)
     case 'directory':
-      return directoryInside(comparableName(name), comparableName(base))
+      return directoryInside(comparable(name), comparable(base))
     case 'other':
       return undefined
   }
+}
+
+/** One name is compared with many: it is normalised once. */
+const compared = new WeakMap<Uint8Array, readonly string[]>()
+
+function comparable(name: Uint8Array): readonly string[] {
+  const before = compared.get(name)
+  if (before !== undefined) return before
+  const made = comparableName(name)
+  compared.set(name, made)
+  return made
 }
 
 function text(bytes: Uint8Array): string {

@@ -28,6 +28,8 @@ interface Evidence {
   readonly thisUpdate: number
 }
 
+/** Difference of clocks that is tolerated at the beginning of a CRL. */
+const toleranceMs = 5 * 60_000
 /** Responses, and CRLs of one issuer, that are looked at for one certificate. */
 const mostSources = 16
 
@@ -99,7 +101,7 @@ function byCrl(
   if (coverage === undefined) return undefined
   const of = `The CRL of ${issuer.who}`
   if (crl.unknownCritical) return `${of} has a critical extension that is not understood.`
-  if (crl.thisUpdate > at) return `${of} is from the future.`
+  if (crl.thisUpdate > at + toleranceMs) return `${of} is from the future.`
   if (crl.nextUpdate === undefined || crl.nextUpdate < at) return `${of} is out of date.`
   if (issuer.uses !== undefined && !issuer.uses.includes('cRLSign'))
     return `${issuer.who} may not sign a CRL.`

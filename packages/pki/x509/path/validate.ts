@@ -25,8 +25,9 @@ export interface PathQuestion {
   readonly others?: readonly Uint8Array[]
   /** Unix milliseconds. */
   readonly at: number
-  /** An extended key usage, dotted. */
+  /** An extended key usage, dotted: every certificate that lists some lists this one, and the key is for a usage that goes with it. */
   readonly purpose?: string
+  /** Usages that the key has, unless it is for all of them. */
   readonly uses?: readonly KeyUsageName[]
   readonly policy?: PolicyWish
   readonly revocation?: RevocationSources & {
@@ -65,7 +66,8 @@ export function validatePath(question: PathQuestion): PathResult {
     throw error
   }
   const budget = budgetOf(Math.min(question.signatures ?? mostSignatures, mostSignatures))
-  const problem = certificateProblem(end, question.at) ?? usageProblem(end, question.uses ?? [])
+  const problem =
+    certificateProblem(end, question.at) ?? usageProblem(end, question.uses ?? [], question.purpose)
   if (problem !== undefined) return without('Invalid', problem)
   return search(end, anchors, othersOf(question, anchors), question, budget)
 }
