@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { envNameOf, loadConfig } from '@warder/foundation/config'
-import { kmsSettings } from '../settings.ts'
+import { kmsSettings } from '../service/settings.ts'
 
 const load = (key: keyof typeof kmsSettings, value: string) =>
   loadConfig({

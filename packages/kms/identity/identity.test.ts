@@ -14,7 +14,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { attributes, kmipClient, objectType, uid } from '../api/kmip/testing/index.ts'
 import { activeSince, aesKey, keyBlock, keyOf, mask } from '../api/kmip/testing/keys.ts'
-import { kmsSettings } from '../settings.ts'
+import { kmsSettings } from '../service/settings.ts'
 import { type Started, startKms } from '../testing/index.ts'
 import { appToken, principalNamed } from './index.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { kmsSettings } from '../settings.ts'
+import { kmsSettings } from '../service/settings.ts'
 import { type StartOptions, startKms } from '../testing/index.ts'
 
 type Config = NonNullable<StartOptions['config']>

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Database, migrate, openSqlite, query, StorageUnavailable } from '@warder/foundation/sql'
-import { kmsMigrations } from '../migrations.ts'
+import { kmsMigrations } from '../service/migrations.ts'
 import { type BudgetedKey, createGcmBudgets } from './gcm-budget.ts'
 import { maxInvocations, openBudget, removeBudget, reserveBlock } from './gcm-budget-store.ts'
 

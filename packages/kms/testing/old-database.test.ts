@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { sealMigrations } from '@warder/foundation/seal'
 import { change, type Database, insertInto, migrate, query, type SqlValue } from '@warder/foundation/sql'
 import { kmipClient, uid } from '../api/kmip/testing/index.ts'
-import { kmsMigrations } from '../migrations.ts'
+import { kmsMigrations } from '../service/migrations.ts'
 import { bothEngines } from './engines.ts'
 import { type Started, startKms } from './start.ts'
 

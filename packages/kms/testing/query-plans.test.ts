@@ -12,7 +12,7 @@ import {
   type SqlValue,
 } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { kmsService } from '../service.ts'
+import { kmsService } from '../service/service.ts'
 import { startKms } from './start.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-plans-'))

@@ -9,9 +9,9 @@ onPostgresql('lives and rights of objects', [
   'operations/attributes/creation-rules',
 ])
 onPostgresql('keys in and out', [
-  'operations/objects/register-get',
-  'operations/objects/import-export',
-  'operations/certificates/certificate-files',
+  'operations/transfer/register-get',
+  'operations/transfer/import-export',
+  'operations/transfer/certificate-files',
   'operations/objects/re-key',
   'operations/certificates/certify',
   'operations/both-worlds',

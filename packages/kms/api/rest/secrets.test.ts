@@ -8,7 +8,7 @@ import { openAuditLog } from '@warder/foundation/audit'
 import { systemClock } from '@warder/foundation/runtime'
 import { createMetrics } from '@warder/foundation/telemetry'
 import { findObject, lifeCycleChanges, type ObjectId } from '../../keys/index.ts'
-import { kmsService } from '../../service.ts'
+import { kmsService } from '../../service/service.ts'
 import { type Answer, type Started, startKms } from '../../testing/index.ts'
 
 const data = Buffer.from('attack at dawn').toString('base64url')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { findObject, lifeCycleChanges, type ObjectId, type State } from '../../keys/index.ts'
-import { kmsService } from '../../service.ts'
+import { kmsService } from '../../service/service.ts'
 import { type Caller, type Started, startKms } from '../../testing/index.ts'
 
 let now = Date.now()

@@ -5,8 +5,8 @@ import type { RequestItem } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { structure } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../../testing/index.ts'
+import { createJobs, type Jobs } from '../engine/jobs.ts'
 import { newMessage } from '../engine/message.ts'
-import { createJobs, type Jobs } from './jobs.ts'
 import { putOff } from './put-off.ts'
 
 let kms: Started

@@ -1,7 +1,7 @@
 import { change, type Database, query, type SqlValue } from '@warder/foundation/sql'
 import { decodeMembers } from '@warder/kmip/json'
 import { Tag } from '@warder/kmip/tables'
-import { attributeMembers, type IndexGaps, withIndexGaps } from './stored-attributes.ts'
+import { attributeMembers, type IndexGaps, withIndexGaps } from '../stored/stored-attributes.ts'
 
 /** The JSON that rows held before migration 4: the form of the material, and everything of KMIP beside it. */
 interface AttributeBag {

@@ -2,7 +2,7 @@ import { Tag, tagText } from '@warder/kmip/tables'
 import { boolean, type TtlvNode } from '@warder/kmip/ttlv'
 import { stateAt } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { memberLong, memberText } from './attribute-values.ts'
+import { memberLong, memberText } from '../stored/attribute-values.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
 
 /**

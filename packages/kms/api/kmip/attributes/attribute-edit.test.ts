@@ -16,6 +16,7 @@ import {
 import fc from 'fast-check'
 import { type ManagedObject, type ObjectId, type ObjectType, objectTypes } from '../../../keys/index.ts'
 import { KmipFailure } from '../failure/failure.ts'
+import { attributeMembers } from '../stored/stored-attributes.ts'
 import { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
 import {
   addAttribute,
@@ -27,7 +28,6 @@ import {
 import { nameOfAttribute } from './attribute-name.ts'
 import { attributeRules } from './attribute-rules.ts'
 import { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'
-import { attributeMembers } from './stored-attributes.ts'
 
 const now = 1_800_000_000_000
 const seconds = now / 1000

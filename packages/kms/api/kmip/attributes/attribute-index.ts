@@ -1,8 +1,8 @@
 import { Tag, tagText } from '@warder/kmip/tables'
 import { integer, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../keys/index.ts'
+import { type IndexGaps, indexGapsOf, withIndexGaps } from '../stored/stored-attributes.ts'
 import { type AttributeName, nameOfAttribute } from './attribute-name.ts'
-import { type IndexGaps, indexGapsOf, withIndexGaps } from './stored-attributes.ts'
 
 type WithAttributes = Pick<ManagedObject, 'kmip'>
 

@@ -15,11 +15,11 @@ import {
 import { type ManagedObject, stateAt } from '../../../keys/index.ts'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { shapeOf } from '../key-blocks/object-shape.ts'
+import { sameValue } from '../stored/attribute-values.ts'
+import { storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
-import { sameValue } from './attribute-values.ts'
 import { tagsNode } from './attribute-vendor.ts'
 import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
-import { storedAttributes } from './stored-attributes.ts'
 
 /** Everything that the attributes of an object are made of. */
 export interface AttributeState {

@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersOf, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
 import { generalNameText, nameText } from '@warder/pki/x509'
-import { type AttributeMembers, storedWithTag } from './stored-attributes.ts'
+import { type AttributeMembers, storedWithTag } from '../stored/stored-attributes.ts'
 
 /**
  * What 1.x says of a certificate in text (KMIP 1.0 §3.9 to §3.11), made of what is stored in DER. The standard leaves the

@@ -4,11 +4,11 @@ import { dateTime, integer, type TtlvNode } from '@warder/kmip/ttlv'
 import type { AlgorithmPolicy } from '../../../crypto/index.ts'
 import type { ApplyCreationRules, NewObject } from '../../../keys/index.ts'
 import { KmipFailure, toldOf } from '../failure/failure.ts'
+import { storedAttributes } from '../stored/stored-attributes.ts'
 import { usualAlgorithm } from './attribute-view.ts'
 import { type CreationRules, noRules, withDefaults } from './creation-rules.ts'
 import { readRules } from './creation-rules-store.ts'
 import { newObjectOf } from './new-object.ts'
-import { storedAttributes } from './stored-attributes.ts'
 
 /** Rules that a user set with SetDefaults and SetConstraints bind the objects that the user creates over REST, too. */
 export function createCreationGate(services: {

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { type EnumerationName, Tag, tagText, valueName } from '@warder/kmip/tables'
 import { boolean, dateTime, encodeTtlv, interval, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../keys/index.ts'
+import { memberNumber, memberText, sameValue } from '../stored/attribute-values.ts'
+import { type AttributeMembers, storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule } from './attribute-rules.ts'
-import { memberNumber, memberText, sameValue } from './attribute-values.ts'
 import { type VendorName, vendorNameOf } from './attribute-vendor.ts'
 import { defaultLease, isUuid, shortIdentifier, usualAlgorithm } from './attribute-view.ts'
-import { type AttributeMembers, storedAttributes } from './stored-attributes.ts'
 
 /** How an object is found by its stored attributes: rows of `object_name`, `object_link` and `object_attribute`. */
 export interface IndexRows {

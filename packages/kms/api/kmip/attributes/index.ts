@@ -1,6 +1,9 @@
-export { type Criteria, readCriteria } from '../locate/locate-criteria.ts'
-export { type Located, search } from '../locate/locate-search.ts'
-export { checkTemplate, requireTemplates } from '../locate/templates.ts'
+export {
+  attributeMembers,
+  storedAttributes,
+  storedWithTag,
+  withStoredAttributes,
+} from '../stored/stored-attributes.ts'
 export { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
 export {
   addAttribute,
@@ -23,9 +26,3 @@ export { type AttributeRule, attributeRule, attributeRules } from './attribute-r
 export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
 export { type AttributeState, attributeInstances, attributesOf, defaultLease } from './attribute-view.ts'
 export { indexRowsOf, indexValue } from './index-rows.ts'
-export {
-  attributeMembers,
-  storedAttributes,
-  storedWithTag,
-  withStoredAttributes,
-} from './stored-attributes.ts'

@@ -10,18 +10,18 @@ import {
   newObjectId,
   type ObjectId,
   type ObjectType,
+  type UnitOfWork,
 } from '../../../keys/index.ts'
-import type { KmipContext } from '../engine/types.ts'
 import { kmipFailure } from '../failure/failure.ts'
+import { sameValue } from '../stored/attribute-values.ts'
+import { attributeMembers, commonAttribute } from '../stored/stored-attributes.ts'
 import { type AttributeSource, checkedValue } from './attribute-checks.ts'
 import { requireConsistent } from './attribute-conditions.ts'
 import { requireRoomFor } from './attribute-edit.ts'
 import { requireRule } from './attribute-name.ts'
-import { sameValue } from './attribute-values.ts'
 import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
 import { usualAlgorithm } from './attribute-view.ts'
 import { type CreationRules, requireWithin, withDefaults } from './creation-rules.ts'
-import { attributeMembers, commonAttribute } from './stored-attributes.ts'
 
 /** A new object as an operation wants it. */
 export interface NewObjectRequest {
@@ -69,7 +69,10 @@ const mostAttributes = 1000
  * @throws kmipFailure for attributes that cannot be given so, Failure unsupported_algorithm for keys that the policy
  *   does not permit
  */
-export function stageNewObject(context: KmipContext, wanted: NewObjectRequest): ManagedObject {
+export function stageNewObject(
+  context: CreationContext & { readonly objects: UnitOfWork },
+  wanted: NewObjectRequest,
+): ManagedObject {
   const request = { ...wanted, attributes: withDefaults(context.rules, wanted.type, wanted.attributes) }
   return context.objects.create(newObjectOf(context, request))
 }

@@ -45,7 +45,6 @@ export {
   withKmipReasons,
 } from '../failure/failure.ts'
 export { creates, keyUse, objectRight, signedIn } from './access.ts'
-export { createKmipEngine } from './engine.ts'
 export type { KmipEngineOptions } from './message.ts'
 export { membersWithin, requiredName, uniqueIdentifier } from './payload.ts'
 export {

@@ -7,10 +7,10 @@ import { mayCreate, type Right, type Verdict, verdictOn } from '../../../access/
 import type { UnitOfWork } from '../../../keys/index.ts'
 import { asObjectId, isArchived, type Key, type ManagedObject, type ObjectId } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
-import type { Jobs } from '../asynchronous/jobs.ts'
 import { type CreationRules, noRules } from '../attributes/creation-rules.ts'
 import { readRules } from '../attributes/creation-rules-store.ts'
 import { kmipFailure } from '../failure/failure.ts'
+import type { Jobs } from './jobs.ts'
 import type { Message } from './message.ts'
 import type { KmipAccess, KmipContext } from './types.ts'
 

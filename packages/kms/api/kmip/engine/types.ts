@@ -6,8 +6,8 @@ import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../../access/index.ts'
 import type { Key, ManagedObject, UnitOfWork } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
-import type { Jobs } from '../asynchronous/jobs.ts'
 import type { CreationRules } from '../attributes/creation-rules.ts'
+import type { Jobs } from './jobs.ts'
 
 /** One row of the operation table: everything that the engine has to know of an operation. */
 export interface KmipOperation {

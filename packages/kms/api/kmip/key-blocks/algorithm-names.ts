@@ -7,9 +7,8 @@ import {
   curveByName as curveByOpensslName,
   type ParsedKey as PkiKey,
 } from '@warder/pki/keys'
-import type { ParsedKey } from './parsed-key.ts'
+import type { CurveName, ParsedKey } from './parsed-key.ts'
 
-export type CurveName = ValueName<'RecommendedCurve'>
 type AlgorithmName = ValueName<'CryptographicAlgorithm'>
 
 /** RecommendedCurve (KMIP 2.1 §11.45), with the names of the same curves in OpenSSL. */

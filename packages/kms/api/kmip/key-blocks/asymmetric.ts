@@ -22,16 +22,9 @@ import {
   rsaToPkcs1,
 } from '@warder/pki/keys'
 import { kmipFailure, withKmipReasons } from '../failure/failure.ts'
-import {
-  byteKeysOf,
-  type CurveName,
-  curveByName,
-  curveOfFamily,
-  inKmipNames,
-  type ReadKey,
-} from './algorithm-names.ts'
+import { byteKeysOf, curveByName, curveOfFamily, inKmipNames, type ReadKey } from './algorithm-names.ts'
 import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
-import type { ParsedKey } from './parsed-key.ts'
+import type { CurveName, ParsedKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
 import { pointOf, scalarOf, transparentEcPrivate, transparentEcPublic } from './transparent-ec.ts'
 import { finiteFieldFromTransparent, finiteFieldToTransparent } from './transparent-finite-field.ts'

@@ -4,7 +4,7 @@
  */
 
 export type { KeyPolicy } from '@warder/pki/keys'
-export { type CurveName, curveByName } from './algorithm-names.ts'
+export { curveByName } from './algorithm-names.ts'
 export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
 export {
   type CertificateFacts,
@@ -24,6 +24,7 @@ export {
   type WrappingSpecification,
   writeWrappingData,
 } from './key-wrapping.ts'
+export type { CurveName } from './parsed-key.ts'
 export { type ObjectHints, readManagedObject, type StoredObject } from './read-object.ts'
 export type { CryptographicAlgorithm, KmipObjectType, PointCompression, StoredShape } from './stored-shape.ts'
 export {

@@ -1,5 +1,7 @@
 import type { TagName, ValueName } from '@warder/kmip/tables'
-import type { CurveName } from './algorithm-names.ts'
+
+/** A curve in the names of KMIP (KMIP 2.1 §11.41). */
+export type CurveName = ValueName<'RecommendedCurve'>
 
 /** A key that was read, in the names of KMIP. */
 export interface ParsedKey {

@@ -29,10 +29,10 @@ import {
   UnitOfWork,
   type UnitOfWorkServices,
 } from '../../../keys/index.ts'
-import { kmsMigrations } from '../../../migrations.ts'
+import { kmsMigrations } from '../../../service/migrations.ts'
 import { type AttributeState, shortIdentifier } from '../attributes/attribute-view.ts'
 import { indexChanges } from '../attributes/index-store.ts'
-import { attributeMembers } from '../attributes/stored-attributes.ts'
+import { attributeMembers } from '../stored/stored-attributes.ts'
 import { type Criteria, readCriteria } from './locate-criteria.ts'
 import { dateNotSet, isStored, meetsAll } from './locate-match.ts'
 import { search } from './locate-search.ts'

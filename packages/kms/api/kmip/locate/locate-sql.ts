@@ -3,7 +3,6 @@ import { maskOf, Tag, valueName } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import { objectTypes } from '../../../keys/index.ts'
 import { attributeRule } from '../attributes/attribute-rules.ts'
-import { memberNumber, memberText, sameValue } from '../attributes/attribute-values.ts'
 import { vendorNameOf } from '../attributes/attribute-vendor.ts'
 import { halfLink } from '../attributes/attribute-view.ts'
 import {
@@ -15,6 +14,7 @@ import {
   usualValue,
   vendorIndexName,
 } from '../attributes/index-rows.ts'
+import { memberNumber, memberText, sameValue } from '../stored/attribute-values.ts'
 import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition.ts'
 import type { Term } from './locate-criteria.ts'
 import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates.ts'

@@ -1,3 +1,5 @@
+import type { AuditFields } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/sql'
 import { Enumeration, isLegacy, type KmipVersion, Tag } from '@warder/kmip/tables'
 import {
   decodeTtlv,
@@ -8,13 +10,23 @@ import {
   type TtlvNode,
   typed,
 } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../../keys/index.ts'
+import type { AccessServices, Right } from '../../../access/index.ts'
+import type { ManagedObject, UnitOfWork } from '../../../keys/index.ts'
 import { checkedValue } from '../attributes/attribute-checks.ts'
 import { requireRule } from '../attributes/attribute-name.ts'
-import type { KmipContext } from '../engine/types.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { readCriteria } from './locate-criteria.ts'
 import { search } from './locate-search.ts'
+
+/** What the search for templates works with: see `KmipContext`. */
+export interface TemplateContext {
+  readonly services: AccessServices
+  readonly principal: { readonly name: string }
+  readonly objects: UnitOfWork
+  readonly now: number
+  permitted(id: string, right: Right): MaybePromise<ManagedObject>
+  audit(fields: AuditFields): void
+}
 
 /** Where a payload holds attributes of new objects, and with them the names of templates (KMIP 1.4 §2.1.8). */
 const places: ReadonlySet<number> = new Set([
@@ -37,7 +49,10 @@ export function namesTemplates(payload: StructureNode): boolean {
  * that contradict each other the last counts (KMIP 1.4 §4.1). Attributes that may be there several times add up.
  * @throws kmipFailure ObjectNotFound for a template that the caller may not get or that is not there
  */
-export async function withTemplates(payload: StructureNode, context: KmipContext): Promise<StructureNode> {
+export async function withTemplates(
+  payload: StructureNode,
+  context: TemplateContext,
+): Promise<StructureNode> {
   const members: TtlvNode[] = []
   for (const member of payload.value) {
     const names = namesOf(member)
@@ -73,7 +88,7 @@ function heldBy(template: StructureNode): readonly TtlvNode[] {
 async function expanded(
   attributes: StructureNode,
   names: readonly TtlvNode[],
-  context: KmipContext,
+  context: TemplateContext,
 ): Promise<readonly TtlvNode[]> {
   if (names.length > mostTemplates)
     throw kmipFailure('InvalidField', `At most ${mostTemplates} templates can be named.`)
@@ -95,7 +110,7 @@ function under(upper: readonly TtlvNode[], lower: readonly TtlvNode[]): readonly
   return [...upper, ...lower.filter(({ tag }) => !said.has(tag) || requireRule(tag).multiple)]
 }
 
-async function templateCalled(name: TtlvNode, context: KmipContext): Promise<ManagedObject> {
+async function templateCalled(name: TtlvNode, context: TemplateContext): Promise<ManagedObject> {
   const { services, principal, objects, now } = context
   const sought = [name, enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)]
   const criteria = readCriteria(structure(Tag.RequestPayload, [structure(Tag.Attributes, sought)]))
@@ -105,7 +120,10 @@ async function templateCalled(name: TtlvNode, context: KmipContext): Promise<Man
   return context.permitted(id, 'get')
 }
 
-async function attributesIn(template: ManagedObject, { objects }: KmipContext): Promise<readonly TtlvNode[]> {
+async function attributesIn(
+  template: ManagedObject,
+  { objects }: TemplateContext,
+): Promise<readonly TtlvNode[]> {
   const material = await objects.material(template)
   return material === undefined ? [] : heldBy(typed(decodeTtlv(material), 'Structure'))
 }

@@ -6,10 +6,7 @@ import { byteString, decodeTtlv, encodeTtlv, type StructureNode, structure } fro
 import { readParameters } from '../crypto/parameters.ts'
 import { maximumStreamBytes } from '../crypto/stream-limits.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
-import {
-  type CryptographicRequest,
-  readCryptographicRequest,
-} from '../operations/crypto/cryptographic-request.ts'
+import { type CryptographicRequest, readCryptographicRequest } from './cryptographic-request.ts'
 import {
   closeChanges,
   findStream,

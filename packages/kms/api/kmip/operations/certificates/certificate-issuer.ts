@@ -1,6 +1,5 @@
 import { createPublicKey, X509Certificate } from 'node:crypto'
-import { Enumeration, Tag } from '@warder/kmip/tables'
-import { memberOf } from '@warder/kmip/ttlv'
+import { Enumeration } from '@warder/kmip/tables'
 import {
   type Extension,
   extensionsOf,
@@ -10,7 +9,7 @@ import {
   readKeyUsage,
 } from '@warder/pki/x509'
 import { type Key, type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { storedAttributes } from '../../attributes/index.ts'
+import { linkOf, privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
 import { requireUse, takeUse } from '../crypto/key-use.ts'
@@ -21,24 +20,6 @@ export interface ChosenIssuer extends Issuer {
   readonly certificate: string | undefined
   /** Unix milliseconds. */
   readonly notAfter: number | undefined
-}
-
-type LinkType = keyof typeof Enumeration.LinkType
-
-/** The object to which a stored link of this type leads. */
-export function linkOf(object: ManagedObject, type: LinkType): string | undefined {
-  for (const node of storedAttributes(object)) {
-    if (node.tag !== Tag.Link || node.type !== 'Structure') continue
-    if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType[type]) continue
-    const id = memberOf(node, Tag.LinkedObjectIdentifier)
-    if (id?.type === 'TextString') return id.value
-  }
-  return undefined
-}
-
-/** The private key of a pair, by the pair or by a link. */
-export function privateKeyOf(object: ManagedObject): string | undefined {
-  return linkOf(object, 'PrivateKeyLink') ?? (object.type === 'PublicKey' ? object.linkedId : undefined)
 }
 
 const { Sign, CertificateSign } = Enumeration.CryptographicUsageMask

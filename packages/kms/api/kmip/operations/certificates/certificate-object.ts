@@ -12,11 +12,12 @@ import {
 } from '@warder/pki/x509'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import { linkOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { publicKeyFacts, readManagedObject } from '../../key-blocks/index.ts'
 import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
-import { type ChosenIssuer, linkOf } from './certificate-issuer.ts'
+import type { ChosenIssuer } from './certificate-issuer.ts'
 import type { CertificateSubject } from './certificate-subject.ts'
 
 export interface CertificateOrder {

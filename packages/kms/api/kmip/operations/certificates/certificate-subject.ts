@@ -15,13 +15,13 @@ import {
   readCertificationRequest,
 } from '@warder/pki/x509'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { linkOf, privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
 import { lengthOf, requiredAlgorithm } from '../objects/create.ts'
 import { stagePair } from '../objects/create-key-pair.ts'
 import { pairPlan } from '../objects/pair-kinds.ts'
 import { hintsOf } from '../objects/registered-object.ts'
-import { linkOf, privateKeyOf } from './certificate-issuer.ts'
 
 /** Whose key is certified. */
 export interface CertificateSubject {

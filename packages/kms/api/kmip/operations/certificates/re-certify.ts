@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
 import type { ManagedObject } from '../../../../keys/index.ts'
+import { linkOf } from '../../attributes/links.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import {
   type KmipOperation,
@@ -10,7 +11,6 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from '../objects/replacement.ts'
-import { linkOf } from './certificate-issuer.ts'
 import { type CertificateOrder, stageCertificate } from './certificate-object.ts'
 import { requestedSubject, subjectOf } from './certificate-subject.ts'
 import { readCertificateWish } from './certificate-wish.ts'

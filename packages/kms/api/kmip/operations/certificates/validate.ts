@@ -9,6 +9,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { chainValidity, longestChain, type Validity } from '@warder/pki/x509'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { linkOf } from '../../attributes/links.ts'
 import {
   type KmipContext,
   KmipFailure,
@@ -18,7 +19,6 @@ import {
   withKmipReasons,
 } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
-import { linkOf } from './certificate-issuer.ts'
 
 /**
  * Validate (KMIP 2.1 §6.1.57): is this chain of certificates good at a moment? Certificates that are kept here bring the

@@ -2,6 +2,7 @@ import type { MaybePromise } from '@warder/foundation/sql'
 import { type OperationName, Tag } from '@warder/kmip/tables'
 import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import { type CryptographicRequest, isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
 import {
   joined,
   requestsBefore,
@@ -12,7 +13,6 @@ import {
   stagePart,
   streamOf,
 } from '../../streams/index.ts'
-import { type CryptographicRequest, isPart, receivedRequest } from './cryptographic-request.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 

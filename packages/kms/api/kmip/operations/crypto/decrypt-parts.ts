@@ -1,13 +1,13 @@
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { openDecryption } from '../../crypto/symmetric.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import type { CryptographicRequest } from './cryptographic-request.ts'
-import { decryptWhole } from './decrypt.ts'
-import { cipherOf } from './encrypt.ts'
 import { keyObjectOf } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
+import { decryptWhole } from './whole-decryption.ts'
+import { cipherOf } from './whole-encryption.ts'
 
 const nothing = new Uint8Array(0)
 

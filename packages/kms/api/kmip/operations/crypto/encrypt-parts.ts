@@ -4,6 +4,7 @@ import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import type { CipherPlan } from '../../crypto/cipher-plan.ts'
 import { openEncryption } from '../../crypto/symmetric.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import {
   firstOf,
   keep,
@@ -15,10 +16,9 @@ import {
   streamOf,
 } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import type { CryptographicRequest } from './cryptographic-request.ts'
-import { cipherOf, encryptWhole } from './encrypt.ts'
 import { keyObjectOf, takeInvocation, takeUse } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
+import { cipherOf, encryptWhole } from './whole-encryption.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 const nothing = new Uint8Array(0)

@@ -1,31 +1,8 @@
-import type { KeyObject } from 'node:crypto'
-import type { MaybePromise } from '@warder/foundation/sql'
-import { atLeast, Tag } from '@warder/kmip/tables'
-import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
-import { isCipher } from '../../crypto/cipher-families.ts'
-import { type CipherPlan, planCipher } from '../../crypto/cipher-plan.ts'
-import { encapsulateFor, isKemKey, requireKem } from '../../crypto/kem.ts'
-import { encryptRsa, joseEncryption, modulusBits, planRsa } from '../../crypto/rsa-encryption.ts'
-import { type Encrypted, encryptSymmetric } from '../../crypto/symmetric.ts'
-import {
-  type KmipContext,
-  type KmipOperation,
-  keyUse,
-  kmipFailure,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
-import { type CryptographicRequest, isPart, receivedRequest, requireData } from './cryptographic-request.ts'
+import { type KmipOperation, keyUse } from '../../engine/index.ts'
+import { isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
 import { encryptPart } from './encrypt-parts.ts'
-import {
-  algorithmInUse,
-  keyObjectOf,
-  parametersOf,
-  requireBinding,
-  requireUse,
-  takeInvocation,
-  takeUse,
-  then,
-} from './key-use.ts'
+import { keyObjectOf, requireUse, then } from './key-use.ts'
+import { encryptWhole } from './whole-encryption.ts'
 
 /**
  * Encrypt (KMIP 2.1 §6.1.17): with a secret key, for an RSA key or a certificate, or a fresh secret for an ML-KEM key
@@ -41,81 +18,4 @@ export const encrypt: KmipOperation = {
     if (isPart(request)) return encryptPart(request, context)
     return then(keyObjectOf(context), (key) => encryptWhole(key, request, context))
   },
-}
-
-type Answer = readonly (TtlvNode | undefined)[]
-
-/** A whole encryption, in one go. */
-export function encryptWhole(
-  key: KeyObject,
-  request: CryptographicRequest,
-  context: KmipContext,
-): MaybePromise<Answer> {
-  if (key.type === 'secret') return encryptSecretly(key, request, context)
-  const { object } = context.key
-  const { policy } = context.services
-  requireNone(request)
-  const parameters = parametersOf(object, request.parameters)
-  if (isKemKey(key)) {
-    requireKem(key, parameters, policy)
-    takeUse(context, object, 0, true)
-    const { secret, encapsulation } = encapsulateFor(key)
-    context.audit({ algorithm: algorithmInUse(object) })
-    return answer(context, { data: secret, iv: encapsulation, tag: undefined })
-  }
-  if (key.asymmetricKeyType !== 'rsa')
-    throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type do not encrypt.')
-  const plan = planRsa(modulusBits(key), parameters, policy)
-  requireBinding(object, joseEncryption(plan))
-  const data = requireData(request)
-  takeUse(context, object, data.length, true)
-  context.audit({ algorithm: `RSA ${plan.padding}` })
-  return answer(context, { data: encryptRsa(key, plan, data), iv: undefined, tag: undefined })
-}
-
-/** @throws InvalidField for members that public keys have no use for */
-export function requireNone({ iv, aad, tag }: CryptographicRequest): void {
-  if (iv !== undefined || aad !== undefined || tag !== undefined)
-    throw kmipFailure('InvalidField', 'IV, additional data and tag have no meaning for this key.')
-}
-
-function encryptSecretly(
-  key: KeyObject,
-  request: CryptographicRequest,
-  context: KmipContext,
-): MaybePromise<Answer> {
-  const { object } = context.key
-  const plan = cipherOf(context, key, request)
-  const data = requireData(request)
-  takeUse(context, object, data.length, true)
-  const seal = (): Answer =>
-    answer(context, encryptSymmetric(key, plan, { data, iv: request.iv, aad: request.aad }))
-  // SP 800-38D §8.3 bounds what is done with random IVs.
-  const waiting =
-    plan.mode === 'GCM' && request.iv === undefined ? takeInvocation(context, object) : undefined
-  return waiting === undefined ? seal() : waiting.then(seal)
-}
-
-/** The cipher that the request and the key agree on; the audit record names it. */
-export function cipherOf(context: KmipContext, key: KeyObject, request: CryptographicRequest): CipherPlan {
-  const { object } = context.key
-  const algorithm = algorithmInUse(object)
-  if (!isCipher(algorithm))
-    throw kmipFailure('UnsupportedCryptographicParameters', `Encryption with ${algorithm} is not supported.`)
-  const parameters = parametersOf(object, request.parameters)
-  const plan = planCipher(algorithm, key.symmetricKeySize ?? 0, parameters, context.services.policy)
-  requireBinding(object, plan.mode === 'GCM' ? [`A${(key.symmetricKeySize ?? 0) * 8}GCM`] : [])
-  context.audit({ algorithm: plan.cipher })
-  return plan
-}
-
-/** Before 1.4 there is no member for a tag: it comes behind the data. */
-function answer({ key, version }: KmipContext, { data, iv, tag }: Encrypted): Answer {
-  const apart = tag === undefined || atLeast(version, '1.4')
-  return [
-    uniqueIdentifier(key.object.id),
-    byteString(Tag.Data, apart ? data : Buffer.concat([data, tag])),
-    iv && byteString(Tag.IVCounterNonce, iv),
-    apart && tag !== undefined ? byteString(Tag.AuthenticatedEncryptionTag, tag) : undefined,
-  ]
 }

@@ -3,8 +3,8 @@ import { byteString } from '@warder/kmip/ttlv'
 import { chosenHash, digest } from '../../crypto/hashes.ts'
 import { noParameters, readParameters } from '../../crypto/parameters.ts'
 import { type KmipOperation, signedIn } from '../../engine/index.ts'
+import { requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import { requireData } from './cryptographic-request.ts'
 
 /** Hash (KMIP 2.1 §6.1.24): no key is involved, so everybody who is signed in may. */
 export const hash: KmipOperation = {

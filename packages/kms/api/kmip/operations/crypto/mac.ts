@@ -9,8 +9,8 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../../engine/index.ts'
+import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import { type CryptographicRequest, requireData } from './cryptographic-request.ts'
 import {
   algorithmInUse,
   keyObjectOf,

@@ -1,8 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
+import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { keep, type RunningCipher, type StreamRow, stagePart } from '../../streams/index.ts'
-import type { CryptographicRequest } from './cryptographic-request.ts'
 
 const nothing = new Uint8Array(0)
 

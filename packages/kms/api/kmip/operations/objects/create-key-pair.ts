@@ -5,7 +5,6 @@ import { newObjectId } from '../../../../keys/index.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
-import { algorithmNode, type CurveName, storedKeyKind } from '../../attributes/stored-algorithm.ts'
 import {
   creates,
   type KmipContext,
@@ -15,6 +14,7 @@ import {
 } from '../../engine/index.ts'
 import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttribute, keyFormatNode } from '../../key-blocks/digest.ts'
+import { algorithmNode, type CurveName, storedKeyKind } from '../../stored/stored-algorithm.ts'
 import { lengthOf, requiredAlgorithm } from './create.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'

@@ -3,7 +3,6 @@ import { integer, memberOf, required, type StructureNode, type TtlvNode } from '
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
-import type { AlgorithmName } from '../../attributes/stored-algorithm.ts'
 import { splitSecret } from '../../crypto/split/index.ts'
 import {
   creates,
@@ -15,6 +14,7 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
+import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
 import { lengthOf, newSymmetricKey, requiredAlgorithm } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'

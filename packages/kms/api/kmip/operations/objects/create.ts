@@ -4,7 +4,6 @@ import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
-import { type AlgorithmName, algorithmNode, storedKeyKind } from '../../attributes/stored-algorithm.ts'
 import {
   creates,
   type KmipContext,
@@ -15,6 +14,7 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
+import { type AlgorithmName, algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
 import { usualMask } from './registered-object.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'

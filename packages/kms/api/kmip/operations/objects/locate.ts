@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { integer, memberOf, type StructureNode, structure } from '@warder/kmip/ttlv'
-import { type Criteria, type Located, readCriteria, search } from '../../attributes/index.ts'
 import { type KmipContext, type KmipOperation, signedIn, uniqueIdentifier } from '../../engine/index.ts'
+import { type Criteria, type Located, readCriteria, search } from '../../locate/index.ts'
 import { withIdentifier } from '../attributes/attribute-request.ts'
 
 /**

@@ -1,9 +1,9 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { inGenerationQueue } from '../../../../crypto/index.ts'
-import type { AlgorithmName, CurveName } from '../../attributes/stored-algorithm.ts'
 import { kmipFailure } from '../../engine/index.ts'
 import { curveByName } from '../../key-blocks/index.ts'
+import type { AlgorithmName, CurveName } from '../../stored/stored-algorithm.ts'
 
 export interface NewPair {
   readonly privateKey: KeyObject

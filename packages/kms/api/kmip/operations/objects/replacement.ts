@@ -11,10 +11,10 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { sameValue } from '../../attributes/attribute-values.ts'
 import { isServerName, tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
 import { attributeInstances, attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { sameValue } from '../../stored/attribute-values.ts'
 
 /**
  * What replaces an object takes over its attributes (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the

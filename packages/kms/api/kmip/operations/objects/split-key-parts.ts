@@ -15,10 +15,10 @@ import {
 } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
-import type { AlgorithmName } from '../../attributes/stored-algorithm.ts'
 import type { KeyPart, SplitKeyMethod } from '../../crypto/split/index.ts'
 import { type KmipContext, kmipFailure, requiredName } from '../../engine/index.ts'
 import { readKeyBlock, storedBlock } from '../../key-blocks/index.ts'
+import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
 
 /** What all parts of one key say. */
 export interface PartDescription {

@@ -5,6 +5,7 @@ import type { Right } from '../../../../access/index.ts'
 import type { AlgorithmPolicy } from '../../../../crypto/index.ts'
 import type { Key, ManagedObject, Usage } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
+import { privateKeyOf } from '../../attributes/links.ts'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
 import { macIsRight, macOf, planMac } from '../../crypto/mac.ts'
 import { type CryptographicParameters, noParameters, readParameters } from '../../crypto/parameters.ts'
@@ -18,7 +19,6 @@ import {
   type WrappingKeyInformation,
   type WrappingKeys,
 } from '../../key-blocks/index.ts'
-import { privateKeyOf } from '../certificates/certificate-issuer.ts'
 import { algorithmInUse, requireUse, takeInvocation, takeUse } from '../crypto/key-use.ts'
 
 /** The keys that a wrapping names, with their identifiers as text. */

@@ -1,5 +1,5 @@
 import type { Migration } from '@warder/foundation/runtime'
-import { convertAttributeBags } from './api/kmip/attributes/attribute-bag-store.ts'
+import { convertAttributeBags } from '../api/kmip/attributes/attribute-bag-store.ts'
 
 /**
  * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP

@@ -1,6 +1,6 @@
 import { choice, list } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
-import { type AlgorithmPolicy, algorithmPolicy, type PolicyFacts, policyLists } from './crypto/index.ts'
+import { type AlgorithmPolicy, algorithmPolicy, type PolicyFacts, policyLists } from '../crypto/index.ts'
 
 const everything = ['*'] as const
 

@@ -9,10 +9,10 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
+import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
+import type { IdentityConfig } from '../identity/configured.ts'
+import { principalNamed } from '../identity/extractor.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
-import { httpsProblem, keySetProblem, providersProblem } from './identity/addresses.ts'
-import type { IdentityConfig } from './identity/configured.ts'
-import { principalNamed } from './identity/extractor.ts'
 
 const oidcSecret: Setting<string | undefined> = {
   type: 'secret',

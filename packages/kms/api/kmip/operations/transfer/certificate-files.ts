@@ -11,6 +11,7 @@ import { readPkcs12, writePkcs12 } from '@warder/pki/pkcs12'
 import { certificatesOnly } from '@warder/pki/x509'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes, storedWithTag } from '../../attributes/index.ts'
+import { linkOf } from '../../attributes/links.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
 import {
   type KeyFormat,
@@ -23,10 +24,9 @@ import {
 } from '../../key-blocks/index.ts'
 import { shapeOf } from '../../key-blocks/object-shape.ts'
 import { linkedPassword } from '../objects/linked-password.ts'
-import type { WantedObject } from '../objects/object-in-form.ts'
 import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
-import { linkOf } from './certificate-issuer.ts'
+import type { WantedObject } from './wanted-object.ts'
 
 /** Certificates that a file or a chain may have. */
 const longestChain = 32

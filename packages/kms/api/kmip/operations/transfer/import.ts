@@ -12,17 +12,11 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { readKeyBlock, type StoredObject, unwrapObject } from '../../key-blocks/index.ts'
-import {
-  type BroughtFile,
-  fileIn,
-  linkToKey,
-  readFile,
-  stageCertificates,
-} from '../certificates/certificate-files.ts'
 import { withoutEncodedLength } from '../crypto/encoded-length.ts'
+import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
+import { toUnwrap, wrappingKeys } from '../objects/wrapping-keys.ts'
+import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 import { asImported, type SortedAttributes, sortImported } from './imported-attributes.ts'
-import { newBrought, objectNode, readBrought } from './registered-object.ts'
-import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
 
 /**
  * Import (KMIP 2.1 §6.1.25): an object with its identifier and everything that another server knew of it. It may take

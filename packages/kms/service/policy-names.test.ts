@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { policyLists, recommendedNames } from '../crypto/index.ts'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
-import { policyLists, recommendedNames } from './crypto/index.ts'
 import { unknownNames } from './policy-names.ts'
 
 type Lists = Partial<Record<(typeof policyLists)[number], readonly string[]>>

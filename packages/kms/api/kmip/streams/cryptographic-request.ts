@@ -1,6 +1,6 @@
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { type StructureNode, typed } from '@warder/kmip/ttlv'
-import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { type KmipContext, kmipFailure } from '../engine/index.ts'
 
 /** The members that cryptographic operations share (KMIP 2.1 §6.1.17 and others), as they were given. */
 export interface CryptographicRequest {

@@ -8,6 +8,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
+import { privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
   keyInForm,
@@ -20,23 +21,16 @@ import {
   type StoredShape,
   storedBlock,
   unwrapObject,
-  type WantedForm,
   type WrappingSpecification,
   wrapKeyValue,
   writeManagedObject,
   writeWrappingData,
 } from '../../key-blocks/index.ts'
 import { shapeOf } from '../../key-blocks/object-shape.ts'
-import { isPkcs12, writeChain, writeFile } from '../certificates/certificate-files.ts'
-import { privateKeyOf } from '../certificates/certificate-issuer.ts'
+import { toUnwrap, wrappingKeys } from '../objects/wrapping-keys.ts'
+import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
+import type { WantedObject } from './wanted-object.ts'
 import { wrappedAttributes } from './wrapped-attributes.ts'
-import { toUnwrap, wrappingKeys } from './wrapping-keys.ts'
-
-/** How Get and Export are asked for an object (KMIP 2.1 §6.1.19, §6.1.18). */
-export interface WantedObject extends WantedForm {
-  readonly wrapType: 'NotWrapped' | 'AsRegistered' | undefined
-  readonly specification: WrappingSpecification | undefined
-}
 
 /** What Get and Export give. */
 export interface GivenObject {

@@ -1,7 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
-import { checkTemplate, requireTemplates } from '../../attributes/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import {
   creates,
@@ -12,8 +11,9 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../../key-blocks/index.ts'
-import { fileIn, linkToKey, readFile, stageCertificates } from '../certificates/certificate-files.ts'
-import { newBrought, objectNode, readBrought } from './registered-object.ts'
+import { checkTemplate, requireTemplates } from '../../locate/templates.ts'
+import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
+import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 
 /** Register (KMIP 2.1 §6.1.43): an object that the client has already is kept here, as it came. */
 export const register: KmipOperation = {

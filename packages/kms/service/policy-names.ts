@@ -1,6 +1,6 @@
 import { Enumeration } from '@warder/kmip/tables'
+import { algorithms, type PolicyList, plainName, policyLists, recommendedNames } from '../crypto/index.ts'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
-import { algorithms, type PolicyList, plainName, policyLists, recommendedNames } from './crypto/index.ts'
 
 const keysOf = (table: object): readonly string[] => Object.keys(table)
 const { CryptographicAlgorithm, DigitalSignatureAlgorithm, HashingAlgorithm, MaskGenerator } = Enumeration

@@ -1,8 +1,9 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
-import { attributeMembers, requireTemplates, storedAttributes } from '../../attributes/index.ts'
+import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import { requireTemplates } from '../../locate/templates.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
 
 /** Get (KMIP 2.1 §6.1.19): the object itself, in the format asked for, wrapped if asked for. */

@@ -1,0 +1,3 @@
+export { createKmipEngine } from './kmip-engine.ts'
+export { kmipOperations } from './operations/index.ts'
+export { createKmipSocket } from './transport/index.ts'

@@ -1,0 +1,2 @@
+export { type Criteria, readCriteria } from './locate-criteria.ts'
+export { type Located, search } from './locate-search.ts'

@@ -1,0 +1,53 @@
+import { failure } from '@warder/foundation/errors'
+import { documentationOperations, type HealthPart, healthOperation } from '@warder/foundation/http'
+import { type Operation, openApiDocument } from '@warder/foundation/operations'
+import { type Clock, readableDatabase } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
+import type { KmipEngine } from '../api/kmip/engine/index.ts'
+import { kmipRoutes } from '../api/kmip/transport/routes.ts'
+import { restOperations, withoutData } from '../api/rest/index.ts'
+import type { KmsServices } from '../services.ts'
+import { version } from '../version.ts'
+
+export interface OperationsOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly baseUrl: string
+  /** What `/health` tries; default: that the database answers. */
+  readonly health?: readonly HealthPart[] | undefined
+  /** Absent where the operations are only described. */
+  readonly kmip?: KmipEngine
+}
+
+const nothing: KmipEngine = {
+  answer() {
+    throw failure('internal_error', 'the operations were made without a KMIP engine')
+  },
+}
+
+/** Every operation of the service over HTTP, with the documents that describe them. */
+export function kmsOperations({
+  db,
+  clock,
+  baseUrl,
+  health = [readableDatabase(db)],
+  kmip = nothing,
+}: OperationsOptions): readonly Operation<KmsServices>[] {
+  const operations = [
+    ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
+    ...restOperations,
+    ...kmipRoutes(kmip),
+  ]
+  const document = openApiDocument({
+    title: 'Warder key management service',
+    version,
+    serverUrl: baseUrl,
+    operations,
+    securitySchemes: {
+      bearer: { type: 'http', scheme: 'bearer' },
+      secretToken: { type: 'apiKey', in: 'header', name: 'X-Secret-Token' },
+      certificate: { type: 'mutualTLS' },
+    },
+  })
+  return [...operations, ...withoutData(...documentationOperations<KmsServices>({ document }))]
+}
