@@ -1,5 +1,6 @@
 import { type Clock, setBounded } from '@warder/foundation/runtime'
-import { type Database, query } from '@warder/foundation/sql'
+import type { Database } from '@warder/foundation/sql'
+import { countOwned } from './quota-store.ts'
 
 /** How many objects one owner may have, so that nobody fills the database for all. */
 export interface OwnerQuota {
@@ -13,11 +14,6 @@ const objectsOfCreation = 2
 const underWayMs = 2000
 const fullMs = 500
 const mostOwners = 10_000
-
-// Counts along the index of owners, and never further than the limit.
-const countOwned = query<[owner: string, most: number], { readonly count: number }>(
-  'SELECT COUNT(*) AS count FROM (SELECT 1 FROM managed_object WHERE owner = ? LIMIT ?) owned',
-)
 
 interface Entry {
   /** Creations that need no new count. */
@@ -62,7 +58,7 @@ export function ownerQuota(db: Database, clock: Clock, limit: number): OwnerQuot
       }
       if (entry.left > 0) return take(entry)
       if (now < entry.fullUntil) return false
-      const owned = (await db.get(countOwned, [owner, limit]))?.count ?? 0
+      const owned = await countOwned(db, owner, limit)
       const room = limit - owned - (entry.recent + entry.before) * objectsOfCreation
       if (room < 1) {
         entry.fullUntil = now + fullMs

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
-import { endedSession, endSession } from './ended-sessions.ts'
+import { endedSession, endSession } from './ended-session-store.ts'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
 export const sessionCookieName = 'auth_session'

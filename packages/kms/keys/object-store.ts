@@ -11,7 +11,7 @@ import {
   toParameters,
   toUpdate,
   updateObject,
-} from './object-row.ts'
+} from './object-row-store.ts'
 import type { LifeCycle } from './state-machine.ts'
 import { addTagChanges, removeTags } from './tag-store.ts'
 

@@ -5,18 +5,18 @@ import type { UnitOfWork } from '../../../keys/index.ts'
 import { type ManagedObject, type ObjectRow, toObject } from '../../../keys/index.ts'
 import type { AttributeState } from '../attributes/attribute-view.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import type { Condition } from './locate-condition.ts'
+import type { Condition } from './locate-condition-store.ts'
 import type { Criteria, Term } from './locate-criteria.ts'
-import { storageCondition } from './locate-dates.ts'
+import { storageCondition } from './locate-dates-store.ts'
 import { isStored, meetsAll } from './locate-match.ts'
-import { conditionOf } from './locate-sql.ts'
 import {
   countStatements,
   isTooMany,
   pageStatement,
   type Searcher,
   type Statement,
-} from './locate-statements.ts'
+} from './locate-page-store.ts'
+import { conditionOf } from './locate-terms-store.ts'
 
 /** Identifiers that one answer holds at most, whatever is asked for. */
 export const mostLocated = 10_000

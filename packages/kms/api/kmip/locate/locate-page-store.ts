@@ -1,7 +1,7 @@
 import { type Query, query, type SqlValue } from '@warder/foundation/sql'
 import { everybody } from '../../../access/index.ts'
 import { type ObjectRow, objectColumns } from '../../../keys/index.ts'
-import type { Condition } from './locate-condition.ts'
+import type { Condition } from './locate-condition-store.ts'
 
 type AnyQuery<R> = Query<readonly SqlValue[], R>
 

@@ -15,9 +15,9 @@ import {
   vendorIndexName,
 } from '../attributes/index-rows.ts'
 import { memberNumber, memberText, sameValue } from '../stored/attribute-values.ts'
-import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition.ts'
+import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'
-import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates.ts'
+import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates-store.ts'
 import { dateNotSet } from './locate-match.ts'
 
 /** The term as a condition; undefined when the database cannot help. @param now Unix milliseconds */
