@@ -93,4 +93,11 @@ export const kmsMigrations: readonly Migration[] = [
     statements: [],
     convert: convertAttributeBags,
   },
+  {
+    number: 6,
+    name: 'halves of a pair are found by the other half, which need not link back',
+    statements: [
+      'CREATE INDEX managed_object_by_link ON managed_object (linked_id) WHERE linked_id IS NOT NULL',
+    ],
+  },
 ]

@@ -312,23 +312,48 @@ test('usage limits are counted from their total by the server, and stay once som
   )
 })
 
-test('the link between the halves of a pair is shown and stays', () => {
-  const half = stateOf({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId })
-  const link = structure(Tag.Link, [
-    enumeration(Tag.LinkType, Enumeration.LinkType.PublicKeyLink),
-    textString(Tag.LinkedObjectIdentifier, 'public'),
+const linkTo = (type: keyof typeof Enumeration.LinkType, id: string): TtlvNode =>
+  structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType[type]),
+    textString(Tag.LinkedObjectIdentifier, id),
   ])
-  assert.deepEqual(attributeInstances(half, Tag.Link, now), [link])
-  const parent = structure(Tag.Link, [
-    enumeration(Tag.LinkType, Enumeration.LinkType.ParentLink),
-    textString(Tag.LinkedObjectIdentifier, 'parent'),
-  ])
-  const more = addAttribute(half, parent, now)
-  assert.deepEqual([more.index, attributeInstances(more.state, Tag.Link, now)], [1, [link, parent]])
-  refused('AttributeReadOnly', () => deleteAttribute(half, { tag: Tag.Link, vendor: undefined }, {}, now))
-  refused('AttributeReadOnly', () => modifyAttribute(half, link, {}, now))
-  const stored = stateOf({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId }, [link])
-  assert.deepEqual(attributeInstances(stored, Tag.Link, now), [link])
+const privateHalf = (...stored: readonly TtlvNode[]): AttributeState =>
+  stateOf({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId }, stored)
+const links = (state: AttributeState) => attributeInstances(state, Tag.Link, now)
+
+test('the link between the halves of a pair is shown once, in front of the others', () => {
+  const link = linkTo('PublicKeyLink', 'public')
+  const parent = linkTo('ParentLink', 'parent')
+  assert.deepEqual(links(privateHalf()), [link])
+  const more = addAttribute(privateHalf(), parent, now)
+  assert.deepEqual([more.index, links(more.state)], [1, [link, parent]])
+  assert.deepEqual(links(privateHalf(link)), [link])
+})
+
+test('clients delete and change the link between the halves of a pair (issue 13 item 19)', () => {
+  const name = { tag: Tag.Link, vendor: undefined }
+  const link = linkTo('PublicKeyLink', 'public')
+  const other = linkTo('PublicKeyLink', 'other')
+  const parent = linkTo('ParentLink', 'parent')
+  for (const half of [privateHalf(parent), privateHalf(link, parent)]) {
+    for (const which of [{ current: link }, { index: 0 }]) {
+      const gone = deleteAttribute(half, name, which, now)
+      assert.deepEqual([gone.index, gone.node, links(gone.state)], [0, link, [parent]])
+      assert.equal(gone.state.object.linkedId, undefined)
+      // The index of the other link stays, and the next one takes the gap (KMIP 1.4 §2.1.1).
+      const again = addAttribute(gone.state, other, now)
+      assert.deepEqual([again.index, links(again.state)], [0, [other, parent]])
+      assert.equal(again.state.object.linkedId, undefined)
+      const changed = modifyAttribute(half, other, which, now)
+      assert.deepEqual([changed.index, links(changed.state)], [0, [other, parent]])
+      assert.equal(changed.state.object.linkedId, undefined)
+    }
+    const kept = deleteAttribute(half, name, { current: parent }, now)
+    assert.deepEqual([kept.index, links(kept.state), kept.state.object.linkedId], [1, [link], 'public'])
+    assert.deepEqual(links(deleteAttribute(half, name, {}, now).state), [])
+    const same = modifyAttribute(half, link, { current: link }, now)
+    assert.deepEqual([links(same.state), same.state.object.linkedId], [[link, parent], 'public'])
+  }
 })
 
 test('attributes of other types of object, wrong types and unknown values are refused', () => {

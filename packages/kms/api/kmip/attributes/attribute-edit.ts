@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { encodeTtlv, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import { maxTags } from '../../../keys/index.ts'
+import { type ManagedObject, maxTags } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { sameValue } from '../stored/attribute-values.ts'
 import { storedAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
@@ -11,7 +11,7 @@ import { freeIndex, indexesOf, withIndexes } from './attribute-index.ts'
 import { type AttributeName, isCalled, nameOfAttribute, requireRule, shownName } from './attribute-name.ts'
 import type { AttributeRule } from './attribute-rules.ts'
 import { isLegacyName, isServerName, isTagName, requireVendorName, tagsOfNode } from './attribute-vendor.ts'
-import { type AttributeState, attributeInstances } from './attribute-view.ts'
+import { type AttributeState, attributeInstances, linkToOtherHalf } from './attribute-view.ts'
 
 /** An object after an edit, and the instance that was added, changed or deleted. */
 export interface Edited {
@@ -72,7 +72,7 @@ export function modifyAttribute(state: AttributeState, node: TtlvNode, which: Wh
   if (!rule.modifiable) throw readOnly()
   if (which.current !== undefined && !isCalled(which.current, name))
     throw kmipFailure('InvalidAttribute', 'CurrentAttribute and NewAttribute are two different attributes.')
-  const { node: before, index } = requireInstance(state, name, which, now)
+  const { node: before, index } = requireInstance(state, name, which, instancesCalled(state, name, now))
   return put(state, rule, before, node, now, index)
 }
 
@@ -93,7 +93,7 @@ export function deleteAttribute(
   const there = instancesCalled(state, name, now)
   const indexes = indexesOf(state.object, name, there.length)
   const isOne = which.current !== undefined || which.index !== undefined
-  const gone = isOne ? [requireInstance(state, name, which, now).node] : there
+  const gone = isOne ? [requireInstance(state, name, which, there).node] : there
   const [first] = gone
   if (first === undefined) throw notFound(name)
   for (const node of gone) if (node.tag === Tag.UsageLimits) requireUnused(node)
@@ -138,9 +138,8 @@ function requireInstance(
   state: AttributeState,
   name: AttributeName,
   { current, index }: Which,
-  now: number,
+  there: readonly TtlvNode[],
 ): { readonly node: TtlvNode; readonly index: number } {
-  const there = instancesCalled(state, name, now)
   if (there.length === 0) throw notFound(name)
   if (current === undefined && index === undefined && there.length > 1) throw severalOf(name)
   const indexes = indexesOf(state.object, name, there.length)
@@ -193,19 +192,23 @@ function placed(
     return { object, tags: [...new Set([...kept, ...tagsOfNode(after)])].sort() }
   }
   const stored = storedAttributes(object)
-  if (isHalfLink(stored, before)) throw readOnly()
+  const isHalf = before !== undefined && isHalfLink(object, before)
+  if (isHalf && sameValue(before, after)) return state
   const at = before === undefined ? -1 : stored.findIndex((node) => isSame(node, before))
-  const end = next === undefined ? stored.length : stored.findIndex((node) => isSame(node, next))
+  // The half link stands in front of the stored ones.
+  const last = isHalf ? 0 : stored.length
+  const end = next === undefined ? last : stored.findIndex((node) => isSame(node, next))
   const nodes = at < 0 ? stored.toSpliced(end, 0, after) : stored.with(at, after)
-  return { tags, object: withStoredAttributes(object, nodes) }
+  const edited = withStoredAttributes(object, nodes)
+  return { tags, object: isHalf ? { ...edited, linkedId: undefined } : edited }
 }
 
 function without({ object, tags }: AttributeState, gone: readonly TtlvNode[]): AttributeState {
   const stored = storedAttributes(object)
-  if (gone.some((node) => isHalfLink(stored, node))) throw readOnly()
   const nodes = stored.filter((node) => !gone.some((one) => isSame(one, node)))
+  const left = withStoredAttributes(object, nodes)
   return {
-    object: withStoredAttributes(object, nodes),
+    object: gone.some((node) => isHalfLink(object, node)) ? { ...left, linkedId: undefined } : left,
     tags: gone.some(isTags) ? ownTags(tags) : tags,
   }
 }
@@ -221,9 +224,10 @@ function isTags(node: TtlvNode): boolean {
   return vendor !== undefined && isTagName(vendor)
 }
 
-/** The link between the halves of a pair is no stored attribute: it stays as long as they do. */
-function isHalfLink(stored: readonly TtlvNode[], node: TtlvNode | undefined): boolean {
-  return node?.tag === Tag.Link && !stored.includes(node)
+/** The link that the column `linkedId` stands for, whether a client has also stored it. */
+function isHalfLink(object: ManagedObject, node: TtlvNode): boolean {
+  const half = node.tag === Tag.Link ? linkToOtherHalf(object) : undefined
+  return half !== undefined && sameValue(half, node)
 }
 
 /** Tags of the service itself, which no client sees or takes away. */

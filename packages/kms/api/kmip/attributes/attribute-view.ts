@@ -174,8 +174,14 @@ function keyFormat(object: ManagedObject): TtlvNode | undefined {
   return format === undefined ? undefined : enumeration(Tag.KeyFormatType, keyFormatNumber(format))
 }
 
-/** The halves of a pair know each other by a column; a client sees it as a link. */
-function linkToOtherHalf({ type, linkedId }: ManagedObject): StructureNode | undefined {
+/**
+ * The link that clients see for the column by which the halves of a pair know each other; undefined for an object that is
+ * no half, or whose link a client deleted.
+ */
+export function linkToOtherHalf({
+  type,
+  linkedId,
+}: Pick<ManagedObject, 'type' | 'linkedId'>): StructureNode | undefined {
   if (linkedId === undefined) return undefined
   const value = halfLink(type)
   if (value === undefined) return undefined

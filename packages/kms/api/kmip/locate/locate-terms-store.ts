@@ -139,7 +139,7 @@ function nameCondition(node: StructureNode): Condition | undefined {
   )
 }
 
-/** Links are rows of `object_link`; the one between the halves of a pair is a column of both. */
+/** Links are rows of `object_link`; the one between the halves of a pair is a column of each. */
 function linkCondition(node: StructureNode): Condition | undefined {
   const linked = memberText(node, Tag.LinkedObjectIdentifier)
   const type = memberNumber(node, Tag.LinkType)
@@ -151,11 +151,7 @@ function linkCondition(node: StructureNode): Condition | undefined {
   const params: SqlValue[] = [id, ...(type === undefined ? [] : [typeText('LinkType', type)])]
   if (type === undefined || half !== undefined) {
     const types = half === undefined ? "'PrivateKey', 'PublicKey'" : `'${half}'`
-    // The other half says who is linked to it: found by its key instead of by a search.
-    parts.push(
-      `SELECT h.id FROM managed_object l JOIN managed_object h ON h.id = l.linked_id
-         WHERE l.id = ? AND h.linked_id = l.id AND h.object_type IN (${types})`,
-    )
+    parts.push(`SELECT id FROM managed_object WHERE linked_id = ? AND object_type IN (${types})`)
     params.push(id)
   }
   return condition(`o.id IN (${parts.join(' UNION ALL ')})`, params, { selective: true })

@@ -73,6 +73,43 @@ test('the replacement of a key is bound to the algorithm of the key (issue 13 it
   }
 })
 
+test('halves whose links a client deleted are keys of their own over REST (issue 13 item 19)', async () => {
+  const rest = kms.user('alice')
+  const made = (await rest.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })).json
+  const [secret, open]: readonly string[] = [made.kid, made.kid_public]
+  const described = async (kid: string | undefined) => (await rest.get(`/v1/crypto/keys/${kid}`)).json
+  const signer = async () => {
+    const signed = await rest.post('/v1/crypto/sign', { kid: secret, alg: 'ES256', data })
+    const { protected: header } = signed.json
+    const verified = await rest.post('/v1/crypto/verify', { ...signed.json, data })
+    assert.equal(verified.json.valid, true, verified.text)
+    return JSON.parse(Buffer.from(header, 'base64url').toString()).kid
+  }
+  assert.equal(await signer(), open)
+  const links = enumeration(Tag.AttributeReference, Tag.Link)
+  await alice.do('DeleteAttribute', [uid(String(open)), links])
+  assert.equal((await described(open)).linked_kid, undefined)
+  assert.equal((await described(secret)).linked_kid, open)
+  assert.equal(await signer(), open, 'the private half still names its public half')
+
+  await alice.do('DeleteAttribute', [uid(String(secret)), links])
+  assert.equal((await described(secret)).linked_kid, undefined)
+  assert.equal(await signer(), secret, 'it stands for itself, as a private key that came alone')
+  const back = structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType.PublicKeyLink),
+    textString(Tag.LinkedObjectIdentifier, String(open)),
+  ])
+  await alice.do('AddAttribute', [uid(String(secret)), structure(Tag.NewAttribute, [back])])
+  assert.equal((await described(secret)).linked_kid, undefined, 'what a client says makes no pair')
+  assert.equal(await signer(), secret)
+  const publicJwk = (await described(secret)).public_jwk
+  assert.equal(publicJwk.kid, secret)
+
+  assert.equal((await rest.del(`/v1/crypto/keys/${secret}`)).status, 204)
+  assert.equal((await rest.get(`/v1/crypto/keys/${secret}`)).status, 404)
+  assert.equal((await described(open)).kid, open, 'the other half is not removed with it')
+})
+
 test('a key of REST is got, revoked and destroyed over KMIP', async () => {
   const rest = kms.user('alice')
   const { kid } = (await rest.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json

@@ -76,8 +76,8 @@ export function stageEdit(
 
 /** The members that an edit of attributes can change. */
 function editableMembers(object: ManagedObject): ObjectChange {
-  const { kmip, activationAt, deactivationAt, processStartAt, protectStopAt, usageLimits } = object
+  const { kmip, linkedId, activationAt, deactivationAt, processStartAt, protectStopAt, usageLimits } = object
   const { extractable, sensitive, neverExtractable, alwaysSensitive } = object
   const dates = { activationAt, deactivationAt, processStartAt, protectStopAt }
-  return { kmip, ...dates, usageLimits, extractable, sensitive, neverExtractable, alwaysSensitive }
+  return { kmip, linkedId, ...dates, usageLimits, extractable, sensitive, neverExtractable, alwaysSensitive }
 }
