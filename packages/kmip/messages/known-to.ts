@@ -10,8 +10,8 @@ import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 const namesKeys: ReadonlySet<OperationName> = new Set(['Get', 'Export', 'GetAttributes'])
 
 /**
- * An answer, in the form of 2.x, as a client of this version knows keys: EC keys by the names of the version, and digests
- * without their format for 1.0, where it is no member of Digest (KMIP 1.0 §3.12, 1.1 §3.17).
+ * An answer, in the form of 2.x, as a client of this version knows keys: EC keys by the names of the version. 1.0, whose
+ * Digest does not name a format (KMIP 1.0 §3.12, 1.1 §3.17), is told the first digest alone, that of the registered format.
  */
 export function asKnownTo(
   version: KmipVersion,
@@ -21,13 +21,16 @@ export function asKnownTo(
   return namesKeys.has(operation) && renamesEllipticKeys(version) ? renamed(version, payload) : payload
 }
 
-function renamed(version: KmipVersion, node: StructureNode): StructureNode {
+/** @param around CryptographicAlgorithm of the structure around this one */
+function renamed(version: KmipVersion, node: StructureNode, around?: number): StructureNode {
   const algorithm = memberOf(node, Tag.CryptographicAlgorithm)
-  const use = algorithm?.type === 'Enumeration' ? algorithm.value : undefined
+  const use = algorithm?.type === 'Enumeration' ? algorithm.value : around
+  const digest = memberOf(node, Tag.Digest)
   return structure(
     node.tag,
     node.value.flatMap((member): TtlvNode | readonly TtlvNode[] => {
-      if (member.type === 'Structure') return renamed(version, member)
+      if (version === '1.0' && member.tag === Tag.Digest && member !== digest) return []
+      if (member.type === 'Structure') return renamed(version, member, use)
       if (member.type !== 'Enumeration') return member
       if (member.tag === Tag.KeyFormatType) {
         if (version === '1.0' && node.tag === Tag.Digest) return []

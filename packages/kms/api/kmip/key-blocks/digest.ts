@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Enumeration, keyFormatIn, Tag } from '@warder/kmip/tables'
 import {
   byteString,
   encodeTtlv,
@@ -10,24 +10,44 @@ import {
 } from '@warder/kmip/ttlv'
 import { defaultFormat } from './asymmetric.ts'
 import { readKeyBlock } from './key-block.ts'
-import { type KeyFormat, keyFormatNumber } from './key-format.ts'
+import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
 import type { StoredShape } from './stored-shape.ts'
 import { keyInForm, storedBlock } from './write-object.ts'
 
-/** Of a transparent form there are no bytes to hash: that of its usual encoding is. */
-const encodings: Partial<Record<KeyFormat, KeyFormat>> = {
-  TransparentSymmetricKey: 'Raw',
-  TransparentRSAPrivateKey: 'PKCS_1',
-  TransparentRSAPublicKey: 'PKCS_1',
+/**
+ * The Digest attributes of a key or another object (KMIP 1.4 §3.17, 2.1 §4.20, ADR 37): SHA-256 over the KeyMaterial in the
+ * format in which it was registered or asked for, then over that in the default format of its kind where that is another
+ * one. A transparent KeyMaterial is hashed as its TTLV encoding. Certificates and opaque objects have one, over the value.
+ * @param material as it is stored
+ * @throws KeyFormatTypeNotSupported for a format that such a key does not have
+ */
+export function digestAttributes(shape: StoredShape, material: Uint8Array): readonly StructureNode[] {
+  const { objectType } = shape
+  if (shape.form === 'block') return [digestNode(blockMaterial(material), shape.keyFormat ?? 'Opaque')]
+  switch (objectType) {
+    case 'Certificate':
+      return [digestNode(material, 'X_509')]
+    case 'CertificateRequest':
+      return [digestNode(material, 'PKCS_10')]
+    case 'OpaqueObject':
+      return [digestNode(material, 'Opaque')]
+    case 'PrivateKey':
+    case 'PublicKey':
+      return keyDigests(shape, material, defaultFormat(objectType, shape))
+    default:
+      return keyDigests(shape, material, 'Raw')
+  }
 }
 
-/**
- * The Digest attribute (KMIP 2.1 §4.21): SHA-256 over the key material in the format it names; over the value itself
- * of certificates and opaque objects, over the TTLV encoding of transparent material that is kept as a block.
- */
-export function digestAttribute(shape: StoredShape, material: Uint8Array): StructureNode {
-  const { bytes, format } = hashed(shape, material)
-  return digestNode(bytes, format)
+function keyDigests(shape: StoredShape, material: Uint8Array, usual: KeyFormat): readonly StructureNode[] {
+  const own = shape.keyFormat ?? usual
+  const formats = inNamesOf2x(own) === usual ? [own] : [own, usual]
+  return formats.map((format) => digestNode(bytesOf(shape, material, format), format))
+}
+
+/** The formats of EC keys by use, of 1.x, are one in 2.x: their KeyMaterial is the same. */
+function inNamesOf2x(format: KeyFormat): KeyFormat | undefined {
+  return keyFormatName(keyFormatIn('2.1', keyFormatNumber(format), undefined))
 }
 
 /** The Digest attribute of bytes that are in this format already. */
@@ -41,35 +61,6 @@ export function digestNode(bytes: Uint8Array, format: KeyFormat): StructureNode 
 
 export function keyFormatNode(format: KeyFormat): TtlvNode {
   return enumeration(Tag.KeyFormatType, keyFormatNumber(format))
-}
-
-function hashed(shape: StoredShape, material: Uint8Array): { bytes: Uint8Array; format: KeyFormat } {
-  const { objectType, form } = shape
-  if (form === 'block') return { bytes: blockMaterial(material), format: shape.keyFormat ?? 'Opaque' }
-  switch (objectType) {
-    case 'Certificate':
-      return { bytes: material, format: 'X_509' }
-    case 'CertificateRequest':
-      return { bytes: material, format: 'PKCS_10' }
-    case 'OpaqueObject':
-      return { bytes: material, format: 'Opaque' }
-    case 'PrivateKey':
-    case 'PublicKey': {
-      const registered = shape.keyFormat ?? defaultFormat(objectType, shape)
-      const format =
-        encodings[registered] ??
-        (registered.startsWith('Transparent')
-          ? objectType === 'PrivateKey'
-            ? 'PKCS_8'
-            : 'X_509'
-          : registered)
-      return { bytes: bytesOf(shape, material, format), format }
-    }
-    default: {
-      const format = encodings[shape.keyFormat ?? 'Raw'] ?? shape.keyFormat ?? 'Raw'
-      return { bytes: bytesOf(shape, material, format), format }
-    }
-  }
 }
 
 /** The KeyMaterial of a key in clear that is kept as it came: a part of a key, a PGP key, a key with a MAC. */

@@ -9,7 +9,7 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { test } from 'node:test'
-import { Enumeration, Tag, type TagName } from '@warder/kmip/tables'
+import { Enumeration, Tag, type TagName, valueName } from '@warder/kmip/tables'
 import {
   bigInteger,
   byteString,
@@ -26,7 +26,7 @@ import { curveByName } from './algorithm-names.ts'
 import { hex, keyNode } from './fixtures/nodes.ts'
 import { blM9Rsa, blM12Dsa, blM13Dsa } from './fixtures/oasis-keys.ts'
 import {
-  digestAttribute,
+  digestAttributes,
   type KeyFormat,
   keyInForm,
   type ObjectHints,
@@ -261,24 +261,54 @@ test('Diffie-Hellman keys go through their formats, and agree on the same secret
   assert.ok(shared.equals(diffieHellman({ privateKey: two.privateKey, publicKey: one.publicKey })))
 })
 
-test('the digest is that of the key in the format it names', async () => {
+/** The format and the value of each digest. */
+const digestsOf = ({ shape, material }: Pick<StoredObject, 'shape' | 'material'>) => {
+  assert.ok(material)
+  return digestAttributes(shape, material).map(({ value: [, value, format] }) => ({
+    format: valueName('KeyFormatType', Number(format?.value)),
+    value: hex(value?.value as Uint8Array),
+  }))
+}
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+test('digests are over the registered format, then over the default one (issue 13 item 19)', async () => {
   const stored = await read('PrivateKey', 'TransparentRSAPrivateKey', blM9Rsa)
-  const [, value, format] = digestAttribute(stored.shape, stored.material).value
-  assert.equal(format?.value, Enumeration.KeyFormatType.PKCS_1)
-  const pkcs1 = await read(
-    'PrivateKey',
-    'PKCS_1',
-    load('PrivateKey', stored.material).export({ format: 'der', type: 'pkcs1' } as never) as Buffer,
-  )
-  const [, again] = digestAttribute(pkcs1.shape, pkcs1.material).value
-  assert.deepEqual(value, again)
-  // OASIS TL-M-3-21 wants the Raw digest of a symmetric key whatever its form.
+  const bytes = load('PrivateKey', stored.material).export({
+    format: 'der',
+    type: 'pkcs1',
+  } as never) as Buffer
+  const transparent = keyInForm(stored.shape, stored.material).material
+  const inDefault = { format: 'PKCS_1', value: sha256(bytes) }
+  assert.deepEqual(digestsOf(stored), [
+    { format: 'TransparentRSAPrivateKey', value: sha256(encodeTtlv(transparent)) },
+    inDefault,
+  ])
+  assert.deepEqual(digestsOf(await read('PrivateKey', 'PKCS_1', bytes)), [inDefault])
+
+  // OASIS TL-M-3-21 wants the Raw digest of a symmetric key.
   const key = Buffer.alloc(32, 7)
-  const raw = await read('SymmetricKey', 'Raw', key, { algorithm: 'AES' })
-  assert.equal(
-    hex(digestAttribute(raw.shape, raw.material).value[1]?.value as Uint8Array),
-    '4bb06f8e4e3a7715d201d573d0aa423762e55dabd61a2c02278fa56cc6d294e0',
+  const raw = { format: 'Raw', value: '4bb06f8e4e3a7715d201d573d0aa423762e55dabd61a2c02278fa56cc6d294e0' }
+  assert.deepEqual(digestsOf(await read('SymmetricKey', 'Raw', key, { algorithm: 'AES' })), [raw])
+  const members = structure(Tag.KeyMaterial, [byteString(Tag.Key, key)])
+  assert.deepEqual(
+    digestsOf(await read('SymmetricKey', 'TransparentSymmetricKey', members.value, { algorithm: 'AES' })),
+    [{ format: 'TransparentSymmetricKey', value: sha256(encodeTtlv(members)) }, raw],
   )
+
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const der = pair.privateKey.export({ format: 'der', type: 'pkcs8' })
+  const ec = await read('PrivateKey', 'PKCS_8', der)
+  const form = keyInForm(ec.shape, ec.material, { format: 'TransparentECPrivateKey' }).material
+  assert.deepEqual(digestsOf(ec), [
+    { format: 'PKCS_8', value: sha256(der) },
+    { format: 'TransparentECPrivateKey', value: sha256(encodeTtlv(form)) },
+  ])
+  assert.ok(form.type === 'Structure')
+  // The form by use that 1.x has is the default one.
+  const byUse = await read('PrivateKey', 'TransparentECDSAPrivateKey', form.value)
+  assert.deepEqual(digestsOf(byUse), [
+    { format: 'TransparentECDSAPrivateKey', value: sha256(encodeTtlv(form)) },
+  ])
 })
 
 test('the digest of a part of a key, and of a key with a MAC, is that of its KeyMaterial', async () => {
@@ -302,8 +332,6 @@ test('the digest of a part of a key, and of a key with a MAC, is that of its Key
     const { shape, material } = await readManagedObject(type, node, { algorithm: 'AES' }, policy)
     assert.ok(material)
     assert.equal(shape.form, 'block')
-    const [, value, format] = digestAttribute(shape, material).value
-    assert.equal(format?.value, Enumeration.KeyFormatType.Raw)
-    assert.equal(hex(value?.value as Uint8Array), createHash('sha256').update(key).digest('hex'))
+    assert.deepEqual(digestsOf({ shape, material }), [{ format: 'Raw', value: sha256(key) }])
   }
 })

@@ -12,7 +12,7 @@ export {
   certificateFacts,
   publicKeyFacts,
 } from './certificate-facts.ts'
-export { digestAttribute } from './digest.ts'
+export { digestAttributes } from './digest.ts'
 export { type KeyBlock, type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
 export { type KeyFormat, keyFormatName, keyFormatNumber, readKeyFormat } from './key-format.ts'
 export {

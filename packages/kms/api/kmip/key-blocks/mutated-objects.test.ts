@@ -17,7 +17,7 @@ import fc from 'fast-check'
 import { KmipFailure } from '../failure/failure.ts'
 import { keyNode, number } from './fixtures/nodes.ts'
 import { blM9Rsa, blM13Dsa } from './fixtures/oasis-keys.ts'
-import { digestAttribute, type KmipObjectType, readManagedObject, writeManagedObject } from './index.ts'
+import { digestAttributes, type KmipObjectType, readManagedObject, writeManagedObject } from './index.ts'
 
 const policy = { fips: false }
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
@@ -145,7 +145,7 @@ test('property: an object with members dropped, doubled, renamed or replaced is 
         try {
           const stored = await readManagedObject(type, node, {}, policy)
           if (stored.material === undefined) return
-          digestAttribute(stored.shape, stored.material)
+          digestAttributes(stored.shape, stored.material)
           encodeTtlv(writeManagedObject(stored.shape, stored.material))
         } catch (error) {
           assert.ok(

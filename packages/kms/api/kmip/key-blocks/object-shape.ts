@@ -5,7 +5,7 @@ import { storedKeyKind } from '../stored/stored-algorithm.ts'
 import { storedWithTag } from '../stored/stored-attributes.ts'
 import { defaultFormat } from './asymmetric.ts'
 import { certificateAttributes } from './certificate-facts.ts'
-import { digestAttribute } from './digest.ts'
+import { digestAttributes } from './digest.ts'
 import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
 import type { StoredObject } from './read-object.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
@@ -38,7 +38,7 @@ export function storedColumns({ shape, certificate, wrapping, material }: Stored
       ? undefined
       : enumeration(Tag.CertificateType, Enumeration.CertificateType[shape.certificateType]),
     ...(certificate === undefined ? [] : certificateAttributes(certificate)),
-    digested ? digestAttribute(shape, material) : undefined,
+    ...(digested ? digestAttributes(shape, material) : []),
     material === undefined ? boolean(Tag.KeyValuePresent, false) : undefined,
     wrappingKeyLink(wrapping?.encryption?.identifier),
   ]

@@ -176,6 +176,20 @@ test('a digest names the format of the key from 1.1 on', async () => {
   }
 })
 
+test('a key that is asked for in another format has a digest of that and one of Raw (issue 13 item 19)', async () => {
+  const alice = kmipClient(kms.user('alice'))
+  const { KeyFormatType: format } = Enumeration
+  const asked = enumeration(Tag.KeyFormatType, format.TransparentSymmetricKey)
+  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256, asked)])
+  const { nodes } = await alice.do('GetAttributes', [uid(id), reference(Tag.Digest)])
+  const list = nodes.find(({ tag }) => tag === Tag.Attributes)
+  assert.ok(list?.type === 'Structure')
+  assert.deepEqual(
+    list.value.map((digest) => digest.type === 'Structure' && digest.value.at(-1)?.value),
+    [format.TransparentSymmetricKey, format.Raw],
+  )
+})
+
 test('a refusal changes nothing', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { id } = await made(alice)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, createPublicKey } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { encodeTtlv, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import type { ObjectId } from '../../../../keys/index.ts'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { attributes, type KmipClient, kmipClient, objectType, uid } from '../../testing/index.ts'
@@ -72,28 +72,18 @@ for (const [common, type, name] of made) {
   })
 }
 
-/** What Get answers when no format is asked for (KMIP 2.1 §4.26), and the format whose bytes Digest is of. */
-const formats: readonly (readonly [
-  wish: TtlvNode,
-  secret: FormatName,
-  open: FormatName,
-  digested: readonly [FormatName, FormatName],
-])[] = [
-  [wish('RSA', 2048), 'PKCS_1', 'PKCS_1', ['PKCS_1', 'PKCS_1']],
-  [wish('EC', 256), 'TransparentECPrivateKey', 'TransparentECPublicKey', ['PKCS_8', 'X_509']],
-  [
-    wish('ECDSA', undefined, 'SECP256K1'),
-    'TransparentECPrivateKey',
-    'TransparentECPublicKey',
-    ['PKCS_8', 'X_509'],
-  ],
-  [wish('DSA', 2048), 'TransparentDSAPrivateKey', 'TransparentDSAPublicKey', ['PKCS_8', 'X_509']],
-  [wish('DH', 2048), 'TransparentDHPrivateKey', 'TransparentDHPublicKey', ['PKCS_8', 'X_509']],
-  [wish('Ed25519'), 'PKCS_8', 'X_509', ['PKCS_8', 'X_509']],
-  [wish('EC', undefined, 'CURVE25519'), 'PKCS_8', 'X_509', ['PKCS_8', 'X_509']],
+/** What Get answers when no format is asked for, and the format whose bytes Digest is of (KMIP 2.1 §4.20, §4.26). */
+const formats: readonly (readonly [wish: TtlvNode, secret: FormatName, open: FormatName])[] = [
+  [wish('RSA', 2048), 'PKCS_1', 'PKCS_1'],
+  [wish('EC', 256), 'TransparentECPrivateKey', 'TransparentECPublicKey'],
+  [wish('ECDSA', undefined, 'SECP256K1'), 'TransparentECPrivateKey', 'TransparentECPublicKey'],
+  [wish('DSA', 2048), 'TransparentDSAPrivateKey', 'TransparentDSAPublicKey'],
+  [wish('DH', 2048), 'TransparentDHPrivateKey', 'TransparentDHPublicKey'],
+  [wish('Ed25519'), 'PKCS_8', 'X_509'],
+  [wish('EC', undefined, 'CURVE25519'), 'PKCS_8', 'X_509'],
 ]
 
-for (const [common, secret, open, digested] of formats) {
+for (const [common, secret, open] of formats) {
   test(`a new pair is given out as ${secret} and ${open}, as is the one that takes its place`, async () => {
     const pair = await alice.do('CreateKeyPair', [common])
     const privateId = textString(
@@ -101,13 +91,42 @@ for (const [common, secret, open, digested] of formats) {
       String(pair.get(Tag.PrivateKeyUniqueIdentifier)),
     )
     for (const made of [pair, await alice.do('ReKeyKeyPair', [privateId])]) {
-      await givenAs(String(made.get(Tag.PrivateKeyUniqueIdentifier)), Tag.PrivateKey, secret, digested[0])
-      await givenAs(String(made.get(Tag.PublicKeyUniqueIdentifier)), Tag.PublicKey, open, digested[1])
+      await givenAs(String(made.get(Tag.PrivateKeyUniqueIdentifier)), Tag.PrivateKey, [secret])
+      await givenAs(String(made.get(Tag.PublicKeyUniqueIdentifier)), Tag.PublicKey, [open])
     }
   })
 }
 
-async function givenAs(id: string, tag: number, format: FormatName, digested: FormatName): Promise<void> {
+test('a pair in another format than the usual one has a digest of each (issue 13 item 19)', async () => {
+  const format = (tag: number, name: FormatName) => structure(tag, [wanted(name)])
+  const pair = await alice.do('CreateKeyPair', [
+    wish('EC', 256),
+    format(Tag.PrivateKeyAttributes, 'PKCS_8'),
+    format(Tag.PublicKeyAttributes, 'X_509'),
+  ])
+  const privateId = String(pair.get(Tag.PrivateKeyUniqueIdentifier))
+  await givenAs(privateId, Tag.PrivateKey, ['PKCS_8', 'TransparentECPrivateKey'])
+  await givenAs(String(pair.get(Tag.PublicKeyUniqueIdentifier)), Tag.PublicKey, [
+    'X_509',
+    'TransparentECPublicKey',
+  ])
+  await alice.fails(
+    'CreateKeyPair',
+    [wish('EC', 256), format(Tag.PrivateKeyAttributes, 'PKCS_1')],
+    'KeyFormatTypeNotSupported',
+  )
+  // 1.0 does not say over which format a digest is: it is told the first one.
+  for (const [version, count] of [
+    ['1.0', 1],
+    ['1.1', 2],
+  ] as const) {
+    const told = await attributesOf(kmipClient(kms.user('alice'), { version }), privateId)
+    assert.equal(told.filter(({ tag }) => tag === Tag.Digest).length, count, version)
+  }
+})
+
+/** Get gives the first of the formats, and there is a digest of each. */
+async function givenAs(id: string, tag: number, formats: readonly FormatName[]): Promise<void> {
   const { KeyFormatType } = Enumeration
   const block = async (...asked: readonly TtlvNode[]) => {
     const { nodes } = await alice.do('Get', [uid(id), ...asked])
@@ -116,16 +135,24 @@ async function givenAs(id: string, tag: number, format: FormatName, digested: Fo
       Tag.KeyBlock,
     )
   }
-  assert.equal(inside(await block(), Tag.KeyFormatType)?.value, KeyFormatType[format])
+  const numbers = formats.map((name) => KeyFormatType[name])
+  assert.equal(inside(await block(), Tag.KeyFormatType)?.value, numbers[0])
   const attributes = await attributesOf(alice, id)
-  assert.equal(attributes.find((node) => node.tag === Tag.KeyFormatType)?.value, KeyFormatType[format])
-  const digest = attributes.find((node) => node.tag === Tag.Digest)
-  assert.equal(inside(digest, Tag.KeyFormatType)?.value, KeyFormatType[digested])
-  const material = inside(await block(wanted(digested)), Tag.KeyValue, Tag.KeyMaterial)?.value as Uint8Array
-  assert.equal(
-    hex(inside(digest, Tag.DigestValue)?.value),
-    createHash('sha256').update(material).digest('hex'),
+  assert.equal(attributes.find((node) => node.tag === Tag.KeyFormatType)?.value, numbers[0])
+  const digests = attributes.filter((node) => node.tag === Tag.Digest)
+  assert.deepEqual(
+    digests.map((digest) => inside(digest, Tag.KeyFormatType)?.value),
+    numbers,
   )
+  for (const [place, name] of formats.entries()) {
+    const material = inside(await block(wanted(name)), Tag.KeyValue, Tag.KeyMaterial)
+    assert.ok(material)
+    const bytes = material.type === 'ByteString' ? material.value : encodeTtlv(material)
+    assert.equal(
+      hex(inside(digests[place], Tag.DigestValue)?.value),
+      createHash('sha256').update(bytes).digest('hex'),
+    )
+  }
 }
 
 test('each half has its own attributes; what is said of a half takes the place of what is said of both', async () => {

@@ -13,9 +13,9 @@ import {
   membersWithin,
 } from '../../engine/index.ts'
 import { defaultFormat } from '../../key-blocks/asymmetric.ts'
-import { digestAttribute, keyFormatNode } from '../../key-blocks/digest.ts'
+import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode, type CurveName, storedKeyKind } from '../../stored/stored-algorithm.ts'
-import { lengthOf, requiredAlgorithm } from './create.ts'
+import { formatOf, lengthOf, requiredAlgorithm } from './create.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
 
@@ -60,11 +60,11 @@ export async function stagePair(
     const key = type === 'PrivateKey' ? pair.privateKey : pair.publicKey
     const { algorithm, bits, curve } = plan
     const kind = { algorithm, bits, ...(curve !== undefined && { curve }) }
-    const keyFormat = defaultFormat(type, kind)
+    const keyFormat = formatOf(attributes) ?? defaultFormat(type, kind)
     const material = exported(key)
     const given = [
       algorithmNode(algorithm),
-      digestAttribute({ objectType: type, form: 'canonical', keyFormat, ...kind }, material),
+      ...digestAttributes({ objectType: type, form: 'canonical', keyFormat, ...kind }, material),
       keyFormatNode(keyFormat),
       ...domainParameters(plan),
     ]

@@ -13,7 +13,8 @@ import {
   requiredName,
   uniqueIdentifier,
 } from '../../engine/index.ts'
-import { digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
+import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
+import type { KeyFormat } from '../../key-blocks/key-format.ts'
 import { type AlgorithmName, algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
 import { usualMask } from './registered-object.ts'
@@ -62,8 +63,8 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
   const least = fips && algorithm.startsWith('HMAC') ? leastFipsHmac : (kind.least ?? 0)
   const fits = kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= least && bits <= (kind.most ?? 0))
   if (!fits) throw kmipFailure('InvalidField', `A key for ${algorithm} cannot have ${bits} bits.`)
-  const format = formatOf(attributes)
-  if (format !== undefined && format !== 'Raw' && format !== 'TransparentSymmetricKey')
+  const format = formatOf(attributes) ?? 'Raw'
+  if (format !== 'Raw' && format !== 'TransparentSymmetricKey')
     throw kmipFailure('KeyFormatTypeNotSupported', `A symmetric key has no format ${format}.`)
   requireQuantumSafe(attributes, algorithm, bits)
   const material = randomBytes(kind.bytes?.(bits) ?? bits / 8)
@@ -73,7 +74,11 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
     bits,
     material,
     attributes,
-    given: [algorithmNode(algorithm), digestNode(material, 'Raw'), keyFormatNode(format ?? 'Raw')],
+    given: [
+      algorithmNode(algorithm),
+      ...digestAttributes({ objectType: 'SymmetricKey', form: 'canonical', keyFormat: format }, material),
+      keyFormatNode(format),
+    ],
     generated: true,
   }
 }
@@ -116,7 +121,11 @@ export function lengthOf(attributes: readonly TtlvNode[]): number | undefined {
   return node.value
 }
 
-function formatOf(attributes: readonly TtlvNode[]) {
+/** KeyFormatType among attributes: how a client wants a key that the server makes (KMIP 2.1 §4.26). */
+export function formatOf(attributes: readonly TtlvNode[]): KeyFormat | undefined {
   const node = attributes.find(({ tag }) => tag === Tag.KeyFormatType)
-  return node?.type === 'Enumeration' ? valueName('KeyFormatType', node.value) : undefined
+  if (node === undefined) return undefined
+  const name = node.type === 'Enumeration' ? valueName('KeyFormatType', node.value) : undefined
+  if (name === undefined) throw kmipFailure('InvalidField', 'KeyFormatType is not known here.')
+  return name
 }
