@@ -2,9 +2,9 @@ import { Enumeration } from './enumerations.gen.ts'
 import { atLeast, type KmipVersion } from './versions.ts'
 
 /**
- * The names of EC keys by version. Up to 1.2 a key is one of a use: ECDSA, ECDH or ECMQV, as algorithm and as
- * transparent form. 1.3 and 1.4 have the algorithm EC and the forms TransparentEC… beside these, 2.0 has the forms
- * TransparentEC… alone (KMIP 1.2 §9.1.3.2.3, 1.3 §9.1.3.2.3, 2.1 §11.25). The members of all these forms are the same.
+ * The names of EC keys by version. In 1.0 and 1.1 a key is one of a use: ECDSA, ECDH or ECMQV, as algorithm and as
+ * transparent form. 1.2 adds the algorithm EC, 1.3 the forms TransparentEC…, and 2.0 has the forms TransparentEC… alone
+ * (KMIP 1.2 §9.1.3.2.3 and §9.1.3.2.13, 1.3 §9.1.3.2.3, 2.1 §11.25). The members of all these forms are the same.
  */
 const { CryptographicAlgorithm: Algorithm, KeyFormatType: Format } = Enumeration
 
@@ -46,7 +46,7 @@ export function keyFormatIn(version: KmipVersion, format: number, algorithm: num
   }
 }
 
-/** A CryptographicAlgorithm in the names of a version: EC came with 1.3, before it keys are for ECDSA unless they say else. */
+/** A CryptographicAlgorithm in the names of a version: before EC came with 1.2, keys are for ECDSA unless they say else. */
 export function algorithmIn(version: KmipVersion, algorithm: number): number {
-  return algorithm === Algorithm.EC && !atLeast(version, '1.3') ? Algorithm.ECDSA : algorithm
+  return algorithm === Algorithm.EC && !atLeast(version, '1.2') ? Algorithm.ECDSA : algorithm
 }

@@ -172,7 +172,7 @@ test('EC keys are called as the version calls them', () => {
   }
   assert.equal(keyFormatIn('1.2', format.TransparentECPublicKey, undefined), format.TransparentECDSAPublicKey)
   for (const version of kmipVersions) {
-    const told = atLeast(version, '1.3') ? algorithm.EC : algorithm.ECDSA
+    const told = atLeast(version, '1.2') ? algorithm.EC : algorithm.ECDSA
     assert.equal(algorithmIn(version, algorithm.EC), told)
     assert.equal(algorithmIn(version, algorithm.ECDH), algorithm.ECDH)
   }

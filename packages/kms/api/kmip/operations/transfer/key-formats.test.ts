@@ -239,7 +239,7 @@ test('an EC key that came in a form of 1.0 to 1.4 is told to each version in a f
   }
 })
 
-test('clients of 1.0 to 1.2 are not told of the algorithm EC and its forms, which they do not know', async () => {
+test('clients are told of the algorithm EC from 1.2 on and of its forms from 1.3 on, as they know them', async () => {
   const made = await kmipClient(kms.user('alice')).do('CreateKeyPair', [
     structure(Tag.CommonAttributes, keyOf('EC', 256)),
     structure(Tag.PrivateKeyAttributes, [mask('Sign')]),
@@ -252,12 +252,30 @@ test('clients of 1.0 to 1.2 are not told of the algorithm EC and its forms, whic
     const node = objectIn(got.nodes, 'PrivateKey')
     const { EC, ECDSA } = Enumeration.CryptographicAlgorithm
     assert.equal(formatOf(node), version < '1.3' ? 0x0e : 0x14)
-    assert.equal(inside(node, Tag.KeyBlock, Tag.CryptographicAlgorithm)?.value, version < '1.3' ? ECDSA : EC)
+    assert.equal(inside(node, Tag.KeyBlock, Tag.CryptographicAlgorithm)?.value, version < '1.2' ? ECDSA : EC)
     const { nodes } = await alice.do('GetAttributes', [uid(id)])
     const told = inside(
       nodes.find(({ tag }) => tag === Tag.Attributes),
       Tag.CryptographicAlgorithm,
     )
-    assert.equal(told?.value, version < '1.3' ? ECDSA : EC)
+    assert.equal(told?.value, version < '1.2' ? ECDSA : EC)
+  }
+})
+
+test('an EC key that is registered over 1.2 reads back by the name it came with (issue 13 item 19)', async () => {
+  const client = kmipClient(kms.user('alice'), { version: '1.2' })
+  const der = pair('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'der', type: 'pkcs8' })
+  for (const name of ['EC', 'ECDSA', 'ECDH'] as const) {
+    const { id } = await client.do('Register', [
+      objectType('PrivateKey'),
+      attributes(mask('Sign')),
+      structure(Tag.PrivateKey, [keyBlock('PKCS_8', der, ...keyOf(name, 256))]),
+    ])
+    const number = Enumeration.CryptographicAlgorithm[name]
+    const got = objectIn((await client.do('Get', [uid(id)])).nodes, 'PrivateKey')
+    assert.equal(inside(got, Tag.KeyBlock, Tag.CryptographicAlgorithm)?.value, number)
+    const { nodes } = await client.do('GetAttributes', [uid(id)])
+    const list = nodes.find(({ tag }) => tag === Tag.Attributes)
+    assert.equal(inside(list, Tag.CryptographicAlgorithm)?.value, number)
   }
 })
