@@ -76,6 +76,11 @@ export function checkTemplate(template: StructureNode): void {
   }
 }
 
+/** Names inside a template are the template's own, not those of what is made by it (KMIP 1.0 §2.2.6). */
+export function namesHeldBy(template: StructureNode): readonly TtlvNode[] {
+  return heldBy(template).filter(({ tag }) => tag === Tag.Name)
+}
+
 function namesOf(member: TtlvNode): readonly TtlvNode[] {
   if (member.type !== 'Structure' || !places.has(member.tag)) return []
   return optionalStructure(member, Tag.Template)?.value ?? []
@@ -125,5 +130,6 @@ async function attributesIn(
   { objects }: TemplateContext,
 ): Promise<readonly TtlvNode[]> {
   const material = await objects.material(template)
-  return material === undefined ? [] : heldBy(typed(decodeTtlv(material), 'Structure'))
+  if (material === undefined) return []
+  return heldBy(typed(decodeTtlv(material), 'Structure')).filter(({ tag }) => tag !== Tag.Name)
 }

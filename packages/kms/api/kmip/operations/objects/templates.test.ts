@@ -147,6 +147,32 @@ test('a template is an object with a name and no life as a key', async () => {
   await old.fails('Create', [objectType('SymmetricKey'), from(['never'])], 'ItemNotFound')
 })
 
+test('a name inside a template names the template, not what is made by it (issue 13 item 19)', async () => {
+  const old = kmipClient(kms.user('hana'), { version: '1.0' })
+  const { id } = await old.do('Register', [
+    objectType('Template'),
+    attributes(nameNode('outside')),
+    structure(Tag.Template, [
+      structure(Tag.Attributes, [
+        nameNode('inside'),
+        nameNode('outside'),
+        ...keyOf('AES', 128),
+        mask('Encrypt'),
+      ]),
+    ]),
+  ])
+  const isTemplate = enumeration(Tag.ObjectType, Enumeration.ObjectType.Template)
+  for (const name of ['inside', 'outside']) {
+    assert.equal((await old.do('Locate', [attributes(nameNode(name), isTemplate)])).id, id)
+    const made = await old.do('Create', [objectType('SymmetricKey'), from([name])])
+    const given = await attributesOf('hana', made.id)
+    assert.deepEqual(valuesOf(given, Tag.CryptographicLength), [128])
+    assert.deepEqual(valuesOf(given, Tag.Name), [], 'what is made has no name unless it is given one')
+  }
+  const names = valuesOf(await attributesOf('hana', id), Tag.Name)
+  assert.equal(names.length, 2)
+})
+
 test('pairs and registered objects take templates too', async () => {
   const old = kmipClient(kms.user('dora'), { version: '1.3' })
   await old.do('Register', template('pair', ...keyOf('EC', 256), group('pairs')))

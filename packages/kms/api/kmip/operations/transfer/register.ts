@@ -11,7 +11,8 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../../key-blocks/index.ts'
-import { checkTemplate, requireTemplates } from '../../locate/templates.ts'
+import { checkTemplate, namesHeldBy, requireTemplates } from '../../locate/templates.ts'
+import { sameValue } from '../../stored/attribute-values.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 
@@ -39,15 +40,26 @@ async function registerOne(
   context: KmipContext,
   type: KmipObjectType,
   node: StructureNode,
-  attributes: readonly TtlvNode[],
+  said: readonly TtlvNode[],
 ): Promise<ManagedObject> {
-  if (type === 'Template') checkTemplate(node)
+  const attributes = type === 'Template' ? withOwnNames(node, said) : said
   const brought = await readBrought(type, node, attributes, context)
   try {
     return context.objects.create(newBrought(context, brought, attributes))
   } finally {
     brought.material?.fill(0)
   }
+}
+
+/** The attributes of a template that is checked: the names that it holds are its own. */
+function withOwnNames(template: StructureNode, said: readonly TtlvNode[]): readonly TtlvNode[] {
+  checkTemplate(template)
+  const more = namesHeldBy(template).filter((name) => !said.some((node) => sameNode(node, name)))
+  return [...said, ...more]
+}
+
+function sameNode(one: TtlvNode, other: TtlvNode): boolean {
+  return one.tag === other.tag && sameValue(one, other)
 }
 
 /** The key of a file, and its certificates as objects of their own, each linked to the next. */
