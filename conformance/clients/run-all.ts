@@ -3,6 +3,7 @@ import type { ClientRun } from './client-run.ts'
 import { runCloudproof } from './cloudproof.ts'
 import { runJoseClients } from './jose-clients.ts'
 import { runKmipGo, runOpenssl, runPyKmip } from './kmip-clients.ts'
+import { runHvac } from './vault-hvac.ts'
 
 const pythonVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', '2.0']
 const goVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', 'https-ttlv', 'https-xml', 'https-json']
@@ -18,6 +19,7 @@ export async function runAllClients(print: (line: string) => void): Promise<read
     () => runKmipGo(server, goVersions),
     () => runOpenssl(server),
     runJoseClients,
+    runHvac,
   ]) {
     for (const result of await run()) {
       runs.push(result)
