@@ -85,6 +85,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'password.change': () =>
       auth.call('POST', '/password?realm=r', { basic, json: { new_password: 'another horse' } }),
     whoami: () => as(cookie, 'GET', '/whoami'),
+    'issuers.session': () => auth.call('GET', '/.well-known/session-issuers'),
     certify: () => as(cookie, 'POST', '/certify', { verification_key: publicKey }),
     'sessions.get': () => as(cookie, 'GET', `/sessions/${own}`),
     'sessions.act': () =>
