@@ -1,5 +1,13 @@
 import { createHmac } from 'node:crypto'
-import { type Commit, change, type Database, query } from '@warder/foundation/sql'
+import type { Commit, Database } from '@warder/foundation/sql'
+import {
+  addFailure,
+  blockSlot,
+  clearFailures,
+  findFailures,
+  moveFailuresBack,
+  removeFailuresBefore,
+} from './failure-store.ts'
 
 /** Failures that cost nothing; each one more doubles the wait. */
 const freeFailures = 5
@@ -11,34 +19,6 @@ const forgottenAfter = 3600
 const clockDifference = 5
 /** Rows at most: names and addresses fall into slots, so that no flood of names makes the table grow. */
 const slots = 2 ** 20
-
-interface FailureRow {
-  readonly failures: number
-  readonly last_at: number
-  readonly blocked_until: number
-}
-
-const bySlot = query<[slot: number], FailureRow>(
-  'SELECT failures, last_at, blocked_until FROM login_failure WHERE slot = ?',
-)
-/** Counts in one statement, so that parallel failures of all workers add up. */
-const add = query<[slot: number, now: number, now: number], { readonly failures: number }>(
-  `INSERT INTO login_failure (slot, failures, last_at, blocked_until) VALUES (?, 1, ?, 0)
-     ON CONFLICT (slot) DO UPDATE SET last_at = excluded.last_at,
-       failures = CASE WHEN login_failure.last_at < ? THEN 1 ELSE login_failure.failures + 1 END
-     RETURNING failures`,
-)
-const block = query<[until: number, slot: number, until: number], unknown>(
-  'UPDATE login_failure SET blocked_until = ? WHERE slot = ? AND blocked_until < ?',
-)
-/** What was counted by a clock that was ahead counts from now on: else nobody could wait until its time has come. */
-const bringBack = query<[now: number, until: number, slot: number, now: number], unknown>(
-  'UPDATE login_failure SET last_at = ?, blocked_until = ? WHERE slot = ? AND last_at > ?',
-)
-const clear = query<[slot: number], unknown>('DELETE FROM login_failure WHERE slot = ?')
-const removeOld = query<[before: number, most: number], unknown>(
-  'DELETE FROM login_failure WHERE slot IN (SELECT slot FROM login_failure WHERE last_at < ? LIMIT ?)',
-)
 
 /** What is known about one (realm, name, address prefix). */
 export interface FailureState {
@@ -66,25 +46,22 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
       return digest.readUInt32BE(0) % slots
     },
     async state(slot, now) {
-      const row = await db.get(bySlot, [slot])
+      const row = await findFailures(db, slot)
       if (row === undefined || row.last_at < now - forgottenAfter) return { failures: 0, waitSeconds: 0 }
       const longest = waitAfter(row.failures)
-      if (row.last_at > now + clockDifference) {
-        await db.commit([change(bringBack, [now, now + longest, slot, now + clockDifference])])
-      }
+      // Failures counted by a clock that was ahead count from now on: otherwise nobody could log in until that time.
+      const latest = now + clockDifference
+      if (row.last_at > latest) await moveFailuresBack(db, slot, { now, until: now + longest, latest })
       // Nor does a clock that was set back make the wait longer than it ever is.
       const wait = Math.min(row.blocked_until - now, longest)
       return { failures: row.failures, waitSeconds: Math.max(0, wait) }
     },
     async count(slot, now) {
-      const [counted] = await db.commit([change(add, [slot, now, now - forgottenAfter])])
-      const failures = Number(counted?.rows[0]?.failures ?? 1)
-      if (failures < freeFailures) return
-      const until = now + waitAfter(failures)
-      await db.commit([change(block, [until, slot, until])])
+      const failures = await addFailure(db, slot, now, now - forgottenAfter)
+      if (failures >= freeFailures) await blockSlot(db, slot, now + waitAfter(failures))
     },
     async clear(slot) {
-      await db.commit([change(clear, [slot])])
+      await clearFailures(db, slot)
     },
   }
 }
@@ -101,7 +78,6 @@ const batch = 1000
 /** Forgets counters that no longer count. */
 export async function removeOldFailures(commit: Commit, now: number): Promise<void> {
   for (let round = 0; round <= slots / batch; round++) {
-    const [result] = await commit([change(removeOld, [now - forgottenAfter, batch])])
-    if ((result?.changes ?? 0) < batch) return
+    if ((await removeFailuresBefore(commit, now - forgottenAfter, batch)) < batch) return
   }
 }

@@ -1,0 +1,64 @@
+import type { Seal } from '@warder/foundation/seal'
+import { change, type Database, insertInto, query, UniqueViolation } from '@warder/foundation/sql'
+import type { PublicJwk } from './es256.ts'
+
+/** Session tokens and certificates are signed with keys of their own, so that neither passes for the other. */
+export type SigningPurpose = 'session' | 'certificate'
+
+interface KeyRow {
+  readonly kid: string
+  readonly sealed_private: Uint8Array
+}
+
+const byPurpose = query<[purpose: string], KeyRow>(
+  'SELECT kid, sealed_private FROM signing_key WHERE purpose = ? ORDER BY created_at DESC, kid',
+)
+const insert = insertInto<[string, string, string, Uint8Array, number]>('signing_key', [
+  'purpose',
+  'kid',
+  'public_jwk',
+  'sealed_private',
+  'created_at',
+])
+
+const place = (purpose: SigningPurpose, kid: string) => ({
+  table: 'signing_key',
+  row: `${purpose}/${kid}`,
+  column: 'sealed_private',
+})
+
+/** A private key as kept: sealed PKCS#8. */
+export interface SealedKey {
+  readonly kid: string
+  /** The bytes are the caller's: to be wiped after use. */
+  open(seal: Seal): Promise<Buffer>
+}
+
+/** The keys of a purpose, the newest first. */
+export async function findSigningKeys(db: Database, purpose: SigningPurpose): Promise<readonly SealedKey[]> {
+  const rows = await db.all(byPurpose, [purpose])
+  return rows.map(({ kid, sealed_private }) => ({
+    kid,
+    open: async (seal) => Buffer.from(await seal.open(place(purpose, kid), sealed_private)),
+  }))
+}
+
+/** Keeps a key, unless another node has just kept one with this name. */
+export async function insertSigningKey(
+  db: Database,
+  seal: Seal,
+  key: {
+    readonly purpose: SigningPurpose
+    readonly jwk: PublicJwk
+    readonly pkcs8: Uint8Array
+    readonly createdAt: number
+  },
+): Promise<void> {
+  const { purpose, jwk, pkcs8, createdAt } = key
+  const sealed = seal.seal(place(purpose, jwk.kid), pkcs8)
+  try {
+    await db.commit([change(insert, [purpose, jwk.kid, JSON.stringify(jwk), sealed, createdAt])])
+  } catch (error) {
+    if (!(error instanceof UniqueViolation)) throw error
+  }
+}

@@ -1,0 +1,72 @@
+import { type Commit, change, type Database, query } from '@warder/foundation/sql'
+
+/** What is kept of the failures of one slot. Times are Unix seconds. */
+export interface FailureRow {
+  readonly failures: number
+  readonly last_at: number
+  readonly blocked_until: number
+}
+
+const bySlot = query<[slot: number], FailureRow>(
+  'SELECT failures, last_at, blocked_until FROM login_failure WHERE slot = ?',
+)
+/** Counts in one statement, so that parallel failures of all workers add up. */
+const add = query<[slot: number, now: number, forgotten: number], { readonly failures: number }>(
+  `INSERT INTO login_failure (slot, failures, last_at, blocked_until) VALUES (?, 1, ?, 0)
+     ON CONFLICT (slot) DO UPDATE SET last_at = excluded.last_at,
+       failures = CASE WHEN login_failure.last_at < ? THEN 1 ELSE login_failure.failures + 1 END
+     RETURNING failures`,
+)
+const block = query<[until: number, slot: number, until: number], unknown>(
+  'UPDATE login_failure SET blocked_until = ? WHERE slot = ? AND blocked_until < ?',
+)
+/** Only rows whose last failure lies in the future: they were written by a clock that was ahead. */
+const moveBack = query<[now: number, until: number, slot: number, latest: number], unknown>(
+  'UPDATE login_failure SET last_at = ?, blocked_until = ? WHERE slot = ? AND last_at > ?',
+)
+const clear = query<[slot: number], unknown>('DELETE FROM login_failure WHERE slot = ?')
+const removeOld = query<[before: number, most: number], unknown>(
+  'DELETE FROM login_failure WHERE slot IN (SELECT slot FROM login_failure WHERE last_at < ? LIMIT ?)',
+)
+
+export async function findFailures(db: Database, slot: number): Promise<FailureRow | undefined> {
+  return db.get(bySlot, [slot])
+}
+
+/**
+ * Adds a failure; the count begins again when the last one was before `forgotten`.
+ * @returns how many there are now
+ */
+export async function addFailure(
+  db: Database,
+  slot: number,
+  now: number,
+  forgotten: number,
+): Promise<number> {
+  const [counted] = await db.commit([change(add, [slot, now, forgotten])])
+  return Number(counted?.rows[0]?.failures ?? 1)
+}
+
+/** Moves the end of the wait later, never earlier. */
+export async function blockSlot(db: Database, slot: number, until: number): Promise<void> {
+  await db.commit([change(block, [until, slot, until])])
+}
+
+/** Sets the last failure to `now` and the end of the wait to `until` where the last failure is after `latest`. */
+export async function moveFailuresBack(
+  db: Database,
+  slot: number,
+  times: { readonly now: number; readonly until: number; readonly latest: number },
+): Promise<void> {
+  await db.commit([change(moveBack, [times.now, times.until, slot, times.latest])])
+}
+
+export async function clearFailures(db: Database, slot: number): Promise<void> {
+  await db.commit([change(clear, [slot])])
+}
+
+/** Removes at most `most` rows whose last failure was before `before`. @returns how many */
+export async function removeFailuresBefore(commit: Commit, before: number, most: number): Promise<number> {
+  const [result] = await commit([change(removeOld, [before, most])])
+  return result?.changes ?? 0
+}
