@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fromBase32 } from './methods/totp/base32.ts'
+import { codeAt } from './methods/totp/code.ts'
 import type { Answer } from './testing/client.ts'
 import { scene } from './testing/scene.ts'
 import { knownHash, startAuth } from './testing/start.ts'
-import { fromBase32 } from './totp/base32.ts'
-import { codeAt } from './totp/code.ts'
 
 const many = <R>(count: number, run: (index: number) => Promise<R>): Promise<R[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => run(index)))

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fromBase32 } from './methods/totp/base32.ts'
+import { codeAt } from './methods/totp/code.ts'
 import { scene } from './testing/scene.ts'
 import { cookieOf, knownHash, startAuth } from './testing/start.ts'
-import { fromBase32 } from './totp/base32.ts'
-import { codeAt } from './totp/code.ts'
 
 describe('the audit log', () => {
   it('tells why a login was refused, which the caller is not told, and who tried where', async () => {

@@ -5,18 +5,17 @@ import { StartupError } from '@warder/foundation/errors'
 import { type ServiceEnvironment, unixSeconds } from '@warder/foundation/runtime'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { adminInsertion } from './admins/admin-store.ts'
+import { credentialInsertion } from './methods/password/credential-store.ts'
+import { createPasswordHasher, type PasswordHasher } from './methods/password/password-hash.ts'
 import {
-  createPasswordHasher,
-  credentialInsertion,
   initialPasswordProblem,
   normalPassword,
-  type PasswordHasher,
   passwordPolicyOf,
-} from './credentials/index.ts'
+} from './methods/password/password-rules.ts'
 import { findRealm, realmInsertion, superRealm } from './realms/index.ts'
 import type { AuthConfig } from './settings.ts'
 import { ensureSigningKey } from './signing/index.ts'
-import { ensureThrottleKey } from './throttle/throttle-key.ts'
+import { ensureThrottleKey } from './throttle/index.ts'
 
 const firstAdmin = 'admin'
 const oneHour = 3600

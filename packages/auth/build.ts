@@ -1,24 +1,20 @@
 import { availableParallelism } from 'node:os'
-import { getEnvironmentData } from 'node:worker_threads'
-import { createTokenBuckets } from '@warder/foundation/http'
 import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@warder/foundation/runtime'
-import { authenticateWith } from './callers.ts'
-import { createPasswordHasher } from './credentials/index.ts'
-import { createIdentityProviders } from './login/index.ts'
+import { authenticateWith } from './authenticate.ts'
 import { createUsedTokens } from './machines/index.ts'
+import { createIdentityProviders } from './methods/jwt/index.ts'
+import { createPasswordHasher } from './methods/password/index.ts'
 import { authOperations } from './operations.ts'
-import { loginBucketsKey, loginSlots } from './service.ts'
 import type { AuthServices } from './services.ts'
 import { createSessionBook } from './sessions/index.ts'
 import type { AuthConfig } from './settings.ts'
 import { openSigner, registerIssuer } from './signing/index.ts'
-import { createAttempts, createFailureCounter } from './throttle/index.ts'
-import { openThrottleKey } from './throttle/throttle-key.ts'
-
-function sharedLoginBuckets(): { readonly memory?: SharedArrayBuffer } {
-  const memory = getEnvironmentData(loginBucketsKey)
-  return memory instanceof SharedArrayBuffer ? { memory } : {}
-}
+import {
+  createAttempts,
+  createFailureCounter,
+  createLoginBuckets,
+  openThrottleKey,
+} from './throttle/index.ts'
 
 type Config = AuthConfig & { readonly workers?: number; readonly clients_ca_cert_file?: string | undefined }
 
@@ -72,12 +68,10 @@ export async function build(
     failures,
     attempts: createAttempts(failures, now, workersOf(config)),
     codeAttempts: createAttempts(failures, now, workersOf(config)),
-    loginBuckets: createTokenBuckets({
+    loginBuckets: createLoginBuckets({
       ratePerSecond: config.login_rate_limit_per_second,
       burst: config.login_rate_limit_burst,
-      slots: loginSlots,
       clock,
-      ...sharedLoginBuckets(),
     }),
   }
   return { services, authenticate: authenticateWith(services), operations: authOperations }

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { fromBase32 } from './methods/totp/base32.ts'
+import { codeAt } from './methods/totp/code.ts'
 import type { Answer } from './testing/client.ts'
 import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
 import { scene } from './testing/scene.ts'
 import { knownHash, startAuth, testAuthority } from './testing/start.ts'
-import { fromBase32 } from './totp/base32.ts'
-import { codeAt } from './totp/code.ts'
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const pem =

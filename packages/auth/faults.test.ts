@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { query } from '@warder/foundation/sql'
+import { codeAt } from './methods/totp/code.ts'
 import { authOperations } from './operations.ts'
 import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
 import { scene } from './testing/scene.ts'
 import { startAuth, type TestService, testAuthority } from './testing/start.ts'
-import { codeAt } from './totp/code.ts'
 
 const tables = [
   ...['realm', 'admin', 'admin_realm', 'credential', 'totp', 'approle_role', 'secret_id'],

@@ -1,32 +1,27 @@
 import type { Operation } from '@warder/foundation/operations'
-import { adminOperations } from './admins/operations.ts'
+import { adminOperations } from './admins/index.ts'
 import { certifyOperations } from './certify/operations.ts'
-import { credentialOperations } from './credentials/operations.ts'
-import { loginOperations } from './login/operations.ts'
-import { appRoleOperations } from './machines/approle-operations.ts'
-import { orchestratorOperations } from './machines/orchestrator-operations.ts'
-import { tokenOperations } from './machines/token-operations.ts'
+import { loginOperations } from './login/index.ts'
+import { appRoleOperations, orchestratorOperations, tokenOperations } from './machines/index.ts'
+import { methods } from './methods/index.ts'
 import { publicOperations } from './public-operations.ts'
+import { realmRules } from './realm-rules.ts'
 import { realmOperations } from './realms/operations.ts'
 import type { AuthServices } from './services.ts'
 import { sessionOperations } from './sessions/operations.ts'
 import { withStatedRealm } from './stated-realm.ts'
-import { subjectOperations } from './subjects/operations.ts'
-import { totpOperations } from './totp/operations.ts'
 
 /** Nothing here takes more than a realm with its longest lists; endpoints with less say so themselves. */
 const bodyLimit = 1024 * 1024
 
 const operations: readonly Operation<AuthServices>[] = [
   ...publicOperations,
-  ...loginOperations,
+  ...loginOperations(methods),
   ...certifyOperations,
   ...sessionOperations,
-  ...realmOperations,
+  ...realmOperations(realmRules),
   ...adminOperations,
-  ...credentialOperations,
-  ...subjectOperations,
-  ...totpOperations,
+  ...methods.flatMap((method) => method.operations(methods)),
   ...appRoleOperations,
   ...orchestratorOperations,
   ...tokenOperations,

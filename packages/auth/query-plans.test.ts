@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type Change, type Database, type Query, query, type SqlValue } from '@warder/foundation/sql'
 import { adminsBehind, countSuperAdmins, findAdmin, hasTotp, listAdmins } from './admins/admin-store.ts'
-import { credentialUnchanged, listEveryCredential } from './credentials/credential-store.ts'
-import { findCredential, listCredentials } from './credentials/index.ts'
 import { appRoleUnchanged, findAppRole, findAppRoleById } from './machines/approle-store.ts'
 import { findOrchestratorRole } from './machines/orchestrator-store.ts'
 import {
@@ -14,14 +12,22 @@ import {
   secretIdUse,
 } from './machines/secret-id-store.ts'
 import {
-  createUsedTokens,
   expiredTokenRemoval,
-  findToken,
   removeExpiredTokens,
   roleTokensRevocation,
   tokenRenewal,
   tokenRevocation,
-} from './machines/tokens.ts'
+} from './machines/token-store.ts'
+import { createUsedTokens, findToken } from './machines/tokens.ts'
+import { findSubject, listSubjects, subjectClaim, subjectRemoval } from './methods/jwt/subject-store.ts'
+import {
+  credentialUnchanged,
+  findCredential,
+  listCredentials,
+  listEveryCredential,
+} from './methods/password/credential-store.ts'
+import { findTotp, totpRemoval, totpStepUse } from './methods/totp/totp-store.ts'
+import { realmRules } from './realm-rules.ts'
 import type { Realm } from './realms/index.ts'
 import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
 import {
@@ -39,10 +45,8 @@ import {
   sessionRemoval,
   sessionSlide,
 } from './sessions/session-store.ts'
-import { findSubject, listSubjects, subjectClaim, subjectRemoval } from './subjects/subject-store.ts'
 import { startAuth } from './testing/start.ts'
 import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
-import { findTotp, totpRemoval, totpStepUse } from './totp/totp-store.ts'
 
 type Asked = readonly [text: string, params: readonly SqlValue[]]
 
@@ -159,7 +163,7 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   await failures.count(1, 1)
   await failures.clear(1)
   await removeRealm(commit, 'r')
-  await replaceRealm(commit, realmOf('i'), realmOf('j'))
+  await replaceRealm(commit, realmOf('i'), realmOf('j'), [], realmRules.endingsOf(realmOf('i'), realmOf('j')))
   await findSubject(db, 'r', 'u')
   await listSubjects(db, 'r', page)
   const certificate = { username: 'u', certificateSha256: 'f' }

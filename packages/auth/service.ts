@@ -1,20 +1,13 @@
-import { setEnvironmentData } from 'node:worker_threads'
-import { tokenBucketMemory } from '@warder/foundation/http/rate-limit'
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
 import { bootstrap } from './bootstrap.ts'
 import { countSessions, countTokens } from './counting/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
-import { removeExpiredTokens } from './machines/tokens.ts'
+import { removeExpiredTokens } from './machines/token-store.ts'
 import { authMigrations } from './migrations.ts'
 import type { AuthServices } from './services.ts'
-import { removeEndedSessions } from './sessions/index.ts'
+import { removeEndedSessions } from './sessions/session-store.ts'
 import { type AuthConfig, authSettings } from './settings.ts'
-import { removeOldFailures } from './throttle/index.ts'
-
-/** Buckets of addresses; those that share one by chance share its tokens. */
-export const loginSlots = 65_536
-/** Worker threads inherit the environment data of the primary: all of them count in the same buckets. */
-export const loginBucketsKey = 'warder.auth.login-buckets'
+import { removeOldFailures, shareLoginBuckets } from './throttle/index.ts'
 
 const sweeps: readonly PeriodicWork<AuthConfig>[] = [
   {
@@ -47,7 +40,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   settings: authSettings,
   migrations: authMigrations,
   async prepare(environment) {
-    setEnvironmentData(loginBucketsKey, tokenBucketMemory(loginSlots))
+    shareLoginBuckets()
     return { notices: await bootstrap(environment) }
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, Operation, OperationContext, OperationInput } from '@warder/foundation/operations'
 import Type, { type TSchema } from 'typebox'
-import { machineOf, sessionOf } from './callers.ts'
+import { machineOf, sessionOf } from './callers/index.ts'
 import type { AuthServices } from './services.ts'
 
 const StatedRealm = Type.Optional(

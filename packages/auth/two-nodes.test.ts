@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { countSuperAdmins } from './admins/admin-store.ts'
+import { fromBase32 } from './methods/totp/base32.ts'
+import { codeAt } from './methods/totp/code.ts'
 import { scene } from './testing/scene.ts'
 import { startAuth, type TestService } from './testing/start.ts'
-import { fromBase32 } from './totp/base32.ts'
-import { codeAt } from './totp/code.ts'
 
 /** Two nodes of one installation with a realm, a user and an administrator of that realm. */
 async function twoNodes(): Promise<

@@ -1,6 +1,6 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import type { Page } from '../paging/index.ts'
-import type { Session } from '../sessions/session.ts'
+import type { Session } from '../sessions/index.ts'
 import type { Admin } from './admin.ts'
 
 interface AdminRow {
@@ -56,8 +56,8 @@ const bumpSuperRealm = query<[version: number], unknown>(
   "UPDATE realm SET version = version + 1 WHERE id = '_' AND version = ?",
 )
 
-/** Kinds of credential that super admins have; a password counts where it exists. */
-const superCredentials = query<[], { readonly kind: keyof SuperCredentials }>(
+/** By the names of the methods of login. A password counts where it exists. */
+const superCredentials = query<[], { readonly kind: string }>(
   [
     `SELECT 'password' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
        JOIN credential c ON c.realm_id = '_' AND c.username = a.userpass`,
@@ -152,16 +152,9 @@ export async function adminsBehind(
   return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
 }
 
-/** Whether any super admin has a credential of this kind. */
-export interface SuperCredentials {
-  readonly password: boolean
-  readonly jwt: boolean
-  readonly certificate: boolean
-}
-
-export async function findSuperCredentials(db: Database): Promise<SuperCredentials> {
-  const kinds = new Set((await db.all(superCredentials, [])).map(({ kind }) => kind))
-  return { password: kinds.has('password'), jwt: kinds.has('jwt'), certificate: kinds.has('certificate') }
+/** The methods of login, by their names, that some super admin has a credential of. */
+export async function findSuperCredentials(db: Database): Promise<ReadonlySet<string>> {
+  return new Set((await db.all(superCredentials, [])).map(({ kind }) => kind))
 }
 
 /** How many super admins there are, and the guard that lets one commit at a time take one of them away. */

@@ -8,12 +8,17 @@ import {
   post,
   put,
 } from '@warder/foundation/operations'
-import { type Change, GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
+import {
+  type Change,
+  type Database,
+  GuardFailed,
+  retryOnGuard,
+  UniqueViolation,
+} from '@warder/foundation/sql'
 import Type from 'typebox'
-import { anyAdmin, powersOfCaller, superAdmin } from '../callers.ts'
+import { anyAdmin, powersOfCaller, superAdmin } from '../callers/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import { findRealm, RealmId, realmExists, superRealm } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
 import {
   type Admin,
   AdminId,
@@ -36,14 +41,19 @@ import {
 } from './admin-store.ts'
 import { requireCovered } from './powers.ts'
 
-const define = defineOperation<AuthServices>()
+/** What operations on administrators stand on. */
+export interface AdminServices {
+  readonly db: Database
+}
+
+const define = defineOperation<AdminServices>()
 const tag = 'Administrators'
 const AdminPath = Type.Object({ admin_id: AdminId })
 const AdminRealmPath = Type.Object({ admin_id: AdminId, realm_id: RealmId })
 const access = { ...anyAdmin, name: 'super administrator, or administrator of every realm of that admin' }
 const bodyLimit = 1024 * 1024
 
-type Context = OperationContext<AuthServices>
+type Context = OperationContext<AdminServices>
 
 async function show(context: Context, admin: Omit<Admin, 'version'>) {
   return showAdmin(admin, await hasTotp(context.services.db, admin))
@@ -105,7 +115,7 @@ function replaceAdmin(context: Context, id: string, change: (before: Admin) => O
 const addedRealms = (before: Admin, after: Pick<Admin, 'realms'>) =>
   after.realms.filter((realm) => !before.realms.includes(realm)).map((realm) => realmExists(realm))
 
-export const adminOperations: readonly Operation<AuthServices>[] = [
+export const adminOperations: readonly Operation<AdminServices>[] = [
   define({
     name: 'admins.create',
     route: post('/admins'),

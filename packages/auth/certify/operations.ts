@@ -1,14 +1,23 @@
 import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { defineOperation, type Operation, post } from '@warder/foundation/operations'
+import type { Database } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { anySession, sessionOf } from '../callers.ts'
-import { reservedClaims } from '../credentials/index.ts'
+import { anySession, sessionOf } from '../callers/index.ts'
+import { reservedClaims } from '../identity/index.ts'
 import { findRealm } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
+import type { Signer } from '../signing/index.ts'
 import { readVerificationKey } from './verification-key.ts'
 
-const define = defineOperation<AuthServices>()
+export interface CertifyServices {
+  readonly db: Database
+  /** Unix seconds. */
+  now(): number
+  /** undefined = certificate signing is not configured. */
+  readonly certificateSigner: Signer | undefined
+}
+
+const define = defineOperation<CertifyServices>()
 
 /** The session's extra claims among the names asked for. Nothing else of the session is ever copied. */
 function chosenClaims(
@@ -19,7 +28,7 @@ function chosenClaims(
   return Object.fromEntries(wanted.map((name) => [name, claims[name]]))
 }
 
-export const certifyOperations: readonly Operation<AuthServices>[] = [
+export const certifyOperations: readonly Operation<CertifyServices>[] = [
   define({
     name: 'certify',
     route: post('/certify'),

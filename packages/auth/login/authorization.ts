@@ -1,18 +1,24 @@
-/** The credential of an `Authorization` header. */
-export type Authorization =
+import type { IncomingRequest } from '@warder/foundation/operations'
+
+/** The credential of a login request. */
+export type Credential =
   | { readonly kind: 'basic'; readonly username: string; readonly password: string }
   | { readonly kind: 'bearer'; readonly token: string }
+  /** No `Authorization` header: the client certificate of the connection, if there is one. */
+  | { readonly kind: 'certificate' }
   | { readonly kind: 'malformed' }
+export type CredentialOf<Kind extends Credential['kind']> = Extract<Credential, { readonly kind: Kind }>
 
-const malformed: Authorization = { kind: 'malformed' }
+const malformed: Credential = { kind: 'malformed' }
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /**
- * Reads the header (RFC 9110 §11.4); undefined when there is none. Anything that is not exactly one well-formed
- * credential of a known scheme is malformed, and never falls through to another way of login.
+ * Reads the `Authorization` header (RFC 9110 §11.4). Anything in it that is not exactly one well-formed credential of
+ * a known scheme is malformed, and never falls through to another way of login.
  */
-export function readAuthorization(header: string | undefined): Authorization | undefined {
-  if (header === undefined) return undefined
+export function readCredential(request: IncomingRequest): Credential {
+  const header = request.headers.authorization
+  if (header === undefined) return { kind: 'certificate' }
   const [scheme = '', credential = '', ...rest] = header.trim().split(/[ \t]+/)
   if (credential === '' || rest.length > 0) return malformed
   if (scheme.toLowerCase() === 'basic') return readBasic(credential)
@@ -21,7 +27,7 @@ export function readAuthorization(header: string | undefined): Authorization | u
 }
 
 /** RFC 7617 §2: base64 of UTF-8 `username:password`; the first colon ends the name. */
-function readBasic(credential: string): Authorization {
+function readBasic(credential: string): Credential {
   if (!base64.test(credential)) return malformed
   const bytes = Buffer.from(credential, 'base64')
   if (bytes.toString('base64').replace(/=+$/, '') !== credential.replace(/=+$/, '')) return malformed

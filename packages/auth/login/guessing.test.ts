@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { fromBase32 } from '../methods/totp/base32.ts'
+import { codeAt } from '../methods/totp/code.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth, type TestService } from '../testing/start.ts'
-import { fromBase32 } from '../totp/base32.ts'
-import { codeAt } from '../totp/code.ts'
 
 const start = () => startAuth({ adminPassword: 'correct horse' })
 const statusesOf = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status)

@@ -1,2 +1,15 @@
-export { createIdentityProviders, type IdentityProviders } from './identity-providers.ts'
+export { readCredential } from './authorization.ts'
+export {
+  firstProof,
+  type LoginMethod,
+  type MethodFacts,
+  type Proof,
+  type Proven,
+  type SecondProof,
+  type SecondProofServices,
+} from './method.ts'
 export { loginOperations } from './operations.ts'
+export { credentialChanged, LoginRefused, methodNotEnabled, unknownRealm } from './refusal.ts'
+export { proveSecond } from './second-proofs.ts'
+export type { LoginLimitServices, LoginServices } from './services.ts'
+export { forgetFailures, refused, takeLogin, throttled } from './throttled.ts'

@@ -1,34 +1,38 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import { countedLogin, countSessions, type LoginOutcome } from '../counting/index.ts'
-import { credentialUnchanged } from '../credentials/index.ts'
-import { realmExists, realmUnchanged } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
+import { findRealm } from '../realms/index.ts'
 import type { Session } from '../sessions/index.ts'
-import { findSubject, subjectClaim } from '../subjects/index.ts'
-import { findTotp, totpStepUse } from '../totp/index.ts'
-import { type Authorization, readAuthorization } from './authorization.ts'
-import { type Proven, provePrimary } from './primary.ts'
-import { LoginRefused, type RefusalReason } from './refusal.ts'
-import { proveCode } from './second-factor.ts'
+import { type Credential, readCredential } from './authorization.ts'
+import type { LoginMethod, Proof, Proven } from './method.ts'
+import { credentialChanged, LoginRefused } from './refusal.ts'
+import { proveSecond } from './second-proofs.ts'
+import type { LoginServices } from './services.ts'
 import { forgetFailures, refused, takeLogin, throttled } from './throttled.ts'
 
 export type LoginResult =
   | { readonly nextStep: 'TotpRequired' | 'ChangePassword' }
   | { readonly nextStep: 'Authenticated'; readonly session: Session; readonly cookie: string }
 
-type Context = OperationContext<AuthServices>
-
 /**
  * A login, in its order: address limit, first proof, second proof, change of password, session.
  * @throws failure('unauthorized' | 'rate_limited' | 'overloaded')
  */
-export function logIn(context: Context, realm: string, code: string | undefined): Promise<LoginResult> {
-  const authorization = readAuthorization(context.request.headers.authorization)
-  const method = authorization?.kind ?? 'certificate'
-  context.audit({ realm, auth_method: method })
-  const login = () => prove(context, realm, authorization, code)
-  return countedLogin(context.services.metrics, method, login, ({ nextStep }) => outcomes[nextStep])
+export function logIn<Services extends LoginServices>(
+  context: OperationContext<Services>,
+  methods: readonly LoginMethod<Services>[],
+  realm: string,
+  code: string | undefined,
+): Promise<LoginResult> {
+  const credential = readCredential(context.request)
+  context.audit({ realm, auth_method: credential.kind })
+  const login = () => prove(context, methods, { realm, credential, code })
+  return countedLogin(
+    context.services.metrics,
+    credential.kind,
+    login,
+    ({ nextStep }): LoginOutcome => outcomes[nextStep],
+  )
 }
 
 const outcomes = {
@@ -37,92 +41,66 @@ const outcomes = {
   ChangePassword: 'change_password',
 } as const satisfies Record<LoginResult['nextStep'], LoginOutcome>
 
-async function prove(
-  context: Context,
-  realm: string,
-  authorization: Authorization | undefined,
-  code: string | undefined,
+async function prove<Services extends LoginServices>(
+  context: OperationContext<Services>,
+  methods: readonly LoginMethod<Services>[],
+  given: { readonly realm: string; readonly credential: Credential; readonly code: string | undefined },
 ): Promise<LoginResult> {
   takeLogin(context)
-  const primary = (): Promise<Proven> => provePrimary(context.services, realm, authorization, context.request)
+  const { realm, credential, code } = given
+  const first = methods.find((method) => method.first?.takes === credential.kind)?.first
+  if (first === undefined) throw refused(context, realm, new LoginRefused('malformed_credentials'))
+  const proof = async (): Promise<Proven> => {
+    const found = await findRealm(context.services.db, realm)
+    return first.prove(context, { realmId: realm, realm: found, credential })
+  }
   const withCode = code !== undefined
-  if (authorization?.kind === 'basic') {
-    return throttled(context, { realm, username: authorization.username, withCode }, async () =>
-      finish(context, await primary(), code),
+  const claimed = first.nameOf?.(credential)
+  if (claimed !== undefined) {
+    return throttled(context, { realm, username: claimed, withCode }, async () =>
+      finish(context, methods, await proof(), code),
     )
   }
-  const proven = await primaryWithName(context, primary).catch((error: unknown) => {
+  const proven = await proof().catch((error: unknown) => {
     throw error instanceof LoginRefused ? refused(context, realm, error) : error
   })
   const { username } = proven.subject
-  return throttled(context, { realm, username, withCode }, () => finish(context, proven, code))
+  return throttled(context, { realm, username, withCode }, () => finish(context, methods, proven, code))
 }
 
-/** Of an identity provider's user, the name has to be that provider's in the realm, or free. @throws LoginRefused */
-async function primaryWithName(context: Context, primary: () => Promise<Proven>): Promise<Proven> {
-  const proven = await primary()
-  const { realm, subject, issuer } = proven
-  if (issuer === undefined) return proven
-  context.audit({ details: { issuer } })
-  const holder = await findSubject(context.services.db, realm.id, subject.username)
-  if (holder === undefined || holder.issuer === issuer) return proven
-  context.audit({ object: subject.username })
-  throw new LoginRefused('subject_of_another_provider')
-}
-
-async function finish(context: Context, proven: Proven, code: string | undefined): Promise<LoginResult> {
+/** What follows the first proof. @throws LoginRefused */
+async function finish<Services extends LoginServices>(
+  context: OperationContext<Services>,
+  methods: readonly LoginMethod<Services>[],
+  proven: Proven,
+  code: string | undefined,
+): Promise<LoginResult> {
   const { services } = context
-  const { realm, subject, credential } = proven
+  const { realm, subject } = proven
   const { username, scheme } = subject
-  const proofs: Proof[] = []
-  const enrollment = await findTotp(services.db, realm.id, username)
-  if (enrollment !== undefined) {
-    if (code === undefined) {
-      context.audit({ principal: username, auth_method: scheme, details: { next_step: 'TotpRequired' } })
-      return { nextStep: 'TotpRequired' }
-    }
-    const step = await proveCode(services, enrollment, code)
-    proofs.push({ holds: totpStepUse(realm.id, username, step), lost: 'wrong_totp_code' })
+  const second = await proveSecond(methods, services, { realm: realm.id, username }, code)
+  if (second.missing !== undefined) {
+    const { nextStep } = second.missing
+    context.audit({ principal: username, auth_method: scheme, details: { next_step: nextStep } })
+    return { nextStep }
   }
   context.audit({ principal: username, auth_method: scheme })
-  const expired =
-    credential?.changePassword === true &&
-    realm.auth_params.username_password_params?.allow_expired_passwords !== true
-  if (expired) {
-    context.audit({ details: { next_step: 'ChangePassword' } })
-    if (proofs.length > 0) await commitProofs(context, proofs)
-    return { nextStep: 'ChangePassword' }
+  if (proven.nextStep !== undefined) {
+    context.audit({ details: { next_step: proven.nextStep } })
+    if (second.proofs.length > 0) await commitProofs(context, second.proofs)
+    return { nextStep: proven.nextStep }
   }
-  proofs.push(...identityProofs(proven, services.now()))
   const { session, cookie, insertion } = services.sessions.begin(subject, realm)
   context.audit({ object: session.id, details: { next_step: 'Authenticated' } })
-  await commitProofs(context, proofs, insertion)
+  await commitProofs(context, [...second.proofs, ...proven.proofs], insertion)
   countSessions(services.metrics, 'begun')
   await forgetFailures(context, realm.id, username)
   return { nextStep: 'Authenticated', session, cookie }
 }
 
-/** What was proven before the commit and has to hold when it is made; `lost` is what it means when it does not. */
-interface Proof {
-  readonly holds: Change
-  readonly lost: RefusalReason
-}
-
-/** Who logs in is still whom the realm lets in under this name. */
-function identityProofs({ realm, subject, credential, issuer }: Proven, now: number): readonly Proof[] {
-  if (credential !== undefined)
-    return [{ holds: credentialUnchanged(credential), lost: 'credential_changed' }]
-  if (issuer === undefined) return [{ holds: realmExists(realm.id), lost: 'credential_changed' }]
-  const claim = subjectClaim({ realm: realm.id, subject: subject.username, issuer, createdAt: now })
-  return [
-    { holds: realmUnchanged(realm), lost: 'credential_changed' },
-    { holds: claim, lost: 'subject_of_another_provider' },
-  ]
-}
-
 /** Commits what the proofs allow. @throws LoginRefused when one no longer holds */
 async function commitProofs(
-  context: Context,
+  context: OperationContext<LoginServices>,
   proofs: readonly Proof[],
   ...allowed: readonly Change[]
 ): Promise<void> {
@@ -131,6 +109,6 @@ async function commitProofs(
   } catch (error) {
     if (!(error instanceof GuardFailed)) throw error
     context.audit({ principal: 'unauthenticated' })
-    throw new LoginRefused(proofs[error.index]?.lost ?? 'credential_changed')
+    throw proofs[error.index]?.lost() ?? credentialChanged()
   }
 }

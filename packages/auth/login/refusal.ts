@@ -1,30 +1,30 @@
 import { type Failure, failure } from '@warder/foundation/errors'
 
-/** Why a login failed, for the audit log only: the caller reads the same answer for each. */
-export type RefusalReason =
-  | 'no_credentials'
-  | 'malformed_credentials'
-  | 'unknown_realm'
-  | 'method_not_enabled'
-  | 'unknown_user'
-  | 'wrong_password'
-  | 'invalid_token'
-  | 'subject_of_another_provider'
-  | 'certificate_not_verified'
-  | 'certificate_not_allowed'
-  | 'wrong_totp_code'
-  | 'credential_changed'
+/** What somebody who guesses could have learned from an attempt: whether a password, or whether a code was right. */
+export type Guess = 'password' | 'code'
 
-/** A login that was refused. It is a `Failure` for the caller, and carries the reason to the audit log. */
+/**
+ * A login that was refused. Every caller gets the same answer, `refusal()`; the reason is for the audit log.
+ * Without a guess the attempt told the caller nothing, and counts for no throttle.
+ */
 export class LoginRefused extends Error {
-  readonly reason: RefusalReason
+  /** In the style of `wrong_password`. */
+  readonly reason: string
+  readonly guess: Guess | undefined
 
-  constructor(reason: RefusalReason) {
+  constructor(reason: string, guess?: Guess) {
     super(reason)
     this.name = 'LoginRefused'
     this.reason = reason
+    this.guess = guess
   }
 }
+
+/** Refusals of every method. */
+export const unknownRealm = () => new LoginRefused('unknown_realm', 'password')
+export const methodNotEnabled = () => new LoginRefused('method_not_enabled', 'password')
+/** Something that was proved did not hold any more when the session was to be committed. */
+export const credentialChanged = () => new LoginRefused('credential_changed')
 
 /** The one answer to every failed login. */
 export function refusal(): Failure {

@@ -1,27 +1,18 @@
 import { failure } from '@warder/foundation/errors'
 import { bucketKey } from '@warder/foundation/http'
 import type { OperationContext } from '@warder/foundation/operations'
-import { foldedName, isUsername } from '../credentials/index.ts'
-import type { AuthServices } from '../services.ts'
-import { LoginRefused, type RefusalReason, refusal } from './refusal.ts'
+import { foldedName, isUsername } from '../texts/index.ts'
+import { LoginRefused, refusal } from './refusal.ts'
+import type { LoginLimitServices, LoginServices } from './services.ts'
 
-type Context = OperationContext<AuthServices>
+type Context = OperationContext<LoginServices>
 
 /** Takes one login from what the address may try. @throws failure('rate_limited') */
-export function takeLogin({ services, request }: Context): void {
+export function takeLogin({ services, request }: OperationContext<LoginLimitServices>): void {
   const verdict = services.loginBuckets.take(request.clientAddress)
   if (verdict.allowed) return
   throw failure('rate_limited', undefined, { retryAfterSeconds: verdict.retryAfterSeconds })
 }
-
-/** Refusals that a guesser learns from. The others cost the guesser nothing and tell nothing. */
-const counted: ReadonlySet<RefusalReason> = new Set([
-  'unknown_realm',
-  'method_not_enabled',
-  'unknown_user',
-  'wrong_password',
-  'wrong_totp_code',
-])
 
 /**
  * Runs an attempt to prove to be `username`, under the counters of that name: one for the caller's address, so that
@@ -57,8 +48,8 @@ async function counting<R>(
     if (!(error instanceof LoginRefused)) throw error
     // What was typed into the name field may be a password: only what can be a name is recorded.
     if (isUsername(name.username)) context.audit({ object: name.username })
-    if (counted.has(error.reason)) await failures.count(slots.slot, now())
-    if (error.reason === 'wrong_totp_code') await failures.count(slots.codes, now())
+    if (error.guess !== undefined) await failures.count(slots.slot, now())
+    if (error.guess === 'code') await failures.count(slots.codes, now())
     throw refused(context, name.realm, error)
   }
 }

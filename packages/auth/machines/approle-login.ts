@@ -2,15 +2,15 @@ import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import { countedLogin, countTokens } from '../counting/index.ts'
-import { takeLogin } from '../login/throttled.ts'
-import type { AuthServices } from '../services.ts'
+import { takeLogin } from '../login/index.ts'
 import { type AppRole, appRoleUnchanged, findAppRoleById } from './approle-store.ts'
 import { machineAuth } from './auth-reply.ts'
 import { entityOf } from './entity.ts'
 import { findSecretId, type SecretId, secretIdUse } from './secret-id-store.ts'
+import type { MachineServices } from './services.ts'
 import { issueToken } from './tokens.ts'
 
-type Context = OperationContext<AuthServices>
+type Context = OperationContext<MachineServices>
 
 /** Commits may lose against as many others as use the same secret id at once. */
 const tries = 200

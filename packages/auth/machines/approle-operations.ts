@@ -3,11 +3,10 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, methods, type OperationContext } from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { everybody } from '../callers.ts'
+import { everybody } from '../callers/index.ts'
 import { countTokens } from '../counting/index.ts'
-import { PlainText } from '../plain-text.ts'
 import { realmExists } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
+import { PlainText } from '../texts/index.ts'
 import { logInByAppRole } from './approle-login.ts'
 import { appRoleRemoval, appRoleUpsert, findAppRole, listAppRoles } from './approle-store.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
@@ -24,11 +23,12 @@ import {
 } from './role-name.ts'
 import { ownRole, roleToHold, secretIdOperations } from './secret-id-operations.ts'
 import { roleSecretIdsDestruction } from './secret-id-store.ts'
-import { roleTokensRevocation } from './tokens.ts'
+import type { MachineServices } from './services.ts'
+import { roleTokensRevocation } from './token-store.ts'
 import { Duration, Flag, NameList, readDuration, readFlag, readNameList } from './vault-values.ts'
 
-const define = defineOperation<AuthServices>()
-type Context = OperationContext<AuthServices>
+const define = defineOperation<MachineServices>()
+type Context = OperationContext<MachineServices>
 
 const common = { tag: 'Machines: AppRole', errorShape: 'vault', bodyLimit: 64 * 1024 } as const
 const ofRole = { ...common, access: roleAdmin, pathParameters: RolePath, queryParameters: RoleQuery } as const

@@ -1,6 +1,6 @@
 import type { Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
-import type { AuthServices } from '../services.ts'
+import type { MachineServices } from './services.ts'
 
 const Text = Type.String()
 
@@ -38,8 +38,8 @@ export function machineAuth(
  * `orchestrator`. Each alias has a name of its own, so that the audit log says which path was taken.
  */
 export function withAliases(
-  operations: readonly Operation<AuthServices>[],
-): readonly Operation<AuthServices>[] {
+  operations: readonly Operation<MachineServices>[],
+): readonly Operation<MachineServices>[] {
   const kubernetes = operations
     .filter(({ route }) => route.path.startsWith('/auth/orchestrator/'))
     .map((operation) => ({

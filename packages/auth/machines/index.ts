@@ -1,8 +1,5 @@
-export {
-  createUsedTokens,
-  findToken,
-  type MachineToken,
-  presentedToken,
-  removeExpiredTokens,
-  type UsedTokens,
-} from './tokens.ts'
+export { appRoleOperations } from './approle-operations.ts'
+export { orchestratorOperations } from './orchestrator-operations.ts'
+export type { MachineServices } from './services.ts'
+export { tokenOperations } from './token-operations.ts'
+export { createUsedTokens, findToken, presentedToken, type UsedTokens } from './tokens.ts'

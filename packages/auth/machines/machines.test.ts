@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { scene } from '../testing/scene.ts'
 import { startAuth, type TestService } from '../testing/start.ts'
 import { removeExpiredSecretIds } from './secret-id-store.ts'
-import { removeExpiredTokens } from './tokens.ts'
+import { removeExpiredTokens } from './token-store.ts'
 
 /** Makes a role and gives its id and a way to get secret ids. */
 async function role(auth: TestService, name: string, fields: Record<string, unknown> = {}) {

@@ -3,8 +3,7 @@ import { JwtRejected, verifyToken } from '@warder/foundation/jwt'
 import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import { countedLogin, countTokens } from '../counting/index.ts'
-import { takeLogin } from '../login/throttled.ts'
-import type { AuthServices } from '../services.ts'
+import { takeLogin } from '../login/index.ts'
 import { machineAuth } from './auth-reply.ts'
 import { entityOf } from './entity.ts'
 import {
@@ -12,6 +11,7 @@ import {
   type OrchestratorRole,
   orchestratorRoleUnchanged,
 } from './orchestrator-store.ts'
+import type { MachineServices } from './services.ts'
 import { issueToken } from './tokens.ts'
 
 const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384']
@@ -29,7 +29,7 @@ const serviceAccount =
  *   when the account is not on the role's lists
  */
 export function logInByOrchestrator(
-  context: OperationContext<AuthServices>,
+  context: OperationContext<MachineServices>,
   roleName: string,
   token: string,
 ): Promise<ReturnType<typeof machineAuth>> {
@@ -38,7 +38,7 @@ export function logInByOrchestrator(
 }
 
 async function exchange(
-  context: OperationContext<AuthServices>,
+  context: OperationContext<MachineServices>,
   roleName: string,
   token: string,
 ): Promise<ReturnType<typeof machineAuth>> {
@@ -74,7 +74,7 @@ async function exchange(
 }
 
 async function accountOf(
-  context: OperationContext<AuthServices>,
+  context: OperationContext<MachineServices>,
   role: OrchestratorRole,
   token: string,
 ): Promise<{ readonly namespace: string; readonly name: string }> {

@@ -2,11 +2,10 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, del, get, methods, type OperationContext } from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { everybody } from '../callers.ts'
+import { everybody } from '../callers/index.ts'
 import { countTokens } from '../counting/index.ts'
-import { PlainText } from '../plain-text.ts'
-import { realmExists, requireHttps } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
+import { realmExists } from '../realms/index.ts'
+import { PlainText, requireHttps } from '../texts/index.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
 import { logInByOrchestrator } from './orchestrator-login.ts'
 import {
@@ -26,11 +25,12 @@ import {
   roleAdmin,
   rolePowersOf,
 } from './role-name.ts'
-import { roleTokensRevocation } from './tokens.ts'
+import type { MachineServices } from './services.ts'
+import { roleTokensRevocation } from './token-store.ts'
 import { Duration, NameList, readDuration, readNameList } from './vault-values.ts'
 
-const define = defineOperation<AuthServices>()
-type Context = OperationContext<AuthServices>
+const define = defineOperation<MachineServices>()
+type Context = OperationContext<MachineServices>
 
 const common = { tag: 'Machines: orchestrator', errorShape: 'vault', bodyLimit: 64 * 1024 } as const
 const defaultTokenTtl = 3600

@@ -2,10 +2,9 @@ import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
 import type { Access, OperationContext } from '@warder/foundation/operations'
 import Type from 'typebox'
-import type { Powers } from '../admins/powers.ts'
-import { machineOf, powersOfCaller, sessionOf } from '../callers.ts'
+import { machineOf, type Powers, powersOfCaller, sessionOf } from '../callers/index.ts'
 import { superRealm } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
+import type { MachineServices } from './services.ts'
 
 /** No slash: a role's name is the entity of its tokens, and must not look like `namespace/account`. */
 export const RoleName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$' })
@@ -15,7 +14,7 @@ export const RoleQuery = Type.Object({
   list: Type.Optional(Type.String({ maxLength: 16 })),
 })
 
-type Context = OperationContext<AuthServices>
+type Context = OperationContext<MachineServices>
 
 /**
  * A machine token with this policy looks after the roles of its realm (of every realm, when that is `_`), as clients of
@@ -39,7 +38,7 @@ export async function rolePowersOf(context: Context): Promise<Powers> {
 }
 
 /** Which roles is decided by the operation. */
-export const roleAdmin: Access<AuthServices> = {
+export const roleAdmin: Access<MachineServices> = {
   name: `super administrator, administrator of the realm of the role, or machine token with the policy ${roleAdminPolicy}`,
   async check(_input, context) {
     await rolePowersOf(context)

@@ -9,8 +9,7 @@ import {
 } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { PlainText } from '../plain-text.ts'
-import type { AuthServices } from '../services.ts'
+import { PlainText } from '../texts/index.ts'
 import { type AppRole, appRoleUnchanged, findAppRole } from './approle-store.ts'
 import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
 import {
@@ -21,10 +20,11 @@ import {
   secretIdDestruction,
   secretIdInsertion,
 } from './secret-id-store.ts'
+import type { MachineServices } from './services.ts'
 import { Count, Duration, readCount, readDuration } from './vault-values.ts'
 
-const define = defineOperation<AuthServices>()
-type Context = OperationContext<AuthServices>
+const define = defineOperation<MachineServices>()
+type Context = OperationContext<MachineServices>
 
 const common = {
   tag: 'Machines: AppRole',
@@ -125,7 +125,7 @@ function shown(role: AppRole, found: SecretId | undefined, now: number): Type.St
 }
 
 /** Secret ids of a role, under the paths of the specification and those that Vault's clients use besides. */
-export const secretIdOperations: readonly Operation<AuthServices>[] = [
+export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     bodyOptional: true,

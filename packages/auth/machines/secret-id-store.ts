@@ -7,7 +7,7 @@ import {
   query,
   readOne,
 } from '@warder/foundation/sql'
-import { secretHash } from './tokens.ts'
+import { secretHash } from './secret-hash.ts'
 
 export interface SecretId {
   readonly accessor: string

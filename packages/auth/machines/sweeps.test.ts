@@ -6,7 +6,8 @@ import { removeEndedSessions } from '../sessions/index.ts'
 import { sessionInsertion } from '../sessions/session-store.ts'
 import { startAuth } from '../testing/start.ts'
 import { removeExpiredSecretIds, secretIdInsertion } from './secret-id-store.ts'
-import { issueToken, removeExpiredTokens } from './tokens.ts'
+import { removeExpiredTokens } from './token-store.ts'
+import { issueToken } from './tokens.ts'
 
 const rowsOf = (table: string) =>
   query<[], { readonly rows: number }>(`SELECT COUNT(*) AS rows FROM ${table}`)

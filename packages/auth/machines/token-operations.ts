@@ -9,12 +9,13 @@ import {
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { countTokens } from '../counting/index.ts'
-import type { AuthServices } from '../services.ts'
 import { MachineAuthReply, machineAuth, withAliases } from './auth-reply.ts'
-import { findToken, type MachineToken, presentedToken, tokenRenewal, tokenRevocation } from './tokens.ts'
+import type { MachineServices } from './services.ts'
+import { type MachineToken, tokenRenewal, tokenRevocation } from './token-store.ts'
+import { findToken, presentedToken } from './tokens.ts'
 
-const define = defineOperation<AuthServices>()
-type Context = OperationContext<AuthServices>
+const define = defineOperation<MachineServices>()
+type Context = OperationContext<MachineServices>
 
 const common = { tag: 'Machines: tokens', errorShape: 'vault', anyContentType: true } as const
 
@@ -41,7 +42,7 @@ const refused = (): Error => failure('forbidden', 'The token is missing or not v
  * The token itself is the credential. `public` for the dispatcher, which would answer 401 where the interface says
  * 403: one sentence for a token that is missing, unknown, expired or revoked.
  */
-const machineToken: Access<AuthServices> = {
+const machineToken: Access<MachineServices> = {
   name: 'machine token',
   public: true,
   async check(_input, context) {

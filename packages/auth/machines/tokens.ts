@@ -1,94 +1,30 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/foundation/operations'
-import {
-  type Change,
-  type Commit,
-  change,
-  createUnchangedRows,
-  type Database,
-  insertInto,
-  query,
-  readOne,
-  type UnchangedRows,
-} from '@warder/foundation/sql'
+import { type Change, createUnchangedRows, type Database, type UnchangedRows } from '@warder/foundation/sql'
+import type { Metrics } from '@warder/foundation/telemetry'
 import { countTokens } from '../counting/index.ts'
-import type { AuthServices } from '../services.ts'
+import { secretHash } from './secret-hash.ts'
+import {
+  expiredTokenRemoval,
+  findTokenByHash,
+  type MachineToken,
+  type RoleKind,
+  tokenInsertion,
+} from './token-store.ts'
 
-export type RoleKind = 'approle' | 'orchestrator'
-
-/** A machine token as kept: never the token itself. */
-export interface MachineToken {
-  readonly hash: Uint8Array
-  readonly entity: string
-  /** Realm of the role that issued it. */
-  readonly realm: string
-  readonly policies: readonly string[]
-  readonly renewable: boolean
-  /** Seconds; 0 = it does not expire. */
-  readonly leaseDuration: number
-  /** Unix seconds; 0 = never. */
-  readonly expiresAt: number
-  readonly createdAt: number
-  readonly roleKind: RoleKind
-  readonly roleName: string
+/** What finding a token needs. */
+export interface TokenServices {
+  readonly db: Database
+  readonly metrics: Metrics
+  /** Unix seconds. */
+  now(): number
+  readonly usedTokens: UsedTokens
 }
-
-interface TokenRow {
-  readonly token_hash: Uint8Array
-  readonly entity: string
-  readonly realm_id: string
-  readonly policies: string
-  readonly renewable: number
-  readonly lease_duration: number
-  readonly expires_at: number
-  readonly created_at: number
-  readonly role_kind: string
-  readonly role_name: string
-}
-
-const byHash = query<[hash: Uint8Array], TokenRow>(
-  `SELECT token_hash, entity, realm_id, policies, renewable, lease_duration, expires_at, created_at, role_kind, role_name
-     FROM app_token WHERE token_hash = ?`,
-)
-const insert = insertInto<
-  [Uint8Array, string, string, string, number, number, number, number, string, string]
->('app_token', [
-  'token_hash',
-  'entity',
-  'realm_id',
-  'policies',
-  'renewable',
-  'lease_duration',
-  'expires_at',
-  'created_at',
-  'role_kind',
-  'role_name',
-])
-const renew = query<[expires: number, hash: Uint8Array, now: number], unknown>(
-  'UPDATE app_token SET expires_at = ? WHERE token_hash = ? AND (expires_at = 0 OR expires_at > ?)',
-)
-const revoke = query<[hash: Uint8Array], unknown>('DELETE FROM app_token WHERE token_hash = ?')
-const revokeOfRole = query<[kind: string, name: string], unknown>(
-  'DELETE FROM app_token WHERE role_kind = ? AND role_name = ?',
-)
-const removeExpired = query<[now: number, most: number], unknown>(
-  `DELETE FROM app_token WHERE token_hash IN
-     (SELECT token_hash FROM app_token WHERE expires_at > 0 AND expires_at <= ? LIMIT ?)`,
-)
-
-const removeIfExpired = query<[hash: Uint8Array, now: number], unknown>(
-  'DELETE FROM app_token WHERE token_hash = ? AND expires_at > 0 AND expires_at <= ?',
-)
 
 const prefix = 'wt.'
 /** `wt.` and 32 bytes; anything longer is not even hashed. */
 const longest = 256
 const rememberedTokens = 5000
-
-/** High-entropy secrets are kept as SHA-256: guessing them is hopeless, so no slow hash is needed. */
-export function secretHash(secret: string): Buffer {
-  return hash('sha256', secret, 'buffer')
-}
 
 /** The token that a request carries; Vault-compatible clients send it under the second name. */
 export function presentedToken(request: IncomingRequest): string | undefined {
@@ -100,16 +36,11 @@ export function presentedToken(request: IncomingRequest): string | undefined {
  * The live token with this secret. Found by its hash, so the time of the search says nothing about the secret. One that
  * has expired goes at once: it must not come back when the clock is set back.
  */
-export async function findToken(
-  services: Pick<AuthServices, 'db' | 'metrics' | 'now' | 'usedTokens'>,
-  secret: string,
-): Promise<MachineToken | undefined> {
+export async function findToken(services: TokenServices, secret: string): Promise<MachineToken | undefined> {
   const { db, metrics } = services
   const now = services.now()
   const digest = secretHash(secret)
-  const token = await services.usedTokens.get(digest.toString('latin1'), () =>
-    readOne(db, byHash, [digest], toToken),
-  )
+  const token = await services.usedTokens.get(digest.toString('latin1'), () => findTokenByHash(db, digest))
   if (token === undefined) return undefined
   if (token.expiresAt !== 0 && token.expiresAt <= now) {
     const [removed] = await db.commit([expiredTokenRemoval(token.hash, now)])
@@ -124,21 +55,6 @@ export type UsedTokens = UnchangedRows<MachineToken>
 
 export const createUsedTokens = (db: Database): UsedTokens => createUnchangedRows(db, rememberedTokens)
 
-function toToken(row: TokenRow): MachineToken {
-  return {
-    hash: row.token_hash,
-    entity: row.entity,
-    realm: row.realm_id,
-    policies: JSON.parse(row.policies) as string[],
-    renewable: row.renewable === 1,
-    leaseDuration: row.lease_duration,
-    expiresAt: row.expires_at,
-    createdAt: row.created_at,
-    roleKind: row.role_kind as RoleKind,
-    roleName: row.role_name,
-  }
-}
-
 /** A new token for a role: the secret, shown once, and the change that keeps its hash. */
 export function issueToken(
   role: {
@@ -152,50 +68,17 @@ export function issueToken(
   now: number,
 ): { readonly secret: string; readonly insertion: Change } {
   const secret = prefix + randomBytes(32).toString('base64url')
-  const insertion = change(insert, [
-    secretHash(secret),
+  const insertion = tokenInsertion({
+    hash: secretHash(secret),
     entity,
-    role.realm,
-    JSON.stringify(role.policies),
-    1,
-    role.tokenTtl,
-    role.tokenTtl === 0 ? 0 : now + role.tokenTtl,
-    now,
-    role.kind,
-    role.name,
-  ])
+    realm: role.realm,
+    policies: role.policies,
+    renewable: true,
+    leaseDuration: role.tokenTtl,
+    expiresAt: role.tokenTtl === 0 ? 0 : now + role.tokenTtl,
+    createdAt: now,
+    roleKind: role.kind,
+    roleName: role.name,
+  })
   return { secret, insertion }
-}
-
-/** The guard: a token that was revoked or has expired meanwhile stays so. */
-export function tokenRenewal(token: MachineToken, now: number): Change {
-  const expires = token.leaseDuration === 0 ? 0 : now + token.leaseDuration
-  return change(renew, [expires, token.hash, now], 1)
-}
-
-export function tokenRevocation(token: MachineToken): Change {
-  return change(revoke, [token.hash])
-}
-
-export function expiredTokenRemoval(tokenHash: Uint8Array, now: number): Change {
-  return change(removeIfExpired, [tokenHash, now])
-}
-
-export function roleTokensRevocation(kind: RoleKind, name: string): Change {
-  return change(revokeOfRole, [kind, name])
-}
-
-const batch = 1000
-const mostBatches = 10_000
-
-/** Deletes expired tokens, in commits of bounded size. Returns how many. */
-export async function removeExpiredTokens(commit: Commit, now: number): Promise<number> {
-  let removed = 0
-  for (let round = 0; round < mostBatches; round++) {
-    const [result] = await commit([change(removeExpired, [now, batch])])
-    const changes = result?.changes ?? 0
-    removed += changes
-    if (changes < batch) break
-  }
-  return removed
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { PlainText } from '../plain-text.ts'
+import { PlainText } from '../texts/index.ts'
 
 /** `?limit=&after=` of a list. Without `limit` the list is whole. */
 export const PageQuery = Type.Object({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { credentialInsertion } from '../credentials/index.ts'
+import { credentialInsertion } from '../methods/password/credential-store.ts'
 import { realmInsertion } from '../realms/realm-store.ts'
 import { scene } from '../testing/scene.ts'
 import { knownHash, startAuth, type TestService } from '../testing/start.ts'

@@ -1,15 +1,17 @@
-export type { AuthSettings, TotpAlgorithm } from './auth-params.ts'
-export { requireHttps } from './auth-params.ts'
-export { issuersOf, longestAge, type Realm, RealmInput, RealmReply, readRealm } from './realm.ts'
+export {
+  type AuthParams,
+  type MethodSettings,
+  methodSettings,
+  nullable,
+  type RealmMember,
+} from './method-settings.ts'
+export { longestAge, type Realm, RealmReply } from './realm.ts'
 export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
   findRealm,
-  insertRealm,
-  listRealms,
+  type RealmEndings,
   realmExists,
   realmInsertion,
   realmOrThrow,
   realmUnchanged,
-  removeRealm,
-  replaceRealm,
 } from './realm-store.ts'

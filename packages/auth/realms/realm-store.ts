@@ -10,8 +10,8 @@ import {
   UniqueViolation,
 } from '@warder/foundation/sql'
 import type { Page } from '../paging/index.ts'
-import type { AuthSettings } from './auth-params.ts'
-import { issuersOf, type Realm } from './realm.ts'
+import type { AuthParams } from './method-settings.ts'
+import type { Realm } from './realm.ts'
 
 interface RealmRow {
   readonly id: string
@@ -43,15 +43,6 @@ const touchUnchanged = query<[id: string, authParams: string], unknown>(
   'UPDATE realm SET version = version WHERE id = ? AND auth_params = ?',
 )
 
-/** What goes with an identity provider that a realm no longer lists. */
-const sessionsOfIssuer = query<[realm: string, realm: string, issuer: string], unknown>(
-  `DELETE FROM session WHERE realm_id = ? AND auth_scheme = 'jwt'
-     AND username IN (SELECT subject FROM jwt_subject WHERE realm_id = ? AND issuer = ?)`,
-)
-const subjectsOfIssuer = query<[realm: string, issuer: string], unknown>(
-  'DELETE FROM jwt_subject WHERE realm_id = ? AND issuer = ?',
-)
-
 /**
  * What goes with a realm. `?` is the realm each time. What commits hold on to while they add something (the realm, a
  * credential, a role) comes first: where transactions run side by side, who was faster is seen by the statements
@@ -80,7 +71,7 @@ const removals = [
 function toRealm(row: RealmRow): Realm {
   return {
     id: row.id,
-    auth_params: JSON.parse(row.auth_params) as AuthSettings,
+    auth_params: JSON.parse(row.auth_params) as AuthParams,
     session_max_age_seconds: row.session_max_age,
     session_max_stale_age_seconds: row.session_max_stale_age,
     certificate_max_age_seconds: row.certificate_max_age,
@@ -127,18 +118,24 @@ export async function insertRealm(commit: Commit, realm: Realm): Promise<void> {
   }
 }
 
+/** What ends when the configuration of a realm is replaced. */
+export interface RealmEndings {
+  readonly sessions: readonly Change[]
+  readonly others: readonly Change[]
+}
+
 /**
- * Replaces what `before` said, when the guards hold. Identity providers that are no longer listed take their names and sessions along.
- * @returns how many sessions ended with them
+ * Replaces what `before` said, when the guards hold, and ends what ends with it.
+ * @returns how many sessions ended
  * @throws GuardFailed when the realm is gone, or its `auth_params` are no longer those of `before`
  */
 export async function replaceRealm(
   commit: Commit,
   before: Realm,
   after: Realm,
-  guards: readonly Change[] = [],
+  guards: readonly Change[],
+  endings: RealmEndings,
 ): Promise<number> {
-  const { id } = before
   const replacement = change(
     update,
     [
@@ -146,20 +143,14 @@ export async function replaceRealm(
       after.session_max_age_seconds,
       after.session_max_stale_age_seconds,
       after.certificate_max_age_seconds,
-      id,
+      before.id,
       JSON.stringify(before.auth_params),
     ],
     1,
   )
-  const stay = new Set(issuersOf(after))
-  const dropped = issuersOf(before).filter((issuer) => !stay.has(issuer))
-  const results = await commit([
-    ...guards,
-    replacement,
-    ...dropped.map((issuer) => change(sessionsOfIssuer, [id, id, issuer])),
-    ...dropped.map((issuer) => change(subjectsOfIssuer, [id, issuer])),
-  ])
-  const removed = results.slice(guards.length + 1, guards.length + 1 + dropped.length)
+  const results = await commit([...guards, replacement, ...endings.sessions, ...endings.others])
+  const first = guards.length + 1
+  const removed = results.slice(first, first + endings.sessions.length)
   return removed.reduce((sum, { changes }) => sum + changes, 0)
 }
 

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import Type, { type Static } from 'typebox'
-import { AuthParams, type AuthSettings, readAuthParams } from './auth-params.ts'
+import { type AuthParams, authParamsSchema, type RealmMember, readAuthParams } from './method-settings.ts'
 import { RealmId } from './realm-id.ts'
 
 /** Ages end up in sums with the time of day; 100 years is far beyond any use and far below any overflow. */
@@ -8,18 +8,23 @@ export const longestAge = 100 * 366 * 86_400
 const Age = Type.Integer({ minimum: 1, maximum: longestAge })
 const defaultCertificateAge = 365 * 86_400
 
-/** A realm as callers send it. `id` may be left out where the path says it. */
-export const RealmInput = Type.Object({
-  id: Type.Optional(RealmId),
-  auth_params: AuthParams,
-  session_max_age_seconds: Age,
-  session_max_stale_age_seconds: Age,
-  certificate_max_age_seconds: Type.Optional(Type.Union([Age, Type.Null()])),
-})
+/**
+ * A realm as callers send it. `id` may be left out where the path says it.
+ * @param members of its `auth_params`
+ */
+export function realmInput(members: readonly RealmMember[]) {
+  return Type.Object({
+    id: Type.Optional(RealmId),
+    auth_params: authParamsSchema(members),
+    session_max_age_seconds: Age,
+    session_max_stale_age_seconds: Age,
+    certificate_max_age_seconds: Type.Optional(Type.Union([Age, Type.Null()])),
+  })
+}
 
 export interface Realm {
   readonly id: string
-  readonly auth_params: AuthSettings
+  readonly auth_params: AuthParams
   readonly session_max_age_seconds: number
   readonly session_max_stale_age_seconds: number
   readonly certificate_max_age_seconds: number
@@ -34,19 +39,17 @@ export const RealmReply = Type.Object({
 })
 
 /** @throws failure('bad_request') when a member will not do */
-export function readRealm(id: string | undefined, input: Static<typeof RealmInput>): Realm {
+export function readRealm(
+  members: readonly RealmMember[],
+  id: string | undefined,
+  input: Static<ReturnType<typeof realmInput>>,
+): Realm {
   if (id === undefined) throw failure('bad_request', 'Invalid request body: id: is required.')
   return {
     id,
-    auth_params: readAuthParams(input.auth_params),
+    auth_params: readAuthParams(members, input.auth_params),
     session_max_age_seconds: input.session_max_age_seconds,
     session_max_stale_age_seconds: input.session_max_stale_age_seconds,
     certificate_max_age_seconds: input.certificate_max_age_seconds ?? defaultCertificateAge,
   }
-}
-
-/** Identity providers that vouch for users of the realm, each once, in the order in which the realm lists them. */
-export function issuersOf(realm: Realm): readonly string[] {
-  const providers = realm.auth_params.jwt_params?.idp_params ?? []
-  return [...new Set(providers.map(({ jwt_issuer_uri }) => jwt_issuer_uri))]
 }

@@ -1,10 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
-import { powersOf } from '../admins/powers.ts'
-import { machineOf, sessionOf } from '../callers.ts'
+import { machineOf, sessionOf } from '../callers/index.ts'
+import type { AuthScheme } from '../identity/index.ts'
 import { superRealm } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
-import type { AuthScheme } from './scheme.ts'
 
 /** Whose session it is about. */
 export interface SessionOwner {
@@ -31,11 +29,12 @@ export interface SessionRights {
  * that issued it, or in every realm when that is `_`.
  * @throws failure('forbidden') for a machine token with neither policy
  */
-export async function sessionRights(context: OperationContext<AuthServices>): Promise<SessionRights> {
+export async function sessionRights(context: OperationContext<unknown>): Promise<SessionRights> {
   const token = machineOf(context)
   if (token !== undefined) return machineRights(token)
-  const { session } = sessionOf(context)
-  const powers = await powersOf(context.services.db, session)
+  const caller = sessionOf(context)
+  const { session } = caller
+  const powers = await caller.powers()
   const own = (owner: SessionOwner): boolean =>
     owner.realm === session.realm && owner.username === session.username && owner.scheme === session.scheme
   const administers = (realm: string): boolean => powers?.administers(realm) === true
@@ -70,7 +69,7 @@ function machineRights(token: {
 }
 
 /** Which sessions is decided by the operation, one by one. */
-export const sessionAccess: Access<AuthServices> = {
+export const sessionAccess: Access<unknown> = {
   name: 'session (own), administrator of the realm, or machine token with a sessions policy',
   async check(_input, context) {
     await sessionRights(context)

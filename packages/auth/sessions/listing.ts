@@ -2,10 +2,10 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { PageQuery } from '../paging/index.ts'
-import { PlainText } from '../plain-text.ts'
 import { RealmPath, realmOrThrow } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
+import { PlainText } from '../texts/index.ts'
 import { sessionAccess, sessionRights } from './access.ts'
+import type { SessionServices } from './services.ts'
 import type { Session } from './session.ts'
 import { listSessions, type SessionPlace } from './session-store.ts'
 
@@ -52,7 +52,7 @@ function readCursor(text: string): SessionPlace {
 }
 
 /** Who is logged in to a realm. Unlike the look at a single session, this one is no use of it and prolongs nothing. */
-export const sessionListing = defineOperation<AuthServices>()({
+export const sessionListing = defineOperation<SessionServices>()({
   name: 'sessions.of_realm',
   route: get('/sessions/realms/{realm_id}'),
   summary: 'Live sessions of a realm, or of one of its users, without their cookies',

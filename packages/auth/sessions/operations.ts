@@ -10,12 +10,12 @@ import {
 import type { ChangeResult } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { countSessions } from '../counting/index.ts'
-import { PlainText } from '../plain-text.ts'
+import { readScheme, SchemeName } from '../identity/index.ts'
 import { RealmPath } from '../realms/index.ts'
-import type { AuthServices } from '../services.ts'
+import { PlainText } from '../texts/index.ts'
 import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
 import { sessionListing } from './listing.ts'
-import { readScheme, SchemeName } from './scheme.ts'
+import type { SessionServices } from './services.ts'
 import { isLive, type Session, SessionReply, showSession } from './session.ts'
 import {
   findSession,
@@ -25,7 +25,7 @@ import {
   sessionRemoval,
 } from './session-store.ts'
 
-const define = defineOperation<AuthServices>()
+const define = defineOperation<SessionServices>()
 const tag = 'Sessions'
 const mostItems = 10_000
 
@@ -34,7 +34,7 @@ const Clients = Type.Array(Client, { maxItems: mostItems })
 const SessionPath = Type.Object({ session_id: Type.String({ maxLength: 64 }) })
 const MaybeSession = Type.Union([SessionReply, Type.Null()])
 
-type Context = OperationContext<AuthServices>
+type Context = OperationContext<SessionServices>
 
 /** The live session with this id, if the caller may see it. Being looked at counts as a use. */
 async function visibleSession(context: Context, id: string): Promise<Session | undefined> {
@@ -82,7 +82,7 @@ async function logOut(
   countSessions(metrics, 'logged_out', rowsOf(removed))
 }
 
-export const sessionOperations: readonly Operation<AuthServices>[] = [
+export const sessionOperations: readonly Operation<SessionServices>[] = [
   define({
     name: 'sessions.get',
     route: get('/sessions/{session_id}'),

@@ -8,7 +8,7 @@ import {
   query,
   readOne,
 } from '@warder/foundation/sql'
-import type { AuthScheme } from './scheme.ts'
+import type { AuthScheme } from '../identity/index.ts'
 import type { Session } from './session.ts'
 
 interface SessionRow {

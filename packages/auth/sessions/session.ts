@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import type { AuthScheme } from './scheme.ts'
+import type { AuthScheme } from '../identity/index.ts'
 
 /** A session as kept. Times are Unix seconds. */
 export interface Session {

@@ -18,8 +18,9 @@ import { type Database, migrate, openPostgres, openSqlite } from '@warder/founda
 import type { TestPostgres } from '@warder/foundation/sql/testing'
 import { issueCertificate } from '@warder/foundation/tls'
 import { bootstrap } from '../bootstrap.ts'
-import type { Credential, PasswordHasher } from '../credentials/index.ts'
 import { type AuthConfig, type AuthServices, authService } from '../index.ts'
+import type { Credential } from '../methods/password/credential.ts'
+import type { PasswordHasher } from '../methods/password/password-hash.ts'
 import { type Answer, type Call, type Client, type ClientIdentity, client } from './client.ts'
 import { breakable, type Faults, memoryLog, memoryMetrics, memoryTrail } from './in-memory.ts'
 

@@ -1,0 +1,8 @@
+export {
+  adminInsertion,
+  adminsBehind,
+  countSuperAdmins,
+  findSuperCredentials,
+} from './admin-store.ts'
+export { adminOperations } from './operations.ts'
+export { powersOf } from './powers.ts'

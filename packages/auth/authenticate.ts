@@ -1,0 +1,37 @@
+import type { Authenticate } from '@warder/foundation/operations'
+import { powersOf } from './admins/index.ts'
+import type { MachineCaller, SessionCaller } from './callers/index.ts'
+import { findToken, presentedToken } from './machines/index.ts'
+import { nameIsCertain } from './realm-rules.ts'
+import type { AuthServices } from './services.ts'
+import { readSessionCookie } from './sessions/index.ts'
+
+/** A session cookie, else a machine token. What a request carries but does not prove is no credential. */
+export function authenticateWith(services: AuthServices): Authenticate {
+  return async (request) => {
+    const cookie = readSessionCookie(request)
+    if (cookie !== undefined) {
+      const presented = await services.sessions.present(cookie, request.connection)
+      if (presented === undefined) return undefined
+      const { session, claims } = presented
+      const { username, realm } = session
+      const powers = () => powersOf(services.db, session, nameIsCertain)
+      const caller: SessionCaller = {
+        kind: 'session',
+        name: username,
+        method: 'session',
+        realm,
+        session,
+        claims,
+        powers,
+      }
+      return caller
+    }
+    const secret = presentedToken(request)
+    if (secret === undefined) return undefined
+    const token = await findToken(services, secret)
+    if (token === undefined) return undefined
+    const caller: MachineCaller = { kind: 'machine', name: token.entity, method: 'machine_token', token }
+    return caller
+  }
+}

@@ -1,0 +1,40 @@
+import { failure } from '@warder/foundation/errors'
+import type { Access } from '@warder/foundation/operations'
+import { powersOfCaller, sessionOf } from './callers.ts'
+
+export const everybody: Access<unknown> = { name: 'public', public: true }
+
+/** Anybody with a live session. */
+export const anySession: Access<unknown> = {
+  name: 'session',
+  check(_input, context) {
+    sessionOf(context)
+  },
+}
+
+/** Any administrator; what they see or change is narrowed to their realms by the operation. */
+export const anyAdmin: Access<unknown> = {
+  name: 'administrator',
+  async check(_input, context) {
+    await powersOfCaller(context)
+  },
+}
+
+export const superAdmin: Access<unknown> = {
+  name: 'super administrator',
+  async check(_input, context) {
+    const powers = await powersOfCaller(context)
+    if (!powers.isSuper) throw failure('forbidden', 'This is for super administrators.')
+  },
+}
+
+/** Who administers the realm that the path names. */
+export const realmAdmin: Access<unknown> = {
+  name: 'administrator of the realm',
+  async check({ path }, context) {
+    const powers = await powersOfCaller(context)
+    if (!powers.administers(path.realm_id ?? '')) {
+      throw failure('forbidden', 'This needs rights over this realm.')
+    }
+  },
+}

@@ -1,0 +1,64 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext, Principal } from '@warder/foundation/operations'
+import type { AuthClaims } from '../identity/claims.ts'
+import type { AuthScheme } from '../identity/scheme.ts'
+
+/** What the admins behind a session may do right now. Read from the database at each request, never remembered. */
+export interface Powers {
+  readonly isSuper: boolean
+  /** Realms administered through this session, `_` left out. */
+  readonly realms: readonly string[]
+  administers(realm: string): boolean
+}
+
+/** Who calls through a session cookie. */
+export interface SessionCaller extends Principal {
+  readonly kind: 'session'
+  readonly session: {
+    readonly realm: string
+    readonly username: string
+    readonly scheme: AuthScheme
+  }
+  /** What the session token says. */
+  readonly claims: AuthClaims
+  /** Reads the powers of the session; undefined when no admin stands behind it. */
+  powers(): Promise<Powers | undefined>
+}
+
+/** Who calls with a machine token. */
+export interface MachineCaller extends Principal {
+  readonly kind: 'machine'
+  readonly token: {
+    /** Realm of the role that issued it. */
+    readonly realm: string
+    readonly policies: readonly string[]
+  }
+}
+
+type Context = OperationContext<unknown>
+
+function isSession(principal: Principal | undefined): principal is SessionCaller {
+  return principal !== undefined && 'kind' in principal && principal.kind === 'session'
+}
+
+function isMachine(principal: Principal | undefined): principal is MachineCaller {
+  return principal !== undefined && 'kind' in principal && principal.kind === 'machine'
+}
+
+/** @throws failure('unauthorized') when the caller has no session */
+export function sessionOf(context: Context): SessionCaller {
+  if (!isSession(context.principal)) throw failure('unauthorized')
+  return context.principal
+}
+
+/** The caller's machine token, if that is what it came with. */
+export function machineOf(context: Context): MachineCaller['token'] | undefined {
+  return isMachine(context.principal) ? context.principal.token : undefined
+}
+
+/** @throws failure('forbidden') when no admin stands behind the session */
+export async function powersOfCaller(context: Context): Promise<Powers> {
+  const powers = await sessionOf(context).powers()
+  if (powers === undefined) throw failure('forbidden', 'This is for administrators.')
+  return powers
+}

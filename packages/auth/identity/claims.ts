@@ -1,0 +1,41 @@
+import Type from 'typebox'
+import type { AuthScheme } from './scheme.ts'
+
+/** Who has authenticated, and what the session token will say about them. */
+export interface Subject {
+  readonly username: string
+  readonly scheme: AuthScheme
+  readonly certificateSha256: string | undefined
+  readonly roles: readonly string[]
+  readonly extraClaims: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Payload of a session token. */
+export interface AuthClaims extends Readonly<Record<string, unknown>> {
+  readonly iss: string
+  readonly sub: string
+  readonly aud: readonly string[]
+  readonly exp: number
+  readonly nbf: number
+  readonly iat: number
+  readonly jti: string
+  readonly roles: readonly string[]
+  readonly as_as: AuthScheme
+  readonly as_rid: string
+}
+
+export const ClaimsReply = Type.Object(
+  {
+    iss: Type.String(),
+    sub: Type.String(),
+    aud: Type.Array(Type.String()),
+    exp: Type.Integer(),
+    nbf: Type.Integer(),
+    iat: Type.Integer(),
+    jti: Type.String(),
+    roles: Type.Array(Type.String()),
+    as_as: Type.String(),
+    as_rid: Type.String(),
+  },
+  { description: 'Extra claims of the credential stand beside these.' },
+)

@@ -1,0 +1,21 @@
+import type { TokenBuckets } from '@warder/foundation/http'
+import type { Metrics } from '@warder/foundation/telemetry'
+import type { SessionBook } from '../sessions/index.ts'
+import type { Attempts, FailureCounter } from '../throttle/index.ts'
+import type { SecondProofServices } from './method.ts'
+
+/** What counts logins by address. */
+export interface LoginLimitServices {
+  /** Logins of every kind, by address. */
+  readonly loginBuckets: TokenBuckets
+}
+
+/** What a login stands on, whatever its method. */
+export interface LoginServices extends SecondProofServices, LoginLimitServices {
+  readonly metrics: Metrics
+  readonly sessions: SessionBook
+  readonly failures: FailureCounter
+  readonly attempts: Attempts
+  /** Attempts that bring a code; gates of their own, always entered after those of `attempts`. */
+  readonly codeAttempts: Attempts
+}

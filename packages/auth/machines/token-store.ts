@@ -1,0 +1,144 @@
+import {
+  type Change,
+  type Commit,
+  change,
+  type Database,
+  insertInto,
+  type MaybePromise,
+  query,
+  readOne,
+} from '@warder/foundation/sql'
+
+export type RoleKind = 'approle' | 'orchestrator'
+
+/** A machine token as kept: never the token itself. */
+export interface MachineToken {
+  readonly hash: Uint8Array
+  readonly entity: string
+  /** Realm of the role that issued it. */
+  readonly realm: string
+  readonly policies: readonly string[]
+  readonly renewable: boolean
+  /** Seconds; 0 = it does not expire. */
+  readonly leaseDuration: number
+  /** Unix seconds; 0 = never. */
+  readonly expiresAt: number
+  readonly createdAt: number
+  readonly roleKind: RoleKind
+  readonly roleName: string
+}
+
+interface TokenRow {
+  readonly token_hash: Uint8Array
+  readonly entity: string
+  readonly realm_id: string
+  readonly policies: string
+  readonly renewable: number
+  readonly lease_duration: number
+  readonly expires_at: number
+  readonly created_at: number
+  readonly role_kind: string
+  readonly role_name: string
+}
+
+const byHash = query<[hash: Uint8Array], TokenRow>(
+  `SELECT token_hash, entity, realm_id, policies, renewable, lease_duration, expires_at, created_at, role_kind, role_name
+     FROM app_token WHERE token_hash = ?`,
+)
+const insert = insertInto<
+  [Uint8Array, string, string, string, number, number, number, number, string, string]
+>('app_token', [
+  'token_hash',
+  'entity',
+  'realm_id',
+  'policies',
+  'renewable',
+  'lease_duration',
+  'expires_at',
+  'created_at',
+  'role_kind',
+  'role_name',
+])
+const renew = query<[expires: number, hash: Uint8Array, now: number], unknown>(
+  'UPDATE app_token SET expires_at = ? WHERE token_hash = ? AND (expires_at = 0 OR expires_at > ?)',
+)
+const revoke = query<[hash: Uint8Array], unknown>('DELETE FROM app_token WHERE token_hash = ?')
+const revokeOfRole = query<[kind: string, name: string], unknown>(
+  'DELETE FROM app_token WHERE role_kind = ? AND role_name = ?',
+)
+const removeExpired = query<[now: number, most: number], unknown>(
+  `DELETE FROM app_token WHERE token_hash IN
+     (SELECT token_hash FROM app_token WHERE expires_at > 0 AND expires_at <= ? LIMIT ?)`,
+)
+
+const removeIfExpired = query<[hash: Uint8Array, now: number], unknown>(
+  'DELETE FROM app_token WHERE token_hash = ? AND expires_at > 0 AND expires_at <= ?',
+)
+
+function toToken(row: TokenRow): MachineToken {
+  return {
+    hash: row.token_hash,
+    entity: row.entity,
+    realm: row.realm_id,
+    policies: JSON.parse(row.policies) as string[],
+    renewable: row.renewable === 1,
+    leaseDuration: row.lease_duration,
+    expiresAt: row.expires_at,
+    createdAt: row.created_at,
+    roleKind: row.role_kind as RoleKind,
+    roleName: row.role_name,
+  }
+}
+
+/** The token with this hash, expired or not. */
+export function findTokenByHash(db: Database, tokenHash: Uint8Array): MaybePromise<MachineToken | undefined> {
+  return readOne(db, byHash, [tokenHash], toToken)
+}
+
+export function tokenInsertion(token: MachineToken): Change {
+  return change(insert, [
+    token.hash,
+    token.entity,
+    token.realm,
+    JSON.stringify(token.policies),
+    token.renewable ? 1 : 0,
+    token.leaseDuration,
+    token.expiresAt,
+    token.createdAt,
+    token.roleKind,
+    token.roleName,
+  ])
+}
+
+/** The guard: a token that was revoked or has expired meanwhile stays so. */
+export function tokenRenewal(token: MachineToken, now: number): Change {
+  const expires = token.leaseDuration === 0 ? 0 : now + token.leaseDuration
+  return change(renew, [expires, token.hash, now], 1)
+}
+
+export function tokenRevocation(token: MachineToken): Change {
+  return change(revoke, [token.hash])
+}
+
+export function expiredTokenRemoval(tokenHash: Uint8Array, now: number): Change {
+  return change(removeIfExpired, [tokenHash, now])
+}
+
+export function roleTokensRevocation(kind: RoleKind, name: string): Change {
+  return change(revokeOfRole, [kind, name])
+}
+
+const batch = 1000
+const mostBatches = 10_000
+
+/** Deletes expired tokens, in commits of bounded size. Returns how many. */
+export async function removeExpiredTokens(commit: Commit, now: number): Promise<number> {
+  let removed = 0
+  for (let round = 0; round < mostBatches; round++) {
+    const [result] = await commit([change(removeExpired, [now, batch])])
+    const changes = result?.changes ?? 0
+    removed += changes
+    if (changes < batch) break
+  }
+  return removed
+}

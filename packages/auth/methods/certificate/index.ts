@@ -1,0 +1,17 @@
+import type { LoginMethod } from '../../login/index.ts'
+import { certificateProof } from './prove.ts'
+import type { CertificateServices } from './services.ts'
+import { certificateSettings } from './settings.ts'
+
+export type { CertificateServices } from './services.ts'
+
+/** The client certificate of the TLS connection. */
+export const certificate: LoginMethod<CertificateServices> = {
+  name: 'certificate',
+  scheme: 'cc',
+  settings: certificateSettings,
+  first: certificateProof,
+  // Certificates are let in by the Admins that name them, whatever the realm says.
+  opens: (services) => services.asksForCertificates,
+  operations: () => [],
+}

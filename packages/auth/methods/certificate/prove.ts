@@ -1,0 +1,69 @@
+import type { X509Certificate } from 'node:crypto'
+import { Failure } from '@warder/foundation/errors'
+import type { IncomingRequest } from '@warder/foundation/operations'
+import type { Database } from '@warder/foundation/sql'
+import { peerCommonName } from '@warder/foundation/tls'
+import { adminsBehind } from '../../admins/index.ts'
+import type { Subject } from '../../identity/index.ts'
+import { credentialChanged, firstProof, LoginRefused, unknownRealm } from '../../login/index.ts'
+import { type Realm, realmExists, superRealm } from '../../realms/index.ts'
+import { isNewUsername } from '../../texts/index.ts'
+import type { CertificateServices } from './services.ts'
+import { certificateSettings } from './settings.ts'
+
+/** A login without an `Authorization` header. */
+export const certificateProof = firstProof<CertificateServices, 'certificate'>({
+  takes: 'certificate',
+  async prove({ services, request }, { realm }) {
+    const certificate = verifiedCertificate(request)
+    if (certificate === undefined) throw new LoginRefused('no_credentials')
+    // The connection was made while it was valid, and may be kept for longer.
+    if (certificate.validToDate.getTime() < services.now() * 1000)
+      throw new LoginRefused('certificate_not_verified')
+    if (realm === undefined) throw unknownRealm()
+    return {
+      realm,
+      subject: await certificateSubject(services.db, realm, certificate),
+      proofs: [{ holds: realmExists(realm.id), lost: credentialChanged }],
+    }
+  },
+})
+
+/** A certificate that does not verify gets the answer that every wrong credential gets. @throws LoginRefused */
+function verifiedCertificate(request: IncomingRequest): X509Certificate | undefined {
+  try {
+    return request.peerCertificate()
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'unauthorized')
+      throw new LoginRefused('certificate_not_verified')
+    throw error
+  }
+}
+
+/**
+ * Who the holder of a certificate is in a realm. The chain was checked against the client CA by the TLS layer. The
+ * realm lets in whom its `client_certificate_params` allow; `_` and the realms of an Admin also let in that Admin.
+ * @throws LoginRefused
+ */
+async function certificateSubject(
+  db: Database,
+  realm: Realm,
+  certificate: X509Certificate,
+): Promise<Subject> {
+  const username = peerCommonName(certificate)
+  if (username === undefined || !isNewUsername(username)) throw new LoginRefused('certificate_not_allowed')
+  const certificateSha256 = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
+  const subject: Subject = {
+    username,
+    scheme: 'cc',
+    certificateSha256,
+    roles: [],
+    extraClaims: undefined,
+  }
+  const settings = certificateSettings.of(realm)
+  if (settings !== undefined && (settings.allowed_common_names?.includes(username) ?? true)) return subject
+  const admins = await adminsBehind(db, { scheme: 'cc', username, certificateSha256 })
+  const listed = new Set([...admins.values()].flat())
+  if (listed.size > 0 && (realm.id === superRealm || listed.has(realm.id))) return subject
+  throw new LoginRefused('certificate_not_allowed')
+}

@@ -1,0 +1,12 @@
+import Type from 'typebox'
+import { methodSettings, nullable } from '../../realms/index.ts'
+
+/** The client certificates that a realm lets in; without a list, every one that the client CA signed. */
+export const certificateSettings = methodSettings(
+  'client_certificate_params',
+  Type.Object({
+    allowed_common_names: nullable(
+      Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 10_000 }),
+    ),
+  }),
+)

@@ -1,0 +1,87 @@
+import { JwtRejected, type KeySet, peekToken, remoteKeySet, verifyToken } from '@warder/foundation/jwt'
+import type { Outbound } from '@warder/foundation/outbound'
+import { type Clock, setBounded } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
+import type { JwtSettings } from './settings.ts'
+
+/** Subject of a token, and who says so. */
+export interface TokenSubject {
+  readonly subject: string
+  readonly issuer: string
+}
+
+/** The identity providers whose tokens realms accept. */
+export interface IdentityProviders {
+  /** Who a token of one of the realm's providers is about; undefined when none of them issued it. */
+  subjectOf(settings: JwtSettings, token: string): Promise<TokenSubject | undefined>
+  /** Key set at a URL, kept from request to request. */
+  keySet(url: string, smallestRefreshSeconds: number): KeySet
+}
+
+/** Key sets kept at a time; the one that was made first leaves first. */
+const mostKeySets = 1024
+const defaultRefreshSeconds = 60
+/** Clocks of two machines may differ by this much. */
+const leewaySeconds = 60
+/** Asymmetric only. Which of them a key may be used with follows from the key. */
+const algorithms = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
+  ...['EdDSA', 'Ed25519'],
+]
+const longestSubject = 512
+
+export function createIdentityProviders(parts: {
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly log: Logger
+}): IdentityProviders {
+  const { outbound, clock, log } = parts
+  const keySets = new Map<string, KeySet>()
+
+  function keySet(url: string, smallestRefreshSeconds: number): KeySet {
+    const name = `${smallestRefreshSeconds} ${url}`
+    const known = keySets.get(name)
+    if (known !== undefined) return known
+    const made = remoteKeySet({ url, outbound, clock, log, smallestRefreshSeconds })
+    setBounded(keySets, name, made, mostKeySets)
+    return made
+  }
+
+  /** Each issuer is pinned to its own keys: a key of one provider cannot sign for another of the same realm. */
+  async function subjectOf(settings: JwtSettings, token: string): Promise<TokenSubject | undefined> {
+    const issuer = issuerOf(token)
+    const refresh = settings.smallest_refresh_interval_seconds ?? defaultRefreshSeconds
+    for (const provider of settings.idp_params) {
+      if (provider.jwt_issuer_uri !== issuer) continue
+      const expected = {
+        issuer,
+        audience: provider.jwt_audience === undefined ? undefined : [provider.jwt_audience],
+        requiredClaims: ['sub', 'iss', 'exp'],
+        leewaySeconds,
+        algorithms,
+      }
+      try {
+        const { claims } = await verifyToken(token, keySet(provider.jwks_uri, refresh), expected, clock)
+        const { sub } = claims
+        if (typeof sub === 'string' && sub !== '' && sub.length <= longestSubject) {
+          return { subject: sub, issuer }
+        }
+      } catch (error) {
+        if (!(error instanceof JwtRejected)) throw error
+        log.info({ reason: error.message }, 'a token of an identity provider was refused')
+      }
+    }
+    return undefined
+  }
+
+  return { subjectOf, keySet }
+}
+
+function issuerOf(token: string): string | undefined {
+  try {
+    return peekToken(token).issuer
+  } catch (error) {
+    if (error instanceof JwtRejected) return undefined
+    throw error
+  }
+}

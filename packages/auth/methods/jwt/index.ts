@@ -1,0 +1,47 @@
+import type { LoginMethod } from '../../login/index.ts'
+import { findRealm, type Realm, type RealmEndings, realmExists } from '../../realms/index.ts'
+import { checkNewUsername } from '../../texts/index.ts'
+import { subjectOperations } from './operations.ts'
+import { tokenProof } from './prove.ts'
+import type { JwtServices } from './services.ts'
+import { issuersOf, jwtSettings } from './settings.ts'
+import { findSubject, issuerSessionsRemoval, issuerSubjectsRemoval } from './subject-store.ts'
+
+export { createIdentityProviders, type IdentityProviders } from './identity-providers.ts'
+export type { JwtServices } from './services.ts'
+
+/** Identity providers that a realm no longer lists take their names and sessions along. */
+function endings(before: Realm, after: Realm): RealmEndings {
+  const stay = new Set(issuersOf(after))
+  const dropped = issuersOf(before).filter((issuer) => !stay.has(issuer))
+  return {
+    sessions: dropped.map((issuer) => issuerSessionsRemoval(before.id, issuer)),
+    others: dropped.map((issuer) => issuerSubjectsRemoval(before.id, issuer)),
+  }
+}
+
+/** A token of an identity provider that the realm lists. */
+export const jwt: LoginMethod<JwtServices> = {
+  name: 'jwt',
+  scheme: 'jwt',
+  settings: jwtSettings,
+  first: tokenProof,
+  opens: (_services, realm) => issuersOf(realm).length > 0,
+  async user(_db, realm, username) {
+    if (jwtSettings.of(realm) === undefined) return undefined
+    checkNewUsername(username)
+    return realmExists(realm.id)
+  },
+  endings,
+  /**
+   * Of several identity providers any may be the first to bring a name; the name is certain only for the provider that
+   * the realm lists first, or that was given the name.
+   */
+  async nameIsCertain(db, { realm: id, username }) {
+    const holder = await findSubject(db, id, username)
+    if (holder === undefined || holder.assigned) return holder !== undefined
+    const realm = await findRealm(db, id)
+    return realm !== undefined && issuersOf(realm)[0] === holder.issuer
+  },
+  operations: () => subjectOperations,
+}

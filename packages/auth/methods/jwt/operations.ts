@@ -1,0 +1,125 @@
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, del, get, type Operation, put } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import { realmAdmin } from '../../callers/index.ts'
+import { countSessions } from '../../counting/index.ts'
+import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
+import { RealmPath, realmOrThrow, realmUnchanged } from '../../realms/index.ts'
+import { jwtSessionsRemoval, otherIssuersSessionsRemoval } from '../../sessions/index.ts'
+import { checkNewUsername, Username } from '../../texts/index.ts'
+import type { JwtServices } from './services.ts'
+import { issuersOf } from './settings.ts'
+import {
+  findSubject,
+  type JwtSubject,
+  listSubjects,
+  subjectAssignment,
+  subjectRemoval,
+} from './subject-store.ts'
+
+const define = defineOperation<JwtServices>()
+const tag = 'Identity providers'
+const SubjectPath = Type.Intersect([RealmPath, Type.Object({ subject: Username })])
+
+const Issuer = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'One of the identity providers that the realm lists.',
+})
+
+const SubjectReply = Type.Object({
+  subject: Type.String({ description: '`sub` of the tokens; the username in the realm.' }),
+  jwt_issuer_uri: Type.String({ description: 'The identity provider that vouches for it.' }),
+  assigned: Type.Boolean({ description: 'Given by an administrator; else the provider used it first.' }),
+  created_at: Type.Integer({ description: 'Unix seconds.' }),
+})
+
+function shown({ subject, issuer, assigned, createdAt }: JwtSubject): Static<typeof SubjectReply> {
+  return { subject, jwt_issuer_uri: issuer, assigned, created_at: createdAt }
+}
+
+const shownOrNull = (subject: JwtSubject | undefined): Static<typeof SubjectReply> | null =>
+  subject === undefined ? null : shown(subject)
+
+/** Which identity provider of a realm each name belongs to. Logins claim names; here administrators decide. */
+export const subjectOperations: readonly Operation<JwtServices>[] = [
+  define({
+    name: 'jwt_subjects.list',
+    route: get('/realms/{realm_id}/jwt-subjects'),
+    summary: 'Names of a realm that belong to its identity providers',
+    description: 'Ordered by name; `after` is a name.',
+    tag,
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    queryParameters: PageQuery,
+    reply: Type.Array(SubjectReply),
+    async act({ path, query }, { services }) {
+      await realmOrThrow(services.db, path.realm_id)
+      const read = (page: Page) => listSubjects(services.db, path.realm_id, page)
+      return listReply(readPage(query), read, ({ subject }) => subject, shown)
+    },
+  }),
+  define({
+    name: 'jwt_subjects.assign',
+    route: put('/realms/{realm_id}/jwt-subjects/{subject}'),
+    summary: 'Give a name to one of the identity providers of a realm',
+    description: 'Ends the sessions of the name when it belonged to another provider before.',
+    tag,
+    access: realmAdmin,
+    pathParameters: SubjectPath,
+    request: Type.Object({ jwt_issuer_uri: Issuer }),
+    reply: SubjectReply,
+    errors: { 400: 'The realm does not list this provider.', 404: 'There is no such realm.' },
+    async act({ path, body }, context) {
+      const { db, metrics, now } = context.services
+      const { realm_id: realmId, subject } = path
+      checkNewUsername(subject)
+      return retryOnGuard(5, async () => {
+        const realm = await realmOrThrow(db, realmId)
+        if (!issuersOf(realm).includes(body.jwt_issuer_uri)) {
+          throw failure('bad_request', 'jwt_issuer_uri: must be that of an identity provider of the realm.')
+        }
+        const before = await findSubject(db, realmId, subject)
+        const after = {
+          realm: realmId,
+          subject,
+          issuer: body.jwt_issuer_uri,
+          assigned: true,
+          createdAt: now(),
+        }
+        const details = { before: shownOrNull(before), after: shown(after) }
+        context.audit({ realm: realmId, object: subject, details })
+        const [, ended] = await context.commit([
+          realmUnchanged(realm),
+          otherIssuersSessionsRemoval(realmId, subject, after.issuer),
+          subjectAssignment(after),
+        ])
+        countSessions(metrics, 'revoked', ended?.changes ?? 0)
+        return shown(after)
+      })
+    },
+  }),
+  define({
+    name: 'jwt_subjects.release',
+    route: del('/realms/{realm_id}/jwt-subjects/{subject}'),
+    summary: 'Take a name from its identity provider and end its sessions',
+    description: 'The provider whose user logs in next with this name has it then.',
+    tag,
+    access: realmAdmin,
+    pathParameters: SubjectPath,
+    status: 204,
+    async act({ path }, context) {
+      const { db, metrics } = context.services
+      const { realm_id: realm, subject } = path
+      const before = await findSubject(db, realm, subject)
+      context.audit({ realm, object: subject, details: { before: shownOrNull(before) } })
+      // The name first: a login that runs beside this waits for it, or its session is seen by what follows.
+      const [, ended] = await context.commit([
+        subjectRemoval(realm, subject),
+        jwtSessionsRemoval(realm, subject),
+      ])
+      countSessions(metrics, 'revoked', ended?.changes ?? 0)
+    },
+  }),
+]

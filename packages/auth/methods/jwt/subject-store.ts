@@ -1,0 +1,102 @@
+import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
+import type { Page } from '../../paging/index.ts'
+
+/**
+ * A name that users of identity providers have in a realm, and the one provider that may vouch for it. Two providers
+ * may each know an Ann: within a realm, and to everybody who relies on the realm, `ann` is one of them only.
+ */
+export interface JwtSubject {
+  readonly realm: string
+  /** `sub` of the provider's tokens; the username in the realm. */
+  readonly subject: string
+  /** `jwt_issuer_uri` of the provider. */
+  readonly issuer: string
+  /** Whether an administrator gave it to the provider; else the provider came first. */
+  readonly assigned: boolean
+  /** Unix seconds. */
+  readonly createdAt: number
+}
+
+interface SubjectRow {
+  readonly realm_id: string
+  readonly subject: string
+  readonly issuer: string
+  readonly assigned: number
+  readonly created_at: number
+}
+
+const columns = 'realm_id, subject, issuer, assigned, created_at'
+const byName = query<[realm: string, subject: string], SubjectRow>(
+  `SELECT ${columns} FROM jwt_subject WHERE realm_id = ? AND subject = ?`,
+)
+const ofRealm = query<[realm: string, after: string, most: number], SubjectRow>(
+  `SELECT ${columns} FROM jwt_subject WHERE realm_id = ? AND subject > ? ORDER BY subject LIMIT ?`,
+)
+const upsert = `INSERT INTO jwt_subject (realm_id, subject, issuer, assigned, created_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (realm_id, subject) DO UPDATE SET`
+/** Changes a row whether the name was free or was the provider's already, so that it is held until the commit is done. */
+const claim = query<[string, string, string, number, number], unknown>(
+  `${upsert} issuer = excluded.issuer WHERE jwt_subject.issuer = excluded.issuer`,
+)
+const assign = query<[string, string, string, number, number], unknown>(
+  `${upsert} issuer = excluded.issuer, assigned = excluded.assigned, created_at = excluded.created_at`,
+)
+const remove = query<[realm: string, subject: string], unknown>(
+  'DELETE FROM jwt_subject WHERE realm_id = ? AND subject = ?',
+)
+
+/** What goes with an identity provider that a realm no longer lists. */
+const sessionsOfIssuer = query<[realm: string, realm: string, issuer: string], unknown>(
+  `DELETE FROM session WHERE realm_id = ? AND auth_scheme = 'jwt'
+     AND username IN (SELECT subject FROM jwt_subject WHERE realm_id = ? AND issuer = ?)`,
+)
+const subjectsOfIssuer = query<[realm: string, issuer: string], unknown>(
+  'DELETE FROM jwt_subject WHERE realm_id = ? AND issuer = ?',
+)
+
+function toSubject(row: SubjectRow): JwtSubject {
+  return {
+    realm: row.realm_id,
+    subject: row.subject,
+    issuer: row.issuer,
+    assigned: row.assigned === 1,
+    createdAt: row.created_at,
+  }
+}
+
+export async function findSubject(
+  db: Database,
+  realm: string,
+  subject: string,
+): Promise<JwtSubject | undefined> {
+  return readOne(db, byName, [realm, subject], toSubject)
+}
+
+/** Of a realm, by name. */
+export async function listSubjects(db: Database, realm: string, page: Page): Promise<readonly JwtSubject[]> {
+  return (await db.all(ofRealm, [realm, page.after, page.most])).map(toSubject)
+}
+
+/** A guard: the name is the provider's, or was free and is from now on. Fails when it is another one's. */
+export function subjectClaim(claimed: Omit<JwtSubject, 'assigned'>): Change {
+  return change(claim, [claimed.realm, claimed.subject, claimed.issuer, 0, claimed.createdAt], 1)
+}
+
+/** Gives the name to the provider, whoever had it. */
+export function subjectAssignment(given: Omit<JwtSubject, 'assigned'>): Change {
+  return change(assign, [given.realm, given.subject, given.issuer, 1, given.createdAt])
+}
+
+export function subjectRemoval(realm: string, subject: string): Change {
+  return change(remove, [realm, subject])
+}
+
+/** Ends the sessions of the names of a provider. They are found by the names: these go after the sessions. */
+export function issuerSessionsRemoval(realm: string, issuer: string): Change {
+  return change(sessionsOfIssuer, [realm, realm, issuer])
+}
+
+/** Frees the names of a provider. */
+export function issuerSubjectsRemoval(realm: string, issuer: string): Change {
+  return change(subjectsOfIssuer, [realm, issuer])
+}

@@ -1,0 +1,133 @@
+import { failure } from '@warder/foundation/errors'
+import { isName } from '@warder/foundation/names'
+import type { QueueOwner } from '@warder/foundation/runtime'
+import Type, { type Static } from 'typebox'
+import { checkExtraClaims } from '../../identity/index.ts'
+import { checkUsername, Username } from '../../texts/index.ts'
+import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
+import { initialPasswordProblem, normalPassword, type PasswordPolicy } from './password-rules.ts'
+
+/** One of the two. */
+const PasswordInput = Type.Object({
+  plaintext: Type.Optional(Type.String()),
+  hashed: Type.Optional(Type.String({ maxLength: 512 })),
+})
+const Roles = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 })
+
+/** Roles and extra claims travel in the cookie of each request, whose header is bounded. */
+const largestRoles = 4096
+
+/** A credential as callers send it. The realm is that of the path; on update the name is, too, whatever the body says. */
+export const CredentialInput = Type.Object({
+  realm: Type.Optional(Type.String()),
+  username: Type.Optional(Username),
+  password_input: Type.Optional(Type.Union([PasswordInput, Type.Null()])),
+  change_password: Type.Optional(Type.Boolean()),
+  roles: Type.Optional(Type.Union([Roles, Type.Null()])),
+  extra_claims: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()])),
+})
+export type CredentialRequest = Static<typeof CredentialInput>
+
+/** A credential as kept. */
+export interface Credential {
+  readonly realm: string
+  readonly username: string
+  readonly passwordHash: string
+  readonly changePassword: boolean
+  readonly roles: readonly string[]
+  readonly extraClaims: Readonly<Record<string, unknown>> | undefined
+  /** Grows with every change; a login is void when it changed meanwhile. */
+  readonly version: number
+}
+
+/** A credential as answered: never its hash. */
+export const CredentialReply = Type.Object({
+  realm: Type.String(),
+  username: Type.String(),
+  password_hash: Type.Literal(''),
+  change_password: Type.Boolean(),
+  roles: Type.Array(Type.String()),
+  extra_claims: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+})
+
+export function showCredential(
+  credential: Pick<Credential, 'realm' | 'username' | 'changePassword' | 'roles' | 'extraClaims'>,
+): Static<typeof CredentialReply> {
+  const { realm, username, changePassword, roles, extraClaims } = credential
+  const shown = {
+    realm,
+    username,
+    password_hash: '' as const,
+    change_password: changePassword,
+    roles: [...roles],
+  }
+  return extraClaims === undefined ? shown : { ...shown, extra_claims: { ...extraClaims } }
+}
+
+/** What a request says about a credential, checked; `password` only when it brings one. */
+export interface CredentialChange {
+  readonly changePassword: boolean
+  readonly roles: readonly string[]
+  readonly extraClaims: Readonly<Record<string, unknown>> | undefined
+  readonly password: { readonly plaintext: string } | { readonly hashed: string } | undefined
+}
+
+/** @throws failure('bad_request') when a member will not do */
+export function readCredential(
+  username: string,
+  input: CredentialRequest,
+  policy: PasswordPolicy,
+): CredentialChange {
+  checkUsername(username)
+  const extraClaims = input.extra_claims ?? undefined
+  const roles = input.roles ?? []
+  if (!roles.every(isName)) {
+    throw failure(
+      'bad_request',
+      'roles: must have no control or format characters and no blanks at their ends.',
+    )
+  }
+  if (Buffer.byteLength(JSON.stringify(roles)) > largestRoles) {
+    throw failure('bad_request', 'roles: must not exceed 4096 bytes as JSON.')
+  }
+  if (extraClaims !== undefined) checkExtraClaims(extraClaims)
+  return {
+    changePassword: input.change_password ?? false,
+    roles,
+    extraClaims,
+    password: readPassword(username, input.password_input ?? undefined, policy),
+  }
+}
+
+function readPassword(
+  username: string,
+  input: CredentialRequest['password_input'],
+  policy: PasswordPolicy,
+): CredentialChange['password'] {
+  if (!input) return undefined
+  const { plaintext, hashed } = input
+  if ((plaintext === undefined) === (hashed === undefined)) {
+    throw failure('bad_request', 'password_input: give either plaintext or hashed.')
+  }
+  if (plaintext !== undefined) {
+    const problem = initialPasswordProblem(plaintext, username, policy)
+    if (problem !== undefined) throw failure('bad_request', `password_input.plaintext: ${problem}.`)
+    return { plaintext: normalPassword(plaintext) }
+  }
+  if (hashed === undefined || !isAcceptedHash(hashed)) {
+    throw failure(
+      'bad_request',
+      'password_input.hashed: must be a PHC string of argon2id, v=19, with exactly m=65536, t=3, p=4.',
+    )
+  }
+  return { hashed }
+}
+
+/** The hash to store. @throws failure('overloaded') */
+export async function hashOf(
+  password: NonNullable<CredentialChange['password']>,
+  hasher: PasswordHasher,
+  owner: QueueOwner,
+): Promise<string> {
+  return 'hashed' in password ? password.hashed : hasher.hash(password.plaintext, owner)
+}

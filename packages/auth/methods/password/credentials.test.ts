@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { reservedClaims } from '../../identity/reserved-claims.ts'
+import { scene } from '../../testing/scene.ts'
+import { knownHash, startAuth } from '../../testing/start.ts'
+import { credentialInsertion } from './credential-store.ts'
+
+describe('credentials', () => {
+  it('never show their hash, keep their password on updates, and end their sessions with it', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper, realm, logIn, as } = scene(auth)
+    await realm('r')
+    const created = await asSuper('POST', '/realms/r/userpass', {
+      realm: 'r',
+      username: 'ann',
+      password_hash: 'ignored',
+      password_input: { hashed: knownHash },
+      roles: ['dev'],
+      extra_claims: { team: 'blue' },
+    })
+    assert.equal(created.status, 201, created.text)
+    const expected = {
+      realm: 'r',
+      username: 'ann',
+      password_hash: '',
+      change_password: false,
+      roles: ['dev'],
+      extra_claims: { team: 'blue' },
+    }
+    assert.deepEqual(created.json, expected)
+    assert.deepEqual((await asSuper('GET', '/realms/r/userpass/ann')).json, expected)
+    assert.deepEqual((await asSuper('GET', '/realms/r/userpass')).json, [expected])
+    const all = await asSuper('GET', '/admins/userpass')
+    assert.deepEqual(all.json[1], expected)
+    assert.ok(!all.text.includes('argon2'))
+
+    const cookie = await logIn('r', 'ann')
+    const claims = (await as(cookie, 'GET', '/whoami')).json
+    assert.equal(claims.team, 'blue')
+    const elsewhere = { realm: '_', username: 'ann', change_password: true, roles: [] }
+    assert.equal((await asSuper('PUT', '/realms/r/userpass/ann', elsewhere)).status, 400)
+    assert.deepEqual((await asSuper('GET', '/realms/r/userpass/ann')).json, expected)
+    const renamed = await asSuper('PUT', '/realms/r/userpass/ann', {
+      realm: 'r',
+      username: 'admin',
+      change_password: false,
+      roles: [],
+    })
+    assert.equal(renamed.status, 200)
+    assert.deepEqual(renamed.json, {
+      realm: 'r',
+      username: 'ann',
+      password_hash: '',
+      change_password: false,
+      roles: [],
+    })
+    assert.equal((await as(cookie, 'GET', '/whoami')).status, 200, 'metadata keeps the session')
+    const changed = await asSuper('PUT', '/realms/r/userpass/ann', {
+      password_input: { plaintext: 'another one' },
+    })
+    assert.equal(changed.status, 200, changed.text)
+    assert.equal((await as(cookie, 'GET', '/whoami')).status, 401, 'a new password ends it')
+    assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })).status, 401)
+    const again = await auth.logIn('r', 'ann:another one')
+    assert.equal((await asSuper('DELETE', '/realms/r/userpass/ann')).status, 204)
+    assert.equal((await asSuper('DELETE', '/realms/r/userpass/ann')).status, 204)
+    assert.equal((await as(again, 'GET', '/whoami')).status, 401)
+    assert.equal((await asSuper('GET', '/realms/r/userpass/ann')).status, 404)
+    assert.equal((await asSuper('PUT', '/realms/r/userpass/ann', {})).status, 404)
+    const text = JSON.stringify(auth.events)
+    for (const secret of ['another one', 'correct horse', knownHash]) assert.ok(!text.includes(secret))
+    assert.ok(
+      auth.events.some((event) => event.operation === 'credentials.replace' && event.object === 'ann'),
+    )
+  })
+
+  it('are refused when a member will not do', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper, realm } = scene(auth)
+    await realm('r')
+    const [prefix, salt, output] = ['$argon2id$v=19$m=65536,t=3,p=4$', ...knownHash.split('$').slice(4)] as [
+      string,
+      string,
+      string,
+    ]
+    const hashes = [
+      knownHash.replace('argon2id', 'argon2i'),
+      knownHash.replace('argon2id', 'argon2d'),
+      knownHash.replace('v=19', 'v=16'),
+      knownHash.replace('m=65536', 'm=4194304'),
+      knownHash.replace('m=65536', 'm=19456'),
+      knownHash.replace('t=3', 't=2'),
+      knownHash.replace('p=4', 'p=1'),
+      `${prefix}${salt}$`,
+      `${prefix}${salt}`,
+      `${prefix}${salt}$${output}=`,
+      `${knownHash}\n`,
+      '$2b$12$abcdefghijklmnopqrstuv',
+      'plaintext',
+      '',
+    ]
+    const bad: Record<string, unknown>[] = [
+      { realm: 'elsewhere' },
+      { password_input: undefined },
+      { password_input: {} },
+      { password_input: 'text' },
+      { password_input: { plaintext: '' } },
+      { password_input: { plaintext: 'x'.repeat(1025) } },
+      { password_input: { plaintext: 'a', hashed: knownHash } },
+      ...hashes.map((hashed) => ({ password_input: { hashed } })),
+      ...[...reservedClaims]
+        .filter((name) => name !== '__proto__')
+        .map((name) => ({ extra_claims: { [name]: 'x' } })),
+      { extra_claims: { big: 'x'.repeat(4096) } },
+      { roles: 'admin' },
+      { roles: [1] },
+      ...['', ' ann', 'ann ', 'a\u0000b', 'a\nb', 'e\u0301', 'x'.repeat(257), 7].map((username) => ({
+        username,
+      })),
+    ]
+    for (const change of bad) {
+      const json = { username: 'ann', password_input: { hashed: knownHash }, ...change }
+      const answer = await asSuper('POST', '/realms/r/userpass', json)
+      assert.equal(answer.status, 400, `${JSON.stringify(change).slice(0, 120)} ${answer.text}`)
+      assert.ok(!answer.text.includes('x'.repeat(100)), 'no value is repeated')
+    }
+    const proto = await auth.call('POST', '/realms/r/userpass', {
+      cookie: await auth.superCookie(),
+      headers: { 'content-type': 'application/json' },
+      body: `{"username":"ann","password_input":{"hashed":"${knownHash}"},"extra_claims":{"__proto__":{"a":1}}}`,
+    })
+    assert.equal(proto.status, 400)
+    assert.deepEqual((await asSuper('GET', '/realms/r/userpass')).json, [])
+    assert.equal((await asSuper('GET', '/realms/none/userpass')).status, 404)
+    const lost = { username: 'ann', password_input: { hashed: knownHash } }
+    assert.equal((await asSuper('POST', '/realms/none/userpass', lost)).status, 404)
+  })
+
+  it('have no colon in their name, where HTTP Basic ends it; one that was made before can be changed and removed', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper, realm } = scene(auth)
+    await realm('r')
+    const input = { username: 'a:b', password_input: { plaintext: 'correct horse battery' } }
+    const refused = await asSuper('POST', '/realms/r/userpass', input)
+    assert.deepEqual(
+      [refused.status, JSON.parse(refused.text).description],
+      [400, 'username: must not have a colon.'],
+    )
+    const older = { realm: 'r', username: 'a:b', passwordHash: knownHash, changePassword: false, roles: [] }
+    await auth.db.commit([credentialInsertion({ ...older, extraClaims: undefined })])
+    assert.equal((await asSuper('PUT', '/realms/r/userpass/a%3Ab', { roles: ['x'] })).status, 200)
+    assert.equal((await asSuper('DELETE', '/realms/r/userpass/a%3Ab')).status, 204)
+  })
+
+  it('answer 409 to any duplicate, equal or not, and to one of two that race', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper, realm, user } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const same = { username: 'ann', password_input: { hashed: knownHash } }
+    const other = { username: 'ann', password_input: { plaintext: 'a guess' } }
+    const answers = [
+      await asSuper('POST', '/realms/r/userpass', same),
+      await asSuper('POST', '/realms/r/userpass', other),
+    ]
+    for (const answer of answers) assert.equal(answer.status, 409)
+    assert.equal(answers[0]?.json.description, answers[1]?.json.description)
+    const race = await Promise.all(
+      Array.from({ length: 8 }, () => asSuper('POST', '/realms/r/userpass', { ...same, username: 'bob' })),
+    )
+    assert.deepEqual(race.map(({ status }) => status).sort(), [201, ...Array(7).fill(409)])
+  })
+})

@@ -1,0 +1,223 @@
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
+import { GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { realmAdmin, superAdmin } from '../../callers/index.ts'
+import { countSessions } from '../../counting/index.ts'
+import type { Subject } from '../../identity/index.ts'
+import type { MethodFacts } from '../../login/index.ts'
+import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
+import { RealmPath, realmExists, realmOrThrow } from '../../realms/index.ts'
+import { passwordSessionsRemoval } from '../../sessions/index.ts'
+import { checkNewCredentialName, Username } from '../../texts/index.ts'
+import {
+  type Credential,
+  CredentialInput,
+  CredentialReply,
+  type CredentialRequest,
+  hashOf,
+  readCredential,
+  showCredential,
+} from './credential.ts'
+import {
+  credentialInsertion,
+  credentialRemoval,
+  credentialUpdate,
+  findCredential,
+  listCredentials,
+  listEveryCredential,
+} from './credential-store.ts'
+import { hashOwner } from './password-hash.ts'
+import { passwordPolicyOf } from './password-rules.ts'
+import type { PasswordServices } from './services.ts'
+
+const define = defineOperation<PasswordServices>()
+const tag = 'Credentials'
+const bodyLimit = 256 * 1024
+const CredentialPath = Type.Intersect([RealmPath, Type.Object({ username: Username })])
+
+/** @throws failure('not_found') */
+async function credentialOrThrow(
+  services: PasswordServices,
+  realm: string,
+  username: string,
+): Promise<Credential> {
+  const credential = await findCredential(services.db, realm, username)
+  if (credential === undefined) throw failure('not_found', 'There is no such credential.')
+  return credential
+}
+
+/** @throws failure('bad_request') when the body names another realm than the path */
+function requireRealmOfPath(realm: string, body: CredentialRequest): void {
+  if (body.realm === undefined || body.realm === realm) return
+  throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
+}
+
+/** RFC 6265 §6.1: what every browser keeps, name, value and attributes together; more is dropped without a word. */
+const largestCookie = 4096
+
+/** @throws failure('bad_request') when the extra claims make the session cookie of their user larger than that */
+function requireCookieFits(
+  { sessions }: PasswordServices,
+  { realm, username, roles, extraClaims }: Pick<Credential, 'realm' | 'username' | 'roles' | 'extraClaims'>,
+): void {
+  if (extraClaims === undefined || Object.keys(extraClaims).length === 0) return
+  const subject: Subject = { username, scheme: 'up', certificateSha256: undefined, roles, extraClaims }
+  const size = sessions.cookieSize(subject, realm)
+  if (size <= largestCookie) return
+  throw failure(
+    'bad_request',
+    `extra_claims: the session cookie would have ${size} bytes; browsers keep at most ${largestCookie}.`,
+  )
+}
+
+/** @param methods the whole table: second proofs go with their user */
+export const credentialOperations = (
+  methods: readonly MethodFacts[],
+): readonly Operation<PasswordServices>[] => [
+  define({
+    name: 'credentials.create',
+    route: post('/realms/{realm_id}/userpass'),
+    summary: 'Create a username and password',
+    tag,
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    request: CredentialInput,
+    bodyLimit,
+    status: 201,
+    reply: CredentialReply,
+    errors: { 409: 'A credential with this name exists in the realm.' },
+    async act({ path, body }, context) {
+      const { db, hasher } = context.services
+      if (body.username === undefined)
+        throw failure('bad_request', 'Invalid request body: username: is required.')
+      requireRealmOfPath(path.realm_id, body)
+      checkNewCredentialName(body.username)
+      const { password, ...rest } = readCredential(
+        body.username,
+        body,
+        passwordPolicyOf(context.services.config),
+      )
+      if (password === undefined)
+        throw failure('bad_request', 'Invalid request body: password_input: is required.')
+      requireCookieFits(context.services, { realm: path.realm_id, username: body.username, ...rest })
+      await realmOrThrow(db, path.realm_id)
+      const taken = failure('conflict', 'A credential with this username exists already.')
+      if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
+      const passwordHash = await hashOf(password, hasher, hashOwner(context.request, path.realm_id))
+      const credential = { realm: path.realm_id, username: body.username, passwordHash, ...rest }
+      const shown = showCredential(credential)
+      context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
+      try {
+        await context.commit([realmExists(path.realm_id), credentialInsertion(credential)])
+      } catch (error) {
+        if (error instanceof UniqueViolation) throw taken
+        if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.')
+        throw error
+      }
+      return shown
+    },
+  }),
+  define({
+    name: 'credentials.list',
+    route: get('/realms/{realm_id}/userpass'),
+    summary: 'Credentials of a realm',
+    tag,
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    queryParameters: PageQuery,
+    reply: Type.Array(CredentialReply),
+    async act({ path, query }, { services }) {
+      await realmOrThrow(services.db, path.realm_id)
+      const read = (page: Page) => listCredentials(services.db, path.realm_id, page)
+      return listReply(readPage(query), read, ({ username }) => username, showCredential)
+    },
+  }),
+  define({
+    name: 'credentials.get',
+    route: get('/realms/{realm_id}/userpass/{username}'),
+    summary: 'A credential',
+    tag,
+    access: realmAdmin,
+    pathParameters: CredentialPath,
+    reply: CredentialReply,
+    errors: { 404: 'There is no such credential.' },
+    act: async ({ path }, { services }) =>
+      showCredential(await credentialOrThrow(services, path.realm_id, path.username)),
+  }),
+  define({
+    name: 'credentials.replace',
+    route: put('/realms/{realm_id}/userpass/{username}'),
+    summary: 'Replace a credential; without password_input the password stays',
+    description: 'The name of the path counts. A new password ends the sessions that began with the old one.',
+    tag,
+    access: realmAdmin,
+    pathParameters: CredentialPath,
+    request: CredentialInput,
+    bodyLimit,
+    reply: CredentialReply,
+    errors: { 404: 'There is no such credential.' },
+    async act({ path, body }, context) {
+      const { services } = context
+      const { realm_id: realm, username } = path
+      requireRealmOfPath(realm, body)
+      const { password, ...rest } = readCredential(username, body, passwordPolicyOf(services.config))
+      requireCookieFits(services, { realm, username, ...rest })
+      await credentialOrThrow(services, realm, username)
+      const owner = hashOwner(context.request, realm)
+      const passwordHash = password === undefined ? undefined : await hashOf(password, services.hasher, owner)
+      return retryOnGuard(5, async () => {
+        const before = await credentialOrThrow(services, realm, username)
+        const after = { ...before, ...rest, passwordHash: passwordHash ?? before.passwordHash }
+        const details = {
+          before: showCredential(before),
+          after: showCredential(after),
+          password_changed: passwordHash !== undefined,
+        }
+        context.audit({ realm, object: username, details })
+        const ended = passwordHash === undefined ? [] : [passwordSessionsRemoval(realm, username)]
+        const [, revoked] = await context.commit([credentialUpdate(after), ...ended])
+        countSessions(services.metrics, 'revoked', revoked?.changes ?? 0)
+        return showCredential(after)
+      })
+    },
+  }),
+  define({
+    name: 'credentials.delete',
+    route: del('/realms/{realm_id}/userpass/{username}'),
+    summary: 'Delete a credential, its TOTP enrollment and its sessions',
+    tag,
+    access: realmAdmin,
+    pathParameters: CredentialPath,
+    status: 204,
+    async act({ path }, context) {
+      const { realm_id: realm, username } = path
+      const before = await findCredential(context.services.db, realm, username)
+      const details = { before: before === undefined ? null : showCredential(before) }
+      context.audit({ realm, object: username, details })
+      if (before === undefined) return
+      // The credential first: a login that runs beside this finds it gone, or its session is seen by what follows.
+      const results = await context.commit([
+        credentialRemoval(realm, username),
+        ...methods.flatMap(({ second }) => second?.removal(realm, username) ?? []),
+        passwordSessionsRemoval(realm, username),
+      ])
+      countSessions(context.services.metrics, 'revoked', results.at(-1)?.changes ?? 0)
+    },
+  }),
+  define({
+    name: 'credentials.list_all',
+    route: get('/admins/userpass'),
+    summary: 'Credentials of every realm',
+    description: 'Ordered by realm and name; `after` is `realm/username`.',
+    tag,
+    access: superAdmin,
+    queryParameters: PageQuery,
+    reply: Type.Array(CredentialReply),
+    act({ query }, { services }) {
+      const read = (page: Page) => listEveryCredential(services.db, page)
+      const keyOf = ({ realm, username }: Credential) => `${realm}/${username}`
+      return listReply(readPage(query), read, keyOf, showCredential)
+    },
+  }),
+]

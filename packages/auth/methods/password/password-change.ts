@@ -1,0 +1,95 @@
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, type Operation, type OperationContext, post } from '@warder/foundation/operations'
+import { GuardFailed } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { everybody } from '../../callers/index.ts'
+import { countSessions } from '../../counting/index.ts'
+import {
+  credentialChanged,
+  forgetFailures,
+  LoginRefused,
+  type MethodFacts,
+  proveSecond,
+  readCredential,
+  refused,
+  takeLogin,
+  throttled,
+} from '../../login/index.ts'
+import { findRealm, RealmQuery } from '../../realms/index.ts'
+import { passwordSessionsRemoval } from '../../sessions/index.ts'
+import { credentialUpdate } from './credential-store.ts'
+import { hashOwner } from './password-hash.ts'
+import { checkChosenPassword, normalPassword } from './password-rules.ts'
+import { provePassword } from './prove.ts'
+import type { PasswordServices } from './services.ts'
+
+const define = defineOperation<PasswordServices>()
+const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
+
+/**
+ * Somebody changes their own password: proves the old one (and a code, where enrolled), and ends every session that
+ * began with it.
+ * @throws failure('unauthorized' | 'bad_request' | 'rate_limited' | 'overloaded')
+ */
+async function changePassword(
+  context: OperationContext<PasswordServices>,
+  methods: readonly MethodFacts[],
+  given: { readonly realm: string; readonly chosen: string; readonly code: string | undefined },
+): Promise<void> {
+  const { realm, chosen, code } = given
+  takeLogin(context)
+  const credential = readCredential(context.request)
+  if (credential.kind !== 'basic') {
+    const reason = credential.kind === 'certificate' ? 'no_credentials' : 'malformed_credentials'
+    throw refused(context, realm, new LoginRefused(reason))
+  }
+  const { username, password } = credential
+  checkChosenPassword(chosen, username)
+  if (normalPassword(chosen) === normalPassword(password)) {
+    throw failure('bad_request', 'new_password: must differ from the old one.')
+  }
+  await throttled(context, { realm, username, withCode: code !== undefined }, async () => {
+    const { db, hasher } = context.services
+    const owner = hashOwner(context.request, realm)
+    const found = await findRealm(db, realm)
+    const proven = await provePassword(context.services, found, { username, password, owner })
+    const second = await proveSecond(methods, context.services, { realm, username }, code)
+    if (second.missing !== undefined) throw second.missing.refused()
+    const passwordHash = await hasher.hash(normalPassword(chosen), owner)
+    const changes = [
+      ...second.proofs.map(({ holds }) => holds),
+      credentialUpdate({ ...proven.credential, passwordHash, changePassword: false }),
+      passwordSessionsRemoval(realm, username),
+    ]
+    context.audit({ principal: username, auth_method: 'up', realm, object: username })
+    try {
+      const results = await context.commit(changes)
+      countSessions(context.services.metrics, 'revoked', results.at(-1)?.changes ?? 0)
+    } catch (error) {
+      if (!(error instanceof GuardFailed)) throw error
+      throw credentialChanged()
+    }
+  })
+  await forgetFailures(context, realm, username)
+}
+
+/** @param methods the whole table: users with a second proof give a code */
+export const passwordChangeOperation = (methods: readonly MethodFacts[]): Operation<PasswordServices> =>
+  define({
+    name: 'password.change',
+    route: post('/password'),
+    summary: 'Change one’s own password',
+    description:
+      'Proved by the old password (`Authorization: Basic`) and, with TOTP, a code. Ends all sessions.',
+    tag: 'Login',
+    access: everybody,
+    queryParameters: RealmQuery,
+    request: Type.Object({ new_password: Type.String({ maxLength: 8192 }), totp_code: Code }),
+    bodyLimit: 64 * 1024,
+    status: 204,
+    errors: { 401: 'The credentials are missing or not valid.', 503: 'Too many logins at once.' },
+    act({ query, body }, context) {
+      const given = { realm: query.realm, chosen: body.new_password, code: body.totp_code ?? undefined }
+      return changePassword(context, methods, given)
+    },
+  })

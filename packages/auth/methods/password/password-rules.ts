@@ -1,0 +1,67 @@
+import { failure } from '@warder/foundation/errors'
+import { commonPasswords } from './common-passwords.ts'
+
+const shortest = 8
+/** A bound for the hash, far above any password that somebody types or a manager makes. */
+export const longestPassword = 1024
+
+/** What is hashed: NFC, so that one password is one text whatever keyboard typed it (SP 800-63B §3.1.1.2). */
+export function normalPassword(password: string): string {
+  return password.normalize('NFC')
+}
+
+/** Length in characters (code points). */
+function lengthOf(text: string): number {
+  return [...text].length
+}
+
+/** Settings for the passwords that administrators set; both off: anything but nothing. */
+export interface PasswordPolicy {
+  /** Characters. */
+  readonly minimumLength: number
+  /** Neither the username nor one of the most common. */
+  readonly refuseCommon: boolean
+}
+
+/** The settings of the service that a policy is made from. */
+export interface PasswordPolicySettings {
+  readonly 'admin_password_policy.minimum_length': number
+  readonly 'admin_password_policy.refuse_common': boolean
+}
+
+export function passwordPolicyOf(config: PasswordPolicySettings): PasswordPolicy {
+  return {
+    minimumLength: config['admin_password_policy.minimum_length'],
+    refuseCommon: config['admin_password_policy.refuse_common'],
+  }
+}
+
+/** @returns why an administrator may not set this password, as the end of a sentence; undefined when it will do */
+export function initialPasswordProblem(
+  password: string,
+  username: string,
+  policy: PasswordPolicy,
+): string | undefined {
+  const normal = normalPassword(password)
+  const length = lengthOf(normal)
+  if (length === 0) return 'must not be empty'
+  if (length > longestPassword) return `must have at most ${longestPassword} characters`
+  if (length < policy.minimumLength) return `must have at least ${policy.minimumLength} characters`
+  return policy.refuseCommon ? commonProblem(normal, username) : undefined
+}
+
+function commonProblem(normal: string, username: string): string | undefined {
+  const folded = normal.toLowerCase()
+  if (folded === username.toLowerCase()) return 'must not be the username'
+  return commonPasswords.has(folded) ? 'is among the most common passwords; choose another' : undefined
+}
+
+/** What people may choose for themselves; no rules of composition (SP 800-63B). @throws failure('bad_request') */
+export function checkChosenPassword(password: string, username: string): void {
+  const length = lengthOf(normalPassword(password))
+  if (length < shortest || length > longestPassword) {
+    throw failure('bad_request', `new_password: must have ${shortest} to ${longestPassword} characters.`)
+  }
+  const problem = commonProblem(normalPassword(password), username)
+  if (problem !== undefined) throw failure('bad_request', `new_password: ${problem}.`)
+}

@@ -1,0 +1,63 @@
+import type { QueueOwner } from '@warder/foundation/runtime'
+import { type Subject, sessionClaims } from '../../identity/index.ts'
+import {
+  credentialChanged,
+  firstProof,
+  LoginRefused,
+  methodNotEnabled,
+  unknownRealm,
+} from '../../login/index.ts'
+import type { Realm } from '../../realms/index.ts'
+import { isUsername } from '../../texts/index.ts'
+import type { Credential } from './credential.ts'
+import { credentialUnchanged, findCredential } from './credential-store.ts'
+import { hashOwner } from './password-hash.ts'
+import { longestPassword, normalPassword } from './password-rules.ts'
+import type { PasswordServices } from './services.ts'
+import { passwordSettings } from './settings.ts'
+
+/** A password as somebody gave it, and whom its hash is computed for. */
+interface GivenPassword {
+  readonly username: string
+  readonly password: string
+  readonly owner: QueueOwner
+}
+
+/** The same hash is computed whatever is wrong: realm, name or password. @throws LoginRefused */
+export async function provePassword(
+  services: Pick<PasswordServices, 'db' | 'hasher'>,
+  realm: Realm | undefined,
+  { username, password, owner }: GivenPassword,
+): Promise<{ readonly realm: Realm; readonly credential: Credential }> {
+  const open = realm !== undefined && passwordSettings.of(realm) !== undefined
+  const credential =
+    open && isUsername(username) ? await findCredential(services.db, realm.id, username) : undefined
+  const tried = password.length > longestPassword * 4 ? '' : normalPassword(password)
+  const right = await services.hasher.verify(credential?.passwordHash, tried, owner)
+  if (realm === undefined) throw unknownRealm()
+  if (!open) throw methodNotEnabled()
+  if (credential === undefined) throw new LoginRefused('unknown_user', 'password')
+  if (!right || tried === '') throw new LoginRefused('wrong_password', 'password')
+  return { realm, credential }
+}
+
+/** The password of an `Authorization: Basic` header. */
+export const passwordProof = firstProof<PasswordServices, 'basic'>({
+  takes: 'basic',
+  nameOf: ({ username }) => username,
+  async prove(context, attempt) {
+    const owner = hashOwner(context.request, attempt.realmId)
+    const given = { ...attempt.credential, owner }
+    const { realm, credential } = await provePassword(context.services, attempt.realm, given)
+    const subject: Subject = {
+      username: credential.username,
+      scheme: 'up',
+      certificateSha256: undefined,
+      roles: credential.roles,
+      extraClaims: sessionClaims(credential.extraClaims),
+    }
+    const proofs = [{ holds: credentialUnchanged(credential), lost: credentialChanged }]
+    const expired = credential.changePassword && passwordSettings.of(realm)?.allow_expired_passwords !== true
+    return { realm, subject, proofs, ...(expired ? { nextStep: 'ChangePassword' } : {}) }
+  },
+})

@@ -1,0 +1,8 @@
+import Type from 'typebox'
+import { methodSettings } from '../../realms/index.ts'
+
+/** Whether a realm lets in users with passwords. */
+export const passwordSettings = methodSettings(
+  'username_password_params',
+  Type.Object({ allow_expired_passwords: Type.Boolean() }),
+)

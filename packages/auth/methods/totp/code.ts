@@ -1,0 +1,39 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { TotpAlgorithm } from './settings.ts'
+
+const digits = 6
+/** Steps accepted on either side of the present one (RFC 6238 §5.2). */
+const window = 1
+const form = /^[0-9]{6}$/
+
+/** The code of a step: HOTP (RFC 4226 §5.3) over the step number (RFC 6238 §4.2). */
+export function codeAt(secret: Uint8Array, step: number, algorithm: TotpAlgorithm): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const mac = createHmac(algorithm.toLowerCase(), secret).update(counter).digest()
+  const offset = (mac.at(-1) ?? 0) & 0x0f
+  const number = mac.readUInt32BE(offset) & 0x7fffffff
+  return String(number % 10 ** digits).padStart(digits, '0')
+}
+
+/**
+ * The step whose code this is, among the present one and its neighbours; undefined when none, or when the text is not
+ * exactly six ASCII digits. All candidates are compared, each in constant time.
+ * @param now Unix seconds
+ */
+export function matchingStep(
+  secret: Uint8Array,
+  code: string,
+  now: number,
+  params: { readonly algorithm: TotpAlgorithm; readonly period: number },
+): number | undefined {
+  if (!form.test(code)) return undefined
+  const given = Buffer.from(code)
+  const present = Math.floor(now / params.period)
+  let found: number | undefined
+  for (let step = Math.max(0, present - window); step <= present + window; step++) {
+    const right = timingSafeEqual(given, Buffer.from(codeAt(secret, step, params.algorithm)))
+    if (right) found = step
+  }
+  return found
+}

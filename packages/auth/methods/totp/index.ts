@@ -1,0 +1,12 @@
+import type { LoginMethod, LoginServices } from '../../login/index.ts'
+import { totpOperations } from './operations.ts'
+import { totpProof } from './second-factor.ts'
+import { totpSettings } from './settings.ts'
+
+/** A code of an authenticator app, after the first proof of any other method. */
+export const totp: LoginMethod<LoginServices> = {
+  name: 'totp',
+  settings: totpSettings,
+  second: totpProof,
+  operations: totpOperations,
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, del, type Operation, post } from '@warder/foundation/operations'
+import { type Change, GuardFailed } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { realmAdmin } from '../../callers/index.ts'
+import type { LoginServices, MethodFacts } from '../../login/index.ts'
+import { type Realm, RealmPath, realmOrThrow } from '../../realms/index.ts'
+import { checkUsername, Username } from '../../texts/index.ts'
+import { fromBase32, toBase32 } from './base32.ts'
+import { matchingStep } from './code.ts'
+import { type CodeParams, codeParamsOf } from './settings.ts'
+import { totpEnrollment, totpRemoval } from './totp-store.ts'
+
+const define = defineOperation<LoginServices>()
+const tag = 'TOTP'
+/** RFC 4226 §4 R6: 160 bits recommended, 128 the least. */
+const newSecretBytes = 20
+const secretBytes = { least: 16, most: 64 }
+const Issuer = Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.Null()]))
+
+/** Key URI as authenticator apps read it. */
+function otpauthUrl(issuer: string, username: string, secret: string, params: CodeParams): string {
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(username)}`
+  const { algorithm, period } = params
+  return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&algorithm=${algorithm}&digits=6&period=${period}`
+}
+
+/**
+ * A user whom one of the methods knows, or may know.
+ * @returns what a commit needs that enrolls the user: whoever is deleted meanwhile leaves no secret behind
+ * @throws failure('not_found')
+ */
+async function requireUser(
+  methods: readonly MethodFacts[],
+  { db }: LoginServices,
+  realm: Realm,
+  username: string,
+): Promise<Change> {
+  checkUsername(username)
+  for (const method of methods) {
+    const holds = await method.user?.(db, realm, username)
+    if (holds !== undefined) return holds
+  }
+  throw failure('not_found', 'There is no such user in the realm.')
+}
+
+/** @param methods the whole table: users of each may enroll */
+export const totpOperations = (methods: readonly MethodFacts[]): readonly Operation<LoginServices>[] => [
+  define({
+    name: 'totp.generate',
+    route: post('/realms/{realm_id}/totp/generate'),
+    summary: 'A new TOTP secret for a user; nothing is stored',
+    tag,
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    request: Type.Object({ username: Username, issuer: Issuer }),
+    reply: Type.Object({ secret_base32: Type.String(), otpauth_url: Type.String() }),
+    errors: { 404: 'There is no such realm or user.' },
+    async act({ path, body }, context) {
+      const realm = await realmOrThrow(context.services.db, path.realm_id)
+      await requireUser(methods, context.services, realm, body.username)
+      context.audit({ realm: realm.id, object: body.username })
+      const secret = toBase32(randomBytes(newSecretBytes))
+      const issuer = body.issuer || realm.id
+      return {
+        secret_base32: secret,
+        otpauth_url: otpauthUrl(issuer, body.username, secret, codeParamsOf(realm)),
+      }
+    },
+  }),
+  define({
+    name: 'totp.verify',
+    route: post('/realms/{realm_id}/totp/verify'),
+    summary: 'Enroll a user who proves to have the secret',
+    tag,
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    request: Type.Object({
+      username: Username,
+      token: Type.String({ maxLength: 64 }),
+      secret: Type.String({ maxLength: 256 }),
+      issuer: Issuer,
+    }),
+    errors: { 404: 'There is no such realm or user.' },
+    async act({ path, body }, context) {
+      const { services } = context
+      const realm = await realmOrThrow(services.db, path.realm_id)
+      const stillThere = await requireUser(methods, services, realm, body.username)
+      context.audit({ realm: realm.id, object: body.username })
+      const secret = fromBase32(body.secret)
+      if (secret === undefined || secret.length < secretBytes.least || secret.length > secretBytes.most) {
+        throw failure('bad_request', 'secret: must be base32 of 16 to 64 bytes.')
+      }
+      const params = codeParamsOf(realm)
+      const step = matchingStep(secret, body.token, services.now(), params)
+      if (step === undefined) throw failure('bad_request', 'token: is not the code of this secret.')
+      const enrollment = { realm: realm.id, username: body.username, ...params, lastStep: step }
+      try {
+        await context.commit([stillThere, totpEnrollment(services.seal, enrollment, secret)])
+      } catch (error) {
+        if (error instanceof GuardFailed)
+          throw failure('conflict', 'The user was changed at the same time: try again.')
+        throw error
+      }
+    },
+  }),
+  define({
+    name: 'totp.disable',
+    route: del('/realms/{realm_id}/totp/{username}'),
+    summary: 'Remove the TOTP enrollment of a user',
+    tag,
+    access: realmAdmin,
+    pathParameters: Type.Intersect([RealmPath, Type.Object({ username: Username })]),
+    async act({ path }, context) {
+      context.audit({ realm: path.realm_id, object: path.username })
+      await context.commit([totpRemoval(path.realm_id, path.username)])
+    },
+  }),
+]

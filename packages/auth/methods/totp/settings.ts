@@ -1,0 +1,45 @@
+import { failure } from '@warder/foundation/errors'
+import Type from 'typebox'
+import { methodSettings, type Realm } from '../../realms/index.ts'
+
+export type TotpAlgorithm = 'SHA1' | 'SHA256' | 'SHA512'
+
+/** How the codes of users who enroll from now on are computed. */
+export interface TotpSettings {
+  readonly algorithm: TotpAlgorithm
+  /** Seconds. */
+  readonly step: number
+}
+
+const usual: TotpSettings = { algorithm: 'SHA1', step: 30 }
+
+export const totpSettings = methodSettings(
+  'totp_params',
+  Type.Object({
+    algorithm: Type.Optional(Type.String()),
+    step: Type.Optional(Type.Integer({ minimum: 5, maximum: 300 })),
+  }),
+  ({ algorithm, step }, at): TotpSettings => ({
+    algorithm: algorithm === undefined ? usual.algorithm : readAlgorithm(`${at}.algorithm`, algorithm),
+    step: step ?? usual.step,
+  }),
+)
+
+function readAlgorithm(member: string, name: string): TotpAlgorithm {
+  const upper = name.toUpperCase()
+  if (upper === 'SHA1' || upper === 'SHA256' || upper === 'SHA512') return upper
+  throw failure('bad_request', `${member}: must be SHA1, SHA256 or SHA512.`)
+}
+
+/** Parameters of codes as they are computed and enrolled. */
+export interface CodeParams {
+  readonly algorithm: TotpAlgorithm
+  /** Seconds. */
+  readonly period: number
+}
+
+/** A realm that says nothing about codes has the usual ones. */
+export function codeParamsOf(realm: Realm): CodeParams {
+  const { algorithm, step } = totpSettings.of(realm) ?? usual
+  return { algorithm, period: step }
+}

@@ -1,0 +1,36 @@
+import { failure } from '@warder/foundation/errors'
+import type { Database } from '@warder/foundation/sql'
+import { countSuperAdmins, findSuperCredentials } from './admins/index.ts'
+import { type MethodServices, methods, refusedMembers } from './methods/index.ts'
+import { superRealm } from './realms/index.ts'
+import type { RealmRules } from './realms/operations.ts'
+import type { Session } from './sessions/index.ts'
+
+/** What the methods of login have to do with realms, out of their table. */
+export const realmRules: RealmRules<MethodServices> = {
+  members: [...methods.map(({ settings }) => settings), ...refusedMembers],
+
+  /** `_` keeps a way in for one of its administrators; they are counted as they are now. */
+  async guardsOf(services, realm) {
+    if (realm.id !== superRealm) return []
+    const { oneFewer } = await countSuperAdmins(services.db)
+    const held = await findSuperCredentials(services.db)
+    const open = methods.some(({ name, opens }) => held.has(name) && opens?.(services, realm) === true)
+    if (open) return [oneFewer]
+    throw failure('conflict', 'No super administrator could log in by these auth_params.')
+  },
+
+  endingsOf(before, after) {
+    const endings = methods.flatMap((method) => method.endings?.(before, after) ?? [])
+    return {
+      sessions: endings.flatMap(({ sessions }) => sessions),
+      others: endings.flatMap(({ others }) => others),
+    }
+  },
+}
+
+/** Whether an Admin that names the user of this session can only mean this very user. */
+export async function nameIsCertain(db: Database, session: Session): Promise<boolean> {
+  const method = methods.find(({ scheme }) => scheme === session.scheme)
+  return method?.nameIsCertain === undefined || method.nameIsCertain(db, session)
+}

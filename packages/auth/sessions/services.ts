@@ -1,0 +1,12 @@
+import type { Database } from '@warder/foundation/sql'
+import type { Metrics } from '@warder/foundation/telemetry'
+import type { SessionBook } from './session-book.ts'
+
+/** What operations on sessions stand on. */
+export interface SessionServices {
+  readonly db: Database
+  readonly metrics: Metrics
+  /** Unix seconds. */
+  now(): number
+  readonly sessions: SessionBook
+}

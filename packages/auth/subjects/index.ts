@@ -1,1 +1,0 @@
-export { findSubject, type JwtSubject, subjectClaim } from './subject-store.ts'

@@ -1,0 +1,11 @@
+export { requireHttps } from './https-url.ts'
+export { PlainText } from './plain-text.ts'
+export {
+  checkNewCredentialName,
+  checkNewUsername,
+  checkUsername,
+  foldedName,
+  isNewUsername,
+  isUsername,
+  Username,
+} from './username.ts'

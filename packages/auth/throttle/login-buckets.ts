@@ -1,0 +1,24 @@
+import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
+import { createTokenBuckets, type TokenBuckets } from '@warder/foundation/http'
+import { tokenBucketMemory } from '@warder/foundation/http/rate-limit'
+import type { Clock } from '@warder/foundation/runtime'
+
+/** Buckets of addresses; those that share one by chance share its tokens. */
+const slots = 65_536
+/** Worker threads inherit the environment data of the primary: all of them count in the same buckets. */
+const key = 'warder.auth.login-buckets'
+
+/** In the primary, before any worker. */
+export function shareLoginBuckets(): void {
+  setEnvironmentData(key, tokenBucketMemory(slots))
+}
+
+/** Logins of every kind, by address: in the memory that the primary shares, or in memory of its own. */
+export function createLoginBuckets(parts: {
+  readonly ratePerSecond: number
+  readonly burst: number
+  readonly clock: Clock
+}): TokenBuckets {
+  const memory = getEnvironmentData(key)
+  return createTokenBuckets({ ...parts, slots, ...(memory instanceof SharedArrayBuffer ? { memory } : {}) })
+}
