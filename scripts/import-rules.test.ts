@@ -45,26 +45,85 @@ for (const [name, may] of Object.entries(allowed)) {
   })
 }
 
-test('files of packages/pki form no cycle of imports', () => {
-  const folder = join(root, 'packages', 'pki')
-  const graph = new Map(
-    globSync('**/*.ts', { cwd: folder }).map((found) => {
-      const file = join(folder, found)
-      const targets = importsOf(file).filter((specifier) => specifier.startsWith('.'))
-      return [file, targets.map((specifier) => join(dirname(file), specifier))] as const
+/** Packages without a cycle of imports: between their files, and between their folders. */
+const acyclic: readonly string[] = ['auth', 'pki']
+
+/** The files of a package that run in the product, and which of them each one imports. */
+function importGraph(name: string): ReadonlyMap<string, readonly string[]> {
+  const folder = join(root, 'packages', name)
+  const own = `@warder/${name}/`
+  const files = globSync('**/*.ts', { cwd: folder })
+    .map((found) => found.replaceAll(sep, '/'))
+    .filter((file) => !/node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\//.test(file))
+  const targetOf = (file: string, specifier: string): string =>
+    specifier.startsWith(own)
+      ? `${specifier.slice(own.length)}/index.ts`
+      : join(dirname(file), specifier).replaceAll(sep, '/')
+  return new Map(
+    files.map((file) => {
+      const inside = importsOf(join(folder, file)).filter(
+        (specifier) => specifier.startsWith('.') || specifier.startsWith(own),
+      )
+      return [file, inside.map((specifier) => targetOf(file, specifier)).filter((one) => files.includes(one))]
     }),
   )
+}
+
+/** The first cycle found, as a path that ends where it begins; undefined where there is none. */
+function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string | undefined {
   const done = new Set<string>()
-  const visit = (file: string, path: readonly string[]): void => {
-    assert.ok(
-      !path.includes(file),
-      `cycle: ${[...path, file].map((each) => relative(folder, each)).join(' -> ')}`,
-    )
-    if (done.has(file)) return
-    for (const next of graph.get(file) ?? []) visit(next, [...path, file])
-    done.add(file)
+  const visit = (node: string, path: readonly string[]): string | undefined => {
+    if (path.includes(node)) return [...path.slice(path.indexOf(node)), node].join(' -> ')
+    if (done.has(node)) return undefined
+    for (const next of graph.get(node) ?? []) {
+      const cycle = visit(next, [...path, node])
+      if (cycle !== undefined) return cycle
+    }
+    done.add(node)
+    return undefined
   }
-  for (const file of graph.keys()) visit(file, [])
+  for (const node of graph.keys()) {
+    const cycle = visit(node, [])
+    if (cycle !== undefined) return cycle
+  }
+  return undefined
+}
+
+/** Which folders the files of each folder import from; the folder of a package itself is `.`. */
+function folderGraph(files: ReadonlyMap<string, readonly string[]>): ReadonlyMap<string, readonly string[]> {
+  const folders = new Map<string, Set<string>>()
+  for (const [file, targets] of files) {
+    const from = dirname(file)
+    const others = folders.get(from) ?? new Set()
+    for (const to of targets.map((target) => dirname(target))) if (to !== from) others.add(to)
+    folders.set(from, others)
+  }
+  return new Map([...folders].map(([from, to]) => [from, [...to]]))
+}
+
+for (const name of acyclic) {
+  test(`packages/${name} has no cycle between files`, () => {
+    assert.equal(cycleIn(importGraph(name)), undefined)
+  })
+
+  test(`packages/${name} has no cycle between folders`, () => {
+    assert.equal(cycleIn(folderGraph(importGraph(name))), undefined)
+  })
+}
+
+test('the search for cycles finds them, and counts folders apart from files', () => {
+  const files = new Map([
+    ['a/one.ts', ['b/two.ts']],
+    ['b/two.ts', []],
+    ['b/three.ts', ['a/four.ts']],
+    ['a/four.ts', []],
+  ])
+  assert.equal(cycleIn(files), undefined)
+  assert.equal(cycleIn(folderGraph(files)), 'a -> b -> a')
+  assert.equal(cycleIn(new Map([...files, ['b/two.ts', ['a/one.ts']]])), 'a/one.ts -> b/two.ts -> a/one.ts')
+  const auth = importGraph('auth')
+  assert.ok(auth.get('service.ts')?.includes('build.ts'), 'dynamic imports count')
+  assert.ok(auth.get('services.ts')?.includes('settings.ts'), 'imports of types count')
 })
 
 test('packages/pki and the registry of errors hold no word of KMIP', () => {

@@ -4,7 +4,7 @@ import { countedLogin, countSessions, type LoginOutcome } from '../counting/inde
 import { findRealm } from '../realms/index.ts'
 import type { Session } from '../sessions/index.ts'
 import { type Credential, readCredential } from './authorization.ts'
-import type { LoginMethod, Proof, Proven } from './method.ts'
+import type { LoginMethod, MethodFacts, Proof, Proven } from './method.ts'
 import { credentialChanged, LoginRefused } from './refusal.ts'
 import { proveSecond } from './second-proofs.ts'
 import type { LoginServices } from './services.ts'
@@ -68,10 +68,10 @@ async function prove<Services extends LoginServices>(
   return throttled(context, { realm, username, withCode }, () => finish(context, methods, proven, code))
 }
 
-/** What follows the first proof. @throws LoginRefused */
-async function finish<Services extends LoginServices>(
-  context: OperationContext<Services>,
-  methods: readonly LoginMethod<Services>[],
+/** What follows the first proof, whichever endpoint made it. @throws LoginRefused */
+async function finish(
+  context: OperationContext<LoginServices>,
+  methods: readonly MethodFacts[],
   proven: Proven,
   code: string | undefined,
 ): Promise<LoginResult> {
