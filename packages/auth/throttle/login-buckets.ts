@@ -1,6 +1,5 @@
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
-import { createTokenBuckets, type TokenBuckets } from '@warder/foundation/http'
-import { tokenBucketMemory } from '@warder/foundation/http/rate-limit'
+import { createTokenBuckets, type TokenBuckets, tokenBucketMemory } from '@warder/foundation/http/rate-limit'
 import type { Clock } from '@warder/foundation/runtime'
 
 /** Buckets of addresses; those that share one by chance share its tokens. */

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { realmRules } from '../realm-rules.ts'
+import { methods } from './index.ts'
+
+const unique = (what: string, values: readonly (string | undefined)[]): void => {
+  const given = values.filter((value) => value !== undefined)
+  assert.deepEqual(given, [...new Set(given)], what)
+}
+
+it('no two methods share a name, a scheme, a member of realms or a kind of credential', () => {
+  unique(
+    'name',
+    methods.map(({ name }) => name),
+  )
+  unique(
+    'scheme',
+    methods.map(({ scheme }) => scheme),
+  )
+  unique(
+    'member',
+    realmRules.members.map(({ member }) => member),
+  )
+  unique(
+    'credential',
+    methods.map(({ first }) => first?.takes),
+  )
+})
+
+it('every method proves something, and begins sessions of its own where it proves first', () => {
+  for (const { name, scheme, first, second } of methods) {
+    assert.equal((first === undefined) !== (second === undefined), true, name)
+    assert.equal(first === undefined, scheme === undefined, name)
+  }
+})
+
+it('every member of a realm is a method, or refused', () => {
+  const refused = realmRules.members.filter(({ read, member }) => {
+    if (methods.some(({ settings }) => settings.member === member)) return false
+    assert.throws(() => read({}), { kind: 'bad_request' })
+    return true
+  })
+  assert.deepEqual(
+    refused.map(({ member }) => member),
+    ['saml_params'],
+  )
+})

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { failure } from '@warder/foundation/errors'
+import Type from 'typebox'
+import { methodSettings, nullable, readAuthParams } from './method-settings.ts'
+
+const cards = methodSettings(
+  'card_params',
+  Type.Object({
+    issuers: Type.Array(Type.Object({ name: Type.String(), url: nullable(Type.String()) })),
+    pin: nullable(Type.Object({ length: Type.Integer() })),
+    tries: Type.Optional(Type.Integer()),
+  }),
+)
+
+it('keeps what the schema knows, in its order, without members that are null', () => {
+  const input = {
+    tries: 0,
+    other: true,
+    pin: null,
+    issuers: [
+      { url: null, name: 'a', more: 1 },
+      { url: 'b', name: '' },
+    ],
+  }
+  const kept = readAuthParams([cards], { unknown_params: {}, card_params: input })
+  assert.equal(
+    JSON.stringify(kept),
+    '{"card_params":{"issuers":[{"name":"a"},{"name":"","url":"b"}],"tries":0}}',
+  )
+  assert.equal(cards.of({ auth_params: kept })?.issuers[1]?.url, 'b')
+})
+
+it('leaves a method closed whose member is absent or null', () => {
+  for (const input of [{}, { card_params: null }]) {
+    const auth_params = readAuthParams([cards], input)
+    assert.deepEqual(auth_params, {})
+    assert.equal(cards.of({ auth_params }), undefined)
+  }
+})
+
+it('lets a check change what is kept, and name the member in its refusal', () => {
+  const checked = methodSettings('pin_params', Type.Object({ length: Type.Integer() }), ({ length }, at) => {
+    if (length < 4) throw failure('bad_request', `${at}.length: must be at least 4.`)
+    return { digits: length }
+  })
+  assert.deepEqual(readAuthParams([checked], { pin_params: { length: 6 } }), { pin_params: { digits: 6 } })
+  assert.throws(() => readAuthParams([checked], { pin_params: { length: 3 } }), {
+    kind: 'bad_request',
+    message: 'auth_params.pin_params.length: must be at least 4.',
+  })
+})
