@@ -29,8 +29,9 @@ export const realmRules: RealmRules<MethodServices> = {
   },
 }
 
-/** Whether an Admin that names the user of this session can only mean this very user. */
+/** Whether an Admin that names the user of this session can only mean this very user. Never for a scheme without method. */
 export async function nameIsCertain(db: Database, session: Session): Promise<boolean> {
   const method = methods.find(({ scheme }) => scheme === session.scheme)
-  return method?.nameIsCertain === undefined || method.nameIsCertain(db, session)
+  if (method === undefined) return false
+  return method.nameIsCertain === undefined || method.nameIsCertain(db, session)
 }

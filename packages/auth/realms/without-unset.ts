@@ -21,7 +21,8 @@ interface SchemaParts {
  */
 export function withoutUnset(schema: TSchema, value: unknown): unknown {
   const { properties, items, anyOf } = schema as SchemaParts
-  const [one] = (anyOf ?? []).filter((option) => (option as SchemaParts).type !== 'null')
+  const [one, ...others] = (anyOf ?? []).filter((option) => (option as SchemaParts).type !== 'null')
+  if (others.length > 0) throw new Error('settings of a realm: a union may only be one of a schema and null')
   if (one !== undefined) return withoutUnset(one, value)
   if (items !== undefined) return (value as readonly unknown[]).map((item) => withoutUnset(items, item))
   if (properties === undefined) return value
