@@ -10,6 +10,7 @@ import { PlainText } from '../texts/index.ts'
 import { logInByAppRole } from './approle-login.ts'
 import { appRoleRemoval, appRoleUpsert, findAppRole, listAppRoles } from './approle-store.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
+import { vaultErrors } from './error-shape.ts'
 import {
   checkPolicyNames,
   RolePath,
@@ -30,7 +31,7 @@ import { Duration, Flag, NameList, readDuration, readFlag, readNameList } from '
 const define = defineOperation<MachineServices>()
 type Context = OperationContext<MachineServices>
 
-const common = { tag: 'Machines: AppRole', errorShape: 'vault', bodyLimit: 64 * 1024 } as const
+const common = { tag: 'Machines: AppRole', errorShape: vaultErrors, bodyLimit: 64 * 1024 } as const
 const ofRole = { ...common, access: roleAdmin, pathParameters: RolePath, queryParameters: RoleQuery } as const
 const bodies = { bodyOptional: true, anyContentType: true } as const
 const Text = Type.String()

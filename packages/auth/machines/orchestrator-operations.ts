@@ -7,6 +7,7 @@ import { countTokens } from '../counting/index.ts'
 import { realmExists } from '../realms/index.ts'
 import { PlainText, requireHttps } from '../texts/index.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
+import { vaultErrors } from './error-shape.ts'
 import { logInByOrchestrator } from './orchestrator-login.ts'
 import {
   findOrchestratorRole,
@@ -32,7 +33,7 @@ import { Duration, NameList, readDuration, readNameList } from './vault-values.t
 const define = defineOperation<MachineServices>()
 type Context = OperationContext<MachineServices>
 
-const common = { tag: 'Machines: orchestrator', errorShape: 'vault', bodyLimit: 64 * 1024 } as const
+const common = { tag: 'Machines: orchestrator', errorShape: vaultErrors, bodyLimit: 64 * 1024 } as const
 const defaultTokenTtl = 3600
 
 const RoleFields = Type.Object({

@@ -11,6 +11,7 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { PlainText } from '../texts/index.ts'
 import { type AppRole, appRoleUnchanged, findAppRole } from './approle-store.ts'
+import { vaultErrors } from './error-shape.ts'
 import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
 import {
   findSecretId,
@@ -28,7 +29,7 @@ type Context = OperationContext<MachineServices>
 
 const common = {
   tag: 'Machines: AppRole',
-  errorShape: 'vault',
+  errorShape: vaultErrors,
   bodyLimit: 64 * 1024,
   anyContentType: true,
   access: roleAdmin,

@@ -10,6 +10,7 @@ import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { countTokens } from '../counting/index.ts'
 import { MachineAuthReply, machineAuth, withAliases } from './auth-reply.ts'
+import { vaultErrors } from './error-shape.ts'
 import type { MachineServices } from './services.ts'
 import { type MachineToken, tokenRenewal, tokenRevocation } from './token-store.ts'
 import { findToken, presentedToken } from './tokens.ts'
@@ -17,7 +18,7 @@ import { findToken, presentedToken } from './tokens.ts'
 const define = defineOperation<MachineServices>()
 type Context = OperationContext<MachineServices>
 
-const common = { tag: 'Machines: tokens', errorShape: 'vault', anyContentType: true } as const
+const common = { tag: 'Machines: tokens', errorShape: vaultErrors, anyContentType: true } as const
 
 /** The live token of a request, as the access check found it. */
 class HeldToken {

@@ -66,7 +66,7 @@ function problemOf(code: string | undefined): Failure {
 
 function refusalOf(problem: Failure): Refusal {
   const requestId = randomUUID()
-  return { reply: prepareFailure(problem, requestId, undefined), requestId }
+  return { reply: prepareFailure(problem, requestId), requestId }
 }
 
 function messageOf({ reply, requestId }: Refusal): string {

@@ -7,7 +7,7 @@ import { type BodyBudget, Holding } from './body-budget.ts'
 import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
 import { type CompiledOperation, validInput } from './input.ts'
-import { type PreparedReply, prepareFailure, prepareReply } from './reply.ts'
+import { type PreparedReply, prepareFailure, prepareReply, prepareShaped } from './reply.ts'
 import { checkHead, isServerWide } from './request-head.ts'
 import type { Router } from './router.ts'
 
@@ -77,7 +77,7 @@ function admit<Services>(
 ): MaybePromise<void> {
   if (compiled.operation.access.public === true) return
   refuseForeignPages(dispatcher, exchange)
-  const principal = exchange.options.authenticate(exchange.request)
+  const principal = authenticated(exchange, compiled)
   return principal instanceof Promise ? principal.then(requireSomebody) : requireSomebody(principal)
 }
 
@@ -128,10 +128,18 @@ function answer<Services>(
 ): MaybePromise<PreparedReply> {
   refuseForeignPages(dispatcher, exchange)
   if (compiled.operation.access.public === true) return checked(exchange, compiled)
-  const principal = exchange.options.authenticate(exchange.request)
+  const principal = authenticated(exchange, compiled)
   return principal instanceof Promise
     ? principal.then((late) => identified(exchange, compiled, late))
     : identified(exchange, compiled, principal)
+}
+
+function authenticated<Services>(
+  exchange: Exchange<Services>,
+  { operation }: CompiledOperation<Services>,
+): MaybePromise<Principal | undefined> {
+  if (operation.authenticate !== undefined) return operation.authenticate(exchange)
+  return exchange.options.authenticate(exchange.request)
 }
 
 function identified<Services>(
@@ -254,7 +262,14 @@ export function failed<Services>(exchange: Exchange<Services>, thrown: unknown):
   } else if (problem.detail !== undefined) {
     log.info({ kind: problem.kind, detail: problem.detail }, 'a request was refused')
   }
-  return prepareFailure(problem, request.id, exchange.errorShape)
+  const { errorShape } = exchange
+  if (errorShape === undefined) return prepareFailure(problem, request.id)
+  try {
+    return prepareShaped(problem, errorShape, request)
+  } catch (wrong) {
+    log.error({ detail: String(wrong), cause: wrong }, 'the shape of an error could not be made')
+    return prepareFailure(problem, request.id)
+  }
 }
 
 /** Audit mode `reject`: the record of what happened is on disk before the reply. */

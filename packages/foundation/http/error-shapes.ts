@@ -1,24 +1,61 @@
+import type { ErrorShape } from '../operations/error-shape.ts'
+import { pathSegments } from '../operations/route.ts'
 import type { Operation } from '../operations/types.ts'
 
+/** The shapes of the operations at one place in the tree of paths, and below it. */
+interface Place {
+  readonly texts: Map<string, Place>
+  parameter: Place | undefined
+  /** Of the operations that are exactly here. */
+  readonly here: Set<ErrorShape | undefined>
+  /** Of those, and of all below. */
+  readonly all: Set<ErrorShape | undefined>
+}
+
 /**
- * Clients of another product's interface read its shape of errors also where no operation answers: a path that begins
- * like operations of that shape, and like no other, has it too.
+ * Shapes of errors where no operation answers: the clients of an interface read its shape there too. A path that an
+ * operation has for another method has the shape of that operation; any other has that of the operations that share its
+ * longest known beginning. Where those differ, and at a path that begins like none, it is the usual shape.
  * @returns the shape for a path, as it came
  */
 export function errorShapes<Services>(
   operations: readonly Operation<Services>[],
-): (path: string) => 'vault' | undefined {
-  const shapes = new Map<string, Set<'vault' | undefined>>()
+): (path: string) => ErrorShape | undefined {
+  const root = emptyPlace()
   for (const { route, errorShape } of operations) {
-    const first = firstSegment(route.path)
-    shapes.set(first, (shapes.get(first) ?? new Set()).add(errorShape))
+    let place = root
+    for (const { kind, value } of pathSegments(route.path)) {
+      if (kind === 'tail') break
+      if (kind === 'text') {
+        const next: Place = place.texts.get(value) ?? emptyPlace()
+        place.texts.set(value, next)
+        place = next
+      } else {
+        place.parameter ??= emptyPlace()
+        place = place.parameter
+      }
+      place.all.add(errorShape)
+    }
+    place.here.add(errorShape)
   }
-  return (path) => {
-    const found = shapes.get(firstSegment(path))
-    return found?.size === 1 && found.has('vault') ? 'vault' : undefined
-  }
+  return (path) => shapeAt(root, path)
 }
 
-function firstSegment(path: string): string {
-  return path.split('/', 2)[1] ?? ''
+function shapeAt(root: Place, path: string): ErrorShape | undefined {
+  let place = root
+  for (const segment of path === '/' ? [] : path.slice(1).split('/')) {
+    const next: Place | undefined = place.texts.get(segment) ?? place.parameter
+    if (next === undefined) return only(place.all)
+    place = next
+  }
+  return only(place.here.size === 0 ? place.all : place.here)
+}
+
+function only(shapes: ReadonlySet<ErrorShape | undefined>): ErrorShape | undefined {
+  const [shape] = shapes
+  return shapes.size === 1 ? shape : undefined
+}
+
+function emptyPlace(): Place {
+  return { texts: new Map(), parameter: undefined, here: new Set(), all: new Set() }
 }

@@ -3,6 +3,7 @@ import type { AnnouncedCommit } from '../audit/announced-commits.ts'
 import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
 import { mergedAuditFields } from '../operations/audit-fields.ts'
+import type { ErrorShape } from '../operations/error-shape.ts'
 import type { AuditFields, Operation, OperationContext, Principal } from '../operations/types.ts'
 import { OutcomeUnknown } from '../sql/errors.ts'
 import type { Change, ChangeResult, Commit } from '../sql/types.ts'
@@ -29,7 +30,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   /** Methods of a path that does not answer this one. */
   allow: readonly string[] | undefined
   /** Shape of errors below this path, for requests that no operation answers. */
-  errorShapeHere: 'vault' | undefined
+  errorShapeHere: ErrorShape | undefined
   /** The path leads somewhere but its parameters cannot be read. */
   routeFailure: unknown
   preflightAnyOrigin = false
@@ -74,7 +75,7 @@ export class Exchange<Services> implements OperationContext<Services> {
     return this.compiled?.operation
   }
 
-  get errorShape(): 'vault' | undefined {
+  get errorShape(): ErrorShape | undefined {
     return this.compiled === undefined ? this.errorShapeHere : this.compiled.operation.errorShape
   }
 

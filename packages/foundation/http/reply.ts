@@ -1,5 +1,6 @@
 import type { Failure } from '../errors/index.ts'
-import type { RawReply } from '../operations/types.ts'
+import { type ErrorShape, errorBody } from '../operations/error-shape.ts'
+import type { IncomingRequest, RawReply } from '../operations/types.ts'
 
 /**
  * A reply that is not plain JSON. It is a class of its own so that no JSON object, whatever its members, can be
@@ -60,11 +61,7 @@ export function prepareReply(
   }
 }
 
-function prepareRaw(
-  reply: BrandedReply,
-  status: number,
-  replyContentType: string | undefined,
-): PreparedReply {
+function prepareRaw(reply: RawReply, status: number, replyContentType: string | undefined): PreparedReply {
   const isJson = reply.raw === undefined && reply.json !== undefined
   const body = isJson ? JSON.stringify(reply.json) : reply.raw
   const usual = isJson ? jsonType : (replyContentType ?? 'application/octet-stream')
@@ -76,30 +73,39 @@ function prepareRaw(
   }
 }
 
-/**
- * The error body of both services: `{error, description}`; `vault` adds `errors: [sentence]`, which Vault-compatible
- * clients read; 5xx carry the request id, by which the operator finds the private detail in the log.
- */
-export function prepareFailure(
+/** The usual reply to a failure: a JSON body with `error` and `description`. */
+export function prepareFailure(failed: Failure, requestId: string): PreparedReply {
+  return {
+    status: failed.status,
+    body: JSON.stringify(errorBody(failed, requestId)),
+    contentType: jsonType,
+    headers: failureHeaders(failed, failed.status, undefined),
+    reason: failed.kind,
+  }
+}
+
+/** The reply to a failure in another shape. Throws what the shape throws, and when that gives no status of an error. */
+export function prepareShaped(failed: Failure, shape: ErrorShape, request: IncomingRequest): PreparedReply {
+  const reply = prepareRaw(shape.reply(failed, request), failed.status, undefined)
+  if (reply.status < 400) throw new Error(`the error shape tells ${failed.kind} with status ${reply.status}`)
+  return { ...reply, headers: failureHeaders(failed, reply.status, reply.headers), reason: failed.kind }
+}
+
+/** Those of the failure and of its status (RFC 9110 §11.6.1, RFC 6585 §4), unless the reply has its own of that name. */
+function failureHeaders(
   failed: Failure,
-  requestId: string,
-  errorShape: 'vault' | undefined,
-): PreparedReply {
-  const body: Record<string, unknown> = { ...failed.members, error: failed.kind, description: failed.message }
-  if (errorShape === 'vault') body.errors = [failed.message]
-  if (failed.status >= 500) body.request_id = requestId
+  status: number,
+  own: PreparedReply['headers'],
+): NonNullable<PreparedReply['headers']> {
   const headers: Record<string, string> = { ...failed.headers }
-  if (failed.status === 401) headers['WWW-Authenticate'] ??= 'Bearer'
+  if (status === 401) headers['WWW-Authenticate'] ??= 'Bearer'
   if (failed.retryAfterSeconds !== undefined) {
     const seconds = String(Math.max(1, Math.ceil(failed.retryAfterSeconds)))
     headers['Retry-After'] = seconds
-    if (failed.status === 429) headers['X-RateLimit-After'] = seconds
+    if (status === 429) headers['X-RateLimit-After'] = seconds
   }
-  return {
-    status: failed.status,
-    body: JSON.stringify(body),
-    contentType: jsonType,
-    headers,
-    reason: failed.kind,
-  }
+  if (own === undefined) return headers
+  const taken = new Set(Object.keys(own).map((name) => name.toLowerCase()))
+  const added = Object.entries(headers).filter(([name]) => !taken.has(name.toLowerCase()))
+  return { ...own, ...Object.fromEntries(added) }
 }

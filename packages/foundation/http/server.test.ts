@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Type from 'typebox'
 import { failure } from '../errors/index.ts'
-import { defineOperation, get, post } from '../operations/index.ts'
+import { defineOperation, type ErrorShape, errorBody, get, post } from '../operations/index.ts'
 import { live } from './fixtures/live.ts'
 import { rawReply } from './index.ts'
 
@@ -114,7 +114,7 @@ test('HEAD is answered where GET is, without a body', async () => {
 })
 
 test('what a handler throws is told by its kind; anything else is one fixed sentence with the request id', async () => {
-  const bad = (name: string, thrown: unknown, errorShape?: 'vault') =>
+  const bad = (name: string, thrown: unknown, errorShape?: ErrorShape) =>
     define({
       name,
       route: get(`/${name}`),
@@ -126,11 +126,14 @@ test('what a handler throws is told by its kind; anything else is one fixed sent
         throw thrown
       },
     })
+  const withList: ErrorShape = {
+    reply: (failure, { id }) => ({ json: { ...errorBody(failure, id), errors: [failure.message] } }),
+  }
   await using server = await live({
     services,
     operations: [
       bad('secret', new Error('password hunter2')),
-      bad('conflict', failure('conflict', 'Taken.', { detail: 'row 7' }), 'vault'),
+      bad('conflict', failure('conflict', 'Taken.', { detail: 'row 7' }), withList),
       bad('busy', failure('overloaded', 'queue', { retryAfterSeconds: 2.2 })),
     ],
   })

@@ -91,6 +91,37 @@ test('every operation is there with its statuses, and only guarded ones ask for 
   assert.deepEqual(Object.keys(paths), ['/keys/{kid}', '/keys', '/files/{rest}'])
 })
 
+test('a row with its own credentials and error shape is documented with them', () => {
+  const row = define({
+    name: 'foreign',
+    route: get('/foreign'),
+    summary: 'Another interface',
+    tag: 'Files',
+    access: { name: 'signed in' },
+    authenticate: () => undefined,
+    security: ['signature'],
+    errorShape: {
+      documented: { contentType: 'application/xml' },
+      reply: ({ message }) => ({ raw: message, contentType: 'application/xml' }),
+    },
+    act: () => undefined,
+  })
+  const signature = { type: 'apiKey', in: 'header', name: 'X-Signature' }
+  const bearer = { type: 'http', scheme: 'bearer' }
+  const securitySchemes = { bearer, signature }
+  const own = openApiDocument({
+    title: 'T',
+    version: '1',
+    serverUrl: '/',
+    operations: [row],
+    securitySchemes,
+  })
+  assert.deepEqual(problemsOf(own), [])
+  const text = JSON.stringify(own.paths)
+  assert.match(text, /"security":\[\{"signature":\[\]\}\]/)
+  assert.match(text, /"401":\{[^{}]*"content":\{"application\/xml":\{\}\}/)
+})
+
 test('the authorization matrix is read off the table', () => {
   assert.deepEqual(accessTable(operations)[3], {
     operation: 'keys.get',

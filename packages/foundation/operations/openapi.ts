@@ -71,7 +71,8 @@ function describeOperation(
     summary: operation.summary,
     description: [operation.description, `Access: ${operation.access.name}.`].filter(Boolean).join('\n\n'),
     tags: [operation.tag],
-    security: operation.access.public === true ? [] : schemes.map((name) => ({ [name]: [] })),
+    security:
+      operation.access.public === true ? [] : (operation.security ?? schemes).map((name) => ({ [name]: [] })),
     responses: responses(operation),
   }
   const parameters = [...pathParameters(operation), ...queryParameters(operation)]
@@ -119,10 +120,16 @@ function responses(operation: Operation<never>): JsonObject {
     found[status] = {
       description: declared[status] ?? sentenceOf(status),
       ...((status === 429 || status === 503) && { headers: waitHeaders }),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      content: errorContent(operation),
     }
   }
   return found
+}
+
+function errorContent({ errorShape }: Operation<never>): JsonObject {
+  const own = errorShape?.documented
+  if (own === undefined) return { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
+  return { [own.contentType]: own.schema === undefined ? {} : { schema: plain(own.schema) } }
 }
 
 function successResponse(operation: Operation<never>, status: number): JsonObject {

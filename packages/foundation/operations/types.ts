@@ -1,7 +1,8 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
-import type { Commit } from '../sql/types.ts'
+import type { Commit, MaybePromise } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
+import type { ErrorShape } from './error-shape.ts'
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
 
@@ -54,6 +55,12 @@ export interface OperationContext<Services> {
   /** Says that what happens from here on is recorded by the handler itself (a message of many items, one by one). */
   recorded?(): void
 }
+
+/** What the authenticator of an operation gets: the context before there is a principal and an input. */
+export type AuthenticationContext<Services> = Pick<
+  OperationContext<Services>,
+  'services' | 'request' | 'log' | 'audit'
+>
 
 export interface AuditFields {
   readonly principal?: string
@@ -142,8 +149,16 @@ export interface Operation<Services = never> {
   readonly errors?: Readonly<Record<number, string>>
   /** false: not audited (health, version, documents). Default true. */
   readonly audited?: boolean
-  /** 'vault': the error body also carries `errors: [sentence]`. */
-  readonly errorShape?: 'vault'
+  /** How failures are told; undefined = as a JSON body with `error` and `description`. */
+  readonly errorShape?: ErrorShape
+  /**
+   * Finds out who asks, instead of the authenticator of the service; not called where the access is public. A body
+   * over 64 KiB is only read from authenticated callers: it is asked first with an empty body and again with the whole
+   * one. An authenticator that checks the body (a signature over it) therefore needs a `bodyLimit` below that.
+   */
+  authenticate?(context: AuthenticationContext<Services>): MaybePromise<Principal | undefined>
+  /** Names of the security schemes in openapi.yaml that `authenticate` accepts; undefined = all of the service. */
+  readonly security?: readonly string[]
   /** 'any-origin': permissive CORS without credentials. Default: same-origin plus the configured list. */
   readonly cors?: 'any-origin'
   /** Overrides `Cache-Control: no-store`. */
@@ -173,6 +188,4 @@ export interface OperationDeclaration<
 }
 
 /** Finds out who asks. Returns undefined when the request carries no credential that it knows. */
-export type Authenticate = (
-  request: IncomingRequest,
-) => Principal | undefined | Promise<Principal | undefined>
+export type Authenticate = (request: IncomingRequest) => MaybePromise<Principal | undefined>

@@ -1,11 +1,18 @@
 import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
-import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
+import {
+  type ErrorShape,
+  errorBody,
+  type Operation,
+  type OperationContext,
+  post,
+} from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/sql'
 import { asksForFetchForm } from '@warder/kmip/json'
 import { contentTypeOf, type Encoding, encodingOf } from '@warder/kmip/messages'
 import { define, type KmsServices, signedIn } from '../../../services.ts'
 import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
+import { reasonOfKind } from '../failure/reasons.ts'
 
 /** Largest message over HTTP, in bytes. */
 const largestMessage = 64 * 1024 * 1024
@@ -15,6 +22,13 @@ const errors = {
   413: 'The message is longer than 64 MiB.',
   415: 'The content type is not one of a KMIP message.',
 } as const
+
+/** Failures of a bare operation, also those before the engine sees it, have the reason of KMIP in `result_reason`. */
+const bareErrors: ErrorShape = {
+  reply: (failure, { id }) => ({
+    json: { result_reason: reasonOfKind[failure.kind], ...errorBody(failure, id) },
+  }),
+}
 
 /** KMIP over HTTP: `/kmip/2_1` and `/kmip/1_4` in JSON, `/kmip` in any encoding and version. */
 export function kmipRoutes(engine: KmipEngine): readonly Operation<KmsServices>[] {
@@ -29,6 +43,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmsServices>[
       access: signedIn,
       bodyLimit: largestMessage,
       replyContentType: contentTypeOf.json,
+      errorShape: bareErrors,
       errors: {
         ...errors,
         400: 'A bare operation cannot be read.',

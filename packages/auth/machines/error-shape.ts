@@ -1,0 +1,6 @@
+import { type ErrorShape, errorBody } from '@warder/foundation/operations'
+
+/** Vault-compatible clients read `errors`, a list of sentences, beside the usual members. */
+export const vaultErrors: ErrorShape = {
+  reply: (failure, { id }) => ({ json: { ...errorBody(failure, id), errors: [failure.message] } }),
+}
