@@ -1,4 +1,4 @@
-import type { Migration } from '@warder/foundation/runtime'
+import type { Migration } from '@warder/foundation/sql'
 
 /**
  * Tables of the authentication service. Times are Unix seconds. What a realm owns carries its id; deleting the realm

@@ -1,6 +1,5 @@
-import type { Migration } from '../runtime/service.ts'
 import { change, insertInto, query } from '../sql/query.ts'
-import type { Change, Database } from '../sql/types.ts'
+import type { Change, Database, Migration } from '../sql/types.ts'
 
 export const announcedCommitMigrations: readonly Migration[] = [
   {

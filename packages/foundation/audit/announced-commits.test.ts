@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { systemClock } from '../runtime/clock.ts'
+import { systemClock } from '../clock/clock.ts'
 import {
   change,
   type Database,

@@ -16,9 +16,9 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
+import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { Secret } from '../runtime/secret.ts'
+import { Secret } from '../memory/secret.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
 import {
   type AuditEvent,

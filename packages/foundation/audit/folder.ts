@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import { takeLock } from '../runtime/process-lock.ts'
+import { takeLock } from '../locks/process-lock.ts'
 
 const pattern = /^audit-(\d{16})\.jsonl$/
 

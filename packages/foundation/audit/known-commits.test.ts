@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { systemClock } from '../runtime/clock.ts'
+import { systemClock } from '../clock/clock.ts'
 import { createLogger } from '../telemetry/index.ts'
 import { type AuditEvent, commitsOperation, knownCommits, openAuditLog, ownEvent } from './index.ts'
 

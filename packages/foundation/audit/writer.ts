@@ -1,5 +1,5 @@
+import type { Clock } from '../clock/clock.ts'
 import { failure } from '../errors/index.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import { batchOfOne, chainBatch, digitsAfter, type RecordBatch, sizeOf } from './batch.ts'
 import type { LogFile, OpenLogFile } from './files.ts'

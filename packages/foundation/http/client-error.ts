@@ -2,18 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Failure, failure } from '../errors/index.ts'
-import type { Connection } from './connections.ts'
+import type { Connection, Refusal } from './connections.ts'
 import { responseHeaders } from './headers.ts'
-import { type PreparedReply, prepareFailure } from './reply.ts'
+import { prepareFailure } from './reply.ts'
 
 /** How long a refused connection is read on: closing with unread bytes would reset it under the reply (RFC 9112 §9.6). */
 const lingerMs = 1000
-
-/** The reply that ends a connection, to bytes that no operation sees. */
-export interface Refusal {
-  readonly reply: PreparedReply
-  readonly requestId: string
-}
 
 /**
  * Answers what the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. While a request

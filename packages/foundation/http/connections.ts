@@ -1,8 +1,14 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { SweptConnection } from '../runtime/idle-sweep.ts'
-import { normalAddress } from './client-address.ts'
-import type { Refusal } from './client-error.ts'
+import { normalAddress } from '../net/client-address.ts'
+import type { SweptConnection } from '../net/idle-sweep.ts'
+import type { PreparedReply } from './reply.ts'
+
+/** The reply that ends a connection, to bytes that no operation sees. */
+export interface Refusal {
+  readonly reply: PreparedReply
+  readonly requestId: string
+}
 
 /** What is known of one connection; made once, so that a request does not ask the operating system again. */
 export interface Connection extends SweptConnection {

@@ -1,6 +1,6 @@
 import { Failure, failure, toFailure } from '../errors/index.ts'
+import type { Stages } from '../net/stages.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
-import type { Stages } from '../runtime/stages.ts'
 import type { MaybePromise } from '../sql/types.ts'
 import { aborted, announcesBody, readBody } from './body.ts'
 import { type BodyBudget, Holding } from './body-budget.ts'

@@ -1,6 +1,5 @@
-import type { ErrorShape } from '../operations/error-shape.ts'
 import { pathSegments } from '../operations/route.ts'
-import type { Operation } from '../operations/types.ts'
+import type { ErrorShape, Operation } from '../operations/types.ts'
 
 /** The shapes of the operations at one place in the tree of paths, and below it. */
 interface Place {

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
+import type { Clock } from '../clock/clock.ts'
 import { defineOperation, get, type Operation } from '../operations/index.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../telemetry/types.ts'
 import { rawReply } from './reply.ts'
 

@@ -5,7 +5,7 @@ export {
   clientAddress,
   normalAddress,
   parseCidr,
-} from './client-address.ts'
+} from '../net/client-address.ts'
 export { documentationOperations } from './documentation.ts'
 export { type HealthOptions, type HealthPart, healthOperation } from './health.ts'
 export { parseJsonBody } from './json-body.ts'

@@ -1,6 +1,6 @@
 import type { Failure } from '../errors/index.ts'
-import { type ErrorShape, errorBody } from '../operations/error-shape.ts'
-import type { IncomingRequest, RawReply } from '../operations/types.ts'
+import { errorBody } from '../operations/error-body.ts'
+import type { ErrorShape, IncomingRequest, RawReply } from '../operations/types.ts'
 
 /**
  * A reply that is not plain JSON. It is a class of its own so that no JSON object, whatever its members, can be

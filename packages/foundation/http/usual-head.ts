@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import { securityHeaders } from './headers.ts'
 import { jsonType, type PreparedReply } from './reply.ts'
 

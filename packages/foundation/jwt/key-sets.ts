@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs'
+import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import type { Outbound } from '../outbound/types.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../telemetry/types.ts'
 import { keysOfSet } from './jwk.ts'
 import { parseStrictObject } from './strict-json.ts'

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { setBounded } from '../runtime/bounded-map.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../clock/clock.ts'
+import { setBounded } from '../memory/bounded-map.ts'
 
 /**
  * Remembers what verified tokens said until they expire, by their SHA-256, so that a caller who comes again costs one

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import { createSignature, verifySignature } from './algorithms.ts'
 import { parseStrictObject } from './strict-json.ts'
 import type { ExpectedToken, KeySet, VerificationKey, VerifiedToken } from './types.ts'

@@ -1,7 +1,7 @@
 export { type AccessRow, accessTable } from './access-table.ts'
 export { mergedAuditFields } from './audit-fields.ts'
 export { assertUniqueOperations, defineOperation } from './define.ts'
-export { type ErrorShape, errorBody, type ToldFailure } from './error-shape.ts'
+export { errorBody } from './error-body.ts'
 export { removeNullMembers } from './null-members.ts'
 export { type DocumentOptions, type Json, openApiDocument, type SecurityScheme } from './openapi.ts'
 export { del, get, methods, type PathSegment, patch, pathSegments, post, put } from './route.ts'

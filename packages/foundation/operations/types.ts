@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
+import type { Failure } from '../errors/index.ts'
 import type { Commit, MaybePromise } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
-import type { ErrorShape } from './error-shape.ts'
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
 
@@ -113,6 +113,23 @@ export interface RawReply {
   readonly contentType?: string
   /** JSON body instead of `raw`. */
   readonly json?: unknown
+}
+
+/** The part of a failure that callers may read; its private detail and its cause are not theirs. */
+export type ToldFailure = Pick<Failure, 'kind' | 'status' | 'message' | 'members' | 'retryAfterSeconds'>
+
+/**
+ * How an operation tells failures. It covers every failure of the request: of the handler, and those before it (rate
+ * limit, head, credentials, body). Paths below the operation that nothing answers have its shape too.
+ */
+export interface ErrorShape {
+  /** The body in openapi.yaml; undefined: the usual one, `Error`. */
+  readonly documented?: { readonly contentType: string; readonly schema?: TSchema }
+  /**
+   * The reply; its status, where it names one, must be an error (400 or more). `Retry-After`, `Allow` and
+   * `WWW-Authenticate` are added unless its headers have them. Whatever it throws is told in the usual shape.
+   */
+  reply(failure: ToldFailure, request: IncomingRequest): RawReply
 }
 
 export interface RouteDeclaration {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { systemClock } from '../runtime/clock.ts'
+import { systemClock } from '../clock/clock.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { createOutbound, isPublicAddress, OutboundError, type OutboundReason } from './index.ts'
 

@@ -1,8 +1,8 @@
 import { type AuditLog, commitsOperation, ownEvent } from '../audit/index.ts'
+import type { Clock } from '../clock/clock.ts'
 import { readCommitCount } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
-import type { Clock } from './clock.ts'
 
 /** Commits of at most this time before a crash are unknown to the log. */
 const recordEveryMs = 250

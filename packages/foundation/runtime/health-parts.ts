@@ -1,8 +1,8 @@
 import type { AuditTrail } from '../audit/types.ts'
+import type { Clock } from '../clock/clock.ts'
 import { databaseDown, type HealthPart } from '../http/health.ts'
 import { writeProbe } from '../sql/lease.ts'
 import type { Database } from '../sql/types.ts'
-import type { Clock } from './clock.ts'
 
 /** A database that answers reads: for what has no tables of the runtime. */
 export function readableDatabase(db: Database): HealthPart {

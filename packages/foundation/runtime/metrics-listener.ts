@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer, Server as HttpsServer } from 'node:https'
-import { listenOn } from './listen.ts'
+import { listenOn } from '../net/listen.ts'
 import type { TlsMaterial } from './messages.ts'
 
 export interface MetricsListener {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { StartupError } from '../errors/index.ts'
-import { listenOn } from './listen.ts'
+import { listenOn } from '../net/listen.ts'
 import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
 
 test('a port in use is named, with what to do, even when its holder shares it', async () => {

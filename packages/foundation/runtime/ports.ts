@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { listenOn } from './listen.ts'
+import { listenOn } from '../net/listen.ts'
 
 /** A port that nobody else gets. */
 export interface ClaimedPort {

@@ -7,6 +7,7 @@ import {
   openAuditLog,
   settleAnnounced,
 } from '../audit/index.ts'
+import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { tokenBucketMemory } from '../http/rate-limit/index.ts'
 import { createOutbound } from '../outbound/index.ts'
@@ -15,7 +16,6 @@ import { commitCountMigrations, holdLease, leaseMigrations, migrate } from '../s
 import type { Database } from '../sql/types.ts'
 import { createLogger, createMetrics, mergeMetrics, startOtlpExport } from '../telemetry/index.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
-import { systemClock } from './clock.ts'
 import { startCommitRecords } from './commit-records.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'

@@ -1,15 +1,15 @@
 import type { AuditTrail } from '../audit/types.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { SettingsTable } from '../config/setting.ts'
 import type { HealthPart } from '../http/health.ts'
 import type { TokenBuckets } from '../http/rate-limit/token-buckets.ts'
+import type { Secret } from '../memory/secret.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Outbound } from '../outbound/types.ts'
 import type { Seal } from '../seal/types.ts'
-import type { Database } from '../sql/types.ts'
+import type { Database, Migration } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
-import type { Clock } from './clock.ts'
 import type { TlsMaterial } from './messages.ts'
-import type { Secret } from './secret.ts'
 
 /** What the runtime gives a service, in the primary and again in each worker. */
 export interface ServiceEnvironment<Config> {
@@ -30,19 +30,6 @@ export interface ServiceEnvironment<Config> {
   readonly health?: readonly HealthPart[] | undefined
   /** Shown to services of this installation alone: they believe what is said about the client then. Known in workers. */
   readonly peerSecret?: Secret | undefined
-}
-
-export interface Migration {
-  /** 1, 2, 3 … without gaps. Never changed once released: its checksum is kept in the database. */
-  readonly number: number
-  readonly name: string
-  /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */
-  readonly statements: readonly string[]
-  /**
-   * Brings rows into the new shape, before the statements and in commits of its own. It may be interrupted, may run
-   * again, and may run on two nodes at once: it must leave alone what is converted already.
-   */
-  readonly convert?: (db: Database) => Promise<void>
 }
 
 export interface PeriodicWork<Config> {

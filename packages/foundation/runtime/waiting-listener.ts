@@ -4,8 +4,8 @@ import { createServer as createHttpsServer } from 'node:https'
 import { responseHeaders } from '../http/headers.ts'
 import { unreachableDatabase } from '../http/health.ts'
 import { prepareFailure, prepareReply } from '../http/reply.ts'
+import { type ListenOptions, listenOn } from '../net/listen.ts'
 import { StorageUnavailable } from '../sql/errors.ts'
-import { type ListenOptions, listenOn } from './listen.ts'
 import type { TlsMaterial } from './messages.ts'
 
 export interface WaitingListener {

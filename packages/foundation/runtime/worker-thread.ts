@@ -2,6 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { announcedCommits, auditClient } from '../audit/index.ts'
 import type { AuditTrail } from '../audit/types.ts'
+import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import {
   createServiceServer,
@@ -11,17 +12,16 @@ import {
   type ServiceServer,
   type TokenBuckets,
 } from '../http/index.ts'
+import { Secret } from '../memory/secret.ts'
 import { openApiDocument } from '../operations/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { openSeal } from '../seal/index.ts'
 import { createLogger, createMetrics } from '../telemetry/index.ts'
-import { systemClock } from './clock.ts'
 import { connect } from './database.ts'
 import { healthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
-import { Secret } from './secret.ts'
 import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
 import { tlsInForce } from './tls-in-force.ts'
 import { inHome } from './tls-material.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import { migrate, openSqlite, query, StorageUnavailable } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import {

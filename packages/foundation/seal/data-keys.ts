@@ -1,11 +1,11 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import { GuardFailed } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import { fitsCheckValue, noId } from './check-value.ts'
 import { additionalData, openWith, sealWith } from './envelope.ts'
-import { addDataKey, guardRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './store.ts'
+import { addDataKey, guardRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
 import type { SealedPlace } from './types.ts'
 
 /**

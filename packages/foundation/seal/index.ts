@@ -8,5 +8,5 @@ export {
   type SealedDatabase,
 } from './rotate.ts'
 export { isUnsealed, type OpenSealOptions, openSeal } from './seal.ts'
-export { sealMigrations } from './store.ts'
+export { sealMigrations } from './seal-store.ts'
 export type * from './types.ts'

@@ -15,7 +15,7 @@ import {
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { StartupError } from '../errors/index.ts'
-import { Secret } from '../runtime/secret.ts'
+import { Secret } from '../memory/secret.ts'
 
 /** Where the root key comes from. A passphrase becomes a key only with the salt that the database keeps. */
 export type RootKeySource =

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { type Clock, systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import { type Clock, systemClock } from '../runtime/clock.ts'
-import { takeLock } from '../runtime/process-lock.ts'
+import { takeLock } from '../locks/process-lock.ts'
 import type { Database } from '../sql/types.ts'
 import { dataKeyPlace } from './data-keys.ts'
 import { additionalData, openWith } from './envelope.ts'
 import { loadRootKeys, nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
 import { findFitting, wrapUnder } from './seal.ts'
-import { readDataKeys, replaceRootKey, rewrapDataKey } from './store.ts'
+import { readDataKeys, replaceRootKey, rewrapDataKey } from './seal-store.ts'
 
 export interface SealedDatabase {
   readonly service: string

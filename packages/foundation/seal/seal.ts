@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import type { Clock } from '../runtime/clock.ts'
 import { UniqueViolation } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import { fitsCheckValue, makeCheckValue, noId } from './check-value.ts'
@@ -8,7 +8,7 @@ import { dataKeyPlace, openDataKeys } from './data-keys.ts'
 import { additionalData, dataKeyIdOf, openWith, sealWith } from './envelope.ts'
 import { UnknownDataKey } from './errors.ts'
 import { deriveServiceKey, type RootKey } from './root-key.ts'
-import { addDataKey, addRootKey, readRootKeyRow, rootKeyParameters } from './store.ts'
+import { addDataKey, addRootKey, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
 import type { Seal } from './types.ts'
 
 export interface OpenSealOptions {

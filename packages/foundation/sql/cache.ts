@@ -1,4 +1,4 @@
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { Database, MaybePromise, Query, RowCache } from './types.ts'
 
 export interface RowCacheOptions<V> {

@@ -1,6 +1,5 @@
-import type { Migration } from '../runtime/service.ts'
 import { change, query } from './query.ts'
-import type { Change, Database, Row } from './types.ts'
+import type { Change, Database, Migration, Row } from './types.ts'
 
 /**
  * Counts the commits of a database, in the transaction of each. The number is the sum of the slots: SQLite has one

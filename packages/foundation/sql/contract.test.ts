@@ -6,9 +6,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
 import pg from 'pg'
+import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Migration } from '../runtime/service.ts'
 import {
   change,
   createRowCache,
@@ -18,6 +17,7 @@ import {
   holdLease,
   insertInto,
   leaseMigrations,
+  type Migration,
   migrate,
   openPostgres,
   openSqlite,

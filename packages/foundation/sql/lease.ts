@@ -1,8 +1,7 @@
-import type { Clock } from '../runtime/clock.ts'
-import type { Migration } from '../runtime/service.ts'
+import type { Clock } from '../clock/clock.ts'
 import { GuardFailed, UniqueViolation } from './errors.ts'
 import { change, insertInto, query } from './query.ts'
-import type { Database } from './types.ts'
+import type { Database, Migration } from './types.ts'
 
 export const leaseMigrations: readonly Migration[] = [
   {

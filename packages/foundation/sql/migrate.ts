@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { StartupError } from '../errors/index.ts'
-import type { Migration } from '../runtime/service.ts'
 import { isEmptyDatabase } from './commit-count-store.ts'
 import { UniqueViolation } from './errors.ts'
 import { change, insertInto, query } from './query.ts'
-import type { Database } from './types.ts'
+import type { Database, Migration } from './types.ts'
 
 const table = `CREATE TABLE IF NOT EXISTS schema_migration (
   component TEXT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL,

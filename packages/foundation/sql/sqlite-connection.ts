@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
 import { StartupError } from '../errors/index.ts'
-import { setBounded } from '../runtime/bounded-map.ts'
+import { setBounded } from '../memory/bounded-map.ts'
 import { countOnSqlite, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
 import type { DatabaseFiles } from './sqlite-files.ts'

@@ -71,3 +71,16 @@ export interface RowCache<V> {
   forget(key: string): void
   readonly size: number
 }
+
+export interface Migration {
+  /** 1, 2, 3 … without gaps. Never changed once released: its checksum is kept in the database. */
+  readonly number: number
+  readonly name: string
+  /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */
+  readonly statements: readonly string[]
+  /**
+   * Brings rows into the new shape, before the statements and in commits of its own. It may be interrupted, may run
+   * again, and may run on two nodes at once: it must leave alone what is converted already.
+   */
+  readonly convert?: (db: Database) => Promise<void>
+}

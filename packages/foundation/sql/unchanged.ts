@@ -1,4 +1,4 @@
-import { setBounded } from '../runtime/bounded-map.ts'
+import { setBounded } from '../memory/bounded-map.ts'
 import type { Database, MaybePromise } from './types.ts'
 
 /** What was read from the database lately, used again for as long as nobody has committed anything to it. */

@@ -1,4 +1,4 @@
-import { Secret } from '../runtime/secret.ts'
+import { Secret } from '../memory/secret.ts'
 
 const hidden = '[secret]'
 const deepest = 8

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Secret } from '../runtime/secret.ts'
+import { Secret } from '../memory/secret.ts'
 import { createLogger, createMetrics, mergeMetrics } from './index.ts'
 
 function logged(write: (log: ReturnType<typeof createLogger>) => void): string {

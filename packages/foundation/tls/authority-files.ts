@@ -11,8 +11,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import type { Clock } from '../runtime/clock.ts'
 
 /** How the names of all local authorities begin. */
 export const authorityName = 'Warder local authority of '

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, linkSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import type { Clock } from '../runtime/clock.ts'
 
 /** Longer than any issuing takes: a lock of this age was left by a process that was killed. */
 const staleMs = 30_000

@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import type { Clock } from '../runtime/clock.ts'
 import {
   authorityName,
   isFresh,

@@ -1,4 +1,4 @@
-import type { Migration } from '@warder/foundation/runtime'
+import type { Migration } from '@warder/foundation/sql'
 import { convertAttributeBags } from '../api/kmip/attributes/attribute-bag-store.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isIPv4 } from 'node:net'
-import type { Clock } from '../../runtime/clock.ts'
-import { normalAddress } from '../client-address.ts'
+import type { Clock } from '../../clock/clock.ts'
+import { normalAddress } from '../../net/client-address.ts'
 
 export interface Verdict {
   readonly allowed: boolean

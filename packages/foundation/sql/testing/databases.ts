@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import type { Migration } from '../../runtime/service.ts'
 import { migrate } from '../migrate.ts'
 import { openPostgres } from '../postgres.ts'
+import type { Migration } from '../types.ts'
 
 /** What a service has in its database when it starts: the migrations of each component, in their order. */
 export type Components = Readonly<Record<string, readonly Migration[]>>

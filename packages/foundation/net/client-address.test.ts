@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { bucketKey } from '../http/rate-limit/token-buckets.ts'
 import { addressSet, clientAddress, normalAddress, parseCidr } from './client-address.ts'
-import { bucketKey } from './rate-limit/token-buckets.ts'
 
 const trusted = addressSet(['10.0.0.0/8', '2001:db8::/32'])
 

@@ -1,6 +1,5 @@
-import type { Migration } from '../runtime/service.ts'
 import { change, insertInto, query } from '../sql/index.ts'
-import type { Change } from '../sql/types.ts'
+import type { Change, Migration } from '../sql/types.ts'
 
 export const sealMigrations: readonly Migration[] = [
   {
