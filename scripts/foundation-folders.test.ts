@@ -73,3 +73,16 @@ test('SQL of foundation is in sql/ and in files named …-store.ts', () => {
   )
   assert.ok(sql.test(sources.get('seal/seal-store.ts') ?? ''), 'the search sees SQL where there is some')
 })
+
+/** The words of other packages; `auth_method`, `authTag` and the like are of cryptography and of the audit record. */
+const foreign = [/kmip|ttlv/i, /\b(?:kms|auth)\b/i, /\b(?:KMS|AUTH)_/, /@warder\/(?!pki)/]
+
+test('foundation knows neither KMIP nor the names of the services', () => {
+  const found = [...sources].flatMap(([file, source]) =>
+    source
+      .split('\n')
+      .map((line, index) => `${file}:${index + 1}: ${line}`)
+      .filter((line) => foreign.some((word) => word.test(line))),
+  )
+  assert.deepEqual(found, [])
+})

@@ -31,7 +31,14 @@ const wanted = Number(values.connections)
 const limit = values.limit === undefined ? Number.POSITIVE_INFINITY : Number(values.limit)
 const atOnce = 50
 const folder = mkdtempSync(join(tmpdir(), 'warder-idle-'))
-await ensureLocalAuthority({ folder, clock: systemClock })
+await ensureLocalAuthority({
+  folder,
+  clock: systemClock,
+  certificates: [
+    { name: 'kms', commonName: 'Warder kms' },
+    { name: 'client', commonName: 'kmip-client', purpose: 'client' },
+  ],
+})
 const server = fork(fileURLToPath(new URL('./idle-server.ts', import.meta.url)), [folder], {
   execArgv: ['--expose-gc'],
 })

@@ -1,4 +1,17 @@
-import { boolean, integer, optionalText, type SettingValues } from '@warder/foundation/config'
+import {
+  boolean,
+  integer,
+  optionalText,
+  type ServiceDefaults,
+  type SettingValues,
+} from '@warder/foundation/config'
+
+/** For the common settings. */
+export const authDefaults = {
+  name: 'auth',
+  port: 8443,
+  bodyLimitBytes: 1_048_576,
+} as const satisfies ServiceDefaults
 
 /** Settings of the authentication service; the common ones (address, TLS, database, audit) are the runtime's. */
 export const authSettings = {

@@ -10,21 +10,23 @@ import {
   text,
 } from './setting.ts'
 
-const service = {
-  auth: { port: 8443, portEnv: 'AUTH_PORT', body: 1_048_576 },
-  kms: { port: 9998, portEnv: 'KMS_PORT', body: 67_108_864 },
-} as const
+/** What the common settings need to know of a service. */
+export interface ServiceDefaults {
+  /** Of the database file, of the certificates of the local authority, and in front of environment variables. */
+  readonly name: string
+  readonly port: number
+  readonly bodyLimitBytes: number
+}
 
-/** Settings that both services have. Paths that are not absolute start at the home folder. */
-export function foundationSettings(name: 'auth' | 'kms') {
-  const own = service[name]
+/** Settings that every service has. Paths that are not absolute start at the home folder. */
+export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaults) {
   return {
     host: text({ default: '127.0.0.1', docs: 'Address to listen on; 0.0.0.0 or :: for all of the machine.' }),
     port: integer({
-      default: own.port,
+      default: port,
       min: 0,
       max: 65_535,
-      env: own.portEnv,
+      env: `${name.toUpperCase()}_PORT`,
       docs: 'TCP port; 0 = any free one.',
     }),
     workers: integer({ default: 0, min: 0, max: 256, docs: 'Threads that serve; 0 = one for each core.' }),
@@ -65,7 +67,7 @@ export function foundationSettings(name: 'auth' | 'kms') {
       docs: 'Requests a second for each TCP peer address (IPv6: each /64); bursts of three times as many. Unset = no limit.',
     }),
     body_limit_bytes: integer({
-      default: own.body,
+      default: bodyLimitBytes,
       min: 1024,
       max: 67_108_864,
       docs: 'Largest request body.',

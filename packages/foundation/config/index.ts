@@ -5,7 +5,7 @@ export {
   foreignEnvName,
   foreignSetting,
 } from './foreign-settings.ts'
-export { foundationSettings } from './foundation-settings.ts'
+export { foundationSettings, type ServiceDefaults } from './foundation-settings.ts'
 export {
   envNameOf,
   flagOf,

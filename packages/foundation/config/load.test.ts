@@ -150,8 +150,8 @@ test('contradicting settings stop the start with their sentence', () => {
 })
 
 test('the printed default configuration loads to the defaults, commented or not', () => {
-  for (const service of ['auth', 'kms'] as const) {
-    const settings = foundationSettings(service)
+  for (const service of ['notes', 'mail']) {
+    const settings = foundationSettings({ name: service, port: 8443, bodyLimitBytes: 1_048_576 })
     const text = defaultConfigToml(service, settings)
     writeFileSync(file, text)
     const options = { service, table: settings, file, env: {}, args: [] } as const
@@ -171,7 +171,7 @@ test('the printed default configuration loads to the defaults, commented or not'
 })
 
 test('help and reference name every setting with its variable and flag', () => {
-  const settings = foundationSettings('kms')
+  const settings = foundationSettings({ name: 'kms', port: 9998, bodyLimitBytes: 1_048_576 })
   for (const text of [settingsHelp('kms', settings), settingsReference('kms', settings)]) {
     for (const name of ['--tls-cipher-suites', 'KMS_RATE_LIMIT_PER_SECOND', 'KMS_PORT'])
       assert.ok(text.includes(name), name)

@@ -9,7 +9,7 @@ import { tomlLines } from './toml-lines.ts'
 export type Provenance = 'flag' | 'environment' | 'file' | 'default'
 
 export interface LoadOptions<Table extends SettingsTable> {
-  readonly service: 'auth' | 'kms'
+  readonly service: string
   readonly table: Table
   /** TOML file; it need not exist. */
   readonly file: string
@@ -29,7 +29,7 @@ export interface LoadedConfig<Table extends SettingsTable> {
   readonly warnings: readonly string[]
 }
 
-/** The environment variable of a setting: `KMS_ROLES_CRYPTO_OFFICER_USERS` for `roles.crypto_officer_users`. */
+/** The environment variable of a setting: `NOTES_ROLES_EDITOR_USERS` for `roles.editor_users` of `notes`. */
 export function envNameOf(service: string, key: string, setting: Setting<unknown>): string {
   return setting.env ?? `${service}_${key.replaceAll(/[.-]/g, '_')}`.toUpperCase()
 }

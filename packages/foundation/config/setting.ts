@@ -1,6 +1,6 @@
 /**
- * One row of the table of settings. The table's key is the TOML key (dots make sections: `roles.crypto_officer_users`);
- * environment variable and flag follow from it (`KMS_ROLES_CRYPTO_OFFICER_USERS`, `--roles-crypto-officer-users`)
+ * One row of the table of settings. The table's key is the TOML key (dots make sections: `roles.editor_users`);
+ * environment variable and flag follow from it (`NOTES_ROLES_EDITOR_USERS`, `--roles-editor-users`)
  * unless named here.
  */
 export interface Setting<T> {
@@ -11,7 +11,7 @@ export interface Setting<T> {
   readonly min?: number
   readonly max?: number
   readonly choices?: readonly string[]
-  /** Full name of the environment variable where it does not follow from the key, e.g. `AUTH_PORT`. */
+  /** Full name of the environment variable where it does not follow from the key, e.g. `NOTES_PORT`. */
   readonly env?: string
   readonly flag?: string
   /** What stands between the items of a list in a variable or a flag, where a comma is part of them. */

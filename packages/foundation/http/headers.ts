@@ -2,7 +2,7 @@ import type { PreparedReply } from './reply.ts'
 
 const frameAncestors = "frame-ancestors 'none'"
 
-/** On every response of both services, whatever it answers. */
+/** On every response of every service, whatever it answers. */
 export const securityHeaders: readonly string[] = [
   'X-Frame-Options',
   'DENY',

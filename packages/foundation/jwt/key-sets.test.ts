@@ -32,9 +32,13 @@ const serve = (...pairs: readonly NamedPair[]) => {
 }
 
 before(async () => {
-  await ensureLocalAuthority({ folder, clock: systemClock })
+  await ensureLocalAuthority({
+    folder,
+    clock: systemClock,
+    certificates: [{ name: 'server', commonName: 'Server' }],
+  })
   const server = createServer(
-    { cert: readFileSync(join(folder, 'auth.crt')), key: readFileSync(join(folder, 'auth.key')) },
+    { cert: readFileSync(join(folder, 'server.crt')), key: readFileSync(join(folder, 'server.key')) },
     (request, response) => {
       requests.push({ method: request.method, accept: request.headers.accept })
       answer(request, response)

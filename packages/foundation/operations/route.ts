@@ -12,7 +12,7 @@ export const patch = route('PATCH')
 /** DELETE (the word itself is taken by the language). */
 export const del = route('DELETE')
 
-/** Several methods that mean the same on one path: `methods(['PUT', 'POST'], '/auth/approle/role/{name}')`. */
+/** Several methods that mean the same on one path: `methods(['PUT', 'POST'], '/roles/{name}')`. */
 export function methods(names: readonly HttpMethod[], path: string): RouteDeclaration {
   return { methods: names, path }
 }

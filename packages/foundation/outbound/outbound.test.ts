@@ -19,9 +19,13 @@ const closers: (() => void)[] = []
 const connections = new Map<number | undefined, Socket>()
 
 before(async () => {
-  await ensureLocalAuthority({ folder, clock: systemClock })
+  await ensureLocalAuthority({
+    folder,
+    clock: systemClock,
+    certificates: [{ name: 'server', commonName: 'Server' }],
+  })
   const server = createServer(
-    { cert: readFileSync(join(folder, 'auth.crt')), key: readFileSync(join(folder, 'auth.key')) },
+    { cert: readFileSync(join(folder, 'server.crt')), key: readFileSync(join(folder, 'server.key')) },
     (request, response) => answer(request, response),
   )
   server.on('connection', (socket: Socket) => connections.set(socket.remotePort, socket))

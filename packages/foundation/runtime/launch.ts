@@ -1,5 +1,6 @@
 import type { AuditFailureMode } from '../audit/types.ts'
 import type { RootKey, RootKeySource } from '../seal/index.ts'
+import type { LocalCertificate } from '../tls/index.ts'
 
 /** The common settings that the runtime itself reads (see `foundationSettings`). */
 export interface RuntimeConfig {
@@ -51,6 +52,8 @@ export interface ServiceLaunch {
   readonly heldPorts?: readonly number[]
   /** The operator accepts, for this start, a database that is missing or behind the audit log. */
   readonly acceptRollback?: boolean
+  /** All that the local authority of the home folder issues; undefined = one, named after the service. */
+  readonly localCertificates?: readonly LocalCertificate[]
   /** What the services of an installation know each other by (`WARDER_PEER_SECRET`). */
   readonly peerSecret?: string | undefined
   /** Called when the service answers on its port that its database is away. */

@@ -71,7 +71,10 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     for (const step of cleanup.toReversed()) await step()
   }
   try {
-    if (usesLocalAuthority(config, home)) await ensureLocalAuthority({ folder: join(home, 'tls'), clock })
+    if (usesLocalAuthority(config, home)) {
+      const certificates = launch.localCertificates ?? [{ name, commonName: `Warder ${name}` }]
+      await ensureLocalAuthority({ folder: join(home, 'tls'), clock, certificates })
+    }
     const readTls = tlsReader(config, home, name)
     const readSocketTls = socketTlsReader(definition, config, home)
     const readMaterials = (): TlsMaterials => ({ https: readTls(), socket: readSocketTls() })

@@ -38,7 +38,9 @@ function install({ server, authority }: Generation): void {
 }
 
 function launch(): ServiceLaunch {
-  const defaults = Object.entries(foundationSettings('kms')).map(([name, row]) => [name, row.default])
+  const defaults = Object.entries(
+    foundationSettings({ name: 'test', port: 0, bodyLimitBytes: 1_048_576 }),
+  ).map(([name, row]) => [name, row.default])
   const own = {
     port: 0,
     workers: 1,
@@ -148,7 +150,7 @@ test('a worker that could not take the place of another is followed by one that 
 })
 
 test('another program that looks into the database while a worker is replaced does not take its write-ahead log away', async () => {
-  const path = join(home, 'kms.db')
+  const path = join(home, 'test.db')
   const lookInto = (): void => {
     const program = `
       const { DatabaseSync } = require('node:sqlite')

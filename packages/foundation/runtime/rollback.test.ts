@@ -36,7 +36,7 @@ const engines = [
     skip: false as string | false,
     async place(): Promise<Place> {
       const home = mkdtempSync(join(folder, 'home-'))
-      const path = join(home, 'kms.db')
+      const path = join(home, 'test.db')
       return { home, url: `sqlite:${path}`, open: async () => openSqlite({ path }) }
     },
   },
@@ -52,7 +52,9 @@ const engines = [
 ]
 
 function start({ home, url }: Place, more: Partial<ServiceLaunch> = {}): Promise<RunningService> {
-  const defaults = Object.entries(foundationSettings('kms')).map(([name, row]) => [name, row.default])
+  const defaults = Object.entries(
+    foundationSettings({ name: 'test', port: 0, bodyLimitBytes: 1_048_576 }),
+  ).map(([name, row]) => [name, row.default])
   const own = {
     port: 0,
     workers: 1,
@@ -83,7 +85,7 @@ interface LogRecord {
 }
 
 function recordsOf({ home }: Place): readonly LogRecord[] {
-  const log = join(home, 'audit', 'kms')
+  const log = join(home, 'audit', 'test')
   return readdirSync(log)
     .filter((name) => name.endsWith('.jsonl'))
     .sort()
@@ -92,15 +94,15 @@ function recordsOf({ home }: Place): readonly LogRecord[] {
 }
 
 function auditOptions(home: string): AuditLogOptions {
-  const log = createLogger({ level: 'error', service: 'kms' })
+  const log = createLogger({ level: 'error', service: 'test' })
   const common = {
-    service: 'kms',
+    service: 'test',
     node: 'n',
     mode: 'continue',
     rotateBytes: 1e6,
     clock: systemClock,
   } as const
-  return { ...common, folder: join(home, 'audit', 'kms'), log }
+  return { ...common, folder: join(home, 'audit', 'test'), log }
 }
 
 const known = (place: Place): unknown =>
@@ -215,14 +217,14 @@ test('SQLite: a file that is missing is not created, and a copy of last week is 
   const [sqlite] = engines
   assert.ok(sqlite)
   const place = await sqlite.place()
-  const path = join(place.home, 'kms.db')
+  const path = join(place.home, 'test.db')
   await startAndStop(place)
   copyFileSync(path, `${path}.last-week`)
   await run(place, ['CREATE TABLE thing (id BIGINT)'])
   await startAndStop(place)
   rmSync(path)
   await assertRefused(place, /is missing or empty/)
-  assert.ok(!readdirSync(place.home).includes('kms.db'))
+  assert.ok(!readdirSync(place.home).includes('test.db'))
   copyFileSync(`${path}.last-week`, path)
   await assertRefused(place, /is older than its audit log/)
 })

@@ -62,7 +62,7 @@ export interface SocketOptions {
 
 /** Where such a listener is, as the configuration says. Its clients need certificates of the client authority. */
 export interface SocketPlace {
-  /** For people: `kmip`. */
+  /** For people, in messages. */
   readonly name: string
   readonly host: string
   /** 0 = any free one. */
@@ -79,9 +79,10 @@ export interface ServiceInstance<Services> {
   close?(): Promise<void>
 }
 
-/** One of the two services, as the runtime starts it. */
+/** A service, as the runtime starts it. */
 export interface ServiceDefinition<Config = never, Services = never> {
-  readonly name: 'auth' | 'kms'
+  /** Of its database, certificates, environment variables and records: lower-case letters, digits and dashes. */
+  readonly name: string
   readonly settings: SettingsTable
   readonly migrations: readonly Migration[]
   /** In the primary, once, after migrations and before any worker: first-run bootstrap. Returns lines to show once. */

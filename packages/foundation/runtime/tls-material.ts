@@ -39,7 +39,7 @@ export function tlsReader(
   const file = (setting: string | undefined, name: string): string =>
     inHome(home, setting ?? join('tls', name))
   const { socket_server_rsa_cert_file: rsaCert, socket_server_rsa_key_file: rsaKey } = config
-  /** Clients of the KMIP socket may know RSA alone: the pair that is named, else that of the local authority if it is there. */
+  /** Clients of the listener beside HTTPS may know RSA alone: the pair that is named, else that of the local authority if it is there. */
   const second = () => {
     if (!options.requireClientCertificate) return undefined
     const pair = {

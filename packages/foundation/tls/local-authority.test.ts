@@ -17,7 +17,7 @@ import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { day, heldClock, issue, newFolder, rsaPair, withCommonNames } from './fixtures/certificates.ts'
 import { serve, shake } from './fixtures/handshake.ts'
-import { ensureLocalAuthority } from './local-authority.ts'
+import { ensureLocalAuthority, type LocalCertificate } from './local-authority.ts'
 import { tlsProfile } from './profile.ts'
 
 const home = newFolder()
@@ -34,6 +34,12 @@ interface Place {
   fingerprints(): Record<string, string>
 }
 
+const certificates: readonly LocalCertificate[] = [
+  { name: 'auth', commonName: 'Warder auth' },
+  { name: 'kms', commonName: 'Warder kms' },
+  { name: 'kms-rsa', commonName: 'Warder kms', keyType: 'rsa', optional: true },
+  { name: 'client', commonName: 'kmip-client', purpose: 'client' },
+]
 const names = ['ca', 'auth', 'kms', 'kms-rsa', 'client'] as const
 
 /** A folder that does not exist yet. */
@@ -48,7 +54,7 @@ function empty(): Place {
     path,
     read,
     certificate,
-    ensure: (clock = heldClock()) => ensureLocalAuthority({ folder, clock }),
+    ensure: (clock = heldClock()) => ensureLocalAuthority({ folder, clock, certificates }),
     fingerprints: () => Object.fromEntries(names.map((name) => [name, certificate(name).fingerprint256])),
   }
 }

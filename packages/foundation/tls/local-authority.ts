@@ -18,6 +18,7 @@ export interface LocalAuthorityOptions {
   /** `$WARDER_HOME/tls` */
   readonly folder: string
   readonly clock: Clock
+  readonly certificates: readonly LocalCertificate[]
   /** Names and addresses of this machine for the server certificates. */
   readonly hostnames?: readonly string[]
   readonly addresses?: readonly string[]
@@ -29,11 +30,23 @@ const leafDays = 397
 /** Clocks of clients may be late. */
 const backdateMs = 60 * 60 * 1000
 
+/** A certificate that the local authority issues. */
+export interface LocalCertificate {
+  /** Of its files: `NAME.crt`, `NAME.key`. */
+  readonly name: string
+  readonly commonName: string
+  /** Default: a server of this machine. */
+  readonly purpose?: 'client'
+  /** Default: an elliptic curve. */
+  readonly keyType?: 'rsa'
+  /** true: it is left out where the key of the authority is kept elsewhere. */
+  readonly optional?: boolean
+}
+
 /**
- * The local certificate authority of the first run, for a machine that has no other: `ca.crt`, `ca.key`, server
- * certificates `auth` and `kms`, `kms-rsa` for clients of the KMIP socket that know RSA alone, and a client certificate `client` (CN `kmip-client`). What exists is kept; what
- * runs out soon, or does not belong together, is replaced. Two processes that start at once do it one after the
- * other.
+ * The local certificate authority of the first run, for a machine that has no other: `ca.crt`, `ca.key`, and the
+ * certificates that are asked for. What exists is kept; what runs out soon, or does not belong together, is replaced.
+ * Two processes that start at once do it one after the other.
  * @throws StartupError when a file is broken, cannot be written, or is somebody else's
  */
 export async function ensureLocalAuthority(options: LocalAuthorityOptions): Promise<void> {
@@ -58,8 +71,7 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
 interface Leaf {
   readonly name: string
   readonly plan: CertificatePlan
-  /** It is left out where the key of the authority is kept elsewhere. */
-  readonly optional?: boolean
+  readonly optional: boolean
 }
 
 /** A look without the lock. What it cannot read may be half written: that is judged again under the lock. */
@@ -76,7 +88,7 @@ function isComplete({ folder, clock }: LocalAuthorityOptions, leaves: readonly L
 }
 
 function isLeftOut({ optional }: Leaf, { privateKey }: StoredAuthority): boolean {
-  return optional === true && privateKey === undefined
+  return optional && privateKey === undefined
 }
 
 async function complete(options: LocalAuthorityOptions, leaves: readonly Leaf[]): Promise<void> {
@@ -90,7 +102,7 @@ async function complete(options: LocalAuthorityOptions, leaves: readonly Leaf[])
   }
 }
 
-function leafPlans({ clock, hostnames, addresses }: LocalAuthorityOptions): readonly Leaf[] {
+function leafPlans({ clock, certificates, hostnames, addresses }: LocalAuthorityOptions): readonly Leaf[] {
   const now = clock.now()
   const times = { notBefore: new Date(now - backdateMs), notAfter: new Date(now + leafDays * day) }
   const server = {
@@ -101,15 +113,11 @@ function leafPlans({ clock, hostnames, addresses }: LocalAuthorityOptions): read
     addresses: addresses ?? ['127.0.0.1', '::1'],
     ...times,
   } as const
-  return [
-    { name: 'auth', plan: { commonName: 'Warder auth', ...server } },
-    { name: 'kms', plan: { commonName: 'Warder kms', ...server } },
-    { name: 'kms-rsa', plan: { commonName: 'Warder kms', keyType: 'rsa', ...server }, optional: true },
-    {
-      name: 'client',
-      plan: { commonName: 'kmip-client', purpose: 'client', hostnames: [], addresses: [], ...times },
-    },
-  ]
+  const client = { purpose: 'client', hostnames: [], addresses: [], ...times } as const
+  return certificates.map(({ name, commonName, purpose, keyType, optional = false }) => {
+    const place = purpose === 'client' ? client : server
+    return { name, plan: { commonName, ...(keyType && { keyType }), ...place }, optional }
+  })
 }
 
 async function makeAuthority({ folder, clock }: LocalAuthorityOptions): Promise<StoredAuthority> {

@@ -28,7 +28,7 @@ export interface TlsFiles {
   /** PEM: authorities whose client certificates are accepted; a certificate is then asked for. */
   readonly clientsCaFile?: string | undefined
   readonly cipherSuites?: string | undefined
-  /** true: a connection without a verified client certificate is closed in the handshake (the KMIP socket). */
+  /** true: a connection without a verified client certificate is closed in the handshake (a listener beside HTTPS). */
   readonly requireClientCertificate?: boolean
   /** 48 bytes shared by all workers, so that a session resumes on any of them. */
   readonly ticketKeys?: Buffer | undefined

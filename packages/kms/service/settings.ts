@@ -5,6 +5,7 @@ import {
   list,
   optionalInteger,
   optionalText,
+  type ServiceDefaults,
   type Setting,
   type SettingValues,
   text,
@@ -13,6 +14,13 @@ import { httpsProblem, keySetProblem, providersProblem } from '../identity/addre
 import type { IdentityConfig } from '../identity/configured.ts'
 import { principalNamed } from '../identity/extractor.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
+
+/** For the common settings. */
+export const kmsDefaults = {
+  name: 'kms',
+  port: 9998,
+  bodyLimitBytes: 67_108_864,
+} as const satisfies ServiceDefaults
 
 const oidcSecret: Setting<string | undefined> = {
   type: 'secret',

@@ -13,9 +13,9 @@ import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warde
 import { openSeal, type Seal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
-import { ensureLocalAuthority } from '@warder/foundation/tls'
+import { ensureLocalAuthority, type LocalCertificate } from '@warder/foundation/tls'
 import { kmsService } from '../service/service.ts'
-import { type KmsConfig, kmsSettings } from '../service/settings.ts'
+import { type KmsConfig, kmsDefaults, kmsSettings } from '../service/settings.ts'
 import type { KmsServices } from '../services.ts'
 import { type Caller, caller } from './client.ts'
 import { openTestDatabase, testEngine } from './test-database.ts'
@@ -71,13 +71,20 @@ const components = { seal: sealMigrations, kms: kmsService.migrations }
 
 export const issuer = 'https://auth.test'
 
+const certificates: readonly LocalCertificate[] = [
+  { name: 'auth', commonName: 'Warder auth' },
+  { name: 'kms', commonName: 'Warder kms' },
+  { name: 'kms-rsa', commonName: 'Warder kms', keyType: 'rsa', optional: true },
+  { name: 'client', commonName: 'kmip-client', purpose: 'client' },
+]
+
 /** Folder of the authority that all homes of this process have a copy of: making one takes longer than the rest of a start. */
 let authority: Promise<string> | undefined
 
 async function makeAuthority(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-authority-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  await ensureLocalAuthority({ folder: join(folder, 'tls'), clock: systemClock })
+  await ensureLocalAuthority({ folder: join(folder, 'tls'), clock: systemClock, certificates })
   return join(folder, 'tls')
 }
 
@@ -198,7 +205,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
 
 /** Every setting at its default, then what the test says. */
 function configOf(changes: Partial<KmsConfig>): KmsConfig {
-  const table = { ...foundationSettings('kms'), ...kmsSettings }
+  const table = { ...foundationSettings(kmsDefaults), ...kmsSettings }
   const defaults = Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, setting.default]))
   return { ...(defaults as unknown as KmsConfig), ...changes }
 }

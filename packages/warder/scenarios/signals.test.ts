@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { localCertificates } from '../start/local-certificates.ts'
 import {
   cleanEnvironment,
   type Installation,
@@ -95,6 +96,7 @@ test('SIGHUP serves new certificates to new connections, and keeps the old ones 
   await ensureLocalAuthority({
     folder: tls,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    certificates: localCertificates,
   })
   assert.equal(await serialOf(warder.kmsUrl), before, 'nothing is read before the signal')
   warder.process.kill('SIGHUP')
@@ -117,6 +119,7 @@ test('a service that is killed is started again, where it was', async () => {
   await ensureLocalAuthority({
     folder: join(home, 'tls'),
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    certificates: localCertificates,
   })
   process.kill(pid, 'SIGKILL')
   await until('it serves again', async () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type LoadedConfig, loadConfig } from '@warder/foundation/config'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/foundation/runtime'
 import { version } from '../version.ts'
+import { localCertificates } from './local-certificates.ts'
 import { foreignSettingsOf, type ServiceName, serviceModules, settingsOf } from './services.ts'
 
 export interface ServiceConfiguration {
@@ -29,7 +30,7 @@ export function configure(
     contradictions: [oneOfTwo('tls_cert_file', 'tls_key_file'), oneOfTwo(...rsaPair)],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
-  return { launch: { ...serviceModules[name], config, home, version, env }, loaded }
+  return { launch: { ...serviceModules[name], config, home, version, env, localCertificates }, loaded }
 }
 
 const rsaPair = ['socket_server_rsa_cert_file', 'socket_server_rsa_key_file'] as const

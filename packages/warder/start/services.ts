@@ -1,13 +1,15 @@
-import { authSettings } from '@warder/auth/settings'
+import { authDefaults, authSettings } from '@warder/auth/settings'
 import { type ForeignSettings, foundationSettings, type SettingsTable } from '@warder/foundation/config'
-import { kmsSettings, peerSettings } from '@warder/kms/settings'
+import { kmsDefaults, kmsSettings, peerSettings } from '@warder/kms/settings'
 
 export const serviceNames = ['auth', 'kms'] as const
 export type ServiceName = (typeof serviceNames)[number]
 
 /** All settings of a service: the common ones and its own. */
 export function settingsOf(name: ServiceName): SettingsTable {
-  return { ...foundationSettings(name), ...(name === 'auth' ? authSettings : kmsSettings) }
+  return name === 'auth'
+    ? { ...foundationSettings(authDefaults), ...authSettings }
+    : { ...foundationSettings(kmsDefaults), ...kmsSettings }
 }
 
 /** Names of other servers' settings that a service understands. */

@@ -31,9 +31,15 @@ import type { SocketLimits } from './limits.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-kmip-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
-await ensureLocalAuthority({ folder, clock: systemClock })
+const certificates = [
+  { name: 'auth', commonName: 'Warder auth' },
+  { name: 'kms', commonName: 'Warder kms' },
+  { name: 'kms-rsa', commonName: 'Warder kms', keyType: 'rsa' as const, optional: true },
+  { name: 'client', commonName: 'kmip-client', purpose: 'client' as const },
+]
+await ensureLocalAuthority({ folder, clock: systemClock, certificates })
 const otherFolder = join(folder, 'other')
-await ensureLocalAuthority({ folder: otherFolder, clock: systemClock })
+await ensureLocalAuthority({ folder: otherFolder, clock: systemClock, certificates })
 const file = (name: string): string => join(folder, name)
 const pem = (name: string): Buffer => readFileSync(file(name))
 const profile = (clientsCaFile = file('ca.crt')) =>

@@ -1,0 +1,10 @@
+import type { LocalCertificate } from '@warder/foundation/tls'
+
+/** What the local authority issues on the first run, whichever service starts first. */
+export const localCertificates: readonly LocalCertificate[] = [
+  { name: 'auth', commonName: 'Warder auth' },
+  { name: 'kms', commonName: 'Warder kms' },
+  // For clients of the KMIP socket that know RSA alone.
+  { name: 'kms-rsa', commonName: 'Warder kms', keyType: 'rsa', optional: true },
+  { name: 'client', commonName: 'kmip-client', purpose: 'client' },
+]
