@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Failure, failure, toFailure } from '../errors/index.ts'
-import type { MaybePromise } from '../sql/types.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
 import { type Holding, smallBody } from './body-budget.ts'
 import type { BodyMessage, BodyTaker } from './body-message.ts'
 import { emptyBody } from './request.ts'

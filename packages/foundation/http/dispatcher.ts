@@ -1,7 +1,7 @@
 import { Failure, failure, toFailure } from '../errors/index.ts'
 import type { Stages } from '../net/stages.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
-import type { MaybePromise } from '../sql/types.ts'
+import { andThen, type MaybePromise } from '../promises/and-then.ts'
 import { aborted, announcesBody, readBody } from './body.ts'
 import { type BodyBudget, Holding } from './body-budget.ts'
 import type { Cors } from './cors.ts'
@@ -77,8 +77,7 @@ function admit<Services>(
 ): MaybePromise<void> {
   if (compiled.operation.access.public === true) return
   refuseForeignPages(dispatcher, exchange)
-  const principal = authenticated(exchange, compiled)
-  return principal instanceof Promise ? principal.then(requireSomebody) : requireSomebody(principal)
+  return andThen(authenticated(exchange, compiled), requireSomebody)
 }
 
 function requireSomebody(principal: Principal | undefined): void {
@@ -128,10 +127,7 @@ function answer<Services>(
 ): MaybePromise<PreparedReply> {
   refuseForeignPages(dispatcher, exchange)
   if (compiled.operation.access.public === true) return checked(exchange, compiled)
-  const principal = authenticated(exchange, compiled)
-  return principal instanceof Promise
-    ? principal.then((late) => identified(exchange, compiled, late))
-    : identified(exchange, compiled, principal)
+  return andThen(authenticated(exchange, compiled), (principal) => identified(exchange, compiled, principal))
 }
 
 function authenticated<Services>(
@@ -157,9 +153,7 @@ function checked<Services>(
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
   const input = validInput(compiled, exchange.request, exchange.parameters ?? noParameters)
-  return input instanceof Promise
-    ? input.then((late) => permitted(exchange, compiled, late))
-    : permitted(exchange, compiled, input)
+  return andThen(input, (valid) => permitted(exchange, compiled, valid))
 }
 
 function permitted<Services>(
@@ -168,9 +162,7 @@ function permitted<Services>(
   input: OperationInput,
 ): MaybePromise<PreparedReply> {
   const allowed = compiled.operation.access.check?.(input, exchange)
-  return allowed instanceof Promise
-    ? allowed.then(() => acted(exchange, compiled.operation, input))
-    : acted(exchange, compiled.operation, input)
+  return andThen(allowed, () => acted(exchange, compiled.operation, input))
 }
 
 function acted<Services>(
@@ -178,10 +170,7 @@ function acted<Services>(
   operation: Operation<Services>,
   input: OperationInput,
 ): MaybePromise<PreparedReply> {
-  const result = operation.act(input, exchange)
-  return result instanceof Promise
-    ? result.then((late) => prepared(operation, late))
-    : prepared(operation, result)
+  return andThen(operation.act(input, exchange), (result) => prepared(operation, result))
 }
 
 function prepared<Services>(operation: Operation<Services>, result: unknown): PreparedReply {

@@ -1,6 +1,6 @@
 import { failure } from '../errors/index.ts'
 import type { Operation, OperationInput } from '../operations/types.ts'
-import type { MaybePromise } from '../sql/types.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
 import { parseJsonBody } from './json-body.ts'
 import type { HttpRequest } from './request.ts'
 import { type Check, compileCheck } from './validation.ts'

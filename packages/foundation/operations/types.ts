@@ -1,7 +1,8 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Static, TSchema } from 'typebox'
 import type { Failure } from '../errors/index.ts'
-import type { Commit, MaybePromise } from '../sql/types.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
+import type { Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts'
+import { andThen } from '../promises/and-then.ts'
 import type { Database, MaybePromise, Query, RowCache } from './types.ts'
 
 export interface RowCacheOptions<V> {
@@ -128,9 +129,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     const seen = db.dataVersion?.()
     if (seen !== undefined && seen === entry.seen) return touch(key, entry)
     const asked = { at: clock.monotonic(), seen }
-    const row = db.get(options.version, [key])
-    if (row instanceof Promise) return row.then((now) => checked(key, entry, now, asked))
-    return checked(key, entry, row, asked)
+    return andThen(db.get(options.version, [key]), (now) => checked(key, entry, now, asked))
   }
 
   return {

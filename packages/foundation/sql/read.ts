@@ -1,3 +1,4 @@
+import { andThen } from '../promises/and-then.ts'
 import type { Database, MaybePromise, Query, SqlValue } from './types.ts'
 
 /** The first row, as what it stands for; synchronous on SQLite. */
@@ -7,7 +8,5 @@ export function readOne<P extends readonly SqlValue[], R, V>(
   params: P,
   toValue: (row: R) => V,
 ): MaybePromise<V | undefined> {
-  const row = db.get(statement, params)
-  if (row instanceof Promise) return row.then((late) => (late === undefined ? undefined : toValue(late)))
-  return row === undefined ? undefined : toValue(row)
+  return andThen(db.get(statement, params), (row) => (row === undefined ? undefined : toValue(row)))
 }

@@ -1,4 +1,5 @@
-import { type Change, change, type Database, type MaybePromise, query } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import { findObject, type ManagedObject, type ObjectId } from '../keys/index.ts'
 import { everybody, rights } from './right.ts'
 
@@ -40,8 +41,7 @@ export function grantedTo(
   id: string,
   user: string,
 ): MaybePromise<ReadonlySet<string> | undefined> {
-  const rows = db.all(ofUser, [id, user, everybody])
-  return rows instanceof Promise ? rows.then(toSet) : toSet(rows)
+  return andThen(db.all(ofUser, [id, user, everybody]), toSet)
 }
 
 function toSet(rows: readonly OperationRow[]): ReadonlySet<string> | undefined {

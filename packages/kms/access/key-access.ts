@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext, OperationInput, Principal } from '@warder/foundation/operations'
-import type { Database, MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Database } from '@warder/foundation/sql'
 import { asObjectId, type Key, type KeyRing } from '../keys/index.ts'
 import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
 import type { Right } from './right.ts'
@@ -64,13 +65,9 @@ export function keyRight<Services extends AccessServices, Request>(
       const algorithm = options.algorithm?.(request)
       context.audit(algorithm === undefined ? { object: kid } : { object: kid, algorithm })
       const key = permittedKey(context.services, principalOf(context), kid, right, options.use)
-      if (key instanceof Promise) {
-        return key.then((found) => {
-          context.found = new Finding(by, found, request)
-        })
-      }
-      context.found = new Finding(by, key, request)
-      return undefined
+      return andThen(key, (found) => {
+        context.found = new Finding(by, found, request)
+      })
     },
     resolved(context) {
       const { found } = context
@@ -100,9 +97,7 @@ export function permittedKey(
 ): MaybePromise<Key> {
   const id = asObjectId(kid)
   if (id === undefined) throw keyNotFound()
-  const found = services.keys.get(id)
-  if (found instanceof Promise) return found.then((key) => permitted(services, principal, key, right, use))
-  return permitted(services, principal, found, right, use)
+  return andThen(services.keys.get(id), (key) => permitted(services, principal, key, right, use))
 }
 
 function permitted(
@@ -118,8 +113,7 @@ function permitted(
     return permittedKey(services, principal, object.linkedId, right)
   }
   const verdict = verdictOn(services.db, services.roles, object, principal.name, right)
-  if (verdict instanceof Promise) return verdict.then((now) => allowed(key, now))
-  return allowed(key, verdict)
+  return andThen(verdict, (now) => allowed(key, now))
 }
 
 function allowed(key: Key, verdict: Verdict): Key {

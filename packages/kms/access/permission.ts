@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
-import type { Database, MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
 import { grantedTo } from './grant-store.ts'
 import type { OwnerQuota } from './quota.ts'
@@ -44,10 +45,7 @@ export function verdictOn(
   if (object.owner === user) return 'allowed'
   const officer = roles.cryptoOfficers.has(user)
   if (officer && officerRights.has(right)) return 'allowed'
-  const granted = grantedTo(db, object.id, user)
-  return granted instanceof Promise
-    ? granted.then((rights) => judge(rights, right, officer))
-    : judge(granted, right, officer)
+  return andThen(grantedTo(db, object.id, user), (granted) => judge(granted, right, officer))
 }
 
 function judge(granted: ReadonlySet<string> | undefined, right: Right, officer: boolean): Verdict {

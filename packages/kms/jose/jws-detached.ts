@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import {
   checkSignature,
   createSignature,
@@ -28,7 +28,7 @@ export function jwsSign(
   const header = jwsHeader(alg.name, kid)
   const signature = createSignature(alg.algorithm, material, signingInput(header, data))
   const finish = (bytes: Buffer): DetachedJws => ({ protected: header, signature: encodeBase64Url(bytes) })
-  return signature instanceof Promise ? signature.then(finish) : finish(signature)
+  return andThen(signature, finish)
 }
 
 /** Whether the signature over `protected '.' data` is right. */

@@ -1,0 +1,1 @@
+export { andThen, type MaybePromise } from './and-then.ts'
