@@ -1,4 +1,9 @@
-export { type GcmSealed, gcmDecrypt, gcmEncrypt } from './aes-gcm.ts'
+/**
+ * Cryptography, for every front: it knows neither a protocol nor storage nor rights. A name and parameters become a plan
+ * (`algorithmFor`, `planCipher`, `planSignature`, `planMac`, `planRsa`) or are refused by name, with what the server
+ * permits asked of the one policy; the plan is carried out. What goes wrong is a CryptoFailure or a Failure.
+ */
+export { agree } from './agreement/key-agreement.ts'
 export {
   type Algorithm,
   algorithmFor,
@@ -10,14 +15,49 @@ export {
   keyOpsOf,
   type MacAlgorithm,
   type SignatureAlgorithm,
-} from './algorithms.ts'
-export { es256Sign, es256Verify } from './ecdsa.ts'
-export { generateEc, generateRsa, generateSecret } from './generate.ts'
-export { generateKey } from './generate-key.ts'
-export { inGenerationQueue } from './generation-queue.ts'
-export { type HmacHash, hmacCompute, hmacText, hmacVerify } from './hmac.ts'
-export { type ImportMembers, importKey } from './import-jwk.ts'
-export { type KeyRequest, type KeySpec, keySpecOf } from './key-request.ts'
+} from './algorithms/algorithms.ts'
+export { CryptoFailure, type CryptoFailureCode } from './algorithms/failure.ts'
+export { chosenHash, digest, type HashAlgorithm, type HashName, hashAlgorithm } from './algorithms/hashes.ts'
+export {
+  type CryptographicParameters,
+  noParameters,
+  type ParameterName,
+  requireOnly,
+  spelling,
+} from './algorithms/parameters.ts'
+export {
+  type AlgorithmPolicy,
+  algorithmPolicy,
+  keyFacts,
+  type PolicyFacts,
+  type PolicyList,
+  plainName,
+  policyLists,
+  recommendedNames,
+  refusalOf,
+  requirePermitted,
+} from './algorithms/policy.ts'
+export { type GcmSealed, gcmDecrypt, gcmEncrypt } from './cipher/aes-gcm.ts'
+export { isCipher } from './cipher/cipher-families.ts'
+export { type CipherPlan, planCipher } from './cipher/cipher-plan.ts'
+export { maximumStreamBytes } from './cipher/stream-limits.ts'
+export {
+  type CipherStream,
+  decryptSymmetric,
+  type Encrypted,
+  encryptSymmetric,
+  openDecryption,
+  openEncryption,
+} from './cipher/symmetric.ts'
+export { type Derivation, type DerivationMethod, deriveKey } from './derivation/derive-key.ts'
+export { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem/kem.ts'
+export { type HmacHash, hmacCompute, hmacText, hmacVerify } from './mac/hmac.ts'
+export { type MacPlan, macIsRight, macOf, planMac } from './mac/mac.ts'
+export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
+export { generateKey } from './material/generate-key.ts'
+export { inGenerationQueue } from './material/generation-queue.ts'
+export { type ImportMembers, importKey } from './material/import-jwk.ts'
+export { type KeyRequest, type KeySpec, keySpecOf } from './material/key-request.ts'
 export {
   type GeneratedKey,
   isJoseKey,
@@ -30,21 +70,14 @@ export {
   parseMaterial,
   publicFromPrivate,
   serializeMaterial,
-} from './material.ts'
-export { maskWith } from './mgf1.ts'
-export type { OaepHash } from './oaep-decode.ts'
-export {
-  type AlgorithmPolicy,
-  algorithmPolicy,
-  keyFacts,
-  type PolicyFacts,
-  type PolicyList,
-  plainName,
-  policyLists,
-  recommendedNames,
-  refusalOf,
-  requirePermitted,
-} from './policy.ts'
-export { oaepUnwrap, oaepUnwrapCek, oaepWrap, rsaOpen, rsaPrivate } from './rsa-oaep.ts'
-export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './rsa-signature.ts'
-export { checkSignature, createSignature } from './signature.ts'
+} from './material/material.ts'
+export { modulusBits } from './material/public-half.ts'
+export type { OaepHash } from './rsa/oaep-decode.ts'
+export { decryptRsa, encryptRsa, joseEncryption, planRsa, type RsaPlan } from './rsa/rsa-encryption.ts'
+export { oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa/rsa-oaep.ts'
+export { es256Sign, es256Verify } from './signature/ecdsa.ts'
+export { checkSignature, createSignature } from './signature/jose-signature.ts'
+export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './signature/rsa-signature.ts'
+export { signWith, type ToSign, verifyWith } from './signature/sign.ts'
+export { joseSignature, planSignature, type SignaturePlan } from './signature/signature-plan.ts'
+export { joinParts, type KeyPart, maximumParts, type SplitKeyMethod, splitSecret } from './split/index.ts'

@@ -1,38 +1,7 @@
-import { type EnumerationName, Tag, type ValueName, valueName } from '@warder/kmip/tables'
+import { type EnumerationName, Tag, valueName } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
-import { refuse, unsupported } from './refusal.ts'
-
-/** The members of CryptographicParameters (KMIP 2.1 §4.16) as they were given; absent ones are undefined. */
-export interface CryptographicParameters {
-  readonly blockCipherMode?: ValueName<'BlockCipherMode'>
-  readonly paddingMethod?: ValueName<'PaddingMethod'>
-  readonly hashingAlgorithm?: ValueName<'HashingAlgorithm'>
-  /** Says what the key is for; changes nothing in how it is used. */
-  readonly keyRoleType?: ValueName<'KeyRoleType'>
-  readonly digitalSignatureAlgorithm?: ValueName<'DigitalSignatureAlgorithm'>
-  readonly cryptographicAlgorithm?: ValueName<'CryptographicAlgorithm'>
-  readonly randomIV?: boolean
-  /** Bits. */
-  readonly ivLength?: number
-  /** Bytes. */
-  readonly tagLength?: number
-  /** Bits. */
-  readonly fixedFieldLength?: number
-  /** Bits. */
-  readonly invocationFieldLength?: number
-  /** Bits. */
-  readonly counterLength?: number
-  readonly initialCounterValue?: number
-  /** Bytes. */
-  readonly saltLength?: number
-  readonly maskGenerator?: ValueName<'MaskGenerator'>
-  readonly maskGeneratorHashingAlgorithm?: ValueName<'HashingAlgorithm'>
-  /** The label of RSA-OAEP. */
-  readonly pSource?: Uint8Array
-  readonly trailerField?: number
-}
-
-export type ParameterName = keyof CryptographicParameters
+import { type CryptographicParameters, type ParameterName, spelling } from '../../../crypto/index.ts'
+import { kmipFailure as refuse } from '../failure/failure.ts'
 
 interface Member {
   readonly name: ParameterName
@@ -60,10 +29,8 @@ const members: ReadonlyMap<number, Member> = new Map<number, Member>([
   [Tag.TrailerField, { name: 'trailerField', kind: 'Integer' }],
 ])
 
-export const noParameters: CryptographicParameters = Object.freeze({})
-
 /**
- * Reads a CryptographicParameters structure, whatever its tag.
+ * Reads a CryptographicParameters structure (KMIP 2.1 §4.16), whatever its tag.
  * @throws InvalidField for a member that is unknown, repeated, of another type or negative, UnknownEnumeration for a
  *   value without a name
  */
@@ -107,26 +74,4 @@ function memberValue(node: TtlvNode, { name, kind }: Member): unknown {
     }
   }
   throw refuse('InvalidField', `${spelling(name)} has another type or range.`)
-}
-
-/**
- * Refuses what the chosen algorithm has no use for, by name, so that nothing a client asked for is silently dropped.
- * KeyRoleType is always welcome.
- * @param what the algorithm, for the sentence: `RSA-OAEP`
- */
-export function requireOnly(
-  parameters: CryptographicParameters,
-  what: string,
-  allowed: ReadonlySet<ParameterName>,
-): void {
-  for (const name in parameters) {
-    if (!allowed.has(name as ParameterName) && name !== 'keyRoleType')
-      throw unsupported(`${spelling(name)} has no meaning for ${what}.`)
-  }
-}
-
-/** The name in the standard's spelling. */
-function spelling(name: string): string {
-  if (name === 'ivLength') return 'IVLength'
-  return name.charAt(0).toUpperCase() + name.slice(1)
 }

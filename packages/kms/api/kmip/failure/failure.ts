@@ -11,7 +11,8 @@ import {
 } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { PkiError } from '@warder/pki/error'
-import { kindOfReason, reasonOfKind, reasonOfPkiError } from './reasons.ts'
+import { CryptoFailure } from '../../../crypto/index.ts'
+import { kindOfReason, reasonOfCryptoFailure, reasonOfKind, reasonOfPkiError } from './reasons.ts'
 
 /** Why an operation failed, in the words of KMIP 2.1. The message goes to the client. */
 export class KmipFailure extends Error {
@@ -32,12 +33,16 @@ export function kmipFailure(reason: ResultReason, message: string, detail?: stri
   return new KmipFailure(reason, message, detail)
 }
 
-/** A PkiError as the failure of KMIP that it is; anything else as it is. */
+/** A PkiError or a CryptoFailure as the failure of KMIP that it is; anything else as it is. */
 export function inKmipReasons(thrown: unknown): unknown {
+  if (thrown instanceof CryptoFailure) {
+    const { reason, words } = reasonOfCryptoFailure[thrown.code]
+    return kmipFailure(reason, words ?? thrown.message)
+  }
   return thrown instanceof PkiError ? kmipFailure(reasonOfPkiError[thrown.code], thrown.message) : thrown
 }
 
-/** Runs `act`, whose PkiErrors become KmipFailures, for callers that look at the reason. */
+/** Runs `act`, whose PkiErrors and CryptoFailures become KmipFailures, for callers that look at the reason. */
 export function withKmipReasons<T>(act: () => T): T {
   try {
     return act()
@@ -66,7 +71,7 @@ export function toldOf(thrown: unknown): Told {
     const options = detail === undefined ? { members } : { members, detail }
     return { reason, message, failure: failure(kindOfReason(reason), message, options) }
   }
-  if (thrown instanceof PkiError) return toldOf(inKmipReasons(thrown))
+  if (thrown instanceof PkiError || thrown instanceof CryptoFailure) return toldOf(inKmipReasons(thrown))
   if (thrown instanceof KmipDecodeError) return toldOf(kmipFailure(reasonOf(thrown), thrown.message))
   if (thrown instanceof UniqueViolation) return toldOf(identifierTaken())
   return toldOfRegistered(toFailure(thrown))

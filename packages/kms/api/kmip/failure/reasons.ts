@@ -1,7 +1,8 @@
-/** Result reasons (KMIP 2.1 §11.48) and the failures of the other packages, in both directions. */
+/** Result reasons (KMIP 2.1 §11.48) and the failures of the other parts, in both directions. */
 import type { ErrorKind } from '@warder/foundation/errors'
 import type { ResultReason } from '@warder/kmip/tables'
 import type { PkiErrorCode } from '@warder/pki/error'
+import type { CryptoFailureCode } from '../../../crypto/index.ts'
 
 /** The reasons of KMIP for the kinds of the foundation's registry. */
 export const reasonOfKind: Readonly<Record<ErrorKind, ResultReason>> = {
@@ -38,6 +39,22 @@ export const reasonOfPkiError: Readonly<Record<PkiErrorCode, ResultReason>> = {
   wrong_password: 'BadPassword',
   invalid_request: 'InvalidCSR',
   cannot_sign: 'CryptographicFailure',
+}
+
+/** The reasons of KMIP for what cryptography refuses, and the words where KMIP's are others (OASIS test cases, deployed servers). */
+export const reasonOfCryptoFailure: Readonly<
+  Record<CryptoFailureCode, { readonly reason: ResultReason; readonly words?: string }>
+> = {
+  unsupported: { reason: 'UnsupportedCryptographicParameters' },
+  bad_parameters: { reason: 'BadCryptographicParameters' },
+  tag_length: { reason: 'GeneralFailure', words: 'L_KMIPCRYPTO_random:invalid-tag-length' },
+  invalid_input: { reason: 'InvalidField' },
+  iv_length: { reason: 'InvalidField', words: 'invalid-iv-length' },
+  missing_iv: { reason: 'InvalidMessage', words: 'missing-iv' },
+  too_much_work: { reason: 'ServerLimitExceeded' },
+  wrong_key: { reason: 'CryptographicFailure' },
+  failed: { reason: 'CryptographicFailure', words: 'CRYPTO' },
+  decryption_failed: { reason: 'CryptographicFailure', words: 'CRYPTO' },
 }
 
 /** The kind of a reason over HTTP: `crypto_failure` (422) where none is nearer. */

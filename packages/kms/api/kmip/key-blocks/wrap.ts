@@ -7,12 +7,21 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import type { AlgorithmPolicy } from '../../../crypto/index.ts'
-import { type CipherPlan, planCipher } from '../crypto/cipher-plan.ts'
+import {
+  type AlgorithmPolicy,
+  type CipherPlan,
+  type CryptographicParameters,
+  decryptRsa,
+  decryptSymmetric,
+  encryptRsa,
+  encryptSymmetric,
+  modulusBits,
+  noParameters,
+  planCipher,
+  planRsa,
+} from '../../../crypto/index.ts'
 import type { KeyInUse } from '../crypto/key-in-use.ts'
-import { type CryptographicParameters, noParameters, readParameters } from '../crypto/parameters.ts'
-import { decryptRsa, encryptRsa, modulusBits, planRsa } from '../crypto/rsa-encryption.ts'
-import { decryptSymmetric, encryptSymmetric } from '../crypto/symmetric.ts'
+import { readParameters } from '../crypto/parameters.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
 import type { WrappingData, WrappingSpecification } from './key-wrapping.ts'

@@ -1,6 +1,6 @@
 import { setBounded } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
-import type { CipherStream } from '../crypto/symmetric.ts'
+import type { CipherStream } from '../../../crypto/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
 import { requestsBefore, type StagedPart, storedFirst } from './stream.ts'

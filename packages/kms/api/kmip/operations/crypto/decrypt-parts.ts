@@ -1,5 +1,5 @@
 import type { TtlvNode } from '@warder/kmip/ttlv'
-import { openDecryption } from '../../crypto/symmetric.ts'
+import { openDecryption } from '../../../../crypto/index.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../../streams/index.ts'

@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
-import type { CipherPlan } from '../../crypto/cipher-plan.ts'
-import { openEncryption } from '../../crypto/symmetric.ts'
+import { type CipherPlan, openEncryption } from '../../../../crypto/index.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import {

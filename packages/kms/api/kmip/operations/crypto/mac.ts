@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
+import { type MacPlan, macIsRight, macOf, planMac } from '../../../../crypto/index.ts'
 import type { Usage } from '../../../../keys/index.ts'
-import { type MacPlan, macIsRight, macOf, planMac } from '../../crypto/mac.ts'
 import {
   type KmipContext,
   type KmipOperation,

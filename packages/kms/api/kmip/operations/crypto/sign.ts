@@ -1,7 +1,12 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
-import { signWith, type ToSign } from '../../crypto/signature.ts'
-import { joseSignature, planSignature, type SignaturePlan } from '../../crypto/signature-plan.ts'
+import {
+  joseSignature,
+  planSignature,
+  type SignaturePlan,
+  signWith,
+  type ToSign,
+} from '../../../../crypto/index.ts'
 import {
   type KmipContext,
   type KmipOperation,

@@ -1,7 +1,6 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration } from '@warder/kmip/ttlv'
-import { verifyWith } from '../../crypto/signature.ts'
-import { joseSignature, planSignature } from '../../crypto/signature-plan.ts'
+import { joseSignature, planSignature, verifyWith } from '../../../../crypto/index.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
 import { keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'

@@ -2,10 +2,17 @@ import type { KeyObject } from 'node:crypto'
 import type { MaybePromise } from '@warder/foundation/sql'
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
-import type { CipherPlan } from '../../crypto/cipher-plan.ts'
-import { isKemKey, openEncapsulation, requireKem } from '../../crypto/kem.ts'
-import { decryptRsa, joseEncryption, modulusBits, planRsa } from '../../crypto/rsa-encryption.ts'
-import { decryptSymmetric } from '../../crypto/symmetric.ts'
+import {
+  type CipherPlan,
+  decryptRsa,
+  decryptSymmetric,
+  isKemKey,
+  joseEncryption,
+  modulusBits,
+  openEncapsulation,
+  planRsa,
+  requireKem,
+} from '../../../../crypto/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { algorithmInUse, parametersOf, requireBinding, then } from './key-use.ts'

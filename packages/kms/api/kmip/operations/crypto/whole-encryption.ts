@@ -2,11 +2,20 @@ import type { KeyObject } from 'node:crypto'
 import type { MaybePromise } from '@warder/foundation/sql'
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
-import { isCipher } from '../../crypto/cipher-families.ts'
-import { type CipherPlan, planCipher } from '../../crypto/cipher-plan.ts'
-import { encapsulateFor, isKemKey, requireKem } from '../../crypto/kem.ts'
-import { encryptRsa, joseEncryption, modulusBits, planRsa } from '../../crypto/rsa-encryption.ts'
-import { type Encrypted, encryptSymmetric } from '../../crypto/symmetric.ts'
+import {
+  type CipherPlan,
+  type Encrypted,
+  encapsulateFor,
+  encryptRsa,
+  encryptSymmetric,
+  isCipher,
+  isKemKey,
+  joseEncryption,
+  modulusBits,
+  planCipher,
+  planRsa,
+  requireKem,
+} from '../../../../crypto/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { algorithmInUse, parametersOf, requireBinding, takeInvocation, takeUse } from './key-use.ts'

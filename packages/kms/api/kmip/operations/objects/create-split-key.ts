@@ -1,9 +1,9 @@
 import { Tag } from '@warder/kmip/tables'
 import { integer, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { splitSecret } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
-import { splitSecret } from '../../crypto/split/index.ts'
 import {
   creates,
   type KmipContext,

@@ -1,9 +1,14 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersOf, optional, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  type Derivation,
+  type DerivationMethod,
+  deriveKey as derive,
+  noParameters,
+} from '../../../../crypto/index.ts'
 import { allows, type ManagedObject } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
-import { type Derivation, type DerivationMethod, deriveKey as derive } from '../../crypto/derive-key.ts'
-import { noParameters, readParameters } from '../../crypto/parameters.ts'
+import { readParameters } from '../../crypto/parameters.ts'
 import {
   type KmipContext,
   type KmipOperation,

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Tag } from '@warder/kmip/tables'
 import { membersOf, optionalName } from '@warder/kmip/ttlv'
+import { joinParts, maximumParts } from '../../../../crypto/index.ts'
 import { stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
-import { joinParts, maximumParts } from '../../crypto/split/index.ts'
 import {
   creates,
   type KmipContext,

@@ -13,9 +13,9 @@ import {
   unsignedBytes,
   unsignedInteger,
 } from '@warder/kmip/ttlv'
+import type { KeyPart, SplitKeyMethod } from '../../../../crypto/index.ts'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
-import type { KeyPart, SplitKeyMethod } from '../../crypto/split/index.ts'
 import { type KmipContext, kmipFailure, requiredName } from '../../engine/index.ts'
 import { readKeyBlock, storedBlock } from '../../key-blocks/index.ts'
 import type { AlgorithmName } from '../../stored/stored-algorithm.ts'

@@ -2,15 +2,22 @@ import { type KeyObject, X509Certificate } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../../../access/index.ts'
-import type { AlgorithmPolicy } from '../../../../crypto/index.ts'
+import {
+  type AlgorithmPolicy,
+  type CryptographicParameters,
+  macIsRight,
+  macOf,
+  noParameters,
+  planMac,
+  planSignature,
+  signWith,
+  verifyWith,
+} from '../../../../crypto/index.ts'
 import type { Key, ManagedObject, Usage } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
-import { macIsRight, macOf, planMac } from '../../crypto/mac.ts'
-import { type CryptographicParameters, noParameters, readParameters } from '../../crypto/parameters.ts'
-import { signWith, verifyWith } from '../../crypto/signature.ts'
-import { planSignature } from '../../crypto/signature-plan.ts'
+import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
 import {
   type Authenticator,

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Algorithm, algorithmFor, algorithms, canonicalName, keyOpsOf } from '../index.ts'
+
+/** The table of the specification (§2): name, use, whether FIPS builds have it. */
+const rows: readonly (readonly [name: string, use: Algorithm['use'], fips: boolean])[] = [
+  ['RSA-OAEP', 'key management', true],
+  ['RSA-OAEP-256', 'key management', true],
+  ['A128GCM', 'content encryption', true],
+  ['A192GCM', 'content encryption', true],
+  ['A256GCM', 'content encryption', true],
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'].map(
+    (name) => [name, 'signature', true] as const,
+  ),
+  ['EdDSA', 'signature', false],
+  ['MLDSA44', 'signature', false],
+  ['HS256', 'mac', true],
+  ['HS384', 'mac', true],
+  ['HS512', 'mac', true],
+]
+const uses = ['signature', 'key management', 'content encryption', 'mac'] as const
+const refusal = { kind: 'unsupported_algorithm', status: 422 }
+
+test('the table holds the algorithms of the specification and no other', () => {
+  assert.deepEqual(Object.keys(algorithms).sort(), rows.map(([name]) => name).sort())
+  assert.ok(Object.isFrozen(algorithms))
+})
+
+test('each algorithm is found for its own use only, and under FIPS where FIPS permits it', () => {
+  for (const [name, own, fips] of rows) {
+    for (const use of uses) {
+      if (use !== own) assert.throws(() => algorithmFor(use, name, { fips: false }), refusal)
+      else assert.equal(algorithmFor(use, name, { fips: false }), algorithms[name])
+      if (use !== own || !fips) assert.throws(() => algorithmFor(use, name, { fips: true }), refusal)
+      else assert.equal(algorithmFor(use, name, { fips: true }), algorithms[name])
+    }
+  }
+})
+
+test('hash, padding, curve and size belong to the name (RFC 7518 §3.1, §4.1, §5.1)', () => {
+  for (const [name] of rows) {
+    const found = algorithms[name]
+    assert.ok(found !== undefined)
+    const digits = name.replace(/\D/g, '')
+    if (/^[RPEH]S\d/.test(name)) assert.equal('hash' in found && found.hash, `sha${digits}`)
+    if (name.startsWith('RS'))
+      assert.equal('scheme' in found && found.scheme, name.startsWith('RSA') ? false : 'pkcs1')
+    if (name.startsWith('PS')) assert.equal('scheme' in found && found.scheme, 'pss')
+    if (/^A\d+GCM$/.test(name)) assert.equal('bits' in found && found.bits, Number(digits))
+  }
+  assert.partialDeepStrictEqual(algorithms, {
+    ES256: { curve: 'P-256', signatureBytes: 64 },
+    ES384: { curve: 'P-384', signatureBytes: 96 },
+    ES512: { curve: 'P-521', signatureBytes: 132 },
+    'RSA-OAEP': { oaepHash: 'SHA-1' },
+    'RSA-OAEP-256': { oaepHash: 'SHA-256' },
+  })
+})
+
+test('names that nobody listed are refused in one short sentence, those of every object too', () => {
+  for (const name of [
+    'none',
+    'None',
+    'dir',
+    'A128KW',
+    'RSA1_5',
+    'rs256',
+    'RS256\0',
+    '',
+    '__proto__',
+    'constructor',
+    'x'.repeat(100_000),
+  ])
+    for (const use of uses)
+      assert.throws(
+        () => algorithmFor(use, name, { fips: false }),
+        (error: Error & { kind?: string }) =>
+          error.kind === 'unsupported_algorithm' && error.message.length < 150,
+      )
+})
+
+test('ML-DSA-44 is another name of MLDSA44', () => {
+  assert.equal(canonicalName('ML-DSA-44'), 'MLDSA44')
+  assert.equal(algorithmFor('signature', 'ML-DSA-44', { fips: false }), algorithms.MLDSA44)
+  assert.throws(() => algorithmFor('signature', 'ML-DSA-44', { fips: true }), refusal)
+})
+
+test('key_ops follow the use', () => {
+  for (const [name, use] of rows) {
+    const signs = use === 'signature' || use === 'mac'
+    assert.deepEqual(keyOpsOf(name), signs ? ['sign', 'verify'] : ['encrypt', 'decrypt'])
+  }
+})

@@ -1,0 +1,60 @@
+import { unsupported } from './failure.ts'
+
+/**
+ * How a key is to be used, as a front says it; what is absent was not said. Names of values are those of the tables here
+ * (KMIP 2.1 §11), any other name is refused where it is looked up.
+ */
+export interface CryptographicParameters {
+  readonly blockCipherMode?: string
+  readonly paddingMethod?: string
+  readonly hashingAlgorithm?: string
+  /** Says what the key is for; changes nothing in how it is used. */
+  readonly keyRoleType?: string
+  readonly digitalSignatureAlgorithm?: string
+  readonly cryptographicAlgorithm?: string
+  readonly randomIV?: boolean
+  /** Bits. */
+  readonly ivLength?: number
+  /** Bytes. */
+  readonly tagLength?: number
+  /** Bits. */
+  readonly fixedFieldLength?: number
+  /** Bits. */
+  readonly invocationFieldLength?: number
+  /** Bits. */
+  readonly counterLength?: number
+  readonly initialCounterValue?: number
+  /** Bytes. */
+  readonly saltLength?: number
+  readonly maskGenerator?: string
+  readonly maskGeneratorHashingAlgorithm?: string
+  /** The label of RSA-OAEP. */
+  readonly pSource?: Uint8Array
+  readonly trailerField?: number
+}
+
+export type ParameterName = keyof CryptographicParameters
+
+export const noParameters: CryptographicParameters = Object.freeze({})
+
+/**
+ * Refuses what the chosen algorithm has no use for, by name, so that nothing a client asked for is silently dropped.
+ * KeyRoleType is always welcome.
+ * @param what the algorithm, for the sentence: `RSA-OAEP`
+ */
+export function requireOnly(
+  parameters: CryptographicParameters,
+  what: string,
+  allowed: ReadonlySet<ParameterName>,
+): void {
+  for (const name in parameters) {
+    if (!allowed.has(name as ParameterName) && name !== 'keyRoleType')
+      throw unsupported(`${spelling(name)} has no meaning for ${what}.`)
+  }
+}
+
+/** The name in the standard's spelling. */
+export function spelling(name: string): string {
+  if (name === 'ivLength') return 'IVLength'
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}

@@ -1,0 +1,67 @@
+/** What OpenSSL does of one block cipher. */
+export interface Family {
+  readonly prefix: Readonly<Record<number, string>>
+  readonly block: 8 | 16
+  readonly fips: boolean
+  readonly modes: ReadonlySet<string>
+}
+
+const blockModes = ['ECB', 'CBC', 'CFB', 'OFB', 'CTR'] as const
+
+/** Key sizes in bytes and OpenSSL's names. */
+export const families: Readonly<Record<string, Family>> = {
+  __proto__: null as never,
+  AES: {
+    prefix: { 16: 'aes-128', 24: 'aes-192', 32: 'aes-256', 64: '' },
+    block: 16,
+    fips: true,
+    modes: new Set([
+      ...blockModes,
+      'CCM',
+      'GCM',
+      'GCM_SIV',
+      'XTS',
+      'AESKeyWrapPadding',
+      'NISTKeyWrap',
+      'LegacyNISTKeyWrap',
+    ]),
+  },
+  DES3: {
+    prefix: { 16: 'des-ede', 24: 'des-ede3' },
+    block: 8,
+    fips: false,
+    modes: new Set(['ECB', 'CBC', 'CFB', 'OFB']),
+  },
+  Camellia: {
+    prefix: { 16: 'camellia-128', 24: 'camellia-192', 32: 'camellia-256' },
+    block: 16,
+    fips: false,
+    modes: new Set(blockModes),
+  },
+  ARIA: {
+    prefix: { 16: 'aria-128', 24: 'aria-192', 32: 'aria-256' },
+    block: 16,
+    fips: false,
+    modes: new Set([...blockModes, 'CCM', 'GCM']),
+  },
+  SM4: {
+    prefix: { 16: 'sm4' },
+    block: 16,
+    fips: false,
+    modes: new Set([...blockModes, 'CCM', 'GCM']),
+  },
+}
+
+export const paddings: ReadonlySet<string> = new Set([
+  'None',
+  'PKCS5',
+  'ANSIX9_23',
+  'ISO10126',
+  'SSL3',
+  'Zeros',
+])
+
+/** Is this an algorithm whose data is encrypted with a secret key? */
+export function isCipher(algorithm: string): boolean {
+  return algorithm in families || algorithm === 'ChaCha20' || algorithm === 'ChaCha20Poly1305'
+}

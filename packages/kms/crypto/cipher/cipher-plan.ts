@@ -1,0 +1,305 @@
+import { refuse, unsupported } from '../algorithms/failure.ts'
+import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
+import { permit, requireOutsideFips } from '../algorithms/permit.ts'
+import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import { families, paddings } from './cipher-families.ts'
+import type { BlockPadding } from './padding.ts'
+
+/** How a symmetric cipher works: by whole blocks with padding, as a stream, with a tag, or in one go over all data. */
+export type CipherKind = 'block' | 'stream' | 'aead' | 'whole'
+
+/** An algorithm, a key size and CryptographicParameters, brought together: everything but key, IV and data. */
+export interface CipherPlan {
+  /** OpenSSL's name. */
+  readonly cipher: string
+  readonly kind: CipherKind
+  readonly mode:
+    | 'ECB'
+    | 'CBC'
+    | 'CTR'
+    | 'CFB'
+    | 'OFB'
+    | 'GCM'
+    | 'GCM_SIV'
+    | 'CCM'
+    | 'XTS'
+    | 'KW'
+    | 'KWP'
+    | 'CHACHA20'
+    | 'POLY1305'
+  /** Bytes of a block. */
+  readonly block: number
+  readonly padding: BlockPadding
+  /** Bytes of the IV that a client may give, smallest and largest; [0, 0] = there is none. */
+  readonly iv: readonly [number, number]
+  /** Bytes of an IV that is made here. */
+  readonly freshIv: number
+  /** Bytes; 0 = no tag. */
+  readonly tag: number
+  readonly parameters: CryptographicParameters
+}
+
+const common = ['blockCipherMode', 'cryptographicAlgorithm'] as const
+const ivNames = ['randomIV', 'ivLength'] as const
+const blockNames: ReadonlySet<ParameterName> = new Set([...common, ...ivNames, 'paddingMethod'])
+const ecbNames: ReadonlySet<ParameterName> = new Set([...common, 'paddingMethod'])
+const streamNames: ReadonlySet<ParameterName> = new Set([...common, ...ivNames])
+const counterNames: ReadonlySet<ParameterName> = new Set([
+  ...streamNames,
+  'counterLength',
+  'initialCounterValue',
+])
+const aeadNames: ReadonlySet<ParameterName> = new Set([
+  ...streamNames,
+  'tagLength',
+  'fixedFieldLength',
+  'invocationFieldLength',
+])
+const wrapNames: ReadonlySet<ParameterName> = new Set(common)
+
+/**
+ * Chooses the cipher. Without a mode AES is GCM (as the deployed servers do), 3DES is CBC, the others CBC.
+ * @param keyBytes the length of the key
+ * @throws CryptoFailure unsupported, bad_parameters, tag_length
+ */
+export function planCipher(
+  algorithm: string,
+  keyBytes: number,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): CipherPlan {
+  const plan = choose(algorithm, keyBytes, parameters, policy)
+  permit(policy, () => ({
+    algorithms: algorithm === 'DES3' ? ['DES3', '3DES'] : algorithm,
+    ...(plan.block === 16 && { block_cipher_modes: blockModeNames(plan) }),
+    ...(plan.kind === 'block' && { padding_methods: plan.padding }),
+    ...(algorithm === 'AES' && { aes_key_sizes: String((keyBytes * 8) / (plan.mode === 'XTS' ? 2 : 1)) }),
+  }))
+  return plan
+}
+
+function blockModeNames({ mode }: CipherPlan): string {
+  return mode === 'KW' ? 'NISTKeyWrap' : mode === 'KWP' ? 'AESKeyWrapPadding' : mode
+}
+
+function choose(
+  algorithm: string,
+  keyBytes: number,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): CipherPlan {
+  const named = parameters.cryptographicAlgorithm
+  if (named !== undefined && named !== algorithm)
+    throw refuse('bad_parameters', `The key is not a key of ${named}.`)
+  const { paddingMethod } = parameters
+  if (algorithm === 'ChaCha20' || algorithm === 'ChaCha20Poly1305')
+    return planChaCha(algorithm, keyBytes, parameters, policy)
+  const family = families[algorithm]
+  if (family === undefined) throw unsupported(`Encryption with ${algorithm} is not supported.`)
+  if (!family.fips) requireOutsideFips(policy, algorithm)
+  const prefix = family.prefix[keyBytes]
+  if (prefix === undefined) throw refuse('wrong_key', `The key has no size of ${algorithm}.`)
+  const mode = parameters.blockCipherMode ?? (algorithm === 'AES' ? 'GCM' : 'CBC')
+  const modeName = mode === 'AEAD' && family.modes.has('GCM') ? 'GCM' : mode
+  if (!family.modes.has(modeName))
+    throw unsupported(`BlockCipherMode ${mode} is not supported for ${algorithm}.`)
+  const { block } = family
+  const base = { block, padding: 'None', parameters, tag: 0 } as const
+  const noPadding = () => {
+    if (paddingMethod !== undefined && paddingMethod !== 'None')
+      throw unsupported(`PaddingMethod ${paddingMethod} has no meaning for ${mode}.`)
+  }
+  switch (modeName) {
+    case 'ECB':
+    case 'CBC': {
+      const padding = paddingMethod ?? (modeName === 'ECB' ? 'None' : 'PKCS5')
+      if (!paddings.has(padding))
+        throw unsupported(`PaddingMethod ${padding} is not supported for ${algorithm}.`)
+      requireOnly(parameters, modeName, modeName === 'ECB' ? ecbNames : blockNames)
+      requirePlain(prefix, algorithm)
+      const bytes = modeName === 'ECB' ? 0 : block
+      requireIvLength(parameters, bytes, bytes)
+      const cipher =
+        algorithm === 'DES3' && modeName === 'ECB' ? `${prefix}-ecb` : `${prefix}-${modeName.toLowerCase()}`
+      return {
+        ...base,
+        cipher,
+        kind: 'block',
+        mode: modeName,
+        padding: padding as BlockPadding,
+        iv: [bytes, bytes],
+        freshIv: bytes,
+      }
+    }
+    case 'CFB':
+    case 'OFB':
+    case 'CTR':
+      noPadding()
+      requireOnly(withoutPadding(parameters), modeName, modeName === 'CTR' ? counterNames : streamNames)
+      requirePlain(prefix, algorithm)
+      requireIvLength(parameters, 1, block)
+      requireCounter(parameters)
+      return {
+        ...base,
+        cipher: `${prefix}-${modeName.toLowerCase()}`,
+        kind: 'stream',
+        mode: modeName,
+        iv: [modeName === 'CTR' && parameters.initialCounterValue !== undefined ? 1 : block, block],
+        freshIv: parameters.initialCounterValue === undefined ? block : block - counterBytes(parameters),
+      }
+    case 'GCM':
+    case 'GCM_SIV':
+    case 'CCM': {
+      noPadding()
+      requireOnly(withoutPadding(parameters), mode, aeadNames)
+      requirePlain(prefix, algorithm)
+      if (modeName === 'GCM_SIV') requireOutsideFips(policy, 'GCM-SIV')
+      const iv =
+        modeName === 'GCM'
+          ? ([1, 128] as const)
+          : modeName === 'CCM'
+            ? ([7, 13] as const)
+            : ([12, 12] as const)
+      requireIvLength(parameters, iv[0], iv[1])
+      return {
+        ...base,
+        cipher: `${prefix}-${modeName === 'GCM_SIV' ? 'gcm-siv' : modeName.toLowerCase()}`,
+        kind: modeName === 'GCM' ? 'aead' : 'whole',
+        mode: modeName,
+        iv,
+        freshIv: freshIvOf(parameters, iv),
+        tag: tagLength(parameters, modeName),
+      }
+    }
+    case 'XTS':
+      noPadding()
+      requireOnly(withoutPadding(parameters), 'XTS', streamNames)
+      if (keyBytes !== 32 && keyBytes !== 64) throw refuse('wrong_key', 'The key has no size of AES-XTS.')
+      requireIvLength(parameters, 16, 16)
+      return {
+        ...base,
+        cipher: keyBytes === 32 ? 'aes-128-xts' : 'aes-256-xts',
+        kind: 'whole',
+        mode: 'XTS',
+        iv: [16, 16],
+        freshIv: 16,
+      }
+    default: {
+      // What is left of the AES modes: RFC 3394 and RFC 5649.
+      noPadding()
+      requireOnly(withoutPadding(parameters), mode, wrapNames)
+      requirePlain(prefix, algorithm)
+      const wrap = modeName === 'NISTKeyWrap'
+      return {
+        ...base,
+        cipher: `${prefix}-wrap${wrap ? '' : '-pad'}`,
+        kind: 'whole',
+        mode: wrap ? 'KW' : 'KWP',
+        iv: [0, 0],
+        freshIv: 0,
+      }
+    }
+  }
+}
+
+function planChaCha(
+  algorithm: 'ChaCha20' | 'ChaCha20Poly1305',
+  keyBytes: number,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): CipherPlan {
+  requireOutsideFips(policy, algorithm)
+  if (keyBytes !== 32) throw refuse('wrong_key', `The key has no size of ${algorithm}.`)
+  const { blockCipherMode: mode } = parameters
+  const base = { block: 64, padding: 'None', parameters } as const
+  if (algorithm === 'ChaCha20') {
+    requireOnly(parameters, algorithm, counterNames)
+    if (mode !== undefined) throw unsupported(`BlockCipherMode ${mode} has no meaning for ChaCha20.`)
+    requireIvLength(parameters, 8, 12)
+    requireCounter(parameters)
+    return {
+      ...base,
+      cipher: 'chacha20',
+      kind: 'stream',
+      mode: 'CHACHA20',
+      iv: [8, 12],
+      freshIv: (parameters.ivLength ?? 96) / 8,
+      tag: 0,
+    }
+  }
+  requireOnly(parameters, algorithm, aeadNames)
+  if (mode !== undefined && mode !== 'AEAD')
+    throw unsupported(`BlockCipherMode ${mode} has no meaning for ChaCha20Poly1305.`)
+  requireIvLength(parameters, 12, 12)
+  return {
+    ...base,
+    cipher: 'chacha20-poly1305',
+    kind: 'aead',
+    mode: 'POLY1305',
+    iv: [12, 12],
+    freshIv: freshIvOf(parameters, [12, 12]),
+    tag: tagLength(parameters, 'POLY1305'),
+  }
+}
+
+/** AES has 512-bit keys for XTS alone. */
+function requirePlain(prefix: string, algorithm: string): void {
+  if (prefix === '') throw refuse('wrong_key', `The key has no size of ${algorithm} in this mode.`)
+}
+
+function withoutPadding(parameters: CryptographicParameters): CryptographicParameters {
+  if (parameters.paddingMethod === undefined) return parameters
+  const { paddingMethod: _, ...rest } = parameters
+  return rest
+}
+
+function requireIvLength({ ivLength }: CryptographicParameters, least: number, most: number): void {
+  if (ivLength === undefined) return
+  if (ivLength % 8 !== 0 || ivLength < least * 8 || ivLength > most * 8)
+    throw refuse('bad_parameters', `IVLength must be ${range(least * 8, most * 8)} bits here.`)
+}
+
+function range(least: number, most: number): string {
+  return least === most ? String(least) : `${least} to ${most}`
+}
+
+function requireCounter({ counterLength, initialCounterValue }: CryptographicParameters): void {
+  if (counterLength !== undefined && (counterLength % 8 !== 0 || counterLength < 8 || counterLength > 128))
+    throw unsupported('CounterLength must be a multiple of 8 bits, at most 128.')
+  if (
+    initialCounterValue !== undefined &&
+    counterLength !== undefined &&
+    initialCounterValue >= 2 ** counterLength
+  )
+    throw refuse('bad_parameters', 'InitialCounterValue does not fit into CounterLength.')
+}
+
+/** Bytes of the counter in a counter block; 32 bits when CounterLength is not given. */
+export function counterBytes({ counterLength }: CryptographicParameters): number {
+  return (counterLength ?? 32) / 8
+}
+
+/**
+ * Bytes of an IV that is made here. It is random as a whole (SP 800-38D §8.2.2), so FixedFieldLength and
+ * InvocationFieldLength, the deterministic construction of §8.2.1, are for IVs that the client makes.
+ */
+function freshIvOf(
+  { ivLength, fixedFieldLength, invocationFieldLength }: CryptographicParameters,
+  [least, most]: readonly [number, number],
+): number {
+  if (fixedFieldLength !== undefined || invocationFieldLength !== undefined) return 0
+  const bytes = (ivLength ?? 96) / 8
+  return Math.min(Math.max(bytes, least), most)
+}
+
+/** Bytes of the tag: 16 when nothing is said, never fewer than 12 (CCM 8: its lengths are even). */
+function tagLength(
+  { tagLength: asked }: CryptographicParameters,
+  mode: 'GCM' | 'GCM_SIV' | 'CCM' | 'POLY1305',
+): number {
+  if (asked === undefined) return 16
+  const least = mode === 'GCM_SIV' ? 16 : mode === 'CCM' ? 8 : 12
+  if (asked < least || asked > 16 || (mode === 'CCM' && asked % 2 !== 0))
+    throw refuse('tag_length', 'The mode does not have tags of this length.')
+  return asked
+}

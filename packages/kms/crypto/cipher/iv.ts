@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto'
+import { refuse } from '../algorithms/failure.ts'
+import { type CipherPlan, counterBytes } from './cipher-plan.ts'
+import { nextIv } from './iv-pool.ts'
+
+/** The IV as OpenSSL takes it, and what the client has to be told. */
+export interface ChosenIv {
+  readonly bytes: Uint8Array | null
+  /** Set when it was made here. */
+  readonly fresh: Buffer | undefined
+}
+
+/** RFC 3394 §2.2.3.1 and RFC 5649 §3. */
+const wrapIv = Buffer.from('a6a6a6a6a6a6a6a6', 'hex')
+const wrapPaddedIv = Buffer.from('a65959a6', 'hex')
+const noIv: ChosenIv = { bytes: null, fresh: undefined }
+
+/**
+ * The IV of an encryption: the client's, or a random one when it gave none.
+ * @throws missing_iv when none is given and RandomIV is false, invalid_input for a wrong length
+ */
+export function encryptionIv(plan: CipherPlan, given: Uint8Array | undefined, data: number): ChosenIv {
+  const { randomIV } = plan.parameters
+  if (plan.iv[1] === 0) return withoutIv(plan, given)
+  if (given !== undefined) {
+    if (randomIV === true)
+      throw refuse('invalid_input', 'RandomIV asks for an IV that is made here, and one was given.')
+    return { bytes: asCipherIv(plan, given, data), fresh: undefined }
+  }
+  if (randomIV === false) throw missingIv()
+  if (plan.freshIv === 0)
+    throw refuse('bad_parameters', 'An IV with fixed and invocation fields is for the client to make.')
+  const fresh = plan.freshIv === 12 ? nextIv() : randomBytes(plan.freshIv)
+  return { bytes: asCipherIv(plan, fresh, data), fresh }
+}
+
+/** The IV of a decryption. @throws missing_iv, invalid_input for a wrong length */
+export function decryptionIv(
+  plan: CipherPlan,
+  given: Uint8Array | undefined,
+  data: number,
+): Uint8Array | null {
+  if (plan.iv[1] === 0) return withoutIv(plan, given).bytes
+  if (given === undefined) throw missingIv()
+  return asCipherIv(plan, given, data)
+}
+
+function withoutIv(plan: CipherPlan, given: Uint8Array | undefined): ChosenIv {
+  if (given !== undefined && given.length !== 0) throw refuse('invalid_input', 'This mode has no IV.')
+  if (plan.mode === 'KW') return { bytes: wrapIv, fresh: undefined }
+  if (plan.mode === 'KWP') return { bytes: wrapPaddedIv, fresh: undefined }
+  return noIv
+}
+
+function missingIv() {
+  return refuse('missing_iv', 'The IV is missing.')
+}
+
+function asCipherIv(plan: CipherPlan, iv: Uint8Array, data: number): Uint8Array {
+  const [least, most] = plan.iv
+  const { ivLength, fixedFieldLength, invocationFieldLength, initialCounterValue } = plan.parameters
+  if (iv.length < least || iv.length > most || (ivLength !== undefined && iv.length * 8 !== ivLength))
+    throw refuse('iv_length', 'The IV has a length that this mode does not take.')
+  if (fixedFieldLength !== undefined || invocationFieldLength !== undefined) {
+    const sum = (fixedFieldLength ?? 0) + (invocationFieldLength ?? 0)
+    if (
+      sum > iv.length * 8 ||
+      (fixedFieldLength !== undefined && invocationFieldLength !== undefined && sum !== iv.length * 8)
+    )
+      throw refuse('bad_parameters', 'The fields do not make up the IV.')
+  }
+  if (plan.mode === 'CHACHA20') return chachaBlock(plan, iv, data)
+  if (plan.mode !== 'CTR') return iv
+  const bytes = counterBytes(plan.parameters)
+  const block = Buffer.alloc(plan.block)
+  if (initialCounterValue === undefined) block.set(iv)
+  else {
+    // SP 800-38A §B.2: a nonce, then the counter, big-endian.
+    if (iv.length + bytes !== plan.block)
+      throw refuse('iv_length', 'The IV has a length that this mode does not take.')
+    block.set(iv)
+    writeCounter(block, bytes, BigInt(initialCounterValue))
+  }
+  if (plan.parameters.counterLength !== undefined) {
+    const first = readCounter(block, bytes)
+    // OpenSSL counts in all 128 bits: what would run over a shorter counter is refused instead of done differently.
+    if (first + BigInt(Math.ceil(data / plan.block)) > 1n << BigInt(bytes * 8)) throw counterOverflow()
+  }
+  return block
+}
+
+/** OpenSSL's form: the counter little-endian, 64 bits before a nonce of 8 bytes, 32 before one of 12 (RFC 8439 §2.3). */
+function chachaBlock(plan: CipherPlan, nonce: Uint8Array, data: number): Buffer {
+  const bytes = 16 - nonce.length
+  if (nonce.length !== 8 && nonce.length !== 12)
+    throw refuse('iv_length', 'The IV has a length that this mode does not take.')
+  const { counterLength, initialCounterValue = 0 } = plan.parameters
+  if (counterLength !== undefined && counterLength !== bytes * 8)
+    throw refuse('bad_parameters', 'CounterLength does not fit the nonce.')
+  const blocks = Math.ceil(data / 64)
+  if (initialCounterValue + blocks > 2 ** 32) throw counterOverflow()
+  const block = Buffer.alloc(16)
+  block.writeUInt32LE(initialCounterValue)
+  block.set(nonce, bytes)
+  return block
+}
+
+function counterOverflow() {
+  return refuse('invalid_input', 'The counter would start again within the data.')
+}
+
+function writeCounter(block: Buffer, bytes: number, value: bigint): void {
+  let left = value
+  for (let at = block.length - 1; at >= block.length - bytes; at -= 1) {
+    block[at] = Number(left & 0xffn)
+    left >>= 8n
+  }
+}
+
+function readCounter(block: Buffer, bytes: number): bigint {
+  return BigInt(`0x${block.subarray(block.length - bytes).toString('hex')}`)
+}

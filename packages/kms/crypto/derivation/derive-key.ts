@@ -1,0 +1,236 @@
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, pbkdf2 } from 'node:crypto'
+import { agree } from '../agreement/key-agreement.ts'
+import { refuse, unsupported } from '../algorithms/failure.ts'
+import { digest, type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
+import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
+import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import { planCipher } from '../cipher/cipher-plan.ts'
+import { encryptSymmetric } from '../cipher/symmetric.ts'
+import { cmacOf } from '../mac/cmac.ts'
+
+/** KMIP 2.1 §11.14. */
+export type DerivationMethod =
+  | 'PBKDF2'
+  | 'HASH'
+  | 'HMAC'
+  | 'ENCRYPT'
+  | 'NIST800_108C'
+  | 'NIST800_108F'
+  | 'NIST800_108DPI'
+  | 'AsymmetricKey'
+  | 'AWSSignatureVersion4'
+  | 'HKDF'
+
+/** What a key is derived from. */
+export interface Derivation {
+  readonly method: DerivationMethod
+  /** Bytes of the derivation key, or of the password. */
+  readonly secret: Uint8Array
+  /** Its algorithm, for ENCRYPT. */
+  readonly algorithm: string | undefined
+  /** For Asymmetric_Key: own private and the other's public key. */
+  readonly agreement: { readonly own: KeyObject; readonly other: KeyObject } | undefined
+  readonly parameters: CryptographicParameters
+  readonly initializationVector: Uint8Array | undefined
+  readonly derivationData: Uint8Array | undefined
+  readonly salt: Uint8Array | undefined
+  readonly iterationCount: number | undefined
+  /** Bytes to derive. */
+  readonly length: number
+}
+
+/** Bytes of one derivation at most: key material, not a stream. */
+export const maximumDerived = 8192
+/** OWASP's recommendation for PBKDF2 with SHA-256, and what deployed servers take when nothing is said. */
+export const defaultIterations = 600_000
+/** A bound on the work that one request can ask for: about a second of the thread pool. */
+export const maximumIterations = 2_000_000
+const smallestIterations = 1
+
+const hashNames: ReadonlySet<ParameterName> = new Set(['hashingAlgorithm', 'cryptographicAlgorithm'])
+const kdfNames: ReadonlySet<ParameterName> = new Set([
+  ...hashNames,
+  'blockCipherMode',
+  'counterLength',
+] as const)
+
+/**
+ * Derives key material (KMIP 2.1 §6.1.14, §11.14).
+ *
+ * - PBKDF2 (RFC 8018): Salt, IterationCount; HMAC-SHA-1 when no hash is named (RFC 8018 §A.2, TC-DERIVEKEY-3 and -4).
+ * - HASH: of the derivation key, or of the derivation data where there is no key but data.
+ * - HMAC: of the derivation data under the key. ENCRYPT: the derivation data encrypted with the key.
+ * - NIST800_108 in counter, feedback and double-pipeline mode (SP 800-108 §4): PRF(key, … ‖ [i] ‖ DerivationData), the
+ *   counter of CounterLength bits (32), big-endian, from 1; feedback starts with InitializationVector or nothing. The
+ *   PRF is HMAC, or CMAC with BlockCipherMode CMAC.
+ * - HKDF (RFC 5869): Salt, DerivationData as info. AsymmetricKey: the raw shared secret of (EC)DH, X25519, X448.
+ * - AWSSignatureVersion4: DerivationData is `date/region/service/aws4_request`, as the scope of a signature is written.
+ *
+ * @returns `length` bytes
+ * @throws invalid_input for what is missing or longer than the method gives, CryptoFailure unsupported
+ */
+export async function deriveKey(derivation: Derivation, policy: AlgorithmPolicy): Promise<Buffer> {
+  const { method, secret, parameters, length } = derivation
+  if (length < 1 || length > maximumDerived)
+    throw refuse(
+      'invalid_input',
+      `The length of a derived object is 8 to ${maximumDerived * 8} bits, in whole bytes.`,
+    )
+  switch (method) {
+    case 'PBKDF2':
+      return pbkdf2Of(derivation, policy)
+    case 'HKDF': {
+      requireOnly(parameters, 'HKDF', hashNames)
+      const hash = hashOf(parameters, policy)
+      if (length > 255 * hash.bytes) throw tooLong()
+      const { salt = new Uint8Array(0), derivationData = new Uint8Array(0) } = derivation
+      return Buffer.from(hkdfSync(hash.node, secret, salt, derivationData, length))
+    }
+    case 'HASH':
+      requireOnly(parameters, 'HASH', hashNames)
+      return firstOf(digest(hashOf(parameters, policy), derivation.derivationData ?? secret), length)
+    case 'HMAC': {
+      requireOnly(parameters, 'HMAC', hashNames)
+      const hash = hashOf(parameters, policy)
+      return firstOf(createHmac(hash.node, secret).update(dataOf(derivation)).digest(), length)
+    }
+    case 'ENCRYPT':
+      return encrypted(derivation, policy)
+    case 'NIST800_108C':
+    case 'NIST800_108F':
+    case 'NIST800_108DPI':
+      return kdf108(derivation, policy)
+    case 'AWSSignatureVersion4':
+      return firstOf(awsSigningKey(derivation), length)
+    case 'AsymmetricKey': {
+      requireOnly(parameters, 'AsymmetricKey', new Set(['cryptographicAlgorithm'] as const))
+      if (derivation.agreement === undefined)
+        throw refuse('invalid_input', 'AsymmetricKey takes a private and a public key.')
+      return firstOf(agree(derivation.agreement.own, derivation.agreement.other, policy), length)
+    }
+  }
+}
+
+function tooLong() {
+  return refuse('invalid_input', 'The length is more than the derivation method gives.')
+}
+
+function firstOf(bytes: Buffer, length: number): Buffer {
+  if (length > bytes.length) throw tooLong()
+  const kept = Buffer.from(bytes.subarray(0, length))
+  bytes.fill(0)
+  return kept
+}
+
+function dataOf({ derivationData }: Derivation): Uint8Array {
+  if (derivationData === undefined) throw refuse('invalid_input', 'DerivationData is missing.')
+  return derivationData
+}
+
+/** The hash that the parameters name, by itself or as HMAC; `usual` when they do not. */
+function hashOf(
+  { hashingAlgorithm, cryptographicAlgorithm }: CryptographicParameters,
+  policy: AlgorithmPolicy,
+  usual: HashAlgorithm['name'] = 'SHA_256',
+): HashAlgorithm {
+  const own =
+    cryptographicAlgorithm === undefined
+      ? undefined
+      : /^HMAC_(SHA3_\d+|SHA\d+|MD5)$/.exec(cryptographicAlgorithm)?.[1]?.replace(/^SHA(?=\d+$)/, 'SHA_')
+  if (cryptographicAlgorithm !== undefined && own === undefined)
+    throw unsupported(`CryptographicAlgorithm ${cryptographicAlgorithm} is not an HMAC.`)
+  if (own !== undefined && hashingAlgorithm !== undefined && own !== hashingAlgorithm)
+    throw refuse('bad_parameters', 'HashingAlgorithm contradicts CryptographicAlgorithm.')
+  return hashAlgorithm(own ?? hashingAlgorithm ?? usual, policy)
+}
+
+function pbkdf2Of(derivation: Derivation, policy: AlgorithmPolicy): Promise<Buffer> {
+  const { parameters, salt, iterationCount = defaultIterations, secret, length } = derivation
+  requireOnly(parameters, 'PBKDF2', hashNames)
+  const hash = hashOf(parameters, policy, 'SHA_1')
+  if (salt === undefined) throw refuse('invalid_input', 'Salt is missing.')
+  if (iterationCount < smallestIterations || iterationCount > maximumIterations)
+    throw refuse('invalid_input', `IterationCount is ${smallestIterations} to ${maximumIterations}.`)
+  // SP 800-132 §5.1 and §5.2.
+  if (policy.fips && (salt.length < 16 || iterationCount < 1000 || length < 14))
+    throw unsupported('PBKDF2 in FIPS mode takes a salt of 16 bytes, 1000 iterations and 112 bits at least.')
+  // One call makes each block of output with all iterations: the product is the work.
+  if (Math.ceil(length / hash.bytes) * iterationCount > maximumIterations)
+    throw refuse('invalid_input', 'IterationCount is too large for this length.')
+  return new Promise((resolve, reject) => {
+    pbkdf2(secret, salt, iterationCount, length, hash.node, (error, made) => {
+      if (error) reject(error)
+      else resolve(made)
+    })
+  })
+}
+
+function encrypted(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
+  const { secret, algorithm, parameters, initializationVector, length } = derivation
+  if (algorithm === undefined) throw refuse('invalid_input', 'ENCRYPT takes a symmetric key.')
+  // A mode with a tag would hide half of what it makes; the standard's methods are the plain ones.
+  const plan = planCipher(algorithm, secret.length, { blockCipherMode: 'CBC', ...parameters }, policy)
+  if (plan.tag > 0) throw unsupported(`BlockCipherMode ${plan.mode} does not derive keys.`)
+  // The same input must give the same key: an IV or a padding of random bytes would not.
+  if (plan.padding === 'ISO10126') throw unsupported('PaddingMethod ISO10126 does not derive keys.')
+  const iv = initializationVector ?? (plan.iv[1] === 0 ? undefined : Buffer.alloc(plan.iv[1]))
+  const { data } = encryptSymmetric(createSecretKey(secret), plan, {
+    data: dataOf(derivation),
+    iv,
+    aad: undefined,
+  })
+  return firstOf(data, length)
+}
+
+type Prf = (data: Uint8Array) => Buffer
+
+function kdf108(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
+  const { method, parameters, initializationVector, length } = derivation
+  requireOnly(parameters, method, kdfNames)
+  const fixed = dataOf(derivation)
+  const counterBytes = (parameters.counterLength ?? 32) / 8
+  if (![1, 2, 3, 4].includes(counterBytes)) throw unsupported('CounterLength is 8, 16, 24 or 32 here.')
+  const prf = prfOf(derivation, policy)
+  const feedback = method === 'NIST800_108F'
+  let chain: Uint8Array = feedback ? (initializationVector ?? new Uint8Array(0)) : fixed
+  const blocks: Buffer[] = []
+  for (let made = 0, counter = 1; made < length; counter += 1) {
+    if (counter >= 2 ** (counterBytes * 8)) throw tooLong()
+    const number = Buffer.alloc(counterBytes)
+    number.writeUIntBE(counter, 0, counterBytes)
+    if (method === 'NIST800_108DPI') chain = prf(chain)
+    const block = prf(Buffer.concat(method === 'NIST800_108C' ? [number, fixed] : [chain, number, fixed]))
+    if (feedback) chain = block
+    blocks.push(block)
+    made += block.length
+  }
+  return firstOf(Buffer.concat(blocks), length)
+}
+
+function prfOf({ secret, parameters }: Derivation, policy: AlgorithmPolicy): Prf {
+  const { blockCipherMode, ...rest } = parameters
+  if (blockCipherMode === undefined) {
+    const hash = hashOf(rest, policy)
+    return (data) => createHmac(hash.node, secret).update(data).digest()
+  }
+  const { cryptographicAlgorithm = 'AES', hashingAlgorithm } = rest
+  if (blockCipherMode !== 'CMAC' || cryptographicAlgorithm !== 'AES' || hashingAlgorithm !== undefined)
+    throw unsupported(`BlockCipherMode ${blockCipherMode} does not derive keys here.`)
+  if (![16, 24, 32].includes(secret.length)) throw refuse('wrong_key', 'The key has no size of AES.')
+  const key = createSecretKey(secret)
+  return (data) => cmacOf(`aes-${secret.length * 8}-cbc`, key, data)
+}
+
+function awsSigningKey(derivation: Derivation): Buffer {
+  requireOnly(derivation.parameters, derivation.method, new Set())
+  const scope = Buffer.from(dataOf(derivation)).toString('utf8').split('/')
+  if (scope.length !== 4 || scope[3] !== 'aws4_request' || scope.includes(''))
+    throw refuse('invalid_input', 'DerivationData must be date/region/service/aws4_request.')
+  let key: Buffer = Buffer.concat([Buffer.from('AWS4'), derivation.secret])
+  for (const part of scope) {
+    const next = createHmac('sha256', key).update(part).digest()
+    key.fill(0)
+    key = next
+  }
+  return key
+}

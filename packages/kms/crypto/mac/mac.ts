@@ -1,0 +1,93 @@
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { refuse, unsupported } from '../algorithms/failure.ts'
+import { type HashAlgorithm, type HashName, hashAlgorithm } from '../algorithms/hashes.ts'
+import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
+import { permit, requireOutsideFips } from '../algorithms/permit.ts'
+import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import { cmacOf } from './cmac.ts'
+
+/** How a key makes MACs. */
+export type MacPlan =
+  | { readonly kind: 'hmac'; readonly hash: HashAlgorithm }
+  /** OpenSSL's name of the cipher. */
+  | { readonly kind: 'cmac'; readonly cipher: string }
+
+const hmacHashes: Readonly<Record<string, HashName>> = {
+  __proto__: null as never,
+  HMAC_SHA1: 'SHA_1',
+  HMAC_SHA224: 'SHA_224',
+  HMAC_SHA256: 'SHA_256',
+  HMAC_SHA384: 'SHA_384',
+  HMAC_SHA512: 'SHA_512',
+  HMAC_MD5: 'MD5',
+  HMAC_SHA3_224: 'SHA3_224',
+  HMAC_SHA3_256: 'SHA3_256',
+  HMAC_SHA3_384: 'SHA3_384',
+  HMAC_SHA3_512: 'SHA3_512',
+}
+
+const names: ReadonlySet<ParameterName> = new Set([
+  'cryptographicAlgorithm',
+  'hashingAlgorithm',
+  'blockCipherMode',
+])
+
+/**
+ * Chooses the MAC: CryptographicAlgorithm names an HMAC, for a key of a cipher too (CS-AC-M-4); else the key's own algorithm
+ * does, with HashingAlgorithm if the key leaves it open; a block cipher's key without a hash makes CMACs.
+ * @throws CryptoFailure unsupported, bad_parameters for members that contradict each other
+ */
+export function planMac(
+  { algorithm, key }: { readonly algorithm: string; readonly key: KeyObject },
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): MacPlan {
+  if (key.type !== 'secret') throw refuse('wrong_key', 'The key is not of a type that makes MACs.')
+  requireOnly(parameters, 'a MAC', names)
+  const { cryptographicAlgorithm, hashingAlgorithm, blockCipherMode } = parameters
+  const asked = cryptographicAlgorithm ?? algorithm
+  if (algorithm !== asked && hmacHashes[algorithm] !== undefined)
+    throw refuse('bad_parameters', `The key is not a key of ${asked}.`)
+  const own = hmacHashes[asked]
+  if (own !== undefined && hashingAlgorithm !== undefined && own !== hashingAlgorithm)
+    throw refuse('bad_parameters', `HashingAlgorithm contradicts ${asked}.`)
+  const hash = own ?? hashingAlgorithm
+  if (hash !== undefined) {
+    if (blockCipherMode !== undefined) throw unsupported('BlockCipherMode has no meaning for HMAC.')
+    permit(policy, () => ({ algorithms: `HMAC-${hash}` }))
+    return { kind: 'hmac', hash: hashAlgorithm(hash, policy) }
+  }
+  if (blockCipherMode !== undefined && blockCipherMode !== 'CMAC')
+    throw unsupported(`BlockCipherMode ${blockCipherMode} does not make MACs here.`)
+  if (cryptographicAlgorithm !== undefined && cryptographicAlgorithm !== algorithm)
+    throw refuse('bad_parameters', `The key is not a key of ${cryptographicAlgorithm}.`)
+  const cipher = cmacCipher(algorithm, key.symmetricKeySize ?? 0)
+  if (cipher === undefined) throw unsupported(`${algorithm} does not make MACs without a HashingAlgorithm.`)
+  if (algorithm !== 'AES') requireOutsideFips(policy, `CMAC with ${algorithm}`)
+  permit(policy, () => ({
+    algorithms: algorithm,
+    ...(algorithm === 'AES' && { aes_key_sizes: String((key.symmetricKeySize ?? 0) * 8) }),
+  }))
+  return { kind: 'cmac', cipher }
+}
+
+function cmacCipher(algorithm: string, bytes: number): string | undefined {
+  const bits = [16, 24, 32].includes(bytes) ? bytes * 8 : undefined
+  if (algorithm === 'AES' && bits !== undefined) return `aes-${bits}-cbc`
+  if (algorithm === 'DES3' && bytes === 24) return 'des-ede3-cbc'
+  if (algorithm === 'Camellia' && bits !== undefined) return `camellia-${bits}-cbc`
+  if (algorithm === 'ARIA' && bits !== undefined) return `aria-${bits}-cbc`
+  return undefined
+}
+
+/** The whole MAC of `data`. */
+export function macOf(key: KeyObject, plan: MacPlan, data: Uint8Array): Buffer {
+  if (plan.kind === 'cmac') return cmacOf(plan.cipher, key, data)
+  return createHmac(plan.hash.node, key).update(data).digest()
+}
+
+/** true when `mac` is the MAC of `data`, whole; compared in constant time. */
+export function macIsRight(key: KeyObject, plan: MacPlan, data: Uint8Array, mac: Uint8Array): boolean {
+  const expected = macOf(key, plan, data)
+  return expected.length === mac.length && timingSafeEqual(expected, mac)
+}

@@ -1,0 +1,112 @@
+import { failure } from '@warder/foundation/errors'
+import {
+  algorithms,
+  canonicalName,
+  type KeyType,
+  requireAlgorithmPermitted,
+} from '../algorithms/algorithms.ts'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../algorithms/policy.ts'
+import type { MaterialAlgorithm } from './material.ts'
+
+/** What a creation or import request says about the key, consistent in itself. */
+export type KeySpec =
+  | { readonly algorithm: 'AES' | 'HMAC'; readonly alg: string; readonly bits: number }
+  | { readonly algorithm: 'RSA'; readonly alg: string | undefined; readonly bits: number }
+  | { readonly algorithm: 'EC'; readonly alg: string | undefined; readonly curve: string }
+  | { readonly algorithm: 'Ed25519' | 'ML-DSA-44'; readonly alg: string | undefined }
+
+export interface KeyRequest {
+  readonly kty: string
+  readonly alg?: string | undefined
+  readonly crv?: string | undefined
+  readonly bits?: number | undefined
+  /** Modulus of an RSA key that is brought along, base64url. */
+  readonly n?: string | undefined
+}
+
+const curves: readonly string[] = ['P-256', 'P-384', 'P-521']
+
+/**
+ * Reads the members of a key request (spec §2) and checks that they fit each other.
+ * @throws failure('bad_request') when they do not; failure('unsupported_algorithm') for a name that is not known or
+ *   not permitted here
+ */
+export function keySpecOf(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
+  const spec = readSpec(request, policy)
+  if (spec.alg !== undefined) requireAlgorithmPermitted(spec.alg, policy)
+  requirePermitted(policy, keyFacts(spec))
+  return spec
+}
+
+function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
+  const alg = request.alg === undefined ? undefined : canonicalName(request.alg)
+  if (alg === 'dir')
+    throw failure(
+      'bad_request',
+      "alg: 'dir' says nothing about the size of a key; name A128GCM, A192GCM or A256GCM",
+    )
+  const bound = alg === undefined ? undefined : algorithms[alg]
+  if (alg !== undefined && (bound === undefined || (policy.fips && !bound.fips))) {
+    throw failure(
+      'unsupported_algorithm',
+      `'${alg.slice(0, 64)}' is not an algorithm that is supported here.`,
+    )
+  }
+  const family = familyOf(request, alg, policy)
+  if (bound !== undefined && bound.material !== family && !(family === 'AES' && bound.material === 'HMAC')) {
+    throw failure('bad_request', `alg: ${alg} is not for a key of kty ${request.kty}`)
+  }
+  switch (family) {
+    case 'AES':
+    case 'HMAC':
+      if (bound === undefined || alg === undefined || !('bits' in bound)) {
+        throw failure('bad_request', 'alg: is required for kty oct (it tells the size of the key)')
+      }
+      return { algorithm: bound.use === 'mac' ? 'HMAC' : 'AES', alg, bits: bound.bits }
+    case 'RSA':
+      return { algorithm: 'RSA', alg, bits: request.bits ?? modulusBits(request.n) ?? 2048 }
+    case 'EC': {
+      const curve = request.crv
+      if (curve === undefined) throw failure('bad_request', 'crv: is required for kty EC')
+      if (!curves.includes(curve)) throw failure('bad_request', `crv: must be ${curves.join(', ')}`)
+      if (bound !== undefined && 'curve' in bound && bound.curve !== curve) {
+        throw failure('bad_request', `crv: ${alg} needs ${bound.curve}`)
+      }
+      return { algorithm: 'EC', alg, curve }
+    }
+    default:
+      return { algorithm: family, alg }
+  }
+}
+
+/** A JWK seldom says `bits`. Whether it is a modulus at all shows when it is imported. */
+function modulusBits(n: string | undefined): number | undefined {
+  if (n === undefined) return undefined
+  const modulus = Buffer.from(n, 'base64url')
+  const start = modulus.findIndex((byte) => byte !== 0)
+  return start === -1 ? 0 : (modulus.length - start) * 8 - (Math.clz32(modulus[start] ?? 0) - 24)
+}
+
+const families: Readonly<Record<KeyType, MaterialAlgorithm>> = {
+  oct: 'AES',
+  RSA: 'RSA',
+  EC: 'EC',
+  OKP: 'Ed25519',
+  AKP: 'ML-DSA-44',
+}
+
+function familyOf(request: KeyRequest, alg: string | undefined, policy: AlgorithmPolicy): MaterialAlgorithm {
+  if (!Object.hasOwn(families, request.kty))
+    throw failure('bad_request', 'kty: must be oct, RSA, EC, OKP or AKP')
+  const family = request.kty === 'OKP' && alg === 'MLDSA44' ? 'ML-DSA-44' : families[request.kty as KeyType]
+  if (policy.fips && (family === 'Ed25519' || family === 'ML-DSA-44')) {
+    throw failure('unsupported_algorithm', `kty ${request.kty} is not permitted in FIPS mode.`)
+  }
+  if (family === 'ML-DSA-44' && request.crv !== undefined && canonicalName(request.crv) !== 'MLDSA44') {
+    throw failure('bad_request', 'crv: an ML-DSA key has none')
+  }
+  if (family === 'Ed25519' && request.crv !== undefined && request.crv !== 'Ed25519') {
+    throw failure('bad_request', 'crv: must be Ed25519 for kty OKP')
+  }
+  return family
+}

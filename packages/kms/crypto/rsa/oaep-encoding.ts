@@ -1,0 +1,77 @@
+import { randomFillSync } from 'node:crypto'
+import { decryptionFailed, refuse } from '../algorithms/failure.ts'
+import { digest, type HashAlgorithm } from '../algorithms/hashes.ts'
+import { maskWith } from './mgf1.ts'
+
+export interface OaepScheme {
+  readonly hash: HashAlgorithm
+  readonly maskHash: HashAlgorithm
+  /** The label, P in older texts. */
+  readonly label: Uint8Array
+}
+
+/**
+ * EME-OAEP encoding (RFC 8017 §7.1.1 step 2), as OpenSSL does it, with any hash, hash of the mask and label.
+ * @param bytes length of the modulus
+ * @throws invalid_input for a message that is too long
+ */
+export function oaepEncode(
+  { hash, maskHash, label }: OaepScheme,
+  message: Uint8Array,
+  bytes: number,
+): Buffer {
+  const most = bytes - 2 * hash.bytes - 2
+  if (message.length > most)
+    throw refuse('invalid_input', `Data is too large: this key takes ${Math.max(0, most)} bytes.`)
+  const encoded = Buffer.alloc(bytes)
+  const seed = encoded.subarray(1, 1 + hash.bytes)
+  const block = encoded.subarray(1 + hash.bytes)
+  randomFillSync(seed)
+  block.set(digest(hash, label))
+  block[block.length - message.length - 1] = 1
+  block.set(message, block.length - message.length)
+  maskWith(maskHash, seed, block)
+  maskWith(maskHash, block, seed)
+  return encoded
+}
+
+/**
+ * EME-OAEP decoding (RFC 8017 §7.1.2 step 3) of a message of any length. All checks are made without a branch or an
+ * index that depends on what they find, and end in one answer (Manger's attack needs two).
+ * @param encoded the result of the private operation; wiped
+ * @param inRange false: the ciphertext was none of the key, the answer is no in any case
+ * @throws decryption_failed
+ */
+export function oaepDecodeMessage(scheme: OaepScheme, encoded: Buffer, inRange: boolean): Buffer {
+  const { hash, maskHash, label } = scheme
+  const seed = encoded.subarray(1, 1 + hash.bytes)
+  const block = encoded.subarray(1 + hash.bytes)
+  if (block.length < hash.bytes + 1) throw decryptionFailed()
+  maskWith(maskHash, block, seed)
+  maskWith(maskHash, seed, block)
+  const expected = digest(hash, label)
+  // Every non-zero bit set in here is a fault.
+  let wrong = (encoded[0] as number) | Number(!inRange)
+  for (let at = 0; at < hash.bytes; at += 1) wrong |= (block[at] as number) ^ (expected[at] as number)
+  // All ones once the separator was seen.
+  let found = 0
+  let start = 0
+  for (let at = hash.bytes; at < block.length; at += 1) {
+    const byte = block[at] as number
+    const isOne = equal(byte, 1)
+    const isZero = equal(byte, 0)
+    wrong |= ~found & ~isOne & ~isZero
+    start |= ~found & isOne & (at + 1)
+    found |= isOne
+  }
+  wrong |= ~found
+  const message = wrong === 0 ? Buffer.from(block.subarray(start)) : undefined
+  encoded.fill(0)
+  if (message === undefined) throw decryptionFailed()
+  return message
+}
+
+/** All ones when two bytes are equal, else 0. */
+function equal(left: number, right: number): number {
+  return ((left ^ right) - 1) >> 31
+}

@@ -1,0 +1,141 @@
+import {
+  constants,
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  type KeyObject,
+  privateDecrypt,
+  publicEncrypt,
+  randomBytes,
+} from 'node:crypto'
+import { decryptionFailed, refuse, unsupported } from '../algorithms/failure.ts'
+import { hashAlgorithm } from '../algorithms/hashes.ts'
+import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
+import { permit, requireOutsideFips } from '../algorithms/permit.ts'
+import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import { modulusBits, publicOf } from '../material/public-half.ts'
+import { type OaepScheme, oaepDecodeMessage, oaepEncode } from './oaep-encoding.ts'
+import { rsaOpen } from './rsa-oaep.ts'
+
+/** How an RSA key encrypts: OAEP, PKCS#1 v1.5, or a fresh AES key under OAEP that wraps data of any length. */
+export type RsaPlan =
+  | ({ readonly padding: 'OAEP' | 'AES key wrap' } & OaepScheme)
+  | { readonly padding: 'PKCS1' }
+
+const oaepNames: ReadonlySet<ParameterName> = new Set([
+  'cryptographicAlgorithm',
+  'paddingMethod',
+  'hashingAlgorithm',
+  'maskGenerator',
+  'maskGeneratorHashingAlgorithm',
+  'pSource',
+])
+const pkcs1Names: ReadonlySet<ParameterName> = new Set(['cryptographicAlgorithm', 'paddingMethod'])
+
+/**
+ * Chooses how to encrypt. Without a word it is OAEP with SHA-256; the mask generator takes the same hash (as the OASIS
+ * test cases have it), the label is empty. PaddingMethod None is what PKCS#11 calls CKM_RSA_AES_KEY_WRAP.
+ * @throws CryptoFailure unsupported
+ */
+export function planRsa(bits: number, parameters: CryptographicParameters, policy: AlgorithmPolicy): RsaPlan {
+  const { paddingMethod = 'OAEP', cryptographicAlgorithm, hashingAlgorithm = 'SHA_256' } = parameters
+  if (cryptographicAlgorithm !== undefined && cryptographicAlgorithm !== 'RSA')
+    throw refuse('bad_parameters', `The key is not a key of ${cryptographicAlgorithm}.`)
+  if (bits < 2048) requireOutsideFips(policy, 'RSA below 2048 bits')
+  permit(policy, () => ({
+    algorithms: 'RSA',
+    rsa_key_sizes: String(bits),
+    padding_methods: paddingMethod === 'PKCS1V1_5' ? ['PKCS1v15', 'PKCS1V1_5'] : paddingMethod,
+  }))
+  if (paddingMethod === 'PKCS1V1_5') {
+    requireOutsideFips(policy, 'RSA encryption with PKCS#1 v1.5')
+    requireOnly(parameters, 'PKCS#1 v1.5', pkcs1Names)
+    return { padding: 'PKCS1' }
+  }
+  if (paddingMethod !== 'OAEP' && paddingMethod !== 'None')
+    throw unsupported(`PaddingMethod ${paddingMethod} does not encrypt.`)
+  requireOnly(parameters, 'RSA-OAEP', oaepNames)
+  const hash = hashAlgorithm(hashingAlgorithm, policy)
+  const maskHash = hashAlgorithm(parameters.maskGeneratorHashingAlgorithm ?? hashingAlgorithm, policy)
+  permit(policy, () => ({ mgf_hashes: maskHash.name, mask_generators: 'MGF1' }))
+  const label = parameters.pSource ?? new Uint8Array(0)
+  return { padding: paddingMethod === 'OAEP' ? 'OAEP' : 'AES key wrap', hash, maskHash, label }
+}
+
+/** What JOSE calls it (RFC 7518 §4.3): one hash for all, no label. */
+export function joseEncryption(plan: RsaPlan): readonly string[] {
+  if (plan.padding !== 'OAEP' || plan.label.length > 0 || plan.hash.name !== plan.maskHash.name) return []
+  return plan.hash.name === 'SHA_1' ? ['RSA-OAEP'] : plan.hash.name === 'SHA_256' ? ['RSA-OAEP-256'] : []
+}
+
+/** Encrypts for an RSA key; of a private key its public half is used. @throws invalid_input for data that is too long */
+export function encryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Buffer {
+  const open = key.type === 'private' ? publicOf(key) : key
+  const bytes = Math.ceil(modulusBits(open) / 8)
+  switch (plan.padding) {
+    case 'PKCS1':
+      if (data.length > bytes - 11)
+        throw refuse('invalid_input', `Data is too large: this key takes ${bytes - 11} bytes.`)
+      return publicEncrypt({ key: open, padding: constants.RSA_PKCS1_PADDING }, data)
+    case 'OAEP':
+      return raw(open, oaepEncode(plan, data, bytes))
+    case 'AES key wrap': {
+      if (data.length === 0) throw refuse('invalid_input', 'Data is empty.')
+      const secret = randomBytes(32)
+      const cipher = createCipheriv('aes-256-wrap-pad', createSecretKey(secret), wrapIv)
+      const wrapped = Buffer.concat([
+        raw(open, oaepEncode(plan, secret, bytes)),
+        cipher.update(data),
+        cipher.final(),
+      ])
+      secret.fill(0)
+      return wrapped
+    }
+  }
+}
+
+/**
+ * Decrypts. OAEP runs on the thread pool and fails in one way only; PKCS#1 v1.5 answers bytes that mean nothing for
+ * what it cannot open (implicit rejection, OpenSSL's), so that there is no failure to learn from.
+ * @throws decryption_failed
+ */
+export async function decryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Promise<Buffer> {
+  const bytes = Math.ceil(modulusBits(key) / 8)
+  switch (plan.padding) {
+    case 'PKCS1':
+      if (data.length !== bytes) throw decryptionFailed()
+      try {
+        return privateDecrypt({ key, padding: constants.RSA_PKCS1_PADDING }, data)
+      } catch {
+        throw decryptionFailed()
+      }
+    case 'OAEP':
+      return openOaep(key, plan, data)
+    case 'AES key wrap': {
+      const secret = await openOaep(key, plan, data.subarray(0, bytes))
+      try {
+        if (secret.length !== 32) throw decryptionFailed()
+        const decipher = createDecipheriv('aes-256-wrap-pad', createSecretKey(secret), wrapIv)
+        return Buffer.concat([decipher.update(data.subarray(bytes)), decipher.final()])
+      } catch {
+        throw decryptionFailed()
+      } finally {
+        secret.fill(0)
+      }
+    }
+  }
+}
+
+/** RFC 5649 §3. */
+const wrapIv = Buffer.from('a65959a6', 'hex')
+
+async function openOaep(key: KeyObject, scheme: OaepScheme, data: Uint8Array): Promise<Buffer> {
+  const { encoded, inRange } = await rsaOpen(key, data)
+  return oaepDecodeMessage(scheme, encoded, inRange)
+}
+
+function raw(key: KeyObject, encoded: Buffer): Buffer {
+  const made = publicEncrypt({ key, padding: constants.RSA_NO_PADDING }, encoded)
+  encoded.fill(0)
+  return made
+}

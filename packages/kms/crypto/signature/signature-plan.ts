@@ -1,0 +1,222 @@
+import type { KeyObject } from 'node:crypto'
+import { refuse, unsupported } from '../algorithms/failure.ts'
+import {
+  type HashAlgorithm,
+  type HashName,
+  hashAlgorithm,
+  hashOfLength,
+  signatureHash,
+} from '../algorithms/hashes.ts'
+import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
+import { permit, requireOutsideFips } from '../algorithms/permit.ts'
+import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+
+/** How a key signs. */
+export type SignaturePlan =
+  | { readonly scheme: 'pkcs1' | 'ecdsa' | 'dsa'; readonly hash: HashAlgorithm }
+  | {
+      readonly scheme: 'pss'
+      readonly hash: HashAlgorithm
+      readonly maskHash: HashAlgorithm
+      /** Bytes. undefined: as long as the hash to sign, any to verify. */
+      readonly saltLength: number | undefined
+    }
+  /** The scheme hashes for itself: Ed25519, Ed448, ML-DSA, SLH-DSA. */
+  | { readonly scheme: 'pure' }
+
+type Scheme = SignaturePlan['scheme']
+
+/** KMIP 2.1 §11.16: family, scheme and hash of each name; RSASSA_PSS leaves the hash to HashingAlgorithm. */
+const named: Readonly<Record<string, readonly [Scheme, HashName | undefined]>> = {
+  __proto__: null as never,
+  MD5WithRSAEncryption: ['pkcs1', 'MD5'],
+  SHA_1WithRSAEncryption: ['pkcs1', 'SHA_1'],
+  SHA_224WithRSAEncryption: ['pkcs1', 'SHA_224'],
+  SHA_256WithRSAEncryption: ['pkcs1', 'SHA_256'],
+  SHA_384WithRSAEncryption: ['pkcs1', 'SHA_384'],
+  SHA_512WithRSAEncryption: ['pkcs1', 'SHA_512'],
+  SHA3_256WithRSAEncryption: ['pkcs1', 'SHA3_256'],
+  SHA3_384WithRSAEncryption: ['pkcs1', 'SHA3_384'],
+  SHA3_512WithRSAEncryption: ['pkcs1', 'SHA3_512'],
+  RSASSA_PSS: ['pss', undefined],
+  DSAWithSHA_1: ['dsa', 'SHA_1'],
+  DSAWithSHA224: ['dsa', 'SHA_224'],
+  DSAWithSHA256: ['dsa', 'SHA_256'],
+  ECDSAWithSHA_1: ['ecdsa', 'SHA_1'],
+  ECDSAWithSHA224: ['ecdsa', 'SHA_224'],
+  ECDSAWithSHA256: ['ecdsa', 'SHA_256'],
+  ECDSAWithSHA384: ['ecdsa', 'SHA_384'],
+  ECDSAWithSHA512: ['ecdsa', 'SHA_512'],
+}
+
+/** What CryptographicAlgorithm may call the keys of each type of OpenSSL. */
+const families: Readonly<
+  Record<string, { readonly names: readonly string[]; readonly schemes: readonly Scheme[] }>
+> = {
+  rsa: { names: ['RSA'], schemes: ['pss', 'pkcs1'] },
+  ec: { names: ['ECDSA', 'EC'], schemes: ['ecdsa'] },
+  dsa: { names: ['DSA'], schemes: ['dsa'] },
+  ed25519: { names: ['Ed25519', 'EC', 'ECDSA'], schemes: ['pure'] },
+  ed448: { names: ['Ed448', 'EC', 'ECDSA'], schemes: ['pure'] },
+  'ml-dsa-44': { names: ['ML_DSA_44'], schemes: ['pure'] },
+  'ml-dsa-65': { names: ['ML_DSA_65'], schemes: ['pure'] },
+  'ml-dsa-87': { names: ['ML_DSA_87'], schemes: ['pure'] },
+}
+
+const base = ['cryptographicAlgorithm', 'digitalSignatureAlgorithm'] as const
+const namesOf: Readonly<Record<Scheme, ReadonlySet<ParameterName>>> = {
+  pure: new Set(base),
+  ecdsa: new Set([...base, 'hashingAlgorithm']),
+  dsa: new Set([...base, 'hashingAlgorithm']),
+  pkcs1: new Set([...base, 'hashingAlgorithm', 'paddingMethod']),
+  pss: new Set([
+    ...base,
+    ...([
+      'hashingAlgorithm',
+      'paddingMethod',
+      'saltLength',
+      'maskGenerator',
+      'maskGeneratorHashingAlgorithm',
+      'trailerField',
+    ] as const),
+  ]),
+}
+
+/**
+ * Chooses how to sign or verify. Without a word RSA is PSS with SHA-256, EC is ECDSA with SHA-256, the others are what
+ * they are. A digest without a hash named has the hash that its length tells.
+ * @param use what for: FIPS mode verifies some that it does not sign (SP 800-131A §3)
+ * @param digestBytes length of the digest when the hash was made by the client
+ * @throws CryptoFailure unsupported, bad_parameters for members that contradict each other
+ */
+export function planSignature(
+  key: KeyObject,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+  use: 'sign' | 'verify',
+  digestBytes?: number,
+): SignaturePlan {
+  const type = key.asymmetricKeyType ?? ''
+  const family =
+    families[type] ??
+    (type.startsWith('slh-dsa-') ? { names: [slhName(type)], schemes: ['pure'] as const } : undefined)
+  if (family === undefined) throw refuse('wrong_key', 'The key is not of a type that signs.')
+  const { cryptographicAlgorithm: algorithm, digitalSignatureAlgorithm } = parameters
+  if (algorithm !== undefined && !family.names.includes(algorithm))
+    throw refuse('bad_parameters', `The key is not a key of ${algorithm}.`)
+  const asked = digitalSignatureAlgorithm === undefined ? undefined : named[digitalSignatureAlgorithm]
+  if (digitalSignatureAlgorithm !== undefined && asked === undefined)
+    throw unsupported(`DigitalSignatureAlgorithm ${digitalSignatureAlgorithm} is not supported.`)
+  const scheme = schemeOf(parameters, asked?.[0], family.schemes)
+  requireOnly(parameters, scheme === 'pure' ? String(family.names[0]) : scheme.toUpperCase(), namesOf[scheme])
+  requireFips(key, type, policy, use)
+  if (scheme === 'pure') {
+    // RFC 8032 §5.1 and FIPS 204 §5.4 keep the variants that take a digest (Ed25519ph, HashML-DSA) apart from these, and
+    // KMIP has no name for them: a signature over the digest as data would be one that nobody can verify by the data.
+    if (digestBytes !== undefined)
+      throw unsupported(
+        `${family.names[0]} signs Data, not DigestedData: KMIP names no pre-hash variant of it.`,
+      )
+    permit(policy, () => ({ signature_algorithms: pureNames(String(family.names[0])) }))
+    return { scheme }
+  }
+  const hash = chooseHash(parameters, asked?.[1], digestBytes, policy, use)
+  permit(policy, () => ({ signature_algorithms: policyNames(scheme, hash) }))
+  if (scheme !== 'pss') {
+    if (type === 'rsa') permit(policy, () => ({ padding_methods: ['PKCS1v15', 'PKCS1V1_5'] }))
+    return { scheme, hash }
+  }
+  const { trailerField = 1, saltLength } = parameters
+  if (trailerField !== 1) throw unsupported('TrailerField must be 1.')
+  const maskHash = hashAlgorithm(parameters.maskGeneratorHashingAlgorithm ?? hash.name, policy)
+  permit(policy, () => ({ padding_methods: 'PSS', mgf_hashes: maskHash.name, mask_generators: 'MGF1' }))
+  return { scheme, hash, maskHash, saltLength }
+}
+
+function schemeOf(
+  { paddingMethod }: CryptographicParameters,
+  asked: Scheme | undefined,
+  possible: readonly Scheme[],
+): Scheme {
+  const padded = paddingMethod === 'PSS' ? 'pss' : paddingMethod === 'PKCS1V1_5' ? 'pkcs1' : undefined
+  if (paddingMethod !== undefined && padded === undefined)
+    throw unsupported(`PaddingMethod ${paddingMethod} does not sign.`)
+  if (asked !== undefined && padded !== undefined && asked !== padded)
+    throw refuse('bad_parameters', 'PaddingMethod and DigitalSignatureAlgorithm contradict each other.')
+  const chosen = asked ?? padded ?? (possible[0] as Scheme)
+  if (!possible.includes(chosen))
+    throw refuse('bad_parameters', 'The key is of another type than the signature algorithm.')
+  return chosen
+}
+
+function chooseHash(
+  { hashingAlgorithm }: CryptographicParameters,
+  asked: HashName | undefined,
+  digestBytes: number | undefined,
+  policy: AlgorithmPolicy,
+  use: 'sign' | 'verify',
+): HashAlgorithm {
+  if (asked !== undefined && hashingAlgorithm !== undefined && asked !== hashingAlgorithm)
+    throw refuse('bad_parameters', 'HashingAlgorithm and DigitalSignatureAlgorithm contradict each other.')
+  const told = digestBytes === undefined ? undefined : hashOfLength(digestBytes)
+  if (
+    digestBytes !== undefined &&
+    asked === undefined &&
+    hashingAlgorithm === undefined &&
+    told === undefined
+  )
+    throw refuse(
+      'invalid_input',
+      `DigestedData of ${digestBytes} bytes tells no hash: name it with HashingAlgorithm.`,
+    )
+  const name = asked ?? hashingAlgorithm ?? told ?? 'SHA_256'
+  const hash = use === 'sign' ? signatureHash(name, policy) : hashAlgorithm(name, policy)
+  if (digestBytes !== undefined && hash.bytes !== digestBytes)
+    throw refuse('invalid_input', `DigestedData is not a digest of ${name}.`)
+  return hash
+}
+
+/** What policies call it: KMIP's name and, where there is one, that of JOSE. */
+function policyNames(scheme: Scheme, { name, bytes }: HashAlgorithm): readonly string[] {
+  const bits = bytes * 8
+  const sha2 = name === `SHA_${bits}`
+  switch (scheme) {
+    case 'pss':
+      return ['RSASSA-PSS', ...(sha2 ? [`PS${bits}`] : [])]
+    case 'ecdsa':
+      return [`ECDSAWith${name}`, ...(sha2 ? [`ES${bits}`] : [])]
+    case 'dsa':
+      return [`DSAWith${name}`]
+    default:
+      return [`${name}WithRSAEncryption`, ...(sha2 ? [`RS${bits}`] : [])]
+  }
+}
+
+/** What JOSE calls it (RFC 7518 §3.1, RFC 8037, RFC 9964). */
+export function joseSignature(key: KeyObject, plan: SignaturePlan): readonly string[] {
+  if (plan.scheme === 'pure') {
+    const type = key.asymmetricKeyType ?? ''
+    return type === 'ml-dsa-44' ? ['MLDSA44'] : type.startsWith('ed') ? ['EdDSA'] : []
+  }
+  if (plan.scheme === 'pss' && (plan.saltLength ?? plan.hash.bytes) !== plan.hash.bytes) return []
+  if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name) return []
+  return policyNames(plan.scheme, plan.hash)
+}
+
+function pureNames(name: string): readonly string[] {
+  return name.startsWith('Ed') ? [name, 'EdDSA'] : [name]
+}
+
+function requireFips(key: KeyObject, type: string, policy: AlgorithmPolicy, use: 'sign' | 'verify'): void {
+  if (!policy.fips) return
+  if (type === 'rsa') {
+    if ((key.asymmetricKeyDetails?.modulusLength ?? 0) < (use === 'sign' ? 2048 : 1024))
+      throw unsupported('RSA below 2048 bits is not available in FIPS mode.')
+  } else if (type !== 'ec') requireOutsideFips(policy, type)
+}
+
+function slhName(type: string): string {
+  // slh-dsa-sha2-128s is SLH_DSA_SHA2_128s.
+  const [, , family = '', size = ''] = type.split('-')
+  return `SLH_DSA_${family.toUpperCase()}_${size}`
+}

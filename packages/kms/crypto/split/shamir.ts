@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { refuse } from '../algorithms/failure.ts'
+import { type BinaryField, inverse } from './binary-field.ts'
+import type { KeyPart } from './key-part.ts'
+
+/**
+ * Shamir's sharing, element by element, each with a polynomial of its own (KMIP 2.1 §13). What is multiplied with the
+ * secret goes through the field's constant-time multiplication.
+ * @param secret a whole number of elements
+ */
+export function splitInBinaryField(
+  field: BinaryField,
+  secret: Uint8Array,
+  parts: number,
+  threshold: number,
+): KeyPart[] {
+  const coefficients = randomBytes((threshold - 1) * secret.length)
+  const made = Array.from({ length: parts }, (_, index): KeyPart => {
+    const identifier = index + 1
+    const bytes = Buffer.alloc(secret.length)
+    for (let at = 0; at < secret.length; at += field.bytes) {
+      let value = 0
+      for (let degree = threshold - 2; degree >= 0; degree -= 1)
+        value = field.multiply(
+          value ^ elementAt(field, coefficients, degree * secret.length + at),
+          identifier,
+        )
+      setElement(field, bytes, at, value ^ elementAt(field, secret, at))
+    }
+    return { identifier, bytes }
+  })
+  coefficients.fill(0)
+  return made
+}
+
+/**
+ * The secret of `threshold` parts of one length, the others being checked against it.
+ * @throws failed for parts that do not belong together
+ */
+export function joinInBinaryField(field: BinaryField, parts: readonly KeyPart[], threshold: number): Buffer {
+  const points = parts.slice(0, threshold).map((part) => weighed(field, part, parts.slice(0, threshold)))
+  for (const { identifier, bytes } of parts.slice(threshold))
+    if (!valueAt(field, points, identifier).equals(bytes)) throw refuse('failed')
+  return valueAt(field, points, 0)
+}
+
+/** A part with what of its Lagrange coefficient is the same everywhere: 1 / Π (xᵢ - xⱼ). */
+interface Point extends KeyPart {
+  readonly weight: number
+}
+
+function weighed(field: BinaryField, part: KeyPart, all: readonly KeyPart[]): Point {
+  let below = 1
+  for (const { identifier } of all)
+    if (identifier !== part.identifier) below = field.multiply(below, part.identifier ^ identifier)
+  return { ...part, weight: inverse(field, below) }
+}
+
+/** The values at `x` of the polynomials through these points (Lagrange). The identifiers are no secret. */
+function valueAt(field: BinaryField, points: readonly Point[], x: number): Buffer {
+  const values = Buffer.alloc(points[0]?.bytes.length ?? 0)
+  for (const { identifier, bytes, weight } of points) {
+    let coefficient = weight
+    for (const other of points)
+      if (other.identifier !== identifier) coefficient = field.multiply(coefficient, x ^ other.identifier)
+    for (let at = 0; at < values.length; at += field.bytes) {
+      const share = field.multiply(elementAt(field, bytes, at), coefficient)
+      setElement(field, values, at, elementAt(field, values, at) ^ share)
+    }
+  }
+  return values
+}
+
+function elementAt(field: BinaryField, bytes: Uint8Array, at: number): number {
+  const first = bytes[at] as number
+  return field.bytes === 1 ? first : (first << 8) | (bytes[at + 1] as number)
+}
+
+function setElement(field: BinaryField, bytes: Uint8Array, at: number, value: number): void {
+  if (field.bytes === 1) bytes[at] = value
+  else {
+    bytes[at] = value >> 8
+    bytes[at + 1] = value & 0xff
+  }
+}
