@@ -10,14 +10,16 @@ export {
   algorithms,
   type ContentEncryption,
   canonicalName,
+  type HmacHash,
   type KeyManagementAlgorithm,
-  type KeyType,
   keyOpsOf,
   type MacAlgorithm,
+  type OaepHash,
   type SignatureAlgorithm,
 } from './algorithms/algorithms.ts'
 export { CryptoFailure, type CryptoFailureCode } from './algorithms/failure.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName, hashAlgorithm } from './algorithms/hashes.ts'
+export type { KeyType, MaterialAlgorithm } from './algorithms/key-types.ts'
 export {
   type CryptographicParameters,
   noParameters,
@@ -37,6 +39,7 @@ export {
   refusalOf,
   requirePermitted,
 } from './algorithms/policy.ts'
+export type { SignaturePlan } from './algorithms/signatures.ts'
 export { type GcmSealed, gcmDecrypt, gcmEncrypt } from './cipher/aes-gcm.ts'
 export { isCipher } from './cipher/cipher-families.ts'
 export { type CipherPlan, planCipher } from './cipher/cipher-plan.ts'
@@ -51,7 +54,7 @@ export {
 } from './cipher/symmetric.ts'
 export { type Derivation, type DerivationMethod, deriveKey } from './derivation/derive-key.ts'
 export { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem/kem.ts'
-export { type HmacHash, hmacCompute, hmacText, hmacVerify } from './mac/hmac.ts'
+export { hmacCompute, hmacText, hmacVerify } from './mac/hmac.ts'
 export { type MacPlan, macIsRight, macOf, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
 export { generateKey } from './material/generate-key.ts'
@@ -64,7 +67,6 @@ export {
   type KeyDescription,
   type KeyMaterial,
   loadKey,
-  type MaterialAlgorithm,
   type MaterialDescriptor,
   type MaterialKind,
   parseMaterial,
@@ -72,12 +74,9 @@ export {
   serializeMaterial,
 } from './material/material.ts'
 export { modulusBits } from './material/public-half.ts'
-export type { OaepHash } from './rsa/oaep-decode.ts'
 export { decryptRsa, encryptRsa, joseEncryption, planRsa, type RsaPlan } from './rsa/rsa-encryption.ts'
 export { oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa/rsa-oaep.ts'
-export { es256Sign, es256Verify } from './signature/ecdsa.ts'
 export { checkSignature, createSignature } from './signature/jose-signature.ts'
-export { type RsaHash, type RsaScheme, rsaSign, rsaVerify } from './signature/rsa-signature.ts'
 export { signWith, type ToSign, verifyWith } from './signature/sign.ts'
-export { joseSignature, planSignature, type SignaturePlan } from './signature/signature-plan.ts'
+export { joseSignature, planSignature } from './signature/signature-plan.ts'
 export { joinParts, type KeyPart, maximumParts, type SplitKeyMethod, splitSecret } from './split/index.ts'

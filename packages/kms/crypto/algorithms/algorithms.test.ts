@@ -42,16 +42,18 @@ test('hash, padding, curve and size belong to the name (RFC 7518 §3.1, §4.1, �
     const found = algorithms[name]
     assert.ok(found !== undefined)
     const digits = name.replace(/\D/g, '')
-    if (/^[RPEH]S\d/.test(name)) assert.equal('hash' in found && found.hash, `sha${digits}`)
-    if (name.startsWith('RS'))
-      assert.equal('scheme' in found && found.scheme, name.startsWith('RSA') ? false : 'pkcs1')
-    if (name.startsWith('PS')) assert.equal('scheme' in found && found.scheme, 'pss')
+    const plan = found.use === 'signature' ? found.plan : undefined
+    const hash = plan !== undefined && 'hash' in plan ? plan.hash.node : 'hash' in found && found.hash
+    if (/^[RPEH]S\d/.test(name)) assert.equal(hash, `sha${digits}`)
+    if (name.startsWith('RS')) assert.equal(plan?.scheme, name.startsWith('RSA') ? undefined : 'pkcs1')
+    if (name.startsWith('PS'))
+      assert.partialDeepStrictEqual(plan, { scheme: 'pss', saltLength: Number(digits) / 8 })
     if (/^A\d+GCM$/.test(name)) assert.equal('bits' in found && found.bits, Number(digits))
   }
   assert.partialDeepStrictEqual(algorithms, {
-    ES256: { curve: 'P-256', signatureBytes: 64 },
-    ES384: { curve: 'P-384', signatureBytes: 96 },
-    ES512: { curve: 'P-521', signatureBytes: 132 },
+    ES256: { curve: 'P-256', plan: { raw: true } },
+    ES384: { curve: 'P-384', plan: { raw: true } },
+    ES512: { curve: 'P-521', plan: { raw: true } },
     'RSA-OAEP': { oaepHash: 'SHA-1' },
     'RSA-OAEP-256': { oaepHash: 'SHA-256' },
   })

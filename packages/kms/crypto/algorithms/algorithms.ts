@@ -1,12 +1,18 @@
 import { failure } from '@warder/foundation/errors'
-import type { HmacHash } from '../mac/hmac.ts'
-import type { MaterialAlgorithm } from '../material/material.ts'
-import type { OaepHash } from '../rsa/oaep-decode.ts'
-import type { RsaHash, RsaScheme } from '../signature/rsa-signature.ts'
+import { type KeyType, keyTypes, type MaterialAlgorithm } from './key-types.ts'
 import { type AlgorithmPolicy, type PolicyFacts, requirePermitted } from './policy.ts'
+import {
+  type HashedSignature,
+  hashedSignatures,
+  josePlanOf,
+  type PureSignature,
+  pureSignatures,
+  type SignaturePlan,
+} from './signatures.ts'
 
-/** Families of key that a JOSE `kty` names. */
-export type KeyType = 'oct' | 'RSA' | 'EC' | 'OKP' | 'AKP'
+export type OaepHash = 'SHA-1' | 'SHA-256'
+/** node's names. */
+export type HmacHash = 'sha256' | 'sha384' | 'sha512'
 
 interface Common {
   readonly kty: KeyType
@@ -15,17 +21,12 @@ interface Common {
   readonly fips: boolean
 }
 
-export type SignatureAlgorithm = Common & { readonly use: 'signature' } & (
-    | { readonly scheme: RsaScheme; readonly hash: RsaHash }
-    | {
-        readonly scheme: 'ecdsa'
-        readonly hash: RsaHash
-        readonly curve: string
-        readonly signatureBytes: number
-      }
-    | { readonly scheme: 'eddsa' }
-    | { readonly scheme: 'ml-dsa' }
-  )
+export type SignatureAlgorithm = Common & {
+  readonly use: 'signature'
+  readonly plan: SignaturePlan
+  /** JOSE's name of the one curve, of ECDSA. */
+  readonly curve?: string
+}
 export type KeyManagementAlgorithm = Common & { readonly use: 'key management'; readonly oaepHash: OaepHash }
 export type ContentEncryption = Common & {
   readonly use: 'content encryption'
@@ -39,22 +40,6 @@ export type MacAlgorithm = Common & {
 export type Algorithm = SignatureAlgorithm | KeyManagementAlgorithm | ContentEncryption | MacAlgorithm
 
 const rsa = { kty: 'RSA', material: 'RSA', fips: true } as const
-const rsaSignature = (scheme: RsaScheme, hash: RsaHash): SignatureAlgorithm => ({
-  ...rsa,
-  use: 'signature',
-  scheme,
-  hash,
-})
-const ecdsa = (hash: RsaHash, curve: string, signatureBytes: number): SignatureAlgorithm => ({
-  kty: 'EC',
-  material: 'EC',
-  fips: true,
-  use: 'signature',
-  scheme: 'ecdsa',
-  hash,
-  curve,
-  signatureBytes,
-})
 const gcm = (bits: 128 | 192 | 256): ContentEncryption => ({
   kty: 'oct',
   material: 'AES',
@@ -71,6 +56,16 @@ const hmac = (hash: HmacHash, bits: 256 | 384 | 512): MacAlgorithm => ({
   bits,
 })
 
+function hashedSignature(row: HashedSignature): SignatureAlgorithm {
+  const common = { fips: true, use: 'signature', plan: josePlanOf(row) } as const
+  const { curve } = row
+  return curve === undefined ? { ...rsa, ...common } : { kty: 'EC', material: 'EC', ...common, curve }
+}
+
+function pureSignature(material: MaterialAlgorithm, { scheme }: PureSignature): SignatureAlgorithm {
+  return { kty: keyTypes[material].kty, material, fips: false, use: 'signature', plan: { scheme } }
+}
+
 /** The closed table of JOSE names (RFC 7518, RFC 8037, RFC 9964): whatever is not in it is not supported. */
 export const algorithms: Readonly<Record<string, Algorithm>> = Object.freeze({
   __proto__: null as never,
@@ -79,25 +74,33 @@ export const algorithms: Readonly<Record<string, Algorithm>> = Object.freeze({
   A128GCM: gcm(128),
   A192GCM: gcm(192),
   A256GCM: gcm(256),
-  RS256: rsaSignature('pkcs1', 'sha256'),
-  RS384: rsaSignature('pkcs1', 'sha384'),
-  RS512: rsaSignature('pkcs1', 'sha512'),
-  PS256: rsaSignature('pss', 'sha256'),
-  PS384: rsaSignature('pss', 'sha384'),
-  PS512: rsaSignature('pss', 'sha512'),
-  ES256: ecdsa('sha256', 'P-256', 64),
-  ES384: ecdsa('sha384', 'P-384', 96),
-  ES512: ecdsa('sha512', 'P-521', 132),
-  EdDSA: { kty: 'OKP', material: 'Ed25519', fips: false, use: 'signature', scheme: 'eddsa' },
-  MLDSA44: { kty: 'AKP', material: 'ML-DSA-44', fips: false, use: 'signature', scheme: 'ml-dsa' },
+  ...Object.fromEntries(
+    hashedSignatures.flatMap((row) => (row.jose === undefined ? [] : [[row.jose, hashedSignature(row)]])),
+  ),
+  ...Object.fromEntries(
+    pureSignatures.flatMap((row) =>
+      row.jose === undefined || row.material === undefined
+        ? []
+        : [[row.jose, pureSignature(row.material, row)]],
+    ),
+  ),
   HS256: hmac('sha256', 256),
   HS384: hmac('sha384', 384),
   HS512: hmac('sha512', 512),
 })
 
+/** Keys of kty AKP are called by their algorithm, which requests write as FIPS 204 does, too. */
+const aliases: ReadonlyMap<string, string> = new Map(
+  pureSignatures.flatMap(({ material, jose }) =>
+    material !== undefined && jose !== undefined && keyTypes[material].kty === 'AKP'
+      ? [[material, jose] as const]
+      : [],
+  ),
+)
+
 /** One name for each algorithm: `ML-DSA-44` is `MLDSA44`. */
 export function canonicalName(name: string): string {
-  return name === 'ML-DSA-44' ? 'MLDSA44' : name
+  return aliases.get(name) ?? name
 }
 
 /**
@@ -142,35 +145,33 @@ function factsOf(name: string, algorithm: Algorithm): PolicyFacts {
   }
 }
 
-function signatureFacts(name: string, algorithm: SignatureAlgorithm): PolicyFacts {
-  switch (algorithm.scheme) {
+function signatureFacts(name: string, { plan, curve, material }: SignatureAlgorithm): PolicyFacts {
+  switch (plan.scheme) {
     case 'pkcs1':
       return {
         algorithms: 'RSA',
-        hashes: algorithm.hash,
-        signature_algorithms: [name, `${algorithm.hash}WithRSAEncryption`],
+        hashes: plan.hash.node,
+        signature_algorithms: [name, `${plan.hash.node}WithRSAEncryption`],
         padding_methods: ['PKCS1v15', 'PKCS1v1.5'],
       }
     case 'pss':
       return {
         algorithms: 'RSA',
-        hashes: algorithm.hash,
+        hashes: plan.hash.node,
         signature_algorithms: [name, 'RSASSA-PSS'],
         padding_methods: 'PSS',
-        mgf_hashes: algorithm.hash,
+        mgf_hashes: plan.maskHash.node,
         mask_generators: 'MGF1',
       }
     case 'ecdsa':
       return {
         algorithms: 'EC',
-        hashes: algorithm.hash,
-        signature_algorithms: [name, `ECDSAWith${algorithm.hash}`],
-        curves: algorithm.curve,
+        hashes: plan.hash.node,
+        signature_algorithms: [name, `ECDSAWith${plan.hash.node}`],
+        ...(curve !== undefined && { curves: curve }),
       }
-    case 'eddsa':
-      return { algorithms: 'Ed25519', signature_algorithms: [name, 'Ed25519'] }
-    case 'ml-dsa':
-      return { algorithms: 'ML-DSA-44', signature_algorithms: name }
+    default:
+      return { algorithms: material, signature_algorithms: [name, material] }
   }
 }
 

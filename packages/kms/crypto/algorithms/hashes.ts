@@ -34,7 +34,7 @@ const row = (name: HashName, node: string, bytes: number, signs = true, fips = t
   [name, { name, node, bytes, signs, fips }] as const
 
 /** KMIP 2.1 §11.21, those that are done here. MD2, MD4, Tiger and Whirlpool are not. */
-const hashes: ReadonlyMap<string, HashAlgorithm> = new Map([
+export const hashes: ReadonlyMap<string, HashAlgorithm> = new Map([
   row('MD5', 'md5', 16, false, false),
   row('RIPEMD_160', 'ripemd160', 20, false, false),
   row('SHA_1', 'sha1', 20, false),

@@ -1,10 +1,11 @@
-import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { refuse, unsupported } from '../algorithms/failure.ts'
 import { type HashAlgorithm, type HashName, hashAlgorithm } from '../algorithms/hashes.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import { cmacOf } from './cmac.ts'
+import { hmacCompute, sameTag } from './hmac.ts'
 
 /** How a key makes MACs. */
 export type MacPlan =
@@ -83,11 +84,10 @@ function cmacCipher(algorithm: string, bytes: number): string | undefined {
 /** The whole MAC of `data`. */
 export function macOf(key: KeyObject, plan: MacPlan, data: Uint8Array): Buffer {
   if (plan.kind === 'cmac') return cmacOf(plan.cipher, key, data)
-  return createHmac(plan.hash.node, key).update(data).digest()
+  return hmacCompute(plan.hash.node, key, data)
 }
 
 /** true when `mac` is the MAC of `data`, whole; compared in constant time. */
 export function macIsRight(key: KeyObject, plan: MacPlan, data: Uint8Array, mac: Uint8Array): boolean {
-  const expected = macOf(key, plan, data)
-  return expected.length === mac.length && timingSafeEqual(expected, mac)
+  return sameTag(macOf(key, plan, data), mac)
 }

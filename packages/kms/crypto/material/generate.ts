@@ -1,15 +1,11 @@
 import { generateKeyPair, generateKeySync, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
 import { failure } from '@warder/foundation/errors'
+import { curves } from '../algorithms/key-types.ts'
 import { inGenerationQueue } from './generation-queue.ts'
 import type { GeneratedKey, MaterialDescriptor } from './material.ts'
 
 const generatePair = promisify(generateKeyPair)
-const curveBits: ReadonlyMap<string, number> = new Map([
-  ['P-256', 256],
-  ['P-384', 384],
-  ['P-521', 521],
-])
 
 /** A random AES or HMAC key of exactly `bits` bits. */
 export function generateSecret(algorithm: 'AES' | 'HMAC', bits: number): GeneratedKey {
@@ -29,7 +25,7 @@ export async function generateRsa(bits: number): Promise<GeneratedKey> {
 
 /** An EC pair on `P-256`, `P-384` or `P-521`. */
 export async function generateEc(curve: string): Promise<GeneratedKey> {
-  const bits = curveBits.get(curve)
+  const bits = curves[curve]?.bits
   if (bits === undefined) throw failure('unsupported_algorithm', 'The curve is not supported here.')
   return pairOf(await generatePair('ec', { namedCurve: curve }), { algorithm: 'EC', bits, curve })
 }

@@ -2,8 +2,9 @@ import { createPrivateKey, createPublicKey, createSecretKey, ECDH, type KeyObjec
 import { failure } from '@warder/foundation/errors'
 import { PkiError } from '@warder/pki/error'
 import { checkRsaNumbers, type RsaNumbers, requirePrimes } from '@warder/pki/keys'
+import { curves, type FixedKeyType, keyTypes, type MaterialAlgorithm } from '../algorithms/key-types.ts'
 import type { KeySpec } from './key-request.ts'
-import type { KeyMaterial, MaterialAlgorithm } from './material.ts'
+import type { KeyMaterial } from './material.ts'
 
 /** Decoded members of an import request. The caller wipes them. */
 export type ImportMembers = Readonly<
@@ -13,15 +14,7 @@ export type ImportMembers = Readonly<
 >
 
 const longestHmacKey = 4096
-const ed25519Bytes = 32
-const mlDsaSeedBytes = 32
-const curveParameters: Readonly<
-  Record<string, { readonly name: string; readonly bytes: number; readonly bits: number }>
-> = {
-  'P-256': { name: 'prime256v1', bytes: 32, bits: 256 },
-  'P-384': { name: 'secp384r1', bytes: 48, bits: 384 },
-  'P-521': { name: 'secp521r1', bytes: 66, bits: 521 },
-}
+const seedBytes = 32
 
 /** Members that say something about a key of each kind; another one is a mistake that is better told than kept. */
 const membersOf: Readonly<Record<MaterialAlgorithm, readonly (keyof ImportMembers)[]>> = {
@@ -66,8 +59,8 @@ export function importKey(spec: KeySpec, members: ImportMembers): KeyMaterial | 
       return importEc(spec.curve, members)
     case 'Ed25519':
       return importEd25519(members)
-    case 'ML-DSA-44':
-      return importMlDsa(members)
+    default:
+      return importMlDsa(spec.algorithm, members)
   }
 }
 
@@ -108,7 +101,7 @@ async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
 }
 
 function importEc(curve: string, members: ImportMembers): KeyMaterial {
-  const parameters = curveParameters[curve]
+  const parameters = curves[curve]
   if (parameters === undefined) throw failure('bad_request', 'crv: is not supported')
   const { name, bytes, bits } = parameters
   const d = required(members, 'd')
@@ -141,43 +134,41 @@ function publicPoint(name: string, d: Uint8Array): Buffer {
   }
 }
 
-/** PKCS#8 (RFC 8410 §7) around the 32 bytes. */
-const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
-
 function importEd25519(members: ImportMembers): KeyMaterial {
   const d = required(members, 'd')
-  if (d.length !== ed25519Bytes) throw failure('bad_request', `d: must be ${ed25519Bytes} bytes for Ed25519`)
-  const der = Buffer.concat([ed25519Prefix, d])
-  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
-  der.fill(0)
-  const { x } = createPublicKey(key).export({ format: 'jwk' })
+  if (d.length !== seedBytes) throw failure('bad_request', `d: must be ${seedBytes} bytes for Ed25519`)
+  const made = fromSeed('Ed25519', d)
+  const { x } = createPublicKey(made.key).export({ format: 'jwk' })
   if (members.x !== undefined && base64url(members.x) !== x)
     throw failure('bad_request', 'x: is not the public key of d')
-  return { kind: 'private', algorithm: 'Ed25519', bits: 256, key }
+  return made
 }
 
-/** PKCS#8 with the seed form of RFC 9881 §6: [0] IMPLICIT OCTET STRING (32 bytes). */
-const mlDsa44Prefix = Buffer.from('3034020100300b060960864801650304031104228020', 'hex')
-
 /** RFC 9964 calls the members `priv` and `pub`; a request with kty OKP may call them `d` and `x`. */
-function importMlDsa(members: ImportMembers): KeyMaterial {
+function importMlDsa(algorithm: FixedKeyType, members: ImportMembers): KeyMaterial {
   const seedName = members.priv === undefined ? 'd' : 'priv'
   if (members.priv !== undefined && members.d !== undefined)
     throw failure('bad_request', 'd: is given beside priv, which is the same')
   const seed = required(members, seedName)
-  if (seed.length !== mlDsaSeedBytes)
-    throw failure('bad_request', `${seedName}: must be the ${mlDsaSeedBytes} bytes of the seed`)
-  const der = Buffer.concat([mlDsa44Prefix, seed])
-  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
-  der.fill(0)
+  if (seed.length !== seedBytes)
+    throw failure('bad_request', `${seedName}: must be the ${seedBytes} bytes of the seed`)
+  const made = fromSeed(algorithm, seed)
   // The private key as a JWK would bring the seed into a text that cannot be wiped.
-  const { pub } = createPublicKey(key).export({ format: 'jwk' }) as { pub?: string }
+  const { pub } = createPublicKey(made.key).export({ format: 'jwk' }) as { pub?: string }
   for (const name of ['pub', 'x'] as const) {
     const given = members[name]
     if (given !== undefined && base64url(given) !== pub)
       throw failure('bad_request', `${name}: is not the public key of ${seedName}`)
   }
-  return { kind: 'private', algorithm: 'ML-DSA-44', bits: 10_496, key }
+  return made
+}
+
+function fromSeed(algorithm: FixedKeyType, seed: Uint8Array): KeyMaterial {
+  const { bits, seedPrefix } = keyTypes[algorithm]
+  const der = Buffer.concat([Buffer.from(seedPrefix, 'hex'), seed])
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+  der.fill(0)
+  return { kind: 'private', algorithm, bits, key }
 }
 
 function parse(jwk: Readonly<Record<string, string>>, member: string): KeyObject {

@@ -1,19 +1,25 @@
 import { failure } from '@warder/foundation/errors'
 import {
+  type Algorithm,
   algorithms,
   canonicalName,
-  type KeyType,
   requireAlgorithmPermitted,
 } from '../algorithms/algorithms.ts'
+import {
+  curves,
+  type FixedKeyType,
+  type KeyType,
+  keyTypes,
+  type MaterialAlgorithm,
+} from '../algorithms/key-types.ts'
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../algorithms/policy.ts'
-import type { MaterialAlgorithm } from './material.ts'
 
 /** What a creation or import request says about the key, consistent in itself. */
 export type KeySpec =
   | { readonly algorithm: 'AES' | 'HMAC'; readonly alg: string; readonly bits: number }
   | { readonly algorithm: 'RSA'; readonly alg: string | undefined; readonly bits: number }
   | { readonly algorithm: 'EC'; readonly alg: string | undefined; readonly curve: string }
-  | { readonly algorithm: 'Ed25519' | 'ML-DSA-44'; readonly alg: string | undefined }
+  | { readonly algorithm: FixedKeyType; readonly alg: string | undefined }
 
 export interface KeyRequest {
   readonly kty: string
@@ -24,7 +30,7 @@ export interface KeyRequest {
   readonly n?: string | undefined
 }
 
-const curves: readonly string[] = ['P-256', 'P-384', 'P-521']
+const curveNames: readonly string[] = Object.keys(curves)
 
 /**
  * Reads the members of a key request (spec §2) and checks that they fit each other.
@@ -52,7 +58,7 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
       `'${alg.slice(0, 64)}' is not an algorithm that is supported here.`,
     )
   }
-  const family = familyOf(request, alg, policy)
+  const family = familyOf(request, bound, policy)
   if (bound !== undefined && bound.material !== family && !(family === 'AES' && bound.material === 'HMAC')) {
     throw failure('bad_request', `alg: ${alg} is not for a key of kty ${request.kty}`)
   }
@@ -68,7 +74,7 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
     case 'EC': {
       const curve = request.crv
       if (curve === undefined) throw failure('bad_request', 'crv: is required for kty EC')
-      if (!curves.includes(curve)) throw failure('bad_request', `crv: must be ${curves.join(', ')}`)
+      if (!curveNames.includes(curve)) throw failure('bad_request', `crv: must be ${curveNames.join(', ')}`)
       if (bound !== undefined && 'curve' in bound && bound.curve !== curve) {
         throw failure('bad_request', `crv: ${alg} needs ${bound.curve}`)
       }
@@ -87,6 +93,7 @@ function modulusBits(n: string | undefined): number | undefined {
   return start === -1 ? 0 : (modulus.length - start) * 8 - (Math.clz32(modulus[start] ?? 0) - 24)
 }
 
+/** The type of key of a `kty`, where `alg` does not say it. */
 const families: Readonly<Record<KeyType, MaterialAlgorithm>> = {
   oct: 'AES',
   RSA: 'RSA',
@@ -95,14 +102,23 @@ const families: Readonly<Record<KeyType, MaterialAlgorithm>> = {
   AKP: 'ML-DSA-44',
 }
 
-function familyOf(request: KeyRequest, alg: string | undefined, policy: AlgorithmPolicy): MaterialAlgorithm {
+function familyOf(
+  request: KeyRequest,
+  bound: Algorithm | undefined,
+  policy: AlgorithmPolicy,
+): MaterialAlgorithm {
   if (!Object.hasOwn(families, request.kty))
     throw failure('bad_request', 'kty: must be oct, RSA, EC, OKP or AKP')
-  const family = request.kty === 'OKP' && alg === 'MLDSA44' ? 'ML-DSA-44' : families[request.kty as KeyType]
-  if (policy.fips && (family === 'Ed25519' || family === 'ML-DSA-44')) {
+  const own = (request.kty === 'OKP' || request.kty === 'AKP') && bound?.kty === 'AKP'
+  const family = own ? bound.material : families[request.kty as KeyType]
+  if (policy.fips && 'seedPrefix' in keyTypes[family]) {
     throw failure('unsupported_algorithm', `kty ${request.kty} is not permitted in FIPS mode.`)
   }
-  if (family === 'ML-DSA-44' && request.crv !== undefined && canonicalName(request.crv) !== 'MLDSA44') {
+  if (
+    keyTypes[family].kty === 'AKP' &&
+    request.crv !== undefined &&
+    canonicalName(request.crv) !== canonicalName(family)
+  ) {
     throw failure('bad_request', 'crv: an ML-DSA key has none')
   }
   if (family === 'Ed25519' && request.crv !== undefined && request.crv !== 'Ed25519') {

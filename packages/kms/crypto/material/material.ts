@@ -1,10 +1,8 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import { curves, keyTypes, type MaterialAlgorithm } from '../algorithms/key-types.ts'
 
 export type MaterialKind = 'secret' | 'private' | 'public'
-export type MaterialAlgorithm = 'AES' | 'HMAC' | 'RSA' | 'EC' | 'Ed25519' | 'ML-DSA-44'
-
-const restCurves: ReadonlySet<string | undefined> = new Set([undefined, 'P-256', 'P-384', 'P-521'])
 
 /** What is known of a stored key, beside its bytes. */
 export interface KeyDescription {
@@ -23,7 +21,8 @@ export function isJoseKey<Key extends KeyDescription>(
   key: Key,
 ): key is Key & { readonly algorithm: MaterialAlgorithm } {
   const { algorithm, bits, curve, boundAlg } = key
-  if (!Object.hasOwn(nodeKeyTypes, algorithm) || !restCurves.has(curve)) return false
+  if (!Object.hasOwn(keyTypes, algorithm) || (curve !== undefined && curves[curve] === undefined))
+    return false
   switch (algorithm) {
     case 'RSA':
       return bits >= 2048
@@ -68,22 +67,6 @@ export function serializeMaterial(material: KeyMaterial): Uint8Array {
   }
 }
 
-const nodeKeyTypes: Readonly<Record<MaterialAlgorithm, string | undefined>> = {
-  AES: undefined,
-  HMAC: undefined,
-  RSA: 'rsa',
-  EC: 'ec',
-  Ed25519: 'ed25519',
-  'ML-DSA-44': 'ml-dsa-44',
-}
-
-const nodeCurves: Readonly<Record<string, { readonly name: string; readonly bits: number }>> = {
-  __proto__: null as never,
-  'P-256': { name: 'prime256v1', bits: 256 },
-  'P-384': { name: 'secp384r1', bits: 384 },
-  'P-521': { name: 'secp521r1', bits: 521 },
-}
-
 /**
  * Loads what `serializeMaterial` wrote. The caller still owns `bytes` and wipes them.
  * @throws Failure internal_error when the bytes are not a key of the described type.
@@ -96,13 +79,14 @@ export function parseMaterial(descriptor: MaterialDescriptor, bytes: Uint8Array)
 
 /** Type, size and curve: a row that was changed must not turn a key into one of another strength. */
 function fits({ kind, algorithm, bits, curve }: MaterialDescriptor, key: KeyObject): boolean {
-  const type = nodeKeyTypes[algorithm]
+  if (!Object.hasOwn(keyTypes, algorithm)) return false
+  const type = keyTypes[algorithm].node
   if (kind === 'secret') return type === undefined && (key.symmetricKeySize ?? 0) * 8 === bits
   if (type === undefined || key.asymmetricKeyType !== type) return false
   const details = key.asymmetricKeyDetails
   if (algorithm === 'RSA') return details?.modulusLength === bits
   if (algorithm !== 'EC') return true
-  const known = curve === undefined ? undefined : nodeCurves[curve]
+  const known = curve === undefined ? undefined : curves[curve]
   return known !== undefined && details?.namedCurve === known.name && bits === known.bits
 }
 

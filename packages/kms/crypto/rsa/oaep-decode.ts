@@ -1,7 +1,6 @@
 import { hash as digest, timingSafeEqual } from 'node:crypto'
+import type { OaepHash } from '../algorithms/algorithms.ts'
 import { type MaskHash, maskWith } from './mgf1.ts'
-
-export type OaepHash = 'SHA-1' | 'SHA-256'
 
 interface Digest extends MaskHash {
   /** Hash of the empty label (RFC 8017 §7.1.1 step 2a). */

@@ -10,7 +10,8 @@ import {
   subtle,
 } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import { type OaepHash, oaepDecode } from './oaep-decode.ts'
+import type { OaepHash } from '../algorithms/algorithms.ts'
+import { oaepDecode } from './oaep-decode.ts'
 
 type CryptoKey = ReturnType<KeyObject['toCryptoKey']>
 

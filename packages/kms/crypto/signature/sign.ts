@@ -1,39 +1,29 @@
 import { constants, type KeyObject, publicEncrypt, sign, timingSafeEqual, verify } from 'node:crypto'
+import type { MaybePromise } from '@warder/foundation/sql'
 import { CryptoFailure, refuse, unsupported } from '../algorithms/failure.ts'
 import { digest } from '../algorithms/hashes.ts'
+import type { SignaturePlan } from '../algorithms/signatures.ts'
 import { modulusBits, publicOf } from '../material/public-half.ts'
 import { rsaPrivate } from '../rsa/rsa-oaep.ts'
 import { signEcdsaDigest, verifyEcdsaDigest } from './ecdsa-digest.ts'
 import { pkcs1Encode } from './pkcs1-encoding.ts'
 import { pssEncode, pssVerify } from './pss-encoding.ts'
-import type { SignaturePlan } from './signature-plan.ts'
 
 /** What is signed: the data, or its digest made by the client. */
 export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Array }
 
 /**
- * Signs with a private key. P-256 and Ed25519 in place, the others on the thread pool. ECDSA and DSA signatures are DER.
+ * Signs with a private key. P-256 and Ed25519 in place, which costs less than a thread hand-over; the others on the
+ * thread pool. ECDSA and DSA signatures are DER, unless the plan has them raw.
  * @throws CryptoFailure unsupported for a digest where only data can be signed
  */
 export function signWith(key: KeyObject, plan: SignaturePlan, what: ToSign): Buffer | Promise<Buffer> {
   if ('digest' in what) return signDigest(key, plan, what.digest)
-  switch (plan.scheme) {
-    case 'pure':
-      return key.asymmetricKeyType === 'ed25519'
-        ? sign(null, what.data, key)
-        : onPool(null, { key }, what.data)
-    case 'ecdsa':
-      if (key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return sign(plan.hash.node, what.data, key)
-      return onPool(plan.hash.node, { key }, what.data)
-    case 'dsa':
-      return onPool(plan.hash.node, { key }, what.data)
-    case 'pkcs1':
-      return onPool(plan.hash.node, { key, padding: constants.RSA_PKCS1_PADDING }, what.data)
-    case 'pss':
-      // OpenSSL through Node takes the mask's hash from the hash.
-      if (plan.maskHash.name !== plan.hash.name) return signDigest(key, plan, digest(plan.hash, what.data))
-      return onPool(plan.hash.node, { key, ...pssOptions(plan.saltLength ?? plan.hash.bytes) }, what.data)
-  }
+  // OpenSSL through Node takes the mask's hash from the hash.
+  if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
+    return signDigest(key, plan, digest(plan.hash, what.data))
+  const input = keyInput(key, plan, plan.scheme === 'pss' ? (plan.saltLength ?? plan.hash.bytes) : undefined)
+  return isQuick(key, plan) ? sign(hashOf(plan), what.data, input) : onPool(hashOf(plan), input, what.data)
 }
 
 /** true when the signature is right; any other bytes, of any length, are false. A private key verifies as its public half. */
@@ -44,34 +34,13 @@ export function verifyWith(
   signature: Uint8Array,
 ): boolean {
   const open = key.type === 'private' ? publicOf(key) : key
-  const rsa = plan.scheme === 'pkcs1' || plan.scheme === 'pss'
   // RFC 8017 §8.1.2 and §8.2.2, step 1: OpenSSL also takes a signature without its leading zero bytes.
-  if (rsa && signature.length !== Math.ceil(modulusBits(open) / 8)) return false
+  if (isRsa(plan) && signature.length !== Math.ceil(modulusBits(open) / 8)) return false
   try {
     if ('digest' in what) return verifyDigest(open, plan, what.digest, signature)
-    switch (plan.scheme) {
-      case 'pure':
-        return verify(null, what.data, open, signature)
-      case 'ecdsa':
-      case 'dsa':
-        return verify(plan.hash.node, what.data, open, signature)
-      case 'pkcs1':
-        return verify(
-          plan.hash.node,
-          what.data,
-          { key: open, padding: constants.RSA_PKCS1_PADDING },
-          signature,
-        )
-      case 'pss':
-        if (plan.maskHash.name !== plan.hash.name)
-          return verifyDigest(open, plan, digest(plan.hash, what.data), signature)
-        return verify(
-          plan.hash.node,
-          what.data,
-          { key: open, ...pssOptions(plan.saltLength ?? anySalt) },
-          signature,
-        )
-    }
+    if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
+      return verifyDigest(open, plan, digest(plan.hash, what.data), signature)
+    return verify(hashOf(plan), what.data, verifyInput(open, plan), signature)
   } catch (error) {
     if (error instanceof CryptoFailure) throw error
     // OpenSSL throws for some signatures that it cannot parse: they are wrong.
@@ -79,10 +48,62 @@ export function verifyWith(
   }
 }
 
+/**
+ * The same, of data, with the slow curves and the post-quantum ones on the thread pool: a batch of a thousand would keep
+ * everybody waiting for seconds.
+ */
+export function verifyOffLoop(
+  key: KeyObject,
+  plan: SignaturePlan,
+  data: Uint8Array,
+  signature: Uint8Array,
+): MaybePromise<boolean> {
+  if (isRsa(plan) || isQuick(key, plan)) return verifyWith(key, plan, { data }, signature)
+  return new Promise((resolve, reject) => {
+    verify(hashOf(plan), data, verifyInput(key, plan), signature, (error, right) => {
+      if (error) reject(error)
+      else resolve(right)
+    })
+  })
+}
+
 const anySalt = constants.RSA_PSS_SALTLEN_AUTO
 
-function pssOptions(saltLength: number) {
-  return { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }
+interface KeyInput {
+  readonly key: KeyObject
+  readonly padding?: number
+  readonly saltLength?: number
+  readonly dsaEncoding?: 'ieee-p1363'
+}
+
+function keyInput(key: KeyObject, plan: SignaturePlan, saltLength: number | undefined): KeyInput {
+  switch (plan.scheme) {
+    case 'pkcs1':
+      return { key, padding: constants.RSA_PKCS1_PADDING }
+    case 'pss':
+      return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: saltLength as number }
+    case 'ecdsa':
+      return plan.raw === true ? { key, dsaEncoding: 'ieee-p1363' } : { key }
+    default:
+      return { key }
+  }
+}
+
+function verifyInput(key: KeyObject, plan: SignaturePlan): KeyInput {
+  return keyInput(key, plan, plan.scheme === 'pss' ? (plan.saltLength ?? anySalt) : undefined)
+}
+
+function hashOf(plan: SignaturePlan): string | null {
+  return plan.scheme === 'pure' ? null : plan.hash.node
+}
+
+function isRsa({ scheme }: SignaturePlan): boolean {
+  return scheme === 'pkcs1' || scheme === 'pss'
+}
+
+function isQuick(key: KeyObject, { scheme }: SignaturePlan): boolean {
+  if (scheme === 'ecdsa') return key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
+  return scheme === 'pure' && key.asymmetricKeyType === 'ed25519'
 }
 
 /** A digest that somebody else made. Node hashes by itself: the padding of RSA and the scalars of ECDSA are ours to make. */
@@ -123,13 +144,7 @@ function open(key: KeyObject, signature: Uint8Array): Buffer {
   return publicEncrypt({ key, padding: constants.RSA_NO_PADDING }, signature)
 }
 
-interface SigningKey {
-  readonly key: KeyObject
-  readonly padding?: number
-  readonly saltLength?: number
-}
-
-function onPool(hash: string | null, key: SigningKey, data: Uint8Array): Promise<Buffer> {
+function onPool(hash: string | null, key: KeyInput, data: Uint8Array): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     sign(hash, data, key, (error, signature) => {
       // A salt or hash that is too long for the key; nothing else goes wrong with a loaded key.

@@ -10,58 +10,35 @@ import {
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import {
+  hashedSignatures,
+  joseNameOf,
+  type PureSignature,
+  pureSignatures,
+  type Scheme,
+  type SignaturePlan,
+} from '../algorithms/signatures.ts'
 
-/** How a key signs. */
-export type SignaturePlan =
-  | { readonly scheme: 'pkcs1' | 'ecdsa' | 'dsa'; readonly hash: HashAlgorithm }
-  | {
-      readonly scheme: 'pss'
-      readonly hash: HashAlgorithm
-      readonly maskHash: HashAlgorithm
-      /** Bytes. undefined: as long as the hash to sign, any to verify. */
-      readonly saltLength: number | undefined
-    }
-  /** The scheme hashes for itself: Ed25519, Ed448, ML-DSA, SLH-DSA. */
-  | { readonly scheme: 'pure' }
+/** A name that several rows have says nothing about the hash. */
+const named = new Map<string, { readonly scheme: Scheme; readonly hash: HashName | undefined }>()
+for (const { kmip, scheme, hash } of hashedSignatures)
+  if (kmip !== undefined) named.set(kmip, { scheme, hash: named.has(kmip) ? undefined : hash })
 
-type Scheme = SignaturePlan['scheme']
-
-/** KMIP 2.1 §11.16: family, scheme and hash of each name; RSASSA_PSS leaves the hash to HashingAlgorithm. */
-const named: Readonly<Record<string, readonly [Scheme, HashName | undefined]>> = {
-  __proto__: null as never,
-  MD5WithRSAEncryption: ['pkcs1', 'MD5'],
-  SHA_1WithRSAEncryption: ['pkcs1', 'SHA_1'],
-  SHA_224WithRSAEncryption: ['pkcs1', 'SHA_224'],
-  SHA_256WithRSAEncryption: ['pkcs1', 'SHA_256'],
-  SHA_384WithRSAEncryption: ['pkcs1', 'SHA_384'],
-  SHA_512WithRSAEncryption: ['pkcs1', 'SHA_512'],
-  SHA3_256WithRSAEncryption: ['pkcs1', 'SHA3_256'],
-  SHA3_384WithRSAEncryption: ['pkcs1', 'SHA3_384'],
-  SHA3_512WithRSAEncryption: ['pkcs1', 'SHA3_512'],
-  RSASSA_PSS: ['pss', undefined],
-  DSAWithSHA_1: ['dsa', 'SHA_1'],
-  DSAWithSHA224: ['dsa', 'SHA_224'],
-  DSAWithSHA256: ['dsa', 'SHA_256'],
-  ECDSAWithSHA_1: ['ecdsa', 'SHA_1'],
-  ECDSAWithSHA224: ['ecdsa', 'SHA_224'],
-  ECDSAWithSHA256: ['ecdsa', 'SHA_256'],
-  ECDSAWithSHA384: ['ecdsa', 'SHA_384'],
-  ECDSAWithSHA512: ['ecdsa', 'SHA_512'],
+interface Family {
+  /** What CryptographicAlgorithm may call the keys. */
+  readonly names: readonly string[]
+  readonly schemes: readonly Scheme[]
+  /** The row, of keys that have but one way to sign. */
+  readonly pure?: PureSignature
 }
 
-/** What CryptographicAlgorithm may call the keys of each type of OpenSSL. */
-const families: Readonly<
-  Record<string, { readonly names: readonly string[]; readonly schemes: readonly Scheme[] }>
-> = {
-  rsa: { names: ['RSA'], schemes: ['pss', 'pkcs1'] },
-  ec: { names: ['ECDSA', 'EC'], schemes: ['ecdsa'] },
-  dsa: { names: ['DSA'], schemes: ['dsa'] },
-  ed25519: { names: ['Ed25519', 'EC', 'ECDSA'], schemes: ['pure'] },
-  ed448: { names: ['Ed448', 'EC', 'ECDSA'], schemes: ['pure'] },
-  'ml-dsa-44': { names: ['ML_DSA_44'], schemes: ['pure'] },
-  'ml-dsa-65': { names: ['ML_DSA_65'], schemes: ['pure'] },
-  'ml-dsa-87': { names: ['ML_DSA_87'], schemes: ['pure'] },
-}
+/** By node's name of the type of key. */
+const families: ReadonlyMap<string, Family> = new Map<string, Family>([
+  ['rsa', { names: ['RSA'], schemes: ['pss', 'pkcs1'] }],
+  ['ec', { names: ['ECDSA', 'EC'], schemes: ['ecdsa'] }],
+  ['dsa', { names: ['DSA'], schemes: ['dsa'] }],
+  ...pureSignatures.map((pure) => [pure.key, { names: pure.kmip, schemes: ['pure'], pure }] as const),
+])
 
 const base = ['cryptographicAlgorithm', 'digitalSignatureAlgorithm'] as const
 const namesOf: Readonly<Record<Scheme, ReadonlySet<ParameterName>>> = {
@@ -97,17 +74,15 @@ export function planSignature(
   digestBytes?: number,
 ): SignaturePlan {
   const type = key.asymmetricKeyType ?? ''
-  const family =
-    families[type] ??
-    (type.startsWith('slh-dsa-') ? { names: [slhName(type)], schemes: ['pure'] as const } : undefined)
+  const family = families.get(type)
   if (family === undefined) throw refuse('wrong_key', 'The key is not of a type that signs.')
   const { cryptographicAlgorithm: algorithm, digitalSignatureAlgorithm } = parameters
   if (algorithm !== undefined && !family.names.includes(algorithm))
     throw refuse('bad_parameters', `The key is not a key of ${algorithm}.`)
-  const asked = digitalSignatureAlgorithm === undefined ? undefined : named[digitalSignatureAlgorithm]
+  const asked = digitalSignatureAlgorithm === undefined ? undefined : named.get(digitalSignatureAlgorithm)
   if (digitalSignatureAlgorithm !== undefined && asked === undefined)
     throw unsupported(`DigitalSignatureAlgorithm ${digitalSignatureAlgorithm} is not supported.`)
-  const scheme = schemeOf(parameters, asked?.[0], family.schemes)
+  const scheme = schemeOf(parameters, asked?.scheme, family.schemes)
   requireOnly(parameters, scheme === 'pure' ? String(family.names[0]) : scheme.toUpperCase(), namesOf[scheme])
   requireFips(key, type, policy, use)
   if (scheme === 'pure') {
@@ -117,10 +92,10 @@ export function planSignature(
       throw unsupported(
         `${family.names[0]} signs Data, not DigestedData: KMIP names no pre-hash variant of it.`,
       )
-    permit(policy, () => ({ signature_algorithms: pureNames(String(family.names[0])) }))
+    permit(policy, () => ({ signature_algorithms: pureNames(family) }))
     return { scheme }
   }
-  const hash = chooseHash(parameters, asked?.[1], digestBytes, policy, use)
+  const hash = chooseHash(parameters, asked?.hash, digestBytes, policy, use)
   permit(policy, () => ({ signature_algorithms: policyNames(scheme, hash) }))
   if (scheme !== 'pss') {
     if (type === 'rsa') permit(policy, () => ({ padding_methods: ['PKCS1v15', 'PKCS1V1_5'] }))
@@ -177,34 +152,32 @@ function chooseHash(
 }
 
 /** What policies call it: KMIP's name and, where there is one, that of JOSE. */
-function policyNames(scheme: Scheme, { name, bytes }: HashAlgorithm): readonly string[] {
-  const bits = bytes * 8
-  const sha2 = name === `SHA_${bits}`
-  switch (scheme) {
-    case 'pss':
-      return ['RSASSA-PSS', ...(sha2 ? [`PS${bits}`] : [])]
-    case 'ecdsa':
-      return [`ECDSAWith${name}`, ...(sha2 ? [`ES${bits}`] : [])]
-    case 'dsa':
-      return [`DSAWith${name}`]
-    default:
-      return [`${name}WithRSAEncryption`, ...(sha2 ? [`RS${bits}`] : [])]
-  }
+function policyNames(scheme: Scheme, { name }: HashAlgorithm): readonly string[] {
+  const jose = joseNameOf(scheme, name)
+  const kmip =
+    scheme === 'pss'
+      ? 'RSASSA-PSS'
+      : scheme === 'ecdsa'
+        ? `ECDSAWith${name}`
+        : scheme === 'dsa'
+          ? `DSAWith${name}`
+          : `${name}WithRSAEncryption`
+  return jose === undefined ? [kmip] : [kmip, jose]
+}
+
+function pureNames({ names, pure }: Family): readonly string[] {
+  return pure?.jose === undefined ? [String(names[0])] : [String(names[0]), pure.jose]
 }
 
 /** What JOSE calls it (RFC 7518 §3.1, RFC 8037, RFC 9964). */
 export function joseSignature(key: KeyObject, plan: SignaturePlan): readonly string[] {
   if (plan.scheme === 'pure') {
-    const type = key.asymmetricKeyType ?? ''
-    return type === 'ml-dsa-44' ? ['MLDSA44'] : type.startsWith('ed') ? ['EdDSA'] : []
+    const jose = families.get(key.asymmetricKeyType ?? '')?.pure?.jose
+    return jose === undefined ? [] : [jose]
   }
   if (plan.scheme === 'pss' && (plan.saltLength ?? plan.hash.bytes) !== plan.hash.bytes) return []
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name) return []
   return policyNames(plan.scheme, plan.hash)
-}
-
-function pureNames(name: string): readonly string[] {
-  return name.startsWith('Ed') ? [name, 'EdDSA'] : [name]
 }
 
 function requireFips(key: KeyObject, type: string, policy: AlgorithmPolicy, use: 'sign' | 'verify'): void {
@@ -213,10 +186,4 @@ function requireFips(key: KeyObject, type: string, policy: AlgorithmPolicy, use:
     if ((key.asymmetricKeyDetails?.modulusLength ?? 0) < (use === 'sign' ? 2048 : 1024))
       throw unsupported('RSA below 2048 bits is not available in FIPS mode.')
   } else if (type !== 'ec') requireOutsideFips(policy, type)
-}
-
-function slhName(type: string): string {
-  // slh-dsa-sha2-128s is SLH_DSA_SHA2_128s.
-  const [, , family = '', size = ''] = type.split('-')
-  return `SLH_DSA_${family.toUpperCase()}_${size}`
 }

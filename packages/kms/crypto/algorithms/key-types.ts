@@ -1,0 +1,46 @@
+/** Families of key that a JOSE `kty` names. */
+export type KeyType = 'oct' | 'RSA' | 'EC' | 'OKP' | 'AKP'
+
+interface KeyTypeRow {
+  readonly kty: KeyType
+  /** node's name; undefined = a secret. */
+  readonly node: string | undefined
+  /** Of keys that have one size. */
+  readonly bits?: number
+  /** What a PKCS#8 has before the seed, where that alone is the private key: hex. */
+  readonly seedPrefix?: string
+}
+
+/** The keys of the JOSE algorithms, by the name under which they are stored. */
+export const keyTypes = {
+  AES: { kty: 'oct', node: undefined },
+  HMAC: { kty: 'oct', node: undefined },
+  RSA: { kty: 'RSA', node: 'rsa' },
+  EC: { kty: 'EC', node: 'ec' },
+  // RFC 8410 §7.
+  Ed25519: { kty: 'OKP', node: 'ed25519', bits: 256, seedPrefix: '302e020100300506032b657004220420' },
+  // RFC 9881 §6, the seed form: [0] IMPLICIT OCTET STRING. The bits are those of the public key (FIPS 204, table 2).
+  'ML-DSA-44': {
+    kty: 'AKP',
+    node: 'ml-dsa-44',
+    bits: 10_496,
+    seedPrefix: '3034020100300b060960864801650304031104228020',
+  },
+} as const satisfies Readonly<Record<string, KeyTypeRow>>
+
+export type MaterialAlgorithm = keyof typeof keyTypes
+
+/** Those whose algorithm is all there is to say about them. */
+export type FixedKeyType = {
+  [Name in MaterialAlgorithm]: (typeof keyTypes)[Name] extends { readonly bits: number } ? Name : never
+}[MaterialAlgorithm]
+
+/** Name in RFC 7518 §6.2.1.1 of the curves, OpenSSL's name, bits of the field. */
+export const curves: Readonly<
+  Record<string, { readonly name: string; readonly bytes: number; readonly bits: number }>
+> = Object.freeze({
+  __proto__: null as never,
+  'P-256': { name: 'prime256v1', bytes: 32, bits: 256 },
+  'P-384': { name: 'secp384r1', bytes: 48, bits: 384 },
+  'P-521': { name: 'secp521r1', bytes: 66, bits: 521 },
+})
