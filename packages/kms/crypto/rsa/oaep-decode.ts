@@ -1,15 +1,22 @@
-import { hash as digest, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { OaepHash } from '../algorithms/algorithms.ts'
-import { type MaskHash, maskWith } from './mgf1.ts'
+import { digest, type HashAlgorithm, hashes } from '../algorithms/hashes.ts'
+import { type OaepScheme, unmasked } from './oaep-encoding.ts'
 
-interface Digest extends MaskHash {
+interface JoseOaep extends OaepScheme {
   /** Hash of the empty label (RFC 8017 §7.1.1 step 2a). */
   readonly ofNothing: Buffer
 }
 
-const digests: Readonly<Record<OaepHash, Digest>> = {
-  'SHA-1': { node: 'sha1', bytes: 20, ofNothing: digest('sha1', '', 'buffer') },
-  'SHA-256': { node: 'sha256', bytes: 32, ofNothing: digest('sha256', '', 'buffer') },
+/** RFC 7518 §4.3: the mask has the hash of the label, which is empty. */
+export const joseOaep: Readonly<Record<OaepHash, JoseOaep>> = {
+  'SHA-1': schemeOf(hashes.get('SHA_1') as HashAlgorithm),
+  'SHA-256': schemeOf(hashes.get('SHA_256') as HashAlgorithm),
+}
+
+function schemeOf(hash: HashAlgorithm): JoseOaep {
+  const label = new Uint8Array(0)
+  return { hash, maskHash: hash, label, ofNothing: digest(hash, label) }
 }
 
 /**
@@ -23,14 +30,12 @@ const digests: Readonly<Record<OaepHash, Digest>> = {
  * @returns the encoded key, or a copy of `instead`
  */
 export function oaepDecode(hash: OaepHash, encoded: Buffer, instead: Buffer): Buffer {
-  const algorithm = digests[hash]
-  const { bytes, ofNothing } = algorithm
+  const scheme = joseOaep[hash]
+  const { ofNothing } = scheme
   const size = instead.length
-  const seed = encoded.subarray(1, 1 + bytes)
-  const block = encoded.subarray(1 + bytes)
-  if (block.length < bytes + 1 + size) throw new RangeError('the modulus is too short for such a key')
-  maskWith(algorithm, block, seed)
-  maskWith(algorithm, seed, block)
+  if (encoded.length < 2 * scheme.hash.bytes + 2 + size)
+    throw new RangeError('the modulus is too short for such a key')
+  const block = unmasked(scheme, encoded)
 
   const given = Buffer.alloc(1 + block.length - size)
   given[0] = encoded[0] as number

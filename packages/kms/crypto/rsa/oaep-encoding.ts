@@ -15,14 +15,9 @@ export interface OaepScheme {
  * @param bytes length of the modulus
  * @throws invalid_input for a message that is too long
  */
-export function oaepEncode(
-  { hash, maskHash, label }: OaepScheme,
-  message: Uint8Array,
-  bytes: number,
-): Buffer {
-  const most = bytes - 2 * hash.bytes - 2
-  if (message.length > most)
-    throw refuse('invalid_input', `Data is too large: this key takes ${Math.max(0, most)} bytes.`)
+export function oaepEncode(scheme: OaepScheme, message: Uint8Array, bytes: number): Buffer {
+  requireShort(scheme, message, bytes)
+  const { hash, maskHash, label } = scheme
   const encoded = Buffer.alloc(bytes)
   const seed = encoded.subarray(1, 1 + hash.bytes)
   const block = encoded.subarray(1 + hash.bytes)
@@ -35,6 +30,22 @@ export function oaepEncode(
   return encoded
 }
 
+/** @throws CryptoFailure invalid_input for a message that is too long for a modulus of so many bytes */
+export function requireShort({ hash }: OaepScheme, message: Uint8Array, bytes: number): void {
+  const most = bytes - 2 * hash.bytes - 2
+  if (message.length > most)
+    throw refuse('invalid_input', `Data is too large: this key takes ${Math.max(0, most)} bytes.`)
+}
+
+/** Takes the masks off, in place (RFC 8017 §7.1.2, steps 3b to 3f). @returns the data block: hash of the label, zeros, 1, message */
+export function unmasked({ hash, maskHash }: OaepScheme, encoded: Buffer): Buffer {
+  const seed = encoded.subarray(1, 1 + hash.bytes)
+  const block = encoded.subarray(1 + hash.bytes)
+  maskWith(maskHash, block, seed)
+  maskWith(maskHash, seed, block)
+  return block
+}
+
 /**
  * EME-OAEP decoding (RFC 8017 §7.1.2 step 3) of a message of any length. All checks are made without a branch or an
  * index that depends on what they find, and end in one answer (Manger's attack needs two).
@@ -43,12 +54,9 @@ export function oaepEncode(
  * @throws decryption_failed
  */
 export function oaepDecodeMessage(scheme: OaepScheme, encoded: Buffer, inRange: boolean): Buffer {
-  const { hash, maskHash, label } = scheme
-  const seed = encoded.subarray(1, 1 + hash.bytes)
-  const block = encoded.subarray(1 + hash.bytes)
-  if (block.length < hash.bytes + 1) throw decryptionFailed()
-  maskWith(maskHash, block, seed)
-  maskWith(maskHash, seed, block)
+  const { hash, label } = scheme
+  if (encoded.length < 2 * hash.bytes + 2) throw decryptionFailed()
+  const block = unmasked(scheme, encoded)
   const expected = digest(hash, label)
   // Every non-zero bit set in here is a fault.
   let wrong = (encoded[0] as number) | Number(!inRange)

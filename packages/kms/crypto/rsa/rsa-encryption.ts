@@ -14,8 +14,8 @@ import { type CryptographicParameters, type ParameterName, requireOnly } from '.
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import { modulusBits, publicOf } from '../material/public-half.ts'
-import { type OaepScheme, oaepDecodeMessage, oaepEncode } from './oaep-encoding.ts'
-import { rsaOpen } from './rsa-oaep.ts'
+import type { OaepScheme } from './oaep-encoding.ts'
+import { oaepDecrypt, oaepEncrypt } from './rsa-oaep.ts'
 
 /** How an RSA key encrypts: OAEP, PKCS#1 v1.5, or a fresh AES key under OAEP that wraps data of any length. */
 export type RsaPlan =
@@ -78,16 +78,12 @@ export function encryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Buf
         throw refuse('invalid_input', `Data is too large: this key takes ${bytes - 11} bytes.`)
       return publicEncrypt({ key: open, padding: constants.RSA_PKCS1_PADDING }, data)
     case 'OAEP':
-      return raw(open, oaepEncode(plan, data, bytes))
+      return oaepEncrypt(plan, open, data)
     case 'AES key wrap': {
       if (data.length === 0) throw refuse('invalid_input', 'Data is empty.')
       const secret = randomBytes(32)
       const cipher = createCipheriv('aes-256-wrap-pad', createSecretKey(secret), wrapIv)
-      const wrapped = Buffer.concat([
-        raw(open, oaepEncode(plan, secret, bytes)),
-        cipher.update(data),
-        cipher.final(),
-      ])
+      const wrapped = Buffer.concat([oaepEncrypt(plan, open, secret), cipher.update(data), cipher.final()])
       secret.fill(0)
       return wrapped
     }
@@ -110,9 +106,9 @@ export async function decryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array
         throw decryptionFailed()
       }
     case 'OAEP':
-      return openOaep(key, plan, data)
+      return oaepDecrypt(plan, key, data)
     case 'AES key wrap': {
-      const secret = await openOaep(key, plan, data.subarray(0, bytes))
+      const secret = await oaepDecrypt(plan, key, data.subarray(0, bytes))
       try {
         if (secret.length !== 32) throw decryptionFailed()
         const decipher = createDecipheriv('aes-256-wrap-pad', createSecretKey(secret), wrapIv)
@@ -128,14 +124,3 @@ export async function decryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array
 
 /** RFC 5649 §3. */
 const wrapIv = Buffer.from('a65959a6', 'hex')
-
-async function openOaep(key: KeyObject, scheme: OaepScheme, data: Uint8Array): Promise<Buffer> {
-  const { encoded, inRange } = await rsaOpen(key, data)
-  return oaepDecodeMessage(scheme, encoded, inRange)
-}
-
-function raw(key: KeyObject, encoded: Buffer): Buffer {
-  const made = publicEncrypt({ key, padding: constants.RSA_NO_PADDING }, encoded)
-  encoded.fill(0)
-  return made
-}

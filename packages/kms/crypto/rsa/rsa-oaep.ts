@@ -7,37 +7,49 @@ import {
   decapsulate,
   type KeyObject,
   publicEncrypt,
-  subtle,
 } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { OaepHash } from '../algorithms/algorithms.ts'
-import { oaepDecode } from './oaep-decode.ts'
-
-type CryptoKey = ReturnType<KeyObject['toCryptoKey']>
-
-const imported: Readonly<Record<OaepHash, WeakMap<KeyObject, CryptoKey>>> = {
-  'SHA-1': new WeakMap(),
-  'SHA-256': new WeakMap(),
-}
+import { modulusBits } from '../material/public-half.ts'
+import { joseOaep, oaepDecode } from './oaep-decode.ts'
+import { type OaepScheme, oaepDecodeMessage, oaepEncode, requireShort } from './oaep-encoding.ts'
 
 /** RSA-OAEP (RFC 8017 §7.1), MGF1 with the same hash, empty label. */
 export function oaepWrap(hash: OaepHash, key: KeyObject, cek: Uint8Array): Buffer {
-  const oaepHash = hash === 'SHA-1' ? 'sha1' : 'sha256'
-  return publicEncrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash }, cek)
+  return oaepEncrypt(joseOaep[hash], key, cek)
 }
 
 /**
  * The wrapped bytes, opened off the event loop.
- * @throws Failure decryption_failed. Only for callers that may tell; decryption of a token uses `oaepUnwrapCek`.
+ * @throws CryptoFailure decryption_failed. Only for callers that may tell; decryption of a token uses `oaepUnwrapCek`.
  */
-export async function oaepUnwrap(hash: OaepHash, key: KeyObject, wrapped: Uint8Array): Promise<Buffer> {
-  // RFC 8017 §7.1.2 step 1b; OpenSSL also takes a ciphertext without its leading zero bytes.
-  if (wrapped.length * 8 < (key.asymmetricKeyDetails?.modulusLength ?? 0)) throw failure('decryption_failed')
-  try {
-    return Buffer.from(await subtle.decrypt('RSA-OAEP', importedKey(hash, key), Uint8Array.from(wrapped)))
-  } catch {
-    throw failure('decryption_failed')
+export function oaepUnwrap(hash: OaepHash, key: KeyObject, wrapped: Uint8Array): Promise<Buffer> {
+  return oaepDecrypt(joseOaep[hash], key, wrapped)
+}
+
+/**
+ * Encrypts with any hash, hash of the mask and label. OpenSSL through Node takes the mask's hash from the hash; where
+ * they differ the encoding is made here.
+ */
+export function oaepEncrypt(scheme: OaepScheme, key: KeyObject, message: Uint8Array): Buffer {
+  const { hash, maskHash, label } = scheme
+  const bytes = Math.ceil(modulusBits(key) / 8)
+  if (hash.name === maskHash.name) {
+    requireShort(scheme, message, bytes)
+    const padding = constants.RSA_PKCS1_OAEP_PADDING
+    const options = { key, padding, oaepHash: hash.node }
+    return publicEncrypt(label.length === 0 ? options : { ...options, oaepLabel: label }, message)
   }
+  const encoded = oaepEncode(scheme, message, bytes)
+  const made = publicEncrypt({ key, padding: constants.RSA_NO_PADDING }, encoded)
+  encoded.fill(0)
+  return made
+}
+
+/** Opens off the event loop, failing in one way only. @throws CryptoFailure decryption_failed */
+export async function oaepDecrypt(scheme: OaepScheme, key: KeyObject, data: Uint8Array): Promise<Buffer> {
+  const { encoded, inRange } = await rsaOpen(key, data)
+  return oaepDecodeMessage(scheme, encoded, inRange)
 }
 
 /**
@@ -125,12 +137,4 @@ export function rsaPrivate(key: KeyObject, ciphertext: Uint8Array): Promise<Buff
       else reject(failure('internal_error', 'the RSA private operation failed'))
     })
   })
-}
-
-function importedKey(hash: OaepHash, key: KeyObject): CryptoKey {
-  const known = imported[hash].get(key)
-  if (known !== undefined) return known
-  const made = key.toCryptoKey({ name: 'RSA-OAEP', hash }, false, ['decrypt'])
-  imported[hash].set(key, made)
-  return made
 }
