@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const kms = fileURLToPath(new URL('../packages/kms', import.meta.url))
+
+/** Where each file of a folder imports from: paths within packages/kms, and names of packages. */
+function importsIn(folder: string): ReadonlyMap<string, readonly string[]> {
+  const pattern =
+    /(?:^|\n)\s*(?:import|export)\s[^'"]*?\sfrom\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g
+  return new Map(
+    globSync(`${folder}/**/*.ts`, { cwd: kms }).map((file) => {
+      const source = readFileSync(join(kms, file), 'utf8')
+      const named = [...source.matchAll(pattern)].map((match) => match[1] ?? match[2] ?? '')
+      const targets = named.map((name) =>
+        name.startsWith('.')
+          ? relative(kms, join(kms, dirname(file), name))
+              .split(sep)
+              .join('/')
+          : name,
+      )
+      return [file.split(sep).join('/'), targets]
+    }),
+  )
+}
+
+for (const folder of ['keys', 'crypto', 'access', 'jose']) {
+  test(`packages/kms/${folder} knows no protocol: it imports neither @warder/kmip nor kms/api`, () => {
+    const files = importsIn(folder)
+    assert.ok(files.size > 0)
+    for (const [file, targets] of files)
+      for (const target of targets)
+        assert.doesNotMatch(target, /^(?:@warder\/kmip(?:\/|$)|api\/)/, `${file} imports ${target}`)
+  })
+}
+
+/** The first way that leads back to where it began. */
+function cycleIn(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] | undefined {
+  const done = new Set<string>()
+  const visit = (node: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(node)) return [...path, node]
+    if (done.has(node)) return undefined
+    for (const next of graph.get(node) ?? []) {
+      const found = visit(next, [...path, node])
+      if (found !== undefined) return found
+    }
+    done.add(node)
+    return undefined
+  }
+  for (const node of graph.keys()) {
+    const found = visit(node, [])
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+test('files and folders of packages/kms/crypto form no cycle of imports', () => {
+  const files = new Map<string, Set<string>>()
+  const folders = new Map<string, Set<string>>()
+  for (const [file, targets] of importsIn('crypto')) {
+    if (file.endsWith('.test.ts')) continue
+    const within = targets.filter((target) => target.startsWith('crypto/'))
+    files.set(file, new Set(within))
+    const from = dirname(file)
+    const others = within.map((target) => dirname(target)).filter((to) => to !== from)
+    folders.set(from, new Set([...(folders.get(from) ?? []), ...others]))
+  }
+  assert.ok(files.size > 20 && folders.size > 5)
+  assert.equal(cycleIn(files), undefined)
+  assert.equal(cycleIn(folders), undefined)
+  assert.deepEqual(
+    cycleIn(
+      new Map([
+        ['a', new Set(['b'])],
+        ['b', new Set(['a'])],
+      ]),
+    ),
+    ['a', 'b', 'a'],
+  )
+})
