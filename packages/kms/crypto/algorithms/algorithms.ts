@@ -1,5 +1,7 @@
 import { failure } from '@warder/foundation/errors'
+import { type HashName, hashes } from './hashes.ts'
 import { type KeyType, keyTypes, type MaterialAlgorithm } from './key-types.ts'
+import { hmacs } from './macs.ts'
 import { type AlgorithmPolicy, type PolicyFacts, requirePermitted } from './policy.ts'
 import {
   type HashedSignature,
@@ -47,14 +49,10 @@ const gcm = (bits: 128 | 192 | 256): ContentEncryption => ({
   use: 'content encryption',
   bits,
 })
-const hmac = (hash: HmacHash, bits: 256 | 384 | 512): MacAlgorithm => ({
-  kty: 'oct',
-  material: 'HMAC',
-  fips: true,
-  use: 'mac',
-  hash,
-  bits,
-})
+function hmac(hash: HashName, bits: MacAlgorithm['bits']): MacAlgorithm {
+  const node = hashes.get(hash)?.node as HmacHash
+  return { kty: 'oct', material: 'HMAC', fips: true, use: 'mac', hash: node, bits }
+}
 
 function hashedSignature(row: HashedSignature): SignatureAlgorithm {
   const common = { fips: true, use: 'signature', plan: josePlanOf(row) } as const
@@ -84,9 +82,9 @@ export const algorithms: Readonly<Record<string, Algorithm>> = Object.freeze({
         : [[row.jose, pureSignature(row.material, row)]],
     ),
   ),
-  HS256: hmac('sha256', 256),
-  HS384: hmac('sha384', 384),
-  HS512: hmac('sha512', 512),
+  ...Object.fromEntries(
+    hmacs.flatMap(({ hash, jose }) => (jose === undefined ? [] : [[jose.name, hmac(hash, jose.bits)]])),
+  ),
 })
 
 /** Keys of kty AKP are called by their algorithm, which requests write as FIPS 204 does, too. */

@@ -2,6 +2,7 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject, pbkdf2 } from 'n
 import { agree } from '../agreement/key-agreement.ts'
 import { refuse, unsupported } from '../algorithms/failure.ts'
 import { digest, type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
+import { hmacHash } from '../algorithms/macs.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import { planCipher } from '../cipher/cipher-plan.ts'
@@ -133,10 +134,7 @@ function hashOf(
   policy: AlgorithmPolicy,
   usual: HashAlgorithm['name'] = 'SHA_256',
 ): HashAlgorithm {
-  const own =
-    cryptographicAlgorithm === undefined
-      ? undefined
-      : /^HMAC_(SHA3_\d+|SHA\d+|MD5)$/.exec(cryptographicAlgorithm)?.[1]?.replace(/^SHA(?=\d+$)/, 'SHA_')
+  const own = cryptographicAlgorithm === undefined ? undefined : hmacHash(cryptographicAlgorithm)
   if (cryptographicAlgorithm !== undefined && own === undefined)
     throw unsupported(`CryptographicAlgorithm ${cryptographicAlgorithm} is not an HMAC.`)
   if (own !== undefined && hashingAlgorithm !== undefined && own !== hashingAlgorithm)

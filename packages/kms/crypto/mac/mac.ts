@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { refuse, unsupported } from '../algorithms/failure.ts'
-import { type HashAlgorithm, type HashName, hashAlgorithm } from '../algorithms/hashes.ts'
+import { type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
+import { hmacHash } from '../algorithms/macs.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
@@ -12,20 +13,6 @@ export type MacPlan =
   | { readonly kind: 'hmac'; readonly hash: HashAlgorithm }
   /** OpenSSL's name of the cipher. */
   | { readonly kind: 'cmac'; readonly cipher: string }
-
-const hmacHashes: Readonly<Record<string, HashName>> = {
-  __proto__: null as never,
-  HMAC_SHA1: 'SHA_1',
-  HMAC_SHA224: 'SHA_224',
-  HMAC_SHA256: 'SHA_256',
-  HMAC_SHA384: 'SHA_384',
-  HMAC_SHA512: 'SHA_512',
-  HMAC_MD5: 'MD5',
-  HMAC_SHA3_224: 'SHA3_224',
-  HMAC_SHA3_256: 'SHA3_256',
-  HMAC_SHA3_384: 'SHA3_384',
-  HMAC_SHA3_512: 'SHA3_512',
-}
 
 const names: ReadonlySet<ParameterName> = new Set([
   'cryptographicAlgorithm',
@@ -47,9 +34,9 @@ export function planMac(
   requireOnly(parameters, 'a MAC', names)
   const { cryptographicAlgorithm, hashingAlgorithm, blockCipherMode } = parameters
   const asked = cryptographicAlgorithm ?? algorithm
-  if (algorithm !== asked && hmacHashes[algorithm] !== undefined)
+  if (algorithm !== asked && hmacHash(algorithm) !== undefined)
     throw refuse('bad_parameters', `The key is not a key of ${asked}.`)
-  const own = hmacHashes[asked]
+  const own = hmacHash(asked)
   if (own !== undefined && hashingAlgorithm !== undefined && own !== hashingAlgorithm)
     throw refuse('bad_parameters', `HashingAlgorithm contradicts ${asked}.`)
   const hash = own ?? hashingAlgorithm
