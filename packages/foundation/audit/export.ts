@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
 import { logFiles } from './folder.ts'
 import { escaped, escapeHidden } from './hidden-characters.ts'
+import { parseRecordJson } from './record-json.ts'
 import { linesOf } from './verify.ts'
 
 export interface ExportOptions {
@@ -41,7 +42,7 @@ export async function* exportAudit(options: ExportOptions): AsyncGenerator<strin
 function parse(line: string): Readonly<Record<string, unknown>> | undefined {
   let record: unknown
   try {
-    record = JSON.parse(line)
+    record = parseRecordJson(line)
   } catch {
     return undefined
   }

@@ -13,11 +13,12 @@ export const maxJsonValues = 100_000
 const quote = 0x22
 const backslash = 0x5c
 const colon = 0x3a
+const letterU = 0x75
 
 /**
  * Reads a JSON text (RFC 8259) strictly: fatal UTF-8, no byte order mark, nesting at most 64, at most 100,000
- * values and names, no member twice in one object (RFC 7493 §2.3), no member named `__proto__`, no lone surrogates
- * (RFC 7493 §2.1).
+ * values and names, no member twice in one object (RFC 7493 §2.3), no member named `__proto__`, no member name with a
+ * backslash (ADR 36), no lone surrogates (RFC 7493 §2.1).
  *
  * JSON.parse keeps the last of two equal members without a word, so two parsers may read two different messages. One
  * scan counts the members in the text and one walk counts those in the value: the value has fewer exactly when a
@@ -54,47 +55,10 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   }
   // Only an escape can make an unpaired surrogate: the bytes are valid UTF-8.
   if (countMembers(value, escapes) !== members) throw invalid('a member appears twice in one object.')
-  if (escapedNames) compareNames(bytes, value)
   return value
 }
 
-/**
- * V8's JSON.parse (14.x) may take a member name that is written with an escape (`"\\""`) for another name that an
- * earlier text had in that place. A lone string is read rightly: so the names are read one by one, and a value
- * that has other names than its text is refused. To be called when both have the same number of names.
- */
-function compareNames(bytes: Buffer, value: unknown): void {
-  const inText = new Map<string, number>()
-  let start = 0
-  let end = 0
-  for (let index = 0; index < bytes.length; index++) {
-    if (bytes[index] === quote) {
-      start = index
-      end = endOfString(bytes, index + 1) + 1
-      index = end - 1
-    } else if (bytes[index] === colon) {
-      const written = bytes.toString('utf8', start, end)
-      const name = written.includes('\\') ? (JSON.parse(written) as string) : written.slice(1, -1)
-      inText.set(name, (inText.get(name) ?? 0) + 1)
-    }
-  }
-  strikeNames(value, inText)
-}
-
-function strikeNames(value: unknown, left: Map<string, number>): void {
-  if (typeof value !== 'object' || value === null) return
-  if (Array.isArray(value)) {
-    for (const item of value) strikeNames(item, left)
-    return
-  }
-  for (const name in value) {
-    const times = left.get(name) ?? 0
-    if (times === 0)
-      throw invalid('a member appears twice in one object, or its escaped name cannot be read.')
-    left.set(name, times - 1)
-    strikeNames((value as Record<string, unknown>)[name], left)
-  }
-}
+const backslashNamed = 'a member name holds a backslash.'
 
 interface Scanned {
   /** Colons outside strings. */
@@ -110,6 +74,7 @@ function scan(bytes: Buffer, maxDepth: number): Scanned {
   let values = 1
   let depth = 0
   let name = 0
+  let checked = -1
   let slash = -1
   let escapedNames = false
   for (let index = 0; index < bytes.length; index++) {
@@ -120,10 +85,14 @@ function scan(bytes: Buffer, maxDepth: number): Scanned {
         continue
       case colon:
         members++
-        if (escapes && !escapedNames) {
+        if (escapes && name !== checked) {
+          checked = name
           // Looked for from where it was last found: all of these searches together pass through the body once.
           if (slash < name) slash = indexOrEnd(bytes, backslash, name)
-          escapedNames = slash < index
+          if (slash < index) {
+            escapedNames = true
+            if (namesBackslash(bytes, slash, index)) throw invalid(backslashNamed)
+          }
         }
         break
       case 0x2c: // ,
@@ -142,6 +111,18 @@ function scan(bytes: Buffer, maxDepth: number): Scanned {
     if (++values > maxJsonValues) throw invalid(`it has more than ${maxJsonValues} values and names.`)
   }
   return { members, escapes, escapedNames }
+}
+
+/** Whether the rest of a string from `start` on, as written in JSON, stands for a text with a backslash: `\\` or `\u005c`. */
+function namesBackslash(bytes: Buffer, start: number, end: number): boolean {
+  for (let index = start; index < end; index++) {
+    if (bytes[index] !== backslash) continue
+    const after = bytes[++index]
+    if (after === backslash) return true
+    if (after === letterU && bytes.toString('latin1', index + 1, index + 5).toLowerCase() === '005c')
+      return true
+  }
+  return false
 }
 
 function indexOrEnd(bytes: Buffer, byte: number, from: number): number {
@@ -183,7 +164,11 @@ function countMembers(value: unknown, escapes: boolean): number {
   }
   for (const name in value) {
     if (name === '__proto__') throw invalid('a member must not be named __proto__.')
-    if (escapes && !name.isWellFormed()) throw invalid('a member name holds half of a surrogate pair.')
+    if (escapes) {
+      // The scan let none through: this is a name that JSON.parse read wrongly (ADR 36).
+      if (name.includes('\\')) throw invalid(backslashNamed)
+      if (!name.isWellFormed()) throw invalid('a member name holds half of a surrogate pair.')
+    }
     members += 1 + countMembers((value as Record<string, unknown>)[name], escapes)
   }
   return members

@@ -20,9 +20,12 @@ export function decodeJson(text: string | Uint8Array, limits: DecodeLimits = {})
 
 /** What the root of a JSON body is called and holds, before any of it is a node: bare requests name an operation. */
 export function parseRoot(text: string | Uint8Array): JsonNode {
+  const source = typeof text === 'string' ? text : utf8Text(text)
+  if (hasEscapedName(source))
+    throw new KmipDecodeError('malformed_json', 'A member name is written with an escape.')
   let parsed: unknown
   try {
-    parsed = JSON.parse(typeof text === 'string' ? text : utf8Text(text))
+    parsed = JSON.parse(source)
   } catch (error) {
     if (error instanceof KmipDecodeError) throw error
     throw new KmipDecodeError('malformed_json', 'The body is not JSON.')
@@ -40,6 +43,34 @@ export function decodeMembers(tag: number, members: unknown, limits: DecodeLimit
 function utf8Text(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw new KmipDecodeError('invalid_text', 'The body is not UTF-8.')
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+/**
+ * Whether a member name holds an escape. No name of this encoding needs one, and JSON.parse can read such a name wrongly
+ * after other texts, which this one must not become for others either (ADR 36).
+ */
+function hasEscapedName(text: string): boolean {
+  if (!text.includes('\\')) return false
+  for (let start = text.indexOf('"'); start !== -1; ) {
+    const end = closingQuote(text, start + 1)
+    if (end === -1) return false
+    if (text.slice(start, end).includes('\\')) {
+      let after = end + 1
+      while (' \t\r\n'.includes(text.charAt(after)) && after < text.length) after++
+      if (text[after] === ':') return true
+    }
+    start = text.indexOf('"', end + 1)
+  }
+  return false
+}
+
+function closingQuote(text: string, start: number): number {
+  for (let end = text.indexOf('"', start); end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text[end - 1 - slashes] === '\\') slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return -1
 }
 
 /** The three members that make a node; others are ignored. */

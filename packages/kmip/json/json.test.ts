@@ -246,3 +246,26 @@ test('Names of the same spelling are told apart by their tag', () => {
     Enumeration.CryptographicAlgorithm.SHA3_256,
   )
 })
+
+test('ADR 36: a member name with an escape is refused, an escape in a value is not', () => {
+  const sound = '{"tag":"Comment", "type":"TextString", "value":"a\\\\\\":\\u003a\\\\"}'
+  assert.equal(decodeJson(sound).value, 'a\\":\u003a\\')
+  const escaped = {
+    name: 'KmipDecodeError',
+    reason: 'malformed_json',
+    message: /name is written with an escape/,
+  }
+  for (const text of [
+    sound.replace('"tag"', '"t\\u0061g"'),
+    sound.replace('"value"', '"valu\\u0065"\r\n\t '),
+    sound.replace('{', '{"a":"\\"","\\\\" : 1,'),
+    sound.replace('{', '{"a":{"\\"":1},'),
+  ])
+    assert.throws(() => decodeJson(text), escaped, text)
+})
+
+test('ADR 36: what a refused text names does not change how a later text is read', () => {
+  const text = (name: string): string => `{"kmip":0,"${name}":0}`
+  for (let times = 0; times < 5; times++) assert.throws(() => decodeJson(text('\\\\u0')))
+  assert.deepEqual(JSON.parse(text('\\u0061bc')), { kmip: 0, abc: 0 })
+})

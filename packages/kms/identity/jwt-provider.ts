@@ -5,6 +5,7 @@ import {
   fileKeySet,
   JwtRejected,
   type KeySet,
+  parseStrictObject,
   peekToken,
   remoteKeySet,
   verifyToken,
@@ -140,12 +141,6 @@ export function nameIn(claims: Readonly<Record<string, unknown>>, workload: bool
 
 /** The subject as the token claims it: to choose a provider, for nothing else. */
 function subjectOf(token: string): string | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))
-    return typeof claims === 'object' && claims !== null && 'sub' in claims && typeof claims.sub === 'string'
-      ? claims.sub
-      : undefined
-  } catch {
-    return undefined
-  }
+  const claims = parseStrictObject(Buffer.from(token.split('.')[1] ?? '', 'base64url'))
+  return typeof claims?.sub === 'string' ? claims.sub : undefined
 }
