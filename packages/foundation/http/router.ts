@@ -32,6 +32,9 @@ const nothing: Match<never> = { target: undefined, allow: undefined }
  * Finds the target of a method and a raw path. Text wins over a parameter, a parameter over a tail. A segment is
  * split off before it is decoded, and decoded exactly once: an encoded slash is data and never a separator, and
  * `..` is a segment like any other (in a tail it is refused). HEAD is answered where GET is.
+ *
+ * A path belongs to one declared path, whose methods are all that it answers: `/keys/new` does not answer the methods of
+ * `/keys/{kid}` (OpenAPI 3.1 §4.8.8: a path without templates is matched before those with them).
  */
 export function createRouter<T>(
   table: readonly { readonly methods: readonly string[]; readonly path: string; readonly target: T }[],
@@ -89,13 +92,18 @@ function insert<T>(root: Node<T>, methods: readonly string[], path: string, targ
 function walk<T>(root: Node<T>, method: string, path: string): Match<T> {
   if (!path.startsWith('/')) return nothing
   const segments = path === '/' ? [] : path.slice(1).split('/')
-  const allow = new Set<string>()
   const values: string[] = []
-  const route = descend(root, segments, 0, method, values, allow)
-  if (route === undefined) {
-    return allow.size === 0 ? nothing : { target: undefined, allow: [...allow].sort() }
-  }
+  const found = descend(root, segments, 0, values)
+  if (found === undefined) return nothing
+  const route = found.routes.get(method) ?? (method === 'HEAD' ? found.routes.get('GET') : undefined)
+  if (route === undefined) return { target: undefined, allow: methodsOf(found) }
   return { target: route.target, parameters: decodeAll(route, values) }
+}
+
+function methodsOf<T>({ routes }: Node<T>): string[] {
+  const methods = new Set(routes.keys())
+  if (methods.has('GET')) methods.add('HEAD')
+  return [...methods].sort()
 }
 
 /** Depth-first, at most three branches a level, bounded by the declared routes (a node without children ends it). */
@@ -103,41 +111,24 @@ function descend<T>(
   at: Node<T>,
   segments: readonly string[],
   index: number,
-  method: string,
   values: string[],
-  allow: Set<string>,
-): Route<T> | undefined {
+): Node<T> | undefined {
   const segment = segments[index]
-  if (segment === undefined) return routeOf(at, method, allow)
+  if (segment === undefined) return at.routes.size > 0 ? at : undefined
   const text = at.texts.get(segment)
   if (text !== undefined) {
-    const found = descend(text, segments, index + 1, method, values, allow)
+    const found = descend(text, segments, index + 1, values)
     if (found !== undefined) return found
   }
-  if (at.parameter !== undefined && segment !== '') {
+  if (segment === '') return undefined
+  if (at.parameter !== undefined) {
     values.push(segment)
-    const found = descend(at.parameter, segments, index + 1, method, values, allow)
+    const found = descend(at.parameter, segments, index + 1, values)
     if (found !== undefined) return found
     values.pop()
   }
-  if (at.tail !== undefined && segment !== '') {
-    const found = routeOf(at.tail, method, allow)
-    if (found !== undefined) {
-      values.push(segments.slice(index).join('/'))
-      return found
-    }
-  }
-  return undefined
-}
-
-function routeOf<T>(at: Node<T>, method: string, allow: Set<string>): Route<T> | undefined {
-  const found = at.routes.get(method) ?? (method === 'HEAD' ? at.routes.get('GET') : undefined)
-  if (found !== undefined) return found
-  for (const name of at.routes.keys()) {
-    allow.add(name)
-    if (name === 'GET') allow.add('HEAD')
-  }
-  return undefined
+  if (at.tail !== undefined) values.push(segments.slice(index).join('/'))
+  return at.tail
 }
 
 function decodeAll<T>(route: Route<T>, values: readonly string[]): Readonly<Record<string, string>> {

@@ -73,7 +73,7 @@ function describeOperation(
     tags: [operation.tag],
     security:
       operation.access.public === true ? [] : (operation.security ?? schemes).map((name) => ({ [name]: [] })),
-    responses: responses(operation),
+    responses: responses(operation, method),
   }
   const parameters = [...pathParameters(operation), ...queryParameters(operation)]
   if (parameters.length > 0) described.parameters = parameters
@@ -110,12 +110,21 @@ function queryParameters(operation: Operation<never>): readonly JsonObject[] {
   }))
 }
 
-function responses(operation: Operation<never>): JsonObject {
+function responses(operation: Operation<never>, method: HttpMethod): JsonObject {
   const success = operation.status ?? 200
   const found: Record<string, Json> = { [success]: successResponse(operation, success) }
   const declared = operation.errors ?? {}
   const guarded = operation.access.public === true ? [] : [401, 403]
-  for (const status of [...commonStatuses, ...guarded, ...Object.keys(declared).map(Number)]) {
+  // A body of GET means nothing (RFC 9110 §9.3.1), though one that is too large is refused there, too.
+  const tooLarge = method === 'GET' || method === 'HEAD' ? [] : [413]
+  const notJson = operation.request === undefined || operation.anyContentType === true ? [] : [415]
+  for (const status of [
+    ...commonStatuses,
+    ...guarded,
+    ...tooLarge,
+    ...notJson,
+    ...Object.keys(declared).map(Number),
+  ]) {
     if (status === success) continue
     found[status] = {
       description: declared[status] ?? sentenceOf(status),

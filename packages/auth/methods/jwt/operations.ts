@@ -54,6 +54,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
     pathParameters: RealmPath,
     queryParameters: PageQuery,
     reply: Type.Array(SubjectReply),
+    errors: { 404: 'There is no such realm.' },
     async act({ path, query }, { services }) {
       await realmOrThrow(services.db, path.realm_id)
       const read = (page: Page) => listSubjects(services.db, path.realm_id, page)

@@ -86,7 +86,7 @@ export const credentialOperations = (
     bodyLimit,
     status: 201,
     reply: CredentialReply,
-    errors: { 409: 'A credential with this name exists in the realm.' },
+    errors: { 404: 'There is no such realm.', 409: 'A credential with this name exists in the realm.' },
     async act({ path, body }, context) {
       const { db, hasher } = context.services
       if (body.username === undefined)
@@ -127,6 +127,7 @@ export const credentialOperations = (
     pathParameters: RealmPath,
     queryParameters: PageQuery,
     reply: Type.Array(CredentialReply),
+    errors: { 404: 'There is no such realm.' },
     async act({ path, query }, { services }) {
       await realmOrThrow(services.db, path.realm_id)
       const read = (page: Page) => listCredentials(services.db, path.realm_id, page)
