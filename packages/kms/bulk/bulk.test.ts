@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { type Started, startKms } from '../testing/index.ts'
-import { BulkThread, bulkBytes } from './bulk.ts'
+import { BulkThread, bulkBytes, bulkThread } from './bulk.ts'
+import type { Job } from './jobs.ts'
 
 const aes = { kty: 'oct', alg: 'A256GCM' }
 const url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
@@ -71,16 +72,40 @@ test('what is wrong with a large request is told as for a small one, and it is r
   assert.deepEqual(await refusal(right), [200, false])
 })
 
-test('a key that is destroyed while its data is on the thread gives nothing away', async () => {
+test('a key that is destroyed while its data is on the thread gives nothing away', async (t) => {
   await using kms = await startKms()
   const alice = kms.user('alice')
-  const kid = await keyOf(kms)
-  const body = { kid, alg: 'dir', enc: 'A256GCM', data: url(randomBytes(bulkBytes)) }
-  const sealing = Array.from({ length: 4 }, () => alice.post('/v1/crypto/encrypt', body))
-  assert.equal((await alice.del(`/v1/crypto/keys/${kid}`)).status, 204)
-  for (const { status } of await Promise.all(sealing))
-    assert.ok([200, 404, 422].includes(status), `${status}`)
-  assert.equal((await alice.post('/v1/crypto/encrypt', body)).status, 404)
+  const data = url(randomBytes(bulkBytes))
+  const encrypt = (kid: string) => alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
+  const [first, second] = [await keyOf(kms), await keyOf(kms)]
+  const sealed = (await encrypt(second)).json
+  const run = bulkThread.run.bind(bulkThread)
+  let destroyed: string | undefined
+  let done = ''
+  // The thread does its whole work; before its result is looked at the key is destroyed.
+  t.mock.method(bulkThread, 'run', async (job: Job, bytes: Uint8Array) => {
+    const result = await run(job as never, bytes)
+    if (job.type === 'read' || destroyed === undefined) return result
+    done += job.type
+    assert.equal((await alice.del(`/v1/crypto/keys/${destroyed}`)).status, 204)
+    return result
+  })
+  destroyed = first
+  const late = await encrypt(first)
+  assert.deepEqual([late.status, late.json.error, done], [404, 'not_found', 'seal'])
+  destroyed = second
+  const opened = await alice.post('/v1/crypto/decrypt', sealed)
+  assert.deepEqual([opened.status, opened.json.error, done], [404, 'not_found', 'sealopen'])
+  assert.ok(!opened.text.includes(data.slice(0, 40)))
+  assert.deepEqual(
+    kms.audit.slice(-4).map(({ operation, status }) => [operation, status]),
+    [
+      ['crypto.keys.destroy', 204],
+      ['crypto.encrypt', 404],
+      ['crypto.keys.destroy', 204],
+      ['crypto.decrypt', 404],
+    ],
+  )
 })
 
 test('other callers are answered while large data is on the thread', async () => {
@@ -131,5 +156,43 @@ test('a job that fails leaves the thread to the next one; an idle thread ends, a
     await assert.rejects(second, { kind: 'decryption_failed' })
     assert.equal(thread.running, true)
     while (thread.running) await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+})
+
+const readJob = (thread: BulkThread, member: string, bytes = 120_000) => {
+  const body = new Uint8Array(Buffer.from(JSON.stringify({ data: url(Buffer.alloc(bytes)) })))
+  return thread.run({ type: 'read', body, member }, body)
+}
+const untilEnded = async (thread: BulkThread) => {
+  while (thread.running) await new Promise((resolve) => setTimeout(resolve, 1))
+}
+
+for (const crash of ['crash', 'crash by exit']) {
+  test(`a thread that ends in the middle of a job fails what it had, and the next job has another one: ${crash}`, async () => {
+    const thread = new BulkThread({
+      maxBytes: 500_000,
+      thread: new URL('./fixtures/crashing-thread.ts', import.meta.url),
+    })
+    assert.equal((await readJob(thread, 'data')).large?.byteLength, 120_000)
+    // The second one waits behind the crash, and what both hold is given back.
+    const lost = [readJob(thread, crash), readJob(thread, 'data'), readJob(thread, 'data')]
+    assert.throws(() => readJob(thread, 'data'), { kind: 'overloaded' })
+    for (const { status } of await Promise.allSettled(lost)) assert.equal(status, 'rejected')
+    assert.equal(thread.running, false)
+    const accepted = await Promise.all([1, 2, 3].map(() => readJob(thread, 'data')))
+    assert.equal(accepted.length, 3)
+  })
+}
+
+test('garbage is collected once when the thread has been idle after much data, and not after little', async () => {
+  let collections = 0
+  const thread = new BulkThread({ idleMs: 1, collect: () => void collections++ })
+  await readJob(thread, 'data')
+  await untilEnded(thread)
+  assert.equal(collections, 0)
+  for (let round = 1; round <= 2; round++) {
+    await Promise.all([readJob(thread, 'data', 13_000_000), readJob(thread, 'data', 13_000_000)])
+    await untilEnded(thread)
+    assert.equal(collections, round)
   }
 })

@@ -33,7 +33,12 @@ export function startChild(
   env: NodeJS.ProcessEnv,
 ): ServiceChild {
   const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const
-  const child: ChildProcess = fork(entry, [name, '--supervised', ...args], { env, stdio: [...stdio] })
+  const child: ChildProcess = fork(entry, [name, '--supervised', ...args], {
+    env,
+    stdio: [...stdio],
+    // The kms collects garbage once after a burst of large data (ADR 28).
+    execArgv: [...process.execArgv, '--expose-gc'],
+  })
   const exited = new Promise<number>((resolve) => {
     child.once('exit', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)))
     // One that could not be started at all has no exit.
