@@ -158,9 +158,10 @@ function servicePid(parent: number, service: string): number {
     .trim()
     .split(' ')
     .map(Number)
-  const found = children.find(
-    (pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[2] === service,
-  )
+  const found = children.find((pid) => {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    return words[words.indexOf('--supervised') - 1] === service
+  })
   if (found === undefined) throw new Error(`no process of ${service} below ${parent}`)
   return found
 }
