@@ -80,17 +80,17 @@ function isGone(pid: number): boolean {
   }
 }
 
-/** Both services stopped in order: that is the last record of each log. */
+/** Both services stopped in order: that is the last record of each log, but for the count of commits. */
 function assertOrderly(home: string): void {
   for (const service of ['auth', 'kms']) {
     const folder = join(home, 'audit', service)
     const log = readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
-    const last =
-      readFileSync(join(folder, log.at(-1) ?? ''), 'utf8')
-        .trimEnd()
-        .split('\n')
-        .at(-1) ?? '{}'
-    assert.equal(JSON.parse(last).operation, 'service.stop', `${service} was not stopped in order`)
+    const operations = readFileSync(join(folder, log.at(-1) ?? ''), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).operation)
+      .filter((operation) => operation !== 'database.commits')
+    assert.equal(operations.at(-1), 'service.stop', `${service} was not stopped in order`)
   }
 }
 
