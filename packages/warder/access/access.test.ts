@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { parseRights, rights as rightsOfTheService } from '@warder/kms/access'
-import { access } from '../command/access.ts'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
+import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
+import { access } from './command.ts'
 import { groupsHelp, otherRights, readRight, rightsHelp } from './rights.ts'
 
 let warder: Installation

@@ -1,8 +1,10 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { printable, tableLines } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import { UsageError } from '../command/command.ts'
-import { aboutKey, type KmsVerb, readKid } from '../kms/index.ts'
+import { UsageError } from '../cli/command.ts'
+import { printable, tableLines } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import type { KmsVerb } from '../kms/verb.ts'
 
 type Grant = Reply<'access.list'>[number]
 

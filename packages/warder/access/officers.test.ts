@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
+import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
 import { startInstallation } from '../testing/index.ts'
 
 test('where crypto officers are named, they decide who makes keys, and look after keys without using them', async () => {

@@ -1,4 +1,4 @@
-import { UsageError } from '../command/command.ts'
+import { UsageError } from '../cli/command.ts'
 
 /** Rights on a key, with what each lets its holder do. */
 export const rightsHelp: Readonly<Record<string, string>> = {

@@ -3,11 +3,11 @@ import { createHmac } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { UsageError } from '../cli/command.ts'
+import type { Prompter } from '../cli/prompter.ts'
 import type { Answer } from '../client/index.ts'
-import { adminCommand } from '../command/admin.ts'
-import { UsageError } from '../command/command.ts'
-import type { Prompter } from '../login/index.ts'
 import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { adminCommand } from './command.ts'
 
 const home = temporaryHome()
 let warder: Installation

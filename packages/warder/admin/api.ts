@@ -1,5 +1,6 @@
 import type { Answer, HttpsClient } from '../client/index.ts'
-import { type Session, send, successful } from '../login/index.ts'
+import { send, successful } from '../login/exchange.ts'
+import type { Session } from '../login/login.ts'
 
 /** The API of the service with an administrator's session. */
 export interface AdminApi {

@@ -1,7 +1,8 @@
 import { StartupError } from '@warder/foundation/errors'
+import { printable, tableLines } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
 import type { AdminApi } from './api.ts'
-import { printable, tableLines } from './table.ts'
-import { type Verb, Words } from './verb.ts'
+import type { Verb } from './verb.ts'
 
 const roleAt = (name: string): string => `/auth/approle/role/${encodeURIComponent(name)}`
 

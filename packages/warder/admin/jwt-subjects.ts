@@ -1,5 +1,6 @@
-import { printable, tableLines, timeOf } from './table.ts'
-import { type Verb, Words } from './verb.ts'
+import { printable, tableLines, timeOf } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import type { Verb } from './verb.ts'
 
 /** A name of an identity provider's user as the service shows it. */
 interface JwtSubject {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { UsageError } from '../command/command.ts'
-import { readSecretFile } from '../login/index.ts'
-import type { Words } from './verb.ts'
+import { UsageError } from '../cli/command.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import type { Words } from '../cli/words.ts'
 
 /** The password that a user gets. `generated` ones are shown once, because nobody knows them yet. */
 export interface NewPassword {

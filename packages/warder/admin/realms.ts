@@ -1,5 +1,6 @@
-import { tableLines } from './table.ts'
-import { type Verb, Words } from './verb.ts'
+import { tableLines } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import type { Verb } from './verb.ts'
 
 interface Realm {
   readonly id: string

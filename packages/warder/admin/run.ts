@@ -1,11 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
+import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
+import { NoAnswer, type Prompter } from '../cli/prompter.ts'
+import { Words } from '../cli/words.ts'
 import { type HttpsClient, httpsClient } from '../client/index.ts'
-import { homeOf, type Terminal, UsageError } from '../command/command.ts'
-import { logIn, NoAnswer, nonEmpty, type Prompter } from '../login/index.ts'
+import { logIn, nonEmpty } from '../login/login.ts'
 import { adminApi } from './api.ts'
-import { Words } from './verb.ts'
 import { verbs } from './verbs.ts'
 
 /**

@@ -1,7 +1,8 @@
-import { UsageError } from '../command/command.ts'
+import { UsageError } from '../cli/command.ts'
+import { printable, tableLines, timeOf } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
 import type { AdminApi } from './api.ts'
-import { printable, tableLines, timeOf } from './table.ts'
-import { type Verb, Words } from './verb.ts'
+import type { Verb } from './verb.ts'
 
 interface Session {
   readonly session_id: string

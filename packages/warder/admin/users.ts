@@ -1,7 +1,8 @@
 import { StartupError } from '@warder/foundation/errors'
+import { printable, tableLines } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
 import { newPasswordFrom } from './new-password.ts'
-import { printable, tableLines } from './table.ts'
-import { type Verb, Words } from './verb.ts'
+import type { Verb } from './verb.ts'
 
 /** A credential as the service shows it. */
 interface User {

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { databasePlace } from '@warder/foundation/runtime'
-import type { Terminal } from '../command/command.ts'
-import { configure } from '../start/configuration.ts'
-import { type ServiceName, serviceNames } from '../start/services.ts'
+import type { Terminal } from '../cli/command.ts'
+import { configure } from '../installation/configuration.ts'
+import { type ServiceName, serviceNames } from '../installation/services.ts'
 
 export interface Logs {
   /** Folders and files with records. */

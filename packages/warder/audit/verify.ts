@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { type ChainHead, type Verdict, verifyAudit } from '@warder/foundation/audit'
-import { type Terminal, UsageError } from '../command/command.ts'
+import { type Terminal, UsageError } from '../cli/command.ts'
 import type { Logs } from './logs.ts'
 
 /** Called when a line has no end: the service that may be writing it gets on meanwhile. */

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
+import { FileRefused } from '../cli/refused.ts'
 import { type FileKeys, type Header, prefixBytes } from './header.ts'
-import { FileRefused } from './refused.ts'
 
 /** Plaintext in a chunk; only the last one has less. */
 export const chunkBytes = 1024 * 1024

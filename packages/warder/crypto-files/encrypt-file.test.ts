@@ -15,9 +15,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
+import { FileRefused } from '../cli/refused.ts'
 import { decryptFile, encryptFile } from './encrypt-file.ts'
 import { type WrappedKey, wrappingContext } from './header.ts'
-import { FileRefused } from './refused.ts'
 
 const mebibyte = 1024 * 1024
 const sealedChunk = mebibyte + 16

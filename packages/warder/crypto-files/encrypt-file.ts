@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { FileRefused } from '../cli/refused.ts'
 import { chunkBytes, chunkCipher, tagBytes } from './chunk.ts'
 import {
   dataKeyBytes,
@@ -12,7 +13,6 @@ import {
 } from './header.ts'
 import { openFile } from './open-file.ts'
 import { piecesOf } from './read.ts'
-import { FileRefused } from './refused.ts'
 import { writeWhole } from './whole-file.ts'
 
 export interface FileOptions {

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
+import { FileRefused } from '../cli/refused.ts'
 import { readUpTo } from './read.ts'
-import { FileRefused } from './refused.ts'
 
 /** The wrapped data key: a flattened JWE (RFC 7516 §7.2.2), as the key management service makes and opens it. */
 export interface WrappedKey {

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { macVerb } from '../crypto/mac.ts'
-import type { KmsContext } from '../kms/index.ts'
-import { decryptFile, encryptFile, payloadOf, readSignature } from './index.ts'
+import type { KmsContext } from '../kms/verb.ts'
+import { decryptFile, encryptFile } from './encrypt-file.ts'
+import { payloadOf, readSignature } from './signature.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-open-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

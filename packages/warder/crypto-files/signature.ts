@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { FileRefused } from '../cli/refused.ts'
 import { openFile } from './open-file.ts'
-import { FileRefused } from './refused.ts'
 
 /** A detached JWS (RFC 7515 appendix F) as the key management service makes and verifies it. */
 export interface FileSignature {

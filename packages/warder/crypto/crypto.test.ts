@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { flattenedVerify, importJWK } from 'jose'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
+import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
 import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/index.ts'
 
 const mebibyte = 1024 * 1024

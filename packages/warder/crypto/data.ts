@@ -1,8 +1,10 @@
 import { StartupError } from '@warder/foundation/errors'
-import { printable } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import { UsageError } from '../command/command.ts'
-import { aboutKey, type KmsVerb, keyOption, readKid } from '../kms/index.ts'
+import { UsageError } from '../cli/command.ts'
+import { printable } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { keyOption, readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import type { KmsVerb } from '../kms/verb.ts'
 import { isSameKey, protectionFor, readProtection } from './key-use.ts'
 
 /** The service takes bodies of 64 MiB; base64url makes a third more of the bytes, and JSON is around them. */

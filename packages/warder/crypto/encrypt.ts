@@ -1,17 +1,14 @@
 import { basename } from 'node:path'
-import { printable } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import { UsageError } from '../command/command.ts'
-import {
-  decryptFile,
-  encryptFile,
-  FileRefused,
-  kidOf,
-  refusalOf,
-  requireFree,
-  wrappingContext,
-} from '../crypto-files/index.ts'
-import { aboutKey, type KmsContext, type KmsVerb, keyOption, readKid } from '../kms/index.ts'
+import { UsageError } from '../cli/command.ts'
+import { FileRefused, refusalOf } from '../cli/refused.ts'
+import { printable } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { decryptFile, encryptFile } from '../crypto-files/encrypt-file.ts'
+import { kidOf, wrappingContext } from '../crypto-files/header.ts'
+import { requireFree } from '../crypto-files/whole-file.ts'
+import { keyOption, readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import type { KmsContext, KmsVerb } from '../kms/verb.ts'
 import { isSameKey, protectionFor, readProtection } from './key-use.ts'
 
 /** What the name of an encrypted file ends with, unless another is given. */

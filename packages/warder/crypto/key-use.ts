@@ -1,8 +1,8 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { printable } from '../admin/table.ts'
-import { UsageError } from '../command/command.ts'
-import { aboutKey } from '../kms/index.ts'
+import { UsageError } from '../cli/command.ts'
+import { printable } from '../cli/table.ts'
+import { aboutKey } from '../kms/refusal.ts'
 
 /** `alg` and `enc` of a JWE (RFC 7516). */
 export interface Protection {

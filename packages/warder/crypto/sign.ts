@@ -1,16 +1,13 @@
 import { StartupError } from '@warder/foundation/errors'
-import { printable } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import {
-  payloadOf,
-  readSignature,
-  refusalOf,
-  requireFree,
-  signerOf,
-  writeSignature,
-  writeWhole,
-} from '../crypto-files/index.ts'
-import { aboutKey, exitNotValid, type KmsContext, type KmsVerb, keyOption } from '../kms/index.ts'
+import { exitNotValid } from '../cli/exit-codes.ts'
+import { refusalOf } from '../cli/refused.ts'
+import { printable } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { payloadOf, readSignature, signerOf, writeSignature } from '../crypto-files/signature.ts'
+import { requireFree, writeWhole } from '../crypto-files/whole-file.ts'
+import { keyOption } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import type { KmsContext, KmsVerb } from '../kms/verb.ts'
 import { isSameKey, signatureFor } from './key-use.ts'
 
 /** What the name of a signature file ends with, unless another is given. */

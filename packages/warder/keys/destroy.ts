@@ -1,9 +1,11 @@
 import { ClientError, type KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { printable } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import { UsageError } from '../command/command.ts'
-import { aboutKey, type KmsVerb, readKid, sentenceOf } from '../kms/index.ts'
+import { UsageError } from '../cli/command.ts'
+import { printable } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey, sentenceOf } from '../kms/refusal.ts'
+import type { KmsVerb } from '../kms/verb.ts'
 
 /** A key in words, for the question. Who may destroy it may not be allowed to read about it. */
 async function describe(kms: KmsClient, kid: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
-import { refusalOf } from '../crypto-files/index.ts'
+import { refusalOf } from '../cli/refused.ts'
 import type { KeyOptions, KeyRequest } from './key-request.ts'
 import { isEncryptedPem, isPem, jwkOfPem } from './pem.ts'
 

@@ -1,5 +1,5 @@
 import type { Input } from '@warder/client'
-import { UsageError } from '../command/command.ts'
+import { UsageError } from '../cli/command.ts'
 
 export type KeyRequest = Input<'crypto.keys.create'>['body']
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { algorithms } from '@warder/kms/crypto'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../kms/testing/in-process.ts'
+import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
 import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))

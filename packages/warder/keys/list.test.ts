@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KmsClient } from '@warder/client'
-import type { KmsContext } from '../kms/index.ts'
+import type { KmsContext } from '../kms/verb.ts'
 import { listKeysVerb } from './list.ts'
 
 const row = (id: string) => ({ object_id: id, owner_id: 'alice', state: 'Active', operations: ['encrypt'] })

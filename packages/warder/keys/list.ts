@@ -1,8 +1,9 @@
 import type { KmsClient, Reply } from '@warder/client'
-import { tableLines } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import { UsageError } from '../command/command.ts'
-import { type KmsVerb, readKid } from '../kms/index.ts'
+import { UsageError } from '../cli/command.ts'
+import { tableLines } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { readKid } from '../kms/key-word.ts'
+import type { KmsVerb } from '../kms/verb.ts'
 
 type Listing = 'access.owned' | 'access.obtained'
 type Row<Name extends Listing> = Reply<Name>[number]

@@ -1,7 +1,9 @@
 import type { Reply } from '@warder/client'
-import { printable } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import { aboutKey, type KmsVerb, readKid } from '../kms/index.ts'
+import { printable } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import type { KmsVerb } from '../kms/verb.ts'
 
 function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
   const rows: readonly (readonly [string, string | undefined])[] = [

@@ -1,7 +1,9 @@
-import { printable } from '../admin/table.ts'
-import { Words } from '../admin/verb.ts'
-import { UsageError } from '../command/command.ts'
-import { aboutKey, type KmsVerb, readKid } from '../kms/index.ts'
+import { UsageError } from '../cli/command.ts'
+import { printable } from '../cli/table.ts'
+import { Words } from '../cli/words.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import type { KmsVerb } from '../kms/verb.ts'
 
 const aboutJwks = `The tag jwks publishes a public key: while the key is active, everybody finds it at /.well-known/jwks.json and can
 verify what it signs. New signing pairs have the tag on their public half. To rotate a signing key:

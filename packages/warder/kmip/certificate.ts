@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { issueCertificate, peerCommonName } from '@warder/foundation/tls'
-import { UsageError } from '../command/command.ts'
+import { UsageError } from '../cli/command.ts'
 
 export interface CertificateWish {
   /** Becomes the common name, which is the user. */

@@ -5,7 +5,7 @@ import { decodeNode, decodeRequest, type Encoding, writeRequest } from '@warder/
 import type { KmipVersion } from '@warder/kmip/tables'
 import { Tag } from '@warder/kmip/tables'
 import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
-import { refusalOf } from '../crypto-files/index.ts'
+import { refusalOf } from '../cli/refused.ts'
 import { bytesOfDump } from './hex-dump.ts'
 
 /** What was given: its bytes, and how they are written. */

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import type { Words } from '../admin/verb.ts'
-import { homeOf, type Terminal, UsageError } from '../command/command.ts'
-import { refusalOf } from '../crypto-files/index.ts'
+import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
+import { refusalOf } from '../cli/refused.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import type { Words } from '../cli/words.ts'
 import { requireAuthority } from '../kms/places.ts'
-import { readSecretFile } from '../login/index.ts'
 import type { Endpoint, Way } from './connection.ts'
 
 /** Lines of the help that explain `readPlace`. */

@@ -10,9 +10,9 @@ import { connect } from 'node:tls'
 import { issueCertificate } from '@warder/foundation/tls'
 import { decodeNode, encodeNode } from '@warder/kmip/messages'
 import { frameLength } from '@warder/kmip/ttlv'
-import { UsageError } from '../command/command.ts'
-import { kmip } from '../command/kmip.ts'
+import { UsageError } from '../cli/command.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
+import { kmip } from './command.ts'
 import { openConnection } from './connection.ts'
 
 let warder: Installation

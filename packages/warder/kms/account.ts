@@ -1,8 +1,10 @@
 import type { Credentials } from '@warder/client'
-import type { Words } from '../admin/verb.ts'
+import { type Terminal, UsageError } from '../cli/command.ts'
+import type { Prompter } from '../cli/prompter.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import type { Words } from '../cli/words.ts'
 import type { HttpsClient } from '../client/index.ts'
-import { type Terminal, UsageError } from '../command/command.ts'
-import { logIn as begin, nonEmpty, type Prompter, readSecretFile } from '../login/index.ts'
+import { logIn as begin, nonEmpty } from '../login/login.ts'
 
 /** Who uses the key management service, as far as the command's words say. */
 export interface Account {

@@ -1,5 +1,5 @@
-import type { Words } from '../admin/verb.ts'
-import { UsageError } from '../command/command.ts'
+import { UsageError } from '../cli/command.ts'
+import type { Words } from '../cli/words.ts'
 
 /** The id of a key as somebody typed it. @throws UsageError for what can be none */
 export function readKid(text: string): string {

@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import type { Words } from '../admin/verb.ts'
-import { homeOf, type Terminal, UsageError } from '../command/command.ts'
+import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
+import type { Words } from '../cli/words.ts'
 
 /** Where the services are, and whom to trust about it. */
 export interface Places {

@@ -1,7 +1,8 @@
 import { ClientError } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { printable } from '../admin/table.ts'
-import { connectionHint, NoAnswer } from '../login/index.ts'
+import { NoAnswer } from '../cli/prompter.ts'
+import { printable } from '../cli/table.ts'
+import { connectionHint } from '../login/exchange.ts'
 
 /** What to do about a refusal, where the kind alone tells. */
 const advice: Readonly<Record<string, string>> = {

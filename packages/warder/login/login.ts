@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
+import type { Prompter } from '../cli/prompter.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
 import type { Answer, HttpsClient } from '../client/index.ts'
 import { refusal, send } from './exchange.ts'
-import type { Prompter } from './prompter.ts'
-import { readSecretFile } from './secret-file.ts'
 
 /** Who logs in, and where what is not said is looked for. */
 export interface Login {

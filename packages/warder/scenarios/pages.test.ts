@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { settingsReference } from '@warder/foundation/config'
+import { settingsOf } from '../installation/services.ts'
 import { commands } from '../main.ts'
-import { settingsOf } from '../start/services.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const pages = ['README.md', ...globSync('docs/**/*.md', { cwd: root })].map((path) => ({

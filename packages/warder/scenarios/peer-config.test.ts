@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { loadConfig } from '@warder/foundation/config'
-import { foreignSettingsOf, settingsOf } from '../start/services.ts'
+import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 
 // Regression: issue 13 item 13. kms.toml of the deployed peer starts this server.

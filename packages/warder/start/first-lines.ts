@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import type { CurlTarget } from './own-certificate.ts'
+import type { CurlTarget } from '../installation/own-certificate.ts'
 
 /** Where a home is without a word, from the folder that one is in. */
 const defaultHome = '.warder'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { startBoth } from '../start/supervisor.ts'
-import { type Command, expectNothing, homeOf, takeFlag, takeOption } from './command.ts'
+import { type Command, expectNothing, homeOf, takeFlag, takeOption } from '../cli/command.ts'
+import { startBoth } from './supervisor.ts'
 
 export const start: Command = {
   name: 'start',

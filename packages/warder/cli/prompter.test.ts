@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
-import { printable, tableLines } from '../admin/table.ts'
 import { NoAnswer, type TerminalInput, terminalPrompter } from './prompter.ts'
+import { printable, tableLines } from './table.ts'
 
 /** A terminal that a test types on; `raw` remembers how it was switched. */
 function terminal() {

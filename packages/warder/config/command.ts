@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { defaultConfigToml, envNameOf, settingsHelp } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
-import { checkAsStart } from '../start/checks.ts'
-import { configure } from '../start/configuration.ts'
-import { type ServiceName, serviceNames, settingsOf } from '../start/services.ts'
-import { type Command, expectNothing, homeOf, takeOption, UsageError } from './command.ts'
-import { migrateConfig } from './config-migrate.ts'
+import { type Command, expectNothing, homeOf, takeOption, UsageError } from '../cli/command.ts'
+import { checkAsStart } from '../installation/checks.ts'
+import { configure } from '../installation/configuration.ts'
+import { type ServiceName, serviceNames, settingsOf } from '../installation/services.ts'
+import { migrateConfig } from './migrate.ts'
 
 export const config: Command = {
   name: 'config',

@@ -1,8 +1,8 @@
-import { decryptDataVerb, encryptDataVerb } from '../crypto/data.ts'
-import { decryptVerb, encryptVerb } from '../crypto/encrypt.ts'
-import { macVerb } from '../crypto/mac.ts'
-import { signVerb, verifyVerb } from '../crypto/sign.ts'
-import { type KmsCommandParts, kmsCommand } from '../kms/index.ts'
+import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { decryptDataVerb, encryptDataVerb } from './data.ts'
+import { decryptVerb, encryptVerb } from './encrypt.ts'
+import { macVerb } from './mac.ts'
+import { signVerb, verifyVerb } from './sign.ts'
 
 export const cryptoParts: KmsCommandParts = {
   name: 'crypto',

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { exportAudit } from '@warder/foundation/audit'
-import { logNamed, logsOf } from '../audit/logs.ts'
-import { verifyLogs } from '../audit/verify.ts'
-import { refusalOf } from '../crypto-files/index.ts'
-import { type Command, expectNothing, homeOf, takeOption, UsageError } from './command.ts'
+import { type Command, expectNothing, homeOf, takeOption, UsageError } from '../cli/command.ts'
+import { refusalOf } from '../cli/refused.ts'
+import { logNamed, logsOf } from './logs.ts'
+import { verifyLogs } from './verify.ts'
 
 /** Longer than a service takes to write a line. */
 const writingMs = 200

@@ -1,9 +1,9 @@
-import { createKeyVerb, importKeyVerb } from '../keys/create.ts'
-import { destroyKeysVerb } from '../keys/destroy.ts'
-import { listKeysVerb } from '../keys/list.ts'
-import { showKeyVerb } from '../keys/show.ts'
-import { addTagsVerb, removeTagsVerb } from '../keys/tags.ts'
-import { type KmsCommandParts, kmsCommand } from '../kms/index.ts'
+import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { createKeyVerb, importKeyVerb } from './create.ts'
+import { destroyKeysVerb } from './destroy.ts'
+import { listKeysVerb } from './list.ts'
+import { showKeyVerb } from './show.ts'
+import { addTagsVerb, removeTagsVerb } from './tags.ts'
 
 export const keysParts: KmsCommandParts = {
   name: 'keys',

@@ -1,7 +1,7 @@
-import { grantCreateVerb, grantVerb, revokeCreateVerb, revokeVerb } from '../access/grant.ts'
-import { listVerb, meVerb, ofVerb } from '../access/list.ts'
-import { rightsLines } from '../access/rights.ts'
-import { type KmsCommandParts, kmsCommand } from '../kms/index.ts'
+import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { grantCreateVerb, grantVerb, revokeCreateVerb, revokeVerb } from './grant.ts'
+import { listVerb, meVerb, ofVerb } from './list.ts'
+import { rightsLines } from './rights.ts'
 
 export const accessParts: KmsCommandParts = {
   name: 'access',

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { tryServices } from '../try/run.ts'
-import { TryFailed } from '../try/step.ts'
-import { type Command, expectNothing, homeOf, takeOption } from './command.ts'
+import { type Command, expectNothing, homeOf, takeOption } from '../cli/command.ts'
+import { tryServices } from './run.ts'
+import { TryFailed } from './step.ts'
 
 export const tryOut: Command = {
   name: 'try',

@@ -1,6 +1,7 @@
-import { runAdmin, verbs } from '../admin/index.ts'
-import { type Prompter, terminalPrompter } from '../login/index.ts'
-import type { Command } from './command.ts'
+import type { Command } from '../cli/command.ts'
+import { type Prompter, terminalPrompter } from '../cli/prompter.ts'
+import { runAdmin } from './run.ts'
+import { verbs } from './verbs.ts'
 
 /** `warder admin`, with the terminal that questions are asked on. */
 export function adminCommand(prompter: () => Prompter): Command {

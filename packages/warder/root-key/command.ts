@@ -11,9 +11,9 @@ import {
   rotateRootKeyFile,
   type SealedDatabase,
 } from '@warder/foundation/seal'
-import { configure } from '../start/configuration.ts'
-import { serviceNames } from '../start/services.ts'
-import { type Command, expectNothing, homeOf, type Terminal, takeOption, UsageError } from './command.ts'
+import { type Command, expectNothing, homeOf, type Terminal, takeOption, UsageError } from '../cli/command.ts'
+import { configure } from '../installation/configuration.ts'
+import { serviceNames } from '../installation/services.ts'
 
 export const rootKey: Command = {
   name: 'root-key',

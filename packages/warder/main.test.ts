@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { main } from '../main.ts'
+import { main } from './main.ts'
 
 async function run(...args: string[]) {
   const out: string[] = []
@@ -21,7 +21,7 @@ async function commands(): Promise<readonly string[]> {
 }
 
 test('every command of the overview is in the README, and teaches itself with an example', async () => {
-  const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
   const names = await commands()
   assert.ok(names.length >= 11, names.join())
   for (const name of names) {

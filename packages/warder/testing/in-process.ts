@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { accessParts } from '../../command/access.ts'
-import type { Command } from '../../command/command.ts'
-import { cryptoParts } from '../../command/crypto.ts'
-import { keysParts } from '../../command/keys.ts'
-import type { Prompter } from '../../login/index.ts'
-import { type Installation, runWarder } from '../../testing/index.ts'
-import { kmsCommand, type Person } from '../index.ts'
+import { accessParts } from '../access/command.ts'
+import type { Command } from '../cli/command.ts'
+import type { Person } from '../cli/person.ts'
+import type { Prompter } from '../cli/prompter.ts'
+import { cryptoParts } from '../crypto/command.ts'
+import { keysParts } from '../keys/command.ts'
+import { kmsCommand } from '../kms/command.ts'
+import { type Installation, runWarder } from './index.ts'
 
 /** What a run of the command left behind. */
 export interface Ran {

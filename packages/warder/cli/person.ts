@@ -1,7 +1,7 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import { StartupError } from '@warder/foundation/errors'
-import { type Prompter, terminalPrompter } from '../login/index.ts'
 import type { ProgressOutput } from './progress.ts'
+import { type Prompter, terminalPrompter } from './prompter.ts'
 
 /** The person at the terminal, who may be nobody, and what is piped through. */
 export interface Person {

@@ -1,5 +1,5 @@
-import { placeHelp, runKmip } from '../kmip/index.ts'
-import type { Command } from './command.ts'
+import type { Command } from '../cli/command.ts'
+import { placeHelp, runKmip } from './index.ts'
 
 export const kmip: Command = {
   name: 'kmip',

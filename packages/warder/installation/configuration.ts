@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type LoadedConfig, loadConfig } from '@warder/foundation/config'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/foundation/runtime'
-import { version } from '../version.ts'
+import { version } from '../cli/version.ts'
 import { localCertificates } from './local-certificates.ts'
 import { foreignSettingsOf, type ServiceName, serviceModules, settingsOf } from './services.ts'
 

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { readSettingsFile, settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
-import { foreignSettingsOf, settingsOf } from '../start/services.ts'
-import { expectNothing, type Terminal, takeFlag, takeOption, UsageError } from './command.ts'
+import { expectNothing, type Terminal, takeFlag, takeOption, UsageError } from '../cli/command.ts'
+import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
 
 /** `warder config migrate FILE`: another server's `kms.toml` under Warder's names. @returns the exit code */
 export function migrateConfig(args: readonly string[], terminal: Terminal): number {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { config } from '../command/config.ts'
-import { kms } from '../command/service.ts'
+import { config } from '../config/command.ts'
+import { kms } from '../service/command.ts'
 import { temporaryHome } from '../testing/index.ts'
 
 const home = temporaryHome()

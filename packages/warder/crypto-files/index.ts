@@ -1,6 +1,0 @@
-export { decryptFile, encryptFile, type FileDone, type FileOptions } from './encrypt-file.ts'
-export { kidOf, type WrappedKey, wrappingContext } from './header.ts'
-export { openFile } from './open-file.ts'
-export { FileRefused, refusalOf } from './refused.ts'
-export { type FileSignature, payloadOf, readSignature, signerOf, writeSignature } from './signature.ts'
-export { requireFree, writeWhole } from './whole-file.ts'

@@ -1,7 +1,0 @@
-export { type KmsCommandParts, kmsCommand } from './command.ts'
-export { exitNotValid } from './exit-codes.ts'
-export { keyOption, readKid } from './key-word.ts'
-export { type Person, realPerson } from './person.ts'
-export { aboutKey, sentenceOf } from './refusal.ts'
-export { runKms } from './run.ts'
-export type { KmsContext, KmsVerb } from './verb.ts'
