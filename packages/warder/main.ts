@@ -1,3 +1,4 @@
+import { suggestion } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { access } from './access/command.ts'
 import { admin } from './admin/command.ts'
@@ -37,7 +38,7 @@ const overview = `Warder ${version}: an authentication service and a key managem
 ${commands.map((command) => `  ${command.name.padEnd(10)} ${command.summary}`).join('\n')}
 
   warder COMMAND --help           what a command does, its options and an example
-  warder COMMAND VERB --help      more about one verb of keys, crypto and access
+  warder COMMAND VERB --help      more about one of its verbs
   warder --version
 
 All of them take --home DIR (else WARDER_HOME, else ./.warder): where configuration, databases, certificates,
@@ -60,8 +61,9 @@ export async function main(args: readonly string[], terminal: Terminal = realTer
   }
   const command = commands.find((candidate) => candidate.name === name)
   if (command === undefined) {
+    const names = commands.map((known) => known.name)
     terminal.err(
-      `warder: there is no command '${name}'; these are: ${commands.map((known) => known.name).join(', ')}`,
+      `warder: there is no command '${name}'; these are: ${names.join(', ')}${suggestion(name, names)}`,
     )
     return 2
   }
@@ -81,7 +83,10 @@ export async function main(args: readonly string[], terminal: Terminal = realTer
   } catch (error) {
     if (error instanceof UsageError) {
       const topic = error.verb === undefined ? name : `${name} ${error.verb}`
-      terminal.err(`warder ${name}: ${error.message}; see warder ${topic} --help`)
+      const more = `see warder ${topic} --help`
+      terminal.err(
+        `warder ${name}: ${error.message}${error.message.endsWith('?') ? ` (${more})` : `; ${more}`}`,
+      )
       return 2
     }
     if (error instanceof StartupError) {

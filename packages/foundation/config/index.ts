@@ -16,5 +16,6 @@ export {
   type ReadFile,
   readSettingsFile,
 } from './load.ts'
+export { suggestion } from './nearest.ts'
 export * from './setting.ts'
 export { settingsToml } from './settings-toml.ts'

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
 import { StartupError } from '../errors/index.ts'
 import { type ForeignSettings, foreignEnvName, foreignSetting, translate } from './foreign-settings.ts'
+import { suggestion } from './nearest.ts'
 import { readText, readTyped } from './read-value.ts'
 import type { Setting, SettingsTable, SettingValues } from './setting.ts'
 import { tomlLines } from './toml-lines.ts'
@@ -240,27 +241,4 @@ function unknownVariables({ service, table, env, foreign = {} }: Sources): strin
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !known.includes(name))
     .map((name) => `environment variable ${name} is not a setting of ${service}${suggestion(name, known)}`)
-}
-
-function suggestion(name: string, known: readonly string[], prefix = ''): string {
-  const [best] = known
-    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance)
-  if (best === undefined || best.distance > Math.max(2, name.length / 3)) return ''
-  return `; did you mean ${prefix}${best.candidate}?`
-}
-
-/** Levenshtein distance; both texts are cut to 64 characters. */
-function editDistance(left: string, right: string): number {
-  const [a, b] = [left.slice(0, 64), right.slice(0, 64)]
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j += 1) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + cost))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
 }

@@ -1,11 +1,11 @@
 import type { KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
+import { onlyName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsVerb } from '../kms/verb.ts'
+import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 import { readRight, rightsLines } from './rights.ts'
 
 type Change = 'grant' | 'revoke'
@@ -24,14 +24,12 @@ function shownUser(user: string): string {
 }
 
 function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
-  return {
+  return kmsVerb({
     name: change,
-    words: 'KEY USER RIGHT... [--pair]',
+    words: 'KEY USER RIGHT...',
     ...parts,
-    parse(args) {
-      const words = new Words(args)
-      const pair = words.flag('pair')
-      const [key, user, ...names] = words.names()
+    options: { pair: { type: 'flag', help: 'means both halves of the pair' } },
+    parse({ pair }, [key, user, ...names]) {
       if (key === undefined || user === undefined || names.length === 0) {
         throw new UsageError(
           `say which key, which user, and which rights: warder access ${change} KEY USER RIGHT...`,
@@ -53,12 +51,12 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
         return 0
       }
     },
-  }
+  })
 }
 
 const aboutUser = `USER is a name as the service knows it (warder access me shows one's own), app:ID for a machine, or '*' for
 everybody who is authenticated. The halves of a pair are two keys: sign is a right on the private one, signatureverify
-on the public one; --pair means both halves.`
+on the public one.`
 
 export const grantVerb = changeVerb('grant', {
   summary: 'lets a user do something with a key, from the next request on',
@@ -83,14 +81,15 @@ ${rightsLines}`,
 })
 
 function createRightVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'examples'>): KmsVerb {
-  return {
+  return kmsVerb({
     name: `${change}-create`,
     words: 'USER',
     ...parts,
     about: `For crypto officers ([roles] crypto_officer_users in kms.toml): where they are named, nobody else may make keys unless
 they say so. Where nobody is named, everybody may, and this changes nothing.`,
-    parse(args) {
-      const user = new Words(args).name('user')
+    options: {},
+    parse(_, names) {
+      const user = onlyName(names, 'user')
       return async ({ kms, show }) => {
         await kms.call(`access.${change}`, { body: { user_id: user, operation_types: ['create'] } })
         const verb = change === 'grant' ? 'may make' : 'may no longer make'
@@ -100,7 +99,7 @@ they say so. Where nobody is named, everybody may, and this changes nothing.`,
         return 0
       }
     },
-  }
+  })
 }
 
 export const grantCreateVerb = createRightVerb('grant', {

@@ -1,10 +1,10 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
+import { onlyName, requireNoNames } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsVerb } from '../kms/verb.ts'
+import { kmsVerb } from '../kms/verb.ts'
 
 type Grant = Reply<'access.list'>[number]
 
@@ -12,14 +12,15 @@ function shownUser(user: string): string {
   return user === '*' ? '* (everybody)' : user
 }
 
-export const listVerb: KmsVerb = {
+export const listVerb = kmsVerb({
   name: 'list',
   words: 'KEY',
   summary: 'who may do what with a key, beside its owner',
   about: 'For the owner of the key, a crypto officer, or whom they granted Authorize.',
   examples: ['warder access list KEY', "warder access list KEY --json | jq -r '.[].user_id'"],
-  parse(args) {
-    const kid = readKid(new Words(args).name('key'))
+  options: {},
+  parse(_, names) {
+    const kid = readKid(onlyName(names, 'key'))
     return async ({ kms, show }) => {
       const grants = await aboutKey('key', kid, () => kms.call('access.list', { path: { object_id: kid } }))
       const rows = grants.map(({ user_id, operations }) => [shownUser(user_id), operations.join(' ')])
@@ -30,7 +31,7 @@ export const listVerb: KmsVerb = {
       return 0
     }
   },
-}
+})
 
 const pageSize = 1000
 const usualKeys = 10_000
@@ -65,18 +66,23 @@ async function ownKeys(
   return { kids: kids.slice(0, most), more: true }
 }
 
-export const ofVerb: KmsVerb = {
+export const ofVerb = kmsVerb({
   name: 'of',
-  words: 'USER [--limit N]',
+  words: 'USER',
   summary: 'what a user may do with the keys that you own',
-  about: `Asks about each of your keys, so it takes a while where there are many; --limit N stops after N keys (default 10000).
+  about: `Asks about each of your keys, so it takes a while where there are many.
 What everybody may ('*') is shown too. What you may with keys of others: warder keys list --obtained.`,
   examples: ['warder access of bob', "warder access of '*'"],
-  parse(args) {
-    const words = new Words(args)
-    const most = words.number('limit') ?? usualKeys
+  options: {
+    limit: {
+      type: 'number',
+      value: 'N',
+      help: `stops after N keys (default ${usualKeys}, up to ${mostKeys})`,
+    },
+  },
+  parse({ limit: most = usualKeys }, names) {
     if (most < 1 || most > mostKeys) throw new UsageError(`--limit is 1 to ${mostKeys}`)
-    const user = words.name('user')
+    const user = onlyName(names, 'user')
     return async ({ kms, show, note, progress, signal }) => {
       const { kids, more } = await ownKeys(kms, most)
       const found: { key: string; user_id: string; operations: readonly string[] }[] = []
@@ -102,16 +108,17 @@ What everybody may ('*') is shown too. What you may with keys of others: warder 
       return 0
     }
   },
-}
+})
 
-export const meVerb: KmsVerb = {
+export const meVerb = kmsVerb({
   name: 'me',
   words: '',
   summary: 'who you are to the service, and what you may beside the rights on keys',
   about: 'The name is the one that others grant rights to, and that the audit log has.',
   examples: ['warder access me', 'warder access me --json | jq -r .user'],
-  parse(args) {
-    new Words(args).end()
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
     return async ({ kms, show }) => {
       const { user } = await kms.call('server.me')
       const { has_create_permission: create } = await kms.call('access.create')
@@ -124,4 +131,4 @@ export const meVerb: KmsVerb = {
       return 0
     }
   },
-}
+})

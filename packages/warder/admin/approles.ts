@@ -1,8 +1,8 @@
 import { StartupError } from '@warder/foundation/errors'
+import { onlyName, requireNoNames, type ValuesOf } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import type { AdminApi } from './api.ts'
-import type { Verb } from './verb.ts'
+import { adminVerb, realmOption } from './verb.ts'
 
 const roleAt = (name: string): string => `/auth/approle/role/${encodeURIComponent(name)}`
 
@@ -17,8 +17,13 @@ interface SecretIdLimits {
   readonly num_uses: number | undefined
 }
 
-function limitsFrom(words: Words): SecretIdLimits {
-  return { ttl: words.number('secret-id-ttl'), num_uses: words.number('secret-id-uses') }
+const limitOptions = {
+  'secret-id-ttl': { type: 'number', value: 'S', help: 'seconds until the secret id ends' },
+  'secret-id-uses': { type: 'number', value: 'N', help: 'how often the secret id may be used' },
+} as const
+
+function limitsFrom(values: ValuesOf<typeof limitOptions>): SecretIdLimits {
+  return { ttl: values['secret-id-ttl'], num_uses: values['secret-id-uses'] }
 }
 
 async function makeSecretId(api: AdminApi, role: string, limits: SecretIdLimits): Promise<SecretId> {
@@ -34,12 +39,14 @@ const secretIdLines = (secret: SecretId): readonly string[] => [
   `accessor:  ${secret.secret_id_accessor}    (to destroy it by)`,
 ]
 
-export const listAppRoles: Verb = {
+export const listAppRoles = adminVerb({
   name: 'approles',
   words: '',
   summary: 'AppRoles of the realms that you administer',
-  parse(args) {
-    new Words(args).end()
+  examples: ['warder admin approles'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
     return async ({ api, show }) => {
       const answer = (await api.ask('GET', '/auth/approle/role?list=true')) as {
         readonly data: { readonly keys: readonly string[] }
@@ -55,19 +62,23 @@ export const listAppRoles: Verb = {
       )
     }
   },
-}
+})
 
-export const addAppRole: Verb = {
+export const addAppRole = adminVerb({
   name: 'add-approle',
-  words: 'NAME --realm R [--policy P]... [--token-ttl S] [--secret-id-ttl S] [--secret-id-uses N]',
+  words: 'NAME',
   summary: 'makes an AppRole and a secret id for one machine; shows what the machine needs, once',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const policies = words.every('policy')
-    const tokenTtl = words.number('token-ttl')
-    const limits = limitsFrom(words)
-    const name = words.name('role: warder admin add-approle NAME --realm R')
+  examples: ['warder admin add-approle till --realm shop --policy sales --secret-id-uses 1'],
+  options: {
+    realm: realmOption,
+    policy: { type: 'list', value: 'P', help: 'a policy of its tokens; also several times' },
+    'token-ttl': { type: 'number', value: 'S', help: 'seconds until its tokens end' },
+    ...limitOptions,
+  },
+  parse(values, names) {
+    const { realm, policy: policies, 'token-ttl': tokenTtl } = values
+    const limits = limitsFrom(values)
+    const name = onlyName(names, 'role: warder admin add-approle NAME --realm R')
     return async ({ api, show }) => {
       if ((await api.find(roleAt(name))) !== undefined) {
         throw new StartupError(
@@ -90,30 +101,32 @@ export const addAppRole: Verb = {
       ])
     }
   },
-}
+})
 
-export const newSecretId: Verb = {
+export const newSecretId = adminVerb({
   name: 'new-secret-id',
-  words: 'NAME [--secret-id-ttl S] [--secret-id-uses N]',
+  words: 'NAME',
   summary: 'one more secret id of an AppRole, for one more machine',
-  parse(args) {
-    const words = new Words(args)
-    const limits = limitsFrom(words)
-    const name = words.name('role: warder admin new-secret-id NAME')
+  examples: ['warder admin new-secret-id till --secret-id-uses 1'],
+  options: limitOptions,
+  parse(values, names) {
+    const limits = limitsFrom(values)
+    const name = onlyName(names, 'role: warder admin new-secret-id NAME')
     return async ({ api, show }) => {
       const secret = await makeSecretId(api, name, limits)
       show({ name, ...secret }, secretIdLines(secret))
     }
   },
-}
+})
 
-export const deleteAppRole: Verb = {
+export const deleteAppRole = adminVerb({
   name: 'delete-approle',
   words: 'NAME',
   summary: 'deletes an AppRole; its secret ids and tokens are worth nothing from then on',
-  parse(args) {
-    const words = new Words(args)
-    const name = words.name('role: warder admin delete-approle NAME')
+  examples: ['warder admin delete-approle till'],
+  options: {},
+  parse(_, names) {
+    const name = onlyName(names, 'role: warder admin delete-approle NAME')
     return async ({ api, show, confirm }) => {
       if ((await api.find(roleAt(name))) === undefined) {
         throw new StartupError(`there is no AppRole ${printable(name)}`)
@@ -123,4 +136,4 @@ export const deleteAppRole: Verb = {
       show({ deleted: { approle: name } }, [`deleted AppRole ${printable(name)}`])
     }
   },
-}
+})

@@ -1,7 +1,16 @@
 import type { Command } from '../cli/command.ts'
+import { optionsHelp } from '../cli/help.ts'
 import { type Prompter, terminalPrompter } from '../cli/prompter.ts'
+import { helpOfVerbs, verbsHelp } from '../cli/verbs.ts'
+import { adminAccountOptions, adminPlaceOptions } from './options.ts'
 import { runAdmin } from './run.ts'
 import { verbs } from './verbs.ts'
+
+const commonHelp = `Who runs it:
+${optionsHelp(adminAccountOptions)}
+
+Where and how:
+${optionsHelp(adminPlaceOptions)}`
 
 /** `warder admin`, with the terminal that questions are asked on. */
 export function adminCommand(prompter: () => Prompter): Command {
@@ -12,21 +21,11 @@ export function adminCommand(prompter: () => Prompter): Command {
 
 Administers a started authentication service through its API, with the rights of the administrator who runs it.
 
-${verbs.map((verb) => `  ${`${verb.name} ${verb.words}`.trimEnd()}\n      ${verb.summary}`).join('\n')}
+${verbsHelp(verbs)}
 
-Who runs it:
-  --admin NAME          the administrator (default admin)
-  --admin-realm R       the realm that they log in to (default _)
-  --password-file F     file with their password; - is standard input
-                        else WARDER_ADMIN_PASSWORD, else (for admin of _) HOME/initial-admin-password, else a question
-  --totp-code CODE      code of their second factor, else WARDER_ADMIN_TOTP, else a question
+  warder admin VERB --help    more about one of them
 
-Where and how:
-  --home DIR            home of the started services on this machine
-  --url URL             another service instead: https://auth.example.com:8443
-  --ca-file F           certificate authority to trust (default: HOME/tls/ca.crt; with --url the system's)
-  --json                prints one JSON document instead of a table
-  --yes                 does not ask before something is replaced, ended or deleted
+${commonHelp}
 
 A new password is random and shown once, unless --new-password-file names a file that holds it; the user has to choose
 another one at the next login, unless --keep-password is given (or the realm lets expired passwords in).
@@ -38,6 +37,7 @@ Example:
   warder admin end-sessions --realm shop --user ann
   warder admin add-approle till --realm shop --policy sales --secret-id-uses 1
   warder admin users --realm shop --json | jq -r '.[].username'`,
+    helpFor: helpOfVerbs('admin', verbs, commonHelp),
     run: (args, terminal) => runAdmin(args, terminal, prompter()),
   }
 }

@@ -1,6 +1,6 @@
+import { onlyName, requireNoNames } from '../cli/options.ts'
 import { printable, tableLines, timeOf } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
-import type { Verb } from './verb.ts'
+import { adminVerb, realmOption } from './verb.ts'
 
 /** A name of an identity provider's user as the service shows it. */
 interface JwtSubject {
@@ -16,14 +16,14 @@ const subjectAt = (realm: string, subject: string): string =>
 const described = (realm: string, subject: string): string =>
   `${printable(subject)} of realm ${printable(realm)}`
 
-export const listSubjects: Verb = {
+export const listSubjects = adminVerb({
   name: 'jwt-subjects',
-  words: '--realm R',
+  words: '',
   summary: 'names of a realm that belong to users of its identity providers',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    words.end()
+  examples: ['warder admin jwt-subjects --realm shop'],
+  options: { realm: realmOption },
+  parse({ realm }, names) {
+    requireNoNames(names)
     return async ({ api, show }) => {
       const subjects = await api.pages<JwtSubject>(subjectsOf(realm), ({ subject }) => subject)
       const rows = subjects.map(({ subject, jwt_issuer_uri, assigned, created_at }) => [
@@ -39,17 +39,24 @@ export const listSubjects: Verb = {
       )
     }
   },
-}
+})
 
-export const assignSubject: Verb = {
+export const assignSubject = adminVerb({
   name: 'assign-jwt-subject',
-  words: 'NAME --realm R --issuer URL',
+  words: 'NAME',
   summary: 'gives a name to one of the identity providers of a realm',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const issuer = words.required('issuer')
-    const subject = words.name('name: warder admin assign-jwt-subject NAME --realm R --issuer URL')
+  examples: ['warder admin assign-jwt-subject ann --realm shop --issuer https://login.example.com'],
+  options: {
+    realm: realmOption,
+    issuer: {
+      type: 'text',
+      value: 'URL',
+      required: true,
+      help: 'the identity provider, as the realm names it',
+    },
+  },
+  parse({ realm, issuer }, names) {
+    const subject = onlyName(names, 'name: warder admin assign-jwt-subject NAME --realm R --issuer URL')
     return async ({ api, show, confirm }) => {
       const to = printable(issuer)
       await confirm(
@@ -59,16 +66,16 @@ export const assignSubject: Verb = {
       show(assigned, [`${described(realm, subject)} belongs to ${to} now`])
     }
   },
-}
+})
 
-export const releaseSubject: Verb = {
+export const releaseSubject = adminVerb({
   name: 'release-jwt-subject',
-  words: 'NAME --realm R',
+  words: 'NAME',
   summary: 'takes a name from its identity provider; who logs in with it next has it',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const subject = words.name('name: warder admin release-jwt-subject NAME --realm R')
+  examples: ['warder admin release-jwt-subject ann --realm shop'],
+  options: { realm: realmOption },
+  parse({ realm }, names) {
+    const subject = onlyName(names, 'name: warder admin release-jwt-subject NAME --realm R')
     return async ({ api, show, confirm }) => {
       await confirm(`Set ${described(realm, subject)} free and end its sessions?`)
       await api.ask('DELETE', subjectAt(realm, subject))
@@ -77,4 +84,4 @@ export const releaseSubject: Verb = {
       ])
     }
   },
-}
+})

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { UsageError } from '../cli/command.ts'
+import type { ValuesOf } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
-import type { Words } from '../cli/words.ts'
 
 /** The password that a user gets. `generated` ones are shown once, because nobody knows them yet. */
 export interface NewPassword {
@@ -9,9 +9,20 @@ export interface NewPassword {
   readonly generated: boolean
 }
 
+/** Options of verbs that give a user a password. */
+export const passwordOptions = {
+  'new-password-file': {
+    type: 'text',
+    value: 'F',
+    help: 'file with the new password; without it the password is random and shown once',
+  },
+  'keep-password': { type: 'flag', help: 'the user need not choose another one at the next login' },
+} as const
+
 /** Reads `--new-password-file FILE`; without it a random password of 144 bits is made. */
-export function newPasswordFrom(words: Words): () => NewPassword {
-  const file = words.option('new-password-file')
+export function newPasswordFrom({
+  'new-password-file': file,
+}: ValuesOf<typeof passwordOptions>): () => NewPassword {
   if (file === '') throw new UsageError('--new-password-file needs a value')
   return () =>
     file === undefined

@@ -1,6 +1,6 @@
+import { requireNoNames } from '../cli/options.ts'
 import { tableLines } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
-import type { Verb } from './verb.ts'
+import { adminVerb } from './verb.ts'
 
 interface Realm {
   readonly id: string
@@ -16,12 +16,14 @@ const ways: Readonly<Record<string, string>> = {
   saml_params: 'SAML',
 }
 
-export const listRealms: Verb = {
+export const listRealms = adminVerb({
   name: 'realms',
   words: '',
   summary: 'realms that you administer, and how one logs in to them',
-  parse(args) {
-    new Words(args).end()
+  examples: ['warder admin realms'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
     return async ({ api, show }) => {
       const realms = await api.pages<Realm>('/admins/realms', ({ id }) => id)
       const rows = realms.map((realm) => [
@@ -36,4 +38,4 @@ export const listRealms: Verb = {
       show(realms, tableLines(headings, rows, 'there is no realm that you administer'))
     }
   },
-}
+})

@@ -3,10 +3,11 @@ import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
-import { Words } from '../cli/words.ts'
+import { inVerb, readVerb } from '../cli/verbs.ts'
 import { type HttpsClient, httpsClient } from '../client/index.ts'
 import { logIn, nonEmpty } from '../login/login.ts'
 import { adminApi } from './api.ts'
+import { adminOptions } from './options.ts'
 import { verbs } from './verbs.ts'
 
 /**
@@ -19,42 +20,30 @@ export async function runAdmin(
   terminal: Terminal,
   prompter: Prompter,
 ): Promise<number> {
-  const words = new Words(args)
-  const json = words.flag('json')
-  const yes = words.flag('yes')
-  const home = resolve(homeOf(words.option('home'), terminal.env))
-  const url = words.option('url')
-  const caFile = words.option('ca-file')
+  const { verb, common, values, names } = readVerb(verbs, adminOptions, args)
+  const home = resolve(homeOf(common.home, terminal.env))
   const account = {
-    username: words.option('admin') ?? 'admin',
-    realm: words.option('admin-realm') ?? '_',
-    passwordFile: words.option('password-file'),
-    code: words.option('totp-code') ?? nonEmpty(terminal.env.WARDER_ADMIN_TOTP),
+    username: common.admin ?? 'admin',
+    realm: common['admin-realm'] ?? '_',
+    passwordFile: common['password-file'],
+    code: common['totp-code'] ?? nonEmpty(terminal.env.WARDER_ADMIN_TOTP),
     passwordVariable: 'WARDER_ADMIN_PASSWORD',
     withoutPassword:
       'there is no password: give --password-file FILE (- is standard input) or WARDER_ADMIN_PASSWORD',
   }
-  const [name, ...rest] = words.left()
-  const verb = verbs.find((candidate) => candidate.name === name)
-  if (verb === undefined) {
-    const known = verbs.map((candidate) => candidate.name).join(', ')
-    throw new UsageError(
-      name === undefined ? `say what to do: ${known}` : `there is no '${name}'; these are: ${known}`,
-    )
-  }
-  const act = verb.parse(rest)
+  const act = inVerb(verb, () => verb.parse(values, names))
   try {
-    const client = connect(home, url, caFile)
+    const client = connect(home, common.url, common['ca-file'])
     const session = await logIn(client, account, { home, env: terminal.env, prompter })
     const api = adminApi(client, session)
     try {
       await act({
         api,
         show(document, lines) {
-          if (json) terminal.out(JSON.stringify(document, undefined, 2))
+          if (common.json) terminal.out(JSON.stringify(document, undefined, 2))
           else for (const line of lines) terminal.out(line)
         },
-        confirm: (question) => (yes ? Promise.resolve() : confirm(question, prompter)),
+        confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
       })
     } finally {
       await api.close()

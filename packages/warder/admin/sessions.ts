@@ -1,8 +1,8 @@
 import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
 import { printable, tableLines, timeOf } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import type { AdminApi } from './api.ts'
-import type { Verb } from './verb.ts'
+import { type AdminContext, adminVerb, realmOption } from './verb.ts'
 
 interface Session {
   readonly session_id: string
@@ -38,15 +38,14 @@ async function sessionsOf(
   return found
 }
 
-export const listSessions: Verb = {
+export const listSessions = adminVerb({
   name: 'sessions',
-  words: '--realm R [--user U]',
+  words: '',
   summary: 'who is logged in to a realm, since when and until when',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const username = words.option('user')
-    words.end()
+  examples: ['warder admin sessions --realm shop --user ann'],
+  options: { realm: realmOption, user: { type: 'text', value: 'U', help: 'those of this user alone' } },
+  parse({ realm, user: username }, names) {
+    requireNoNames(names)
     return async ({ api, show }) => {
       const sessions = await sessionsOf(api, realm, username)
       const rows = sessions.map((session) => [
@@ -60,18 +59,20 @@ export const listSessions: Verb = {
       show(sessions, tableLines(headings, rows, 'nobody is logged in'))
     }
   },
-}
+})
 
-export const endSessions: Verb = {
+export const endSessions = adminVerb({
   name: 'end-sessions',
-  words: 'ID... | --realm R --user U | --realm R --all',
+  words: 'ID...',
+  usage: '| --realm R --user U | --realm R --all',
   summary: 'ends sessions: by id, of a user, or of a whole realm',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.option('realm')
-    const username = words.option('user')
-    const all = words.flag('all')
-    const ids = words.names()
+  examples: ['warder admin end-sessions --realm shop --user ann'],
+  options: {
+    realm: { type: 'text', value: 'R', help: 'the realm whose sessions end' },
+    user: { type: 'text', value: 'U', help: 'those of this user alone' },
+    all: { type: 'flag', help: 'those of every user' },
+  },
+  parse({ realm, user: username, all }, ids) {
     const ways = [ids.length > 0, username !== undefined, all].filter((given) => given)
     if (ways.length !== 1 || (ids.length > 0 && realm !== undefined)) {
       throw new UsageError('say which sessions: their ids, or --realm R with --user U or --all')
@@ -91,13 +92,13 @@ export const endSessions: Verb = {
       show({ ended: { realm } }, [`every session of realm ${printable(realm)} has ended`])
     }
   },
-}
+})
 
 async function endAll(
   api: AdminApi,
   ids: readonly string[],
   whose: string,
-  { show, confirm }: Pick<Parameters<ReturnType<Verb['parse']>>[0], 'show' | 'confirm'>,
+  { show, confirm }: Pick<AdminContext, 'show' | 'confirm'>,
 ): Promise<void> {
   if (ids.length > 0) {
     await confirm(`End ${ids.length} ${ids.length === 1 ? 'session' : 'sessions'}${whose}?`)

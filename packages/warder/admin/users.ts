@@ -1,8 +1,8 @@
 import { StartupError } from '@warder/foundation/errors'
+import { onlyName, requireNoNames } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
-import { newPasswordFrom } from './new-password.ts'
-import type { Verb } from './verb.ts'
+import { newPasswordFrom, passwordOptions } from './new-password.ts'
+import { adminVerb, realmOption } from './verb.ts'
 
 /** A credential as the service shows it. */
 interface User {
@@ -17,14 +17,17 @@ const usersOf = (realm: string): string => `/realms/${encodeURIComponent(realm)}
 const userAt = (realm: string, name: string): string => `${usersOf(realm)}/${encodeURIComponent(name)}`
 const described = (realm: string, name: string): string => `${printable(name)} of realm ${printable(realm)}`
 
-export const listUsers: Verb = {
+export const listUsers = adminVerb({
   name: 'users',
-  words: '--realm R',
+  words: '',
   summary: 'users with a password of a realm',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    words.end()
+  examples: [
+    'warder admin users --realm shop',
+    "warder admin users --realm shop --json | jq -r '.[].username'",
+  ],
+  options: { realm: realmOption },
+  parse({ realm }, names) {
+    requireNoNames(names)
     return async ({ api, show }) => {
       const users = await api.pages<User>(usersOf(realm), ({ username }) => username)
       const rows = users.map((user) => [
@@ -37,19 +40,23 @@ export const listUsers: Verb = {
       show(users, tableLines(headings, rows, `there are no users with a password in realm ${realm}`))
     }
   },
-}
+})
 
-export const addUser: Verb = {
+export const addUser = adminVerb({
   name: 'add-user',
-  words: 'NAME --realm R [--role ROLE]... [--new-password-file F] [--keep-password]',
+  words: 'NAME',
   summary: 'adds a user; without a file the password is random and shown once',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const roles = words.every('role')
-    const choose = newPasswordFrom(words)
-    const change = !words.flag('keep-password')
-    const username = words.name('user: warder admin add-user NAME --realm R')
+  examples: ['warder admin add-user ann --realm shop --role seller'],
+  options: {
+    realm: realmOption,
+    role: { type: 'list', value: 'ROLE', help: 'a role that the user has; also several times' },
+    ...passwordOptions,
+  },
+  parse(values, names) {
+    const { realm, role: roles } = values
+    const choose = newPasswordFrom(values)
+    const change = !values['keep-password']
+    const username = onlyName(names, 'user: warder admin add-user NAME --realm R')
     return async ({ api, show }) => {
       const password = choose()
       const user = (await api.ask('POST', usersOf(realm), {
@@ -62,18 +69,19 @@ export const addUser: Verb = {
       show(password.generated ? { ...user, password: password.text } : user, lines)
     }
   },
-}
+})
 
-export const resetPassword: Verb = {
+export const resetPassword = adminVerb({
   name: 'reset-password',
-  words: 'NAME --realm R [--new-password-file F] [--keep-password]',
+  words: 'NAME',
   summary: 'gives a user a new password and ends their sessions',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const choose = newPasswordFrom(words)
-    const change = !words.flag('keep-password')
-    const username = words.name('user: warder admin reset-password NAME --realm R')
+  examples: ['warder admin reset-password ann --realm shop'],
+  options: { realm: realmOption, ...passwordOptions },
+  parse(values, names) {
+    const { realm } = values
+    const choose = newPasswordFrom(values)
+    const change = !values['keep-password']
+    const username = onlyName(names, 'user: warder admin reset-password NAME --realm R')
     return async ({ api, show, confirm }) => {
       const before = (await api.find(userAt(realm, username))) as User | undefined
       if (before === undefined) throw new StartupError(`there is no user ${described(realm, username)}`)
@@ -92,16 +100,16 @@ export const resetPassword: Verb = {
       show(password.generated ? { ...user, password: password.text } : user, lines)
     }
   },
-}
+})
 
-export const deleteUser: Verb = {
+export const deleteUser = adminVerb({
   name: 'delete-user',
-  words: 'NAME --realm R',
+  words: 'NAME',
   summary: 'deletes a user, their second factor and their sessions',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const username = words.name('user: warder admin delete-user NAME --realm R')
+  examples: ['warder admin delete-user ann --realm shop'],
+  options: { realm: realmOption },
+  parse({ realm }, names) {
+    const username = onlyName(names, 'user: warder admin delete-user NAME --realm R')
     return async ({ api, show, confirm }) => {
       if ((await api.find(userAt(realm, username))) === undefined) {
         throw new StartupError(`there is no user ${described(realm, username)}`)
@@ -111,16 +119,16 @@ export const deleteUser: Verb = {
       show({ deleted: { realm, username } }, [`deleted ${described(realm, username)}`])
     }
   },
-}
+})
 
-export const disableTotp: Verb = {
+export const disableTotp = adminVerb({
   name: 'disable-totp',
-  words: 'NAME --realm R',
+  words: 'NAME',
   summary: 'takes the second factor of a user away; the password is enough then',
-  parse(args) {
-    const words = new Words(args)
-    const realm = words.required('realm')
-    const username = words.name('user: warder admin disable-totp NAME --realm R')
+  examples: ['warder admin disable-totp ann --realm shop'],
+  options: { realm: realmOption },
+  parse({ realm }, names) {
+    const username = onlyName(names, 'user: warder admin disable-totp NAME --realm R')
     return async ({ api, show, confirm }) => {
       await confirm(`Take away the second factor of ${described(realm, username)}?`)
       await api.ask('DELETE', `/realms/${encodeURIComponent(realm)}/totp/${encodeURIComponent(username)}`)
@@ -129,7 +137,7 @@ export const disableTotp: Verb = {
       ])
     }
   },
-}
+})
 
 function shownPassword(
   password: { readonly text: string; readonly generated: boolean },

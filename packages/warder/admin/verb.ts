@@ -1,7 +1,9 @@
+import type { Options, Values, ValuesOf } from '../cli/options.ts'
+import type { Verb } from '../cli/verbs.ts'
 import type { AdminApi } from './api.ts'
 
 /** What a verb works with, once an administrator has logged in. */
-export interface VerbContext {
+export interface AdminContext {
   readonly api: AdminApi
   /** Prints lines for people, or with `--json` one document for programs. */
   show(document: unknown, lines: readonly string[]): void
@@ -9,15 +11,25 @@ export interface VerbContext {
   confirm(question: string): Promise<void>
 }
 
-/**
- * One thing that `warder admin` does. `parse` reads its words before anybody is asked for a password, so that a
- * wrong call costs no login.
- */
-export interface Verb {
-  readonly name: string
-  /** Words after the name, as the help shows them. */
-  readonly words: string
-  readonly summary: string
-  /** @throws UsageError */
-  parse(args: readonly string[]): (context: VerbContext) => Promise<void>
+/** One thing that `warder admin` does. */
+export interface AdminVerb extends Verb {
+  /**
+   * Checks its arguments before anybody is asked for a password, so that a wrong call costs no login.
+   * @throws UsageError
+   */
+  parse(values: Values, names: readonly string[]): (context: AdminContext) => Promise<void>
 }
+
+/** A verb whose `parse` gets the values of the options that it declares. */
+export function adminVerb<const O extends Options>(
+  verb: Verb & {
+    readonly options: O
+    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<AdminVerb['parse']>
+  },
+): AdminVerb {
+  // `cli/verbs.ts` calls it with the values of exactly these options.
+  return verb as AdminVerb
+}
+
+/** The option of verbs that work in one realm. */
+export const realmOption = { type: 'text', value: 'R', required: true, help: 'the realm' } as const

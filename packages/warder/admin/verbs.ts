@@ -3,10 +3,10 @@ import { assignSubject, listSubjects, releaseSubject } from './jwt-subjects.ts'
 import { listRealms } from './realms.ts'
 import { endSessions, listSessions } from './sessions.ts'
 import { addUser, deleteUser, disableTotp, listUsers, resetPassword } from './users.ts'
-import type { Verb } from './verb.ts'
+import type { AdminVerb } from './verb.ts'
 
 /** Everything `warder admin` does, in the order of its help. */
-export const verbs: readonly Verb[] = [
+export const verbs: readonly AdminVerb[] = [
   listRealms,
   listUsers,
   addUser,

@@ -1,56 +1,84 @@
 import { setTimeout } from 'node:timers/promises'
 import { exportAudit } from '@warder/foundation/audit'
-import { type Command, expectNothing, homeOf, takeOption, UsageError } from '../cli/command.ts'
+import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
 import { refusalOf } from '../cli/refused.ts'
-import { logNamed, logsOf } from './logs.ts'
+import { type HomeContext, homeVerb, verbCommand } from '../cli/verb-command.ts'
+import { type Logs, logNamed, logsOf } from './logs.ts'
 import { verifyLogs } from './verify.ts'
 
 /** Longer than a service takes to write a line. */
 const writingMs = 200
 
-export const audit: Command = {
-  name: 'audit',
-  summary: 'verifies the chained audit log, or exports it',
-  help: `warder audit verify [FILE|FOLDER] [--home DIR] [--expect-head SEQ:HASH]
-warder audit export [FOLDER] [--home DIR] [--format json|cef] [--since TIME] [--until TIME]
-
-verify   recomputes the chain of hashes and prints the first line that is broken; exit code 1 when there is one,
-         when the last line is torn, and when a log holds no record or is gone. Without a path: both services' logs
-         of the home. A log that lost whole lines at its end still verifies; keep the head that is printed somewhere
-         else and give it back as --expect-head.
-export   prints the records, one a line, as JSON or as CEF for a SIEM. TIME is RFC 3339: 2026-11-21T00:00:00Z
-
-Example:
-  warder audit verify
-  warder audit export --format cef --since 2026-11-01T00:00:00Z > audit.cef`,
-  async run(args, terminal) {
-    const home = takeOption(args, 'home')
-    const format = takeOption(home.rest, 'format')
-    const since = takeOption(format.rest, 'since')
-    const until = takeOption(since.rest, 'until')
-    const head = takeOption(until.rest, 'expect-head')
-    const [verb, path, ...rest] = head.rest
-    expectNothing(rest)
-    if (verb !== 'verify' && verb !== 'export') throw new UsageError('say what to do: verify or export')
-    if (format.value !== undefined && format.value !== 'json' && format.value !== 'cef') {
-      throw new UsageError(`--format is json or cef, not '${format.value}'`)
-    }
-    const times = { ...timeOption('since', since.value), ...timeOption('until', until.value) }
-    const logs = path === undefined ? logsOf(homeOf(home.value, terminal.env), terminal.env) : logNamed(path)
-    try {
-      if (verb === 'verify') return await verifyLogs(logs, head.value, terminal, () => setTimeout(writingMs))
-      for (const folder of logs.paths) {
-        for await (const line of exportAudit({ folder, format: format.value ?? 'json', ...times })) {
-          if (terminal.isGone?.() === true) return 0
-          terminal.out(line)
-        }
+const verify = homeVerb({
+  name: 'verify',
+  words: '[FILE|FOLDER]',
+  summary: 'recomputes the chain of hashes and prints the first line that is broken',
+  about: `Exit code 1 when there is one, when the last line is torn, and when a log holds no record or is gone. Without a
+path: both services' logs of the home. A log that lost whole lines at its end still verifies; keep the head that is
+printed somewhere else and give it back as --expect-head.`,
+  examples: ['warder audit verify'],
+  options: {
+    'expect-head': { type: 'text', value: 'SEQ:HASH', help: 'the head that the one log has to have' },
+  },
+  parse({ 'expect-head': head }, [path, ...rest]) {
+    requireNoNames(rest)
+    return async (context) => {
+      try {
+        const logs = logsAt(path, context)
+        return await verifyLogs(logs, head, context.terminal, () => setTimeout(writingMs))
+      } catch (error) {
+        throw refusalOf(error)
       }
-      return 0
-    } catch (error) {
-      throw refusalOf(error)
     }
   },
+})
+
+const exportRecords = homeVerb({
+  name: 'export',
+  words: '[FOLDER]',
+  summary: 'prints the records, one a line, as JSON or as CEF for a SIEM',
+  about: 'TIME is RFC 3339: 2026-11-21T00:00:00Z',
+  examples: ['warder audit export --format cef --since 2026-11-01T00:00:00Z > audit.cef'],
+  options: {
+    format: { type: 'text', value: 'json|cef', help: 'how they are written (default json)' },
+    since: { type: 'text', value: 'TIME', help: 'from then on' },
+    until: { type: 'text', value: 'TIME', help: 'before then' },
+  },
+  parse({ format = 'json', since, until }, [path, ...rest]) {
+    requireNoNames(rest)
+    if (format !== 'json' && format !== 'cef') {
+      throw new UsageError(`--format is json or cef, not '${format}'`)
+    }
+    const times = { ...timeOption('since', since), ...timeOption('until', until) }
+    return async (context) => {
+      const { terminal } = context
+      try {
+        for (const folder of logsAt(path, context).paths) {
+          for await (const line of exportAudit({ folder, format, ...times })) {
+            if (terminal.isGone?.() === true) return 0
+            terminal.out(line)
+          }
+        }
+        return 0
+      } catch (error) {
+        throw refusalOf(error)
+      }
+    }
+  },
+})
+
+/** The log at a path, else those of the home. */
+function logsAt(path: string | undefined, { home, terminal }: HomeContext): Logs {
+  return path === undefined ? logsOf(home, terminal.env) : logNamed(path)
 }
+
+export const audit = verbCommand({
+  name: 'audit',
+  summary: 'verifies the chained audit log, or exports it',
+  about: 'Without a path: the logs of both services of the home.',
+  verbs: [verify, exportRecords],
+})
 
 function timeOption<Name extends string>(name: Name, value: string | undefined): { [K in Name]?: number } {
   if (value === undefined) return {}

@@ -32,7 +32,7 @@ export class UsageError extends Error {
 }
 
 /** What is behind it are names, whatever they look like: a script need not look at the names of its files. */
-export const separator = '--'
+const separator = '--'
 
 /** The arguments among which options may be. */
 export function optionsOf(args: readonly string[]): readonly string[] {
@@ -40,49 +40,12 @@ export function optionsOf(args: readonly string[]): readonly string[] {
   return end === -1 ? args : args.slice(0, end)
 }
 
-/**
- * Takes `--name VALUE` or `--name=VALUE` out of the arguments.
- * @returns the value and what is left
- * @throws UsageError when it is given twice: one of the two would be passed over in silence
- */
-export function takeOption(
-  args: readonly string[],
-  name: string,
-): { value: string | undefined; rest: string[] } {
-  const rest: string[] = []
-  let value: string | undefined
-  for (let index = 0; index < args.length; index += 1) {
-    const arg = args[index] ?? ''
-    if (arg === separator) {
-      rest.push(...args.slice(index))
-      break
-    }
-    const isIt = arg === `--${name}` || arg.startsWith(`--${name}=`)
-    if (isIt && value !== undefined) throw new UsageError(`--${name} is given twice`)
-    if (arg === `--${name}`) {
-      value = args[index + 1]
-      if (value === undefined) throw new UsageError(`--${name} needs a value`)
-      index += 1
-    } else if (isIt) {
-      value = arg.slice(name.length + 3)
-    } else {
-      rest.push(arg)
-    }
-  }
-  return { value, rest }
-}
-
-/** Takes a flag without a value out of the arguments. */
-export function takeFlag(args: readonly string[], name: string): { given: boolean; rest: string[] } {
-  const end = optionsOf(args).length
-  const rest = args.filter((arg, index) => arg !== `--${name}` || index >= end)
-  return { given: rest.length !== args.length, rest }
-}
-
-/** Throws for whatever is left when a command has taken all it knows. */
-export function expectNothing(rest: readonly string[]): void {
-  if (rest.length > 0) throw new UsageError(`unknown argument: ${rest[0]}`)
-}
+/** `--home` of commands that work with a home. */
+export const homeOption = {
+  type: 'text',
+  value: 'DIR',
+  help: 'home folder (default WARDER_HOME, else ./.warder)',
+} as const
 
 /** `--home`, else `WARDER_HOME`, else `./.warder`. */
 export function homeOf(option: string | undefined, env: Terminal['env']): string {

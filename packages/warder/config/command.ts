@@ -1,75 +1,104 @@
 import { existsSync } from 'node:fs'
 import { defaultConfigToml, envNameOf, settingsHelp } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
-import { type Command, expectNothing, homeOf, takeOption, UsageError } from '../cli/command.ts'
+import { type Terminal, UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
+import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { checkAsStart } from '../installation/checks.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames, settingsOf } from '../installation/services.ts'
-import { migrateConfig } from './migrate.ts'
+import { migrateVerb } from './migrate.ts'
 
-export const config: Command = {
-  name: 'config',
-  summary: 'prints every setting, checks your files, shows what is in force',
-  help: `warder config print auth|kms        every setting with its default, as a file to edit
-warder config explain auth|kms      every setting with its flag and environment variable
-warder config check [--home DIR]    says whether both services' settings are right
-warder config show [--home DIR]     the values in force, and where each comes from
-warder config migrate FILE [--output FILE] [--force]
-                                    writes another server's kms.toml under Warder's names; says what was read as what,
-                                    and what has no counterpart. Secrets are printed only with --output -
-
-Example:
-  warder config print kms > kms.toml`,
-  async run(args, terminal) {
-    const home = takeOption(args, 'home')
-    const [verb, ...rest] = home.rest
-    const folder = homeOf(home.value, terminal.env)
-    switch (verb) {
-      case 'print': {
-        const name = serviceName(rest)
-        terminal.out(defaultConfigToml(name, settingsOf(name)))
-        return 0
-      }
-      case 'explain': {
-        const name = serviceName(rest)
-        terminal.out(settingsHelp(name, settingsOf(name)))
-        return 0
-      }
-      case 'check':
-        expectNothing(rest)
-        if (!existsSync(folder)) throw new StartupError(`the home folder ${folder} is not there`)
-        for (const name of serviceNames) {
-          const configuration = configure(name, folder, [], terminal.env)
-          for (const warning of configuration.loaded.warnings) terminal.err(`warning: ${warning}`)
-          await checkAsStart(name, configuration)
-        }
-        terminal.out(`the configuration in ${folder} is right`)
-        return 0
-      case 'show':
-        expectNothing(rest)
-        for (const name of serviceNames) {
-          const { loaded } = configure(name, folder, [], terminal.env)
-          for (const [key, setting] of Object.entries(settingsOf(name))) {
-            const value =
-              setting.type === 'secret' && loaded.values[key] !== undefined ? '[secret]' : loaded.values[key]
-            const from = loaded.provenance[key]
-            const where = from === 'environment' ? envNameOf(name, key, setting) : from
-            terminal.out(
-              `${name}.${key} = ${value === undefined ? 'unset' : JSON.stringify(value)}  (${where})`,
-            )
-          }
-        }
-        return 0
-      case 'migrate':
-        return migrateConfig(rest, terminal)
-      default:
-        throw new UsageError('say what to do: print, explain, check, show or migrate')
+const printVerb = homeVerb({
+  name: 'print',
+  words: 'auth|kms',
+  summary: 'every setting with its default, as a file to edit',
+  examples: ['warder config print kms > kms.toml'],
+  options: {},
+  parse(_, names) {
+    const name = serviceName(names)
+    return ({ terminal }) => {
+      terminal.out(defaultConfigToml(name, settingsOf(name)))
+      return 0
     }
   },
+})
+
+const explainVerb = homeVerb({
+  name: 'explain',
+  words: 'auth|kms',
+  summary: 'every setting with its flag and environment variable',
+  examples: ['warder config explain auth'],
+  options: {},
+  parse(_, names) {
+    const name = serviceName(names)
+    return ({ terminal }) => {
+      terminal.out(settingsHelp(name, settingsOf(name)))
+      return 0
+    }
+  },
+})
+
+const checkVerb = homeVerb({
+  name: 'check',
+  words: '',
+  summary: "says whether both services' settings are right",
+  examples: ['warder config check --home /var/lib/warder'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return async ({ home, terminal }) => {
+      if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+      for (const name of serviceNames) {
+        const configuration = configure(name, home, [], terminal.env)
+        for (const warning of configuration.loaded.warnings) terminal.err(`warning: ${warning}`)
+        await checkAsStart(name, configuration)
+      }
+      terminal.out(`the configuration in ${home} is right`)
+      return 0
+    }
+  },
+})
+
+const showVerb = homeVerb({
+  name: 'show',
+  words: '',
+  summary: 'the values in force, and where each comes from',
+  examples: ['warder config show'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return ({ home, terminal }) => {
+      for (const name of serviceNames)
+        for (const line of valuesOf(name, home, terminal.env)) terminal.out(line)
+      return 0
+    }
+  },
+})
+
+export const config = verbCommand({
+  name: 'config',
+  summary: 'prints every setting, checks your files, shows what is in force',
+  about:
+    'Settings of both services: their defaults, and what HOME/auth.toml, HOME/kms.toml and the environment say.',
+  verbs: [printVerb, explainVerb, checkVerb, showVerb, migrateVerb],
+  examples: ['warder config print kms > kms.toml'],
+})
+
+/** A line for each setting of a service. */
+function valuesOf(name: ServiceName, home: string, env: Terminal['env']): readonly string[] {
+  const { loaded } = configure(name, home, [], env)
+  return Object.entries(settingsOf(name)).map(([key, setting]) => {
+    const value =
+      setting.type === 'secret' && loaded.values[key] !== undefined ? '[secret]' : loaded.values[key]
+    const from = loaded.provenance[key]
+    const where = from === 'environment' ? envNameOf(name, key, setting) : from
+    return `${name}.${key} = ${value === undefined ? 'unset' : JSON.stringify(value)}  (${where})`
+  })
 }
 
 function serviceName([name, ...rest]: readonly string[]): ServiceName {
-  expectNothing(rest)
+  requireNoNames(rest)
   if (name !== 'auth' && name !== 'kms') throw new UsageError('name the service: auth or kms')
   return name
 }

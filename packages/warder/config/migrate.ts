@@ -1,16 +1,29 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { readSettingsFile, settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
-import { expectNothing, type Terminal, takeFlag, takeOption, UsageError } from '../cli/command.ts'
+import { type Terminal, UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
+import { homeVerb } from '../cli/verb-command.ts'
 import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
 
-/** `warder config migrate FILE`: another server's `kms.toml` under Warder's names. @returns the exit code */
-export function migrateConfig(args: readonly string[], terminal: Terminal): number {
-  const output = takeOption(args, 'output')
-  const force = takeFlag(output.rest, 'force')
-  const [file, ...rest] = force.rest
-  if (file === undefined) throw new UsageError('name the file to migrate')
-  expectNothing(rest)
+export const migrateVerb = homeVerb({
+  name: 'migrate',
+  words: 'FILE',
+  summary: "writes another server's kms.toml under Warder's names",
+  about: 'Says what was read as what, and what has no counterpart. Secrets are printed only with --output -',
+  examples: ['warder config migrate /etc/other/kms.toml --output .warder/kms.toml'],
+  options: {
+    output: { type: 'text', value: 'FILE', help: 'file to write; - is standard output' },
+    force: { type: 'flag', help: 'replaces a file that is there' },
+  },
+  parse({ output, force }, [file, ...rest]) {
+    if (file === undefined) throw new UsageError('name the file to migrate')
+    requireNoNames(rest)
+    return ({ terminal }) => migrate(file, output, force, terminal)
+  },
+})
+
+function migrate(file: string, output: string | undefined, force: boolean, terminal: Terminal): number {
   if (!existsSync(file)) throw new StartupError(`${file} is not there`)
   const table = settingsOf('kms')
   const { found, notices, refusals } = readSettingsFile(file, table, foreignSettingsOf('kms'))
@@ -20,18 +33,18 @@ export function migrateConfig(args: readonly string[], terminal: Terminal): numb
     throw new StartupError(`${file} is not migrated: ${refusals.length} of its settings have no counterpart`)
   }
   const secrets = [...found.keys()].filter((key) => table[key]?.type === 'secret')
-  if (output.value === undefined && secrets.length > 0) {
+  if (output === undefined && secrets.length > 0) {
     throw new StartupError(
       `${file} holds secrets (${secrets.join(', ')}): say --output FILE, or --output - to print them`,
     )
   }
   const text = `# Settings of Warder's key management service. Every setting with its default: warder config print kms\n\n${settingsToml(found)}`
-  if (output.value === undefined || output.value === '-') {
+  if (output === undefined || output === '-') {
     terminal.out(text.trimEnd())
     return 0
   }
-  write(output.value, text, force.given)
-  terminal.err(`${output.value} is written`)
+  write(output, text, force)
+  terminal.err(`${output} is written`)
   return 0
 }
 

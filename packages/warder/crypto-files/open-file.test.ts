@@ -21,7 +21,7 @@ function everyReader(input: string): readonly (() => Promise<unknown>)[] {
     () => decryptFile(options, never),
     () => payloadOf(input),
     () => readSignature(input),
-    () => macVerb.parse([input, '--key', 'k'])({} as KmsContext),
+    () => macVerb.parse({ key: 'k' }, [input])({} as KmsContext),
   ]
 }
 

@@ -1,10 +1,10 @@
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { keyOption, readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsVerb } from '../kms/verb.ts'
+import { kmsVerb } from '../kms/verb.ts'
 import { isSameKey, protectionFor, readProtection } from './key-use.ts'
 
 /** The service takes bodies of 64 MiB; base64url makes a third more of the bytes, and JSON is around them. */
@@ -58,8 +58,7 @@ function kidIn(header: string): string | undefined {
 }
 
 /** @throws UsageError for an empty one, as of a variable that is not set: a JWE would not be bound to it (RFC 7516 §7.2.1) */
-function aadOption(words: Words): string | undefined {
-  const aad = words.option('aad')
+function readAad(aad: string | undefined): string | undefined {
   if (aad === '') throw new UsageError('--aad is empty: say what the data belongs to, or leave it out')
   return aad
 }
@@ -73,25 +72,35 @@ function requireAad(found: string | undefined, said: string | undefined): void {
   )
 }
 
-export const encryptDataVerb: KmsVerb = {
+export const encryptDataVerb = kmsVerb({
   name: 'encrypt-data',
-  words: '--key KEY [--aad TEXT] [--alg ALG]',
+  words: '',
   summary: 'encrypts standard input in the service; writes a flattened JWE to standard output',
   about: `For what is small: a password, a token, a row of a database; ${mebibytes} MiB at most. The data goes to the service and
-comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on KEY.
-  --aad TEXT            what the data belongs to, as "row 17"; not secret; to be said again to decrypt it
-  --alg ALG             how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is)`,
+comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on KEY.`,
   examples: [
     "printf %s 'a secret' | warder crypto encrypt-data --key KEY --aad 'row 17' > secret.jwe",
     "warder crypto decrypt-data --aad 'row 17' < secret.jwe",
   ],
+  options: {
+    key: keyOption,
+    aad: {
+      type: 'text',
+      value: 'TEXT',
+      help: 'what the data belongs to, as "row 17"; not secret; to be said again to decrypt it',
+    },
+    alg: {
+      type: 'text',
+      value: 'ALG',
+      help: 'how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is)',
+    },
+  },
   readsInput: () => true,
-  parse(args) {
-    const words = new Words(args)
-    const kid = keyOption(words)
-    const aad = aadOption(words)
-    const asked = readProtection(words.option('alg'))
-    words.end()
+  parse({ key, aad: said, alg: usedAs }, names) {
+    requireNoNames(names)
+    const kid = readKid(key)
+    const aad = readAad(said)
+    const asked = readProtection(usedAs)
     return async ({ kms, readInput, writeOutput }) => {
       const data = (await readInput(mostData)).toString('base64url')
       const { alg, enc } = await protectionFor(kms, kid, asked)
@@ -101,23 +110,31 @@ comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on 
       return 0
     }
   },
-}
+})
 
-export const decryptDataVerb: KmsVerb = {
+export const decryptDataVerb = kmsVerb({
   name: 'decrypt-data',
-  words: '[--aad TEXT] [--key KEY]',
+  words: '',
   summary: 'decrypts a flattened JWE of standard input; writes the data, as it was, to standard output',
-  about: `Takes the right decrypt on the key that the JWE names.
-  --aad TEXT            what was said when it was encrypted; nothing comes out if it was something else
-  --key KEY             only this key may have encrypted it; else it may be any that you may decrypt with`,
+  about: 'Takes the right decrypt on the key that the JWE names.',
   examples: ["warder crypto decrypt-data --aad 'row 17' < secret.jwe"],
+  options: {
+    aad: {
+      type: 'text',
+      value: 'TEXT',
+      help: 'what was said when it was encrypted; nothing comes out if it was something else',
+    },
+    key: {
+      type: 'text',
+      value: 'KEY',
+      help: 'only this key may have encrypted it; else it may be any that you may decrypt with',
+    },
+  },
   readsInput: () => true,
-  parse(args) {
-    const words = new Words(args)
-    const aad = aadOption(words)
-    const named = words.option('key')
+  parse({ aad: said, key: named }, names) {
+    requireNoNames(names)
+    const aad = readAad(said)
     const only = named === undefined ? undefined : readKid(named)
-    words.end()
     return async ({ kms, readInput, writeOutput }) => {
       const jwe = readJwe(await readInput(mostJwe))
       const { protected: header = '', encrypted_key, iv = '', ciphertext = '', tag = '' } = jwe
@@ -142,4 +159,4 @@ export const decryptDataVerb: KmsVerb = {
       return 0
     }
   },
-}
+})

@@ -1,14 +1,14 @@
 import { basename } from 'node:path'
 import { UsageError } from '../cli/command.ts'
+import { onlyName, type ValuesOf } from '../cli/options.ts'
 import { FileRefused, refusalOf } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { decryptFile, encryptFile } from '../crypto-files/encrypt-file.ts'
 import { kidOf, wrappingContext } from '../crypto-files/header.ts'
 import { requireFree } from '../crypto-files/whole-file.ts'
 import { keyOption, readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsContext, KmsVerb } from '../kms/verb.ts'
+import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, protectionFor, readProtection } from './key-use.ts'
 
 /** What the name of an encrypted file ends with, unless another is given. */
@@ -22,11 +22,18 @@ interface Files {
   readonly overwrite: boolean
 }
 
-/** `FILE [--output OUT] [--force]`; called after the other options were taken. @throws UsageError, FileRefused */
-function readFiles(words: Words, usualOutput: (input: string) => string): Files {
-  const output = words.option('output')
-  const overwrite = words.flag('force')
-  const input = words.name('file')
+const fileOptions = {
+  output: { type: 'text', value: 'OUT', help: 'file to write' },
+  force: { type: 'flag', help: 'replaces a file that is there' },
+} as const
+
+/** `FILE [--output OUT] [--force]`. @throws UsageError, FileRefused */
+function readFiles(
+  { output, force: overwrite }: ValuesOf<typeof fileOptions>,
+  names: readonly string[],
+  usualOutput: (input: string) => string,
+): Files {
+  const input = onlyName(names, 'file')
   if (input === '' || output === '') throw new UsageError('the name of a file is not empty')
   if (input === '-' || output === '-') {
     throw new UsageError('it works on files; for pipes there are encrypt-data and decrypt-data')
@@ -51,26 +58,33 @@ async function work<R>({ signal }: KmsContext, act: () => Promise<R>): Promise<R
   }
 }
 
-export const encryptVerb: KmsVerb = {
+export const encryptVerb = kmsVerb({
   name: 'encrypt',
-  words: 'FILE --key KEY [--output OUT] [--force] [--alg ALG]',
+  words: 'FILE',
   summary: `encrypts a file of any size, into FILE${suffix} unless --output names another`,
   about: `The file is encrypted here, in pieces, under a data key of its own; the service encrypts that data key with KEY and
 sees nothing of the file. Takes the right encrypt on KEY (a symmetric one, or an RSA pair: its public half is enough).
 The output appears whole or not at all, readable for you alone; a file that has its name stays, unless --force is
-said. FILE stays as it is: remove it yourself. docs/reference/file-format.md describes every byte.
-  --alg ALG             how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is; to be
-                        said for keys that you may use but not read about, if they are not A256GCM)`,
+said. FILE stays as it is: remove it yourself. docs/reference/file-format.md describes every byte.`,
   examples: [
     'warder crypto encrypt report.pdf --key KEY',
     'warder crypto encrypt backup.tar --key KEY --output /mnt/backup/monday.warder --force',
   ],
   interrupted: nothingLeft,
-  parse(args) {
-    const words = new Words(args)
-    const kid = keyOption(words)
-    const asked = readProtection(words.option('alg'))
-    const files = readFiles(words, (input) => `${input}${suffix}`)
+  options: {
+    key: keyOption,
+    ...fileOptions,
+    alg: {
+      type: 'text',
+      value: 'ALG',
+      help: `how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is; to be
+said for keys that you may use but not read about, if they are not A256GCM)`,
+    },
+  },
+  parse(values, names) {
+    const kid = readKid(values.key)
+    const asked = readProtection(values.alg)
+    const files = readFiles(values, names, (input) => `${input}${suffix}`)
     return async (context) => {
       const { kms, show, progress, signal } = context
       const { bytes } = await work(context, () =>
@@ -91,26 +105,31 @@ said. FILE stays as it is: remove it yourself. docs/reference/file-format.md des
       return 0
     }
   },
-}
+})
 
-export const decryptVerb: KmsVerb = {
+export const decryptVerb = kmsVerb({
   name: 'decrypt',
-  words: 'FILE [--output OUT] [--force] [--key KEY]',
+  words: 'FILE',
   summary: `decrypts a file that warder crypto encrypt wrote, into FILE without ${suffix} unless --output names another`,
   about: `Takes the right decrypt on the key that the file names. The output appears when every byte was checked, and not at
-all if the file was changed, cut, added to or put together from others. It is readable for you alone.
-  --key KEY             only this key may have encrypted it; else it may be any that you may decrypt with, whoever
-                        chose it`,
+all if the file was changed, cut, added to or put together from others. It is readable for you alone.`,
   examples: [
     `warder crypto decrypt report.pdf${suffix}`,
     `warder crypto decrypt monday.warder --key KEY --output backup.tar`,
   ],
   interrupted: nothingLeft,
-  parse(args) {
-    const words = new Words(args)
-    const named = words.option('key')
-    const only = named === undefined ? undefined : readKid(named)
-    const files = readFiles(words, withoutSuffix)
+  options: {
+    ...fileOptions,
+    key: {
+      type: 'text',
+      value: 'KEY',
+      help: `only this key may have encrypted it; else it may be any that you may decrypt with, whoever
+chose it`,
+    },
+  },
+  parse(values, names) {
+    const only = values.key === undefined ? undefined : readKid(values.key)
+    const files = readFiles(values, names, withoutSuffix)
     return async (context) => {
       const { kms, show, progress, signal } = context
       const { bytes, kid } = await work(context, () =>
@@ -133,4 +152,4 @@ all if the file was changed, cut, added to or put together from others. It is re
       return 0
     }
   },
-}
+})

@@ -1,13 +1,13 @@
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { exitNotValid } from '../cli/exit-codes.ts'
+import { onlyName } from '../cli/options.ts'
 import { FileRefused, refusalOf } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { openFile } from '../crypto-files/open-file.ts'
-import { keyOption } from '../kms/key-word.ts'
+import { keyOption, readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsContext, KmsVerb } from '../kms/verb.ts'
+import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { mostData } from './data.ts'
 import { macFor } from './key-use.ts'
 
@@ -33,27 +33,31 @@ async function dataOf(input: string, { readInput }: KmsContext): Promise<string>
   return bytes.toString('base64url')
 }
 
-export const macVerb: KmsVerb = {
+export const macVerb = kmsVerb({
   name: 'mac',
-  words: 'FILE --key KEY [--verify MAC] [--alg ALG]',
+  words: 'FILE',
   summary: 'computes the HMAC of the bytes of a file, or verifies one',
   about: `- as FILE is standard input. The bytes go to the service: ${mebibytes} MiB at most (larger files: sign). The MAC is printed as
-base64url. Takes the right mac on KEY.
-  --verify MAC          compares with this MAC instead: exit code 0 if it is the one, 3 if not
-  --alg ALG             HS256, HS384 or HS512, for keys that you may not read about`,
+base64url. Takes the right mac on KEY.`,
   examples: [
     'warder crypto mac config.json --key KEY',
     'warder crypto mac config.json --key KEY --verify "$MAC"',
   ],
-  readsInput: (args) => args.includes('-'),
-  parse(args) {
-    const words = new Words(args)
-    const kid = keyOption(words)
-    const asked = words.option('alg')
-    const given = words.option('verify')
+  options: {
+    key: keyOption,
+    verify: {
+      type: 'text',
+      value: 'MAC',
+      help: 'compares with this MAC instead: exit code 0 if it is the one, 3 if not',
+    },
+    alg: { type: 'text', value: 'ALG', help: 'HS256, HS384 or HS512, for keys that you may not read about' },
+  },
+  readsInput: (names) => names.includes('-'),
+  parse({ key, verify: given, alg: asked }, names) {
+    const kid = readKid(key)
     if (given !== undefined && !/^[A-Za-z0-9_-]+$/.test(given))
       throw new UsageError('--verify is a MAC in base64url')
-    const input = words.name('file')
+    const input = onlyName(names, 'file')
     return async (context) => {
       const { kms, show } = context
       const data = await dataOf(input, context)
@@ -73,4 +77,4 @@ base64url. Takes the right mac on KEY.
       return reply.valid ? 0 : exitNotValid
     }
   },
-}
+})

@@ -1,13 +1,13 @@
 import { StartupError } from '@warder/foundation/errors'
 import { exitNotValid } from '../cli/exit-codes.ts'
+import { onlyName } from '../cli/options.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { payloadOf, readSignature, signerOf, writeSignature } from '../crypto-files/signature.ts'
 import { requireFree, writeWhole } from '../crypto-files/whole-file.ts'
-import { keyOption } from '../kms/key-word.ts'
+import { keyOption, readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsContext, KmsVerb } from '../kms/verb.ts'
+import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, signatureFor } from './key-use.ts'
 
 /** What the name of a signature file ends with, unless another is given. */
@@ -22,23 +22,28 @@ async function payload(path: string, { progress, signal }: KmsContext): Promise<
   }
 }
 
-export const signVerb: KmsVerb = {
+export const signVerb = kmsVerb({
   name: 'sign',
-  words: 'FILE --key KEY [--output OUT] [--force] [--alg ALG]',
+  words: 'FILE',
   summary: `signs a file of any size, into FILE${suffix} unless --output names another`,
   about: `What is signed is the SHA-256 of the file, computed here: the signature is a detached JWS (RFC 7515) over the text
-warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, the private half of a pair.
-  --alg ALG             the algorithm, for keys that are bound to none, or that you may not read about
-                        (default: what KEY is bound to, else what is usual for its type)`,
+warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, the private half of a pair.`,
   examples: ['warder crypto sign release.tar.gz --key KEY', 'warder crypto verify release.tar.gz --key KEY'],
   interrupted: 'no signature was left behind',
-  parse(args) {
-    const words = new Words(args)
-    const kid = keyOption(words)
-    const asked = words.option('alg')
-    const output = words.option('output')
-    const overwrite = words.flag('force')
-    const input = words.name('file')
+  options: {
+    key: keyOption,
+    output: { type: 'text', value: 'OUT', help: 'file to write' },
+    force: { type: 'flag', help: 'replaces a file that is there' },
+    alg: {
+      type: 'text',
+      value: 'ALG',
+      help: `the algorithm, for keys that are bound to none, or that you may not read about
+(default: what KEY is bound to, else what is usual for its type)`,
+    },
+  },
+  parse({ key, output, force: overwrite, alg: asked }, names) {
+    const kid = readKid(key)
+    const input = onlyName(names, 'file')
     const file = output ?? `${input}${suffix}`
     if (!overwrite) requireFree(file)
     return async (context) => {
@@ -59,21 +64,20 @@ warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, 
       return 0
     }
   },
-}
+})
 
-export const verifyVerb: KmsVerb = {
+export const verifyVerb = kmsVerb({
   name: 'verify',
-  words: 'FILE --key KEY [--signature SIG]',
+  words: 'FILE',
   summary: `verifies that KEY signed a file; the signature is in FILE${suffix} unless --signature names another`,
   about: `KEY is either half of the pair: who signed is for you to say, not for the signature. Takes the right
 signatureverify on the public half. Exit code 0: valid; 3: not valid, the file or the signature was changed or is of
 another key; 1: it could not be checked.`,
   examples: ['warder crypto verify release.tar.gz --key KEY && tar xf release.tar.gz'],
-  parse(args) {
-    const words = new Words(args)
-    const kid = keyOption(words)
-    const given = words.option('signature')
-    const input = words.name('file')
+  options: { key: keyOption, signature: { type: 'text', value: 'SIG', help: 'file of the signature' } },
+  parse({ key, signature: given }, names) {
+    const kid = readKid(key)
+    const input = onlyName(names, 'file')
     return async (context) => {
       const { kms, show } = context
       const file = given ?? `${input}${suffix}`
@@ -96,4 +100,4 @@ another key; 1: it could not be checked.`,
       return valid ? 0 : exitNotValid
     }
   },
-}
+})

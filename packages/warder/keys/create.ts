@@ -1,10 +1,10 @@
 import { ClientError, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
+import { onlyName, requireNoNames } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { sentenceOf } from '../kms/refusal.ts'
-import type { KmsContext, KmsVerb } from '../kms/verb.ts'
+import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { importRequest, mostKeyBytes, readKeyFile } from './import-file.ts'
 import { generateRequest, type KeyRequest } from './key-request.ts'
 
@@ -25,9 +25,10 @@ function linesOf({ kid, kid_public, kty, alg }: Reply<'crypto.keys.create'>): re
   return [`${printable(kid)}  ${what}, private`, `${printable(kid_public)}  ${what}, public`]
 }
 
-export const createKeyVerb: KmsVerb = {
+export const createKeyVerb = kmsVerb({
   name: 'create',
-  words: '--alg ALG | --kty TYPE  [--bits N] [--crv C] [--tag T]... [--not-extractable]',
+  words: '',
+  usage: '--alg ALG | --kty TYPE  [--crv C] [--bits N] [--tag T]... [--not-extractable]',
   summary: 'makes a key; prints its id, or the two ids of a pair',
   about: `The algorithm says what the key is for, and the key does nothing else:
   A128GCM A192GCM A256GCM                                          encrypts files and data
@@ -35,60 +36,68 @@ export const createKeyVerb: KmsVerb = {
                                                                    half alone can encrypt and not decrypt
   ES256 ES384 ES512 EdDSA MLDSA44 PS256 … PS512 RS256 … RS512      signs, a pair
   HS256 HS384 HS512                                                MACs
---kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.
-  --bits N              size of an RSA key, 2048 to 8192 (default 2048)
-  --tag T               a word to know it by; also several times
-  --not-extractable     it is used here and given to nobody: KMIP clients do not get it, wrapped or not`,
+--kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.`,
   examples: [
     'warder keys create --alg A256GCM --tag backup',
     'warder keys create --alg A256GCM --not-extractable',
     'warder keys create --alg ES256',
     'KEY=$(warder keys create --alg A256GCM --json | jq -r .kid)',
   ],
-  parse(args) {
-    const words = new Words(args)
-    const body = generateRequest({
-      kty: words.option('kty'),
-      alg: words.option('alg'),
-      crv: words.option('crv'),
-      bits: words.number('bits'),
-      tags: words.every('tag'),
-      notExtractable: words.flag('not-extractable'),
-    })
-    words.end()
+  options: {
+    alg: { type: 'text', value: 'ALG', help: 'the algorithm' },
+    kty: { type: 'text', value: 'TYPE', help: 'the type instead: RSA, EC, OKP or AKP' },
+    crv: { type: 'text', value: 'C', help: 'curve of an EC or OKP key' },
+    bits: { type: 'number', value: 'N', help: 'size of an RSA key, 2048 to 8192 (default 2048)' },
+    tag: { type: 'list', value: 'T', help: 'a word to know it by; also several times' },
+    'not-extractable': {
+      type: 'flag',
+      help: 'it is used here and given to nobody: KMIP clients do not get it, wrapped or not',
+    },
+  },
+  parse({ tag: tags, 'not-extractable': notExtractable, ...kind }, names) {
+    requireNoNames(names)
+    const body = generateRequest({ ...kind, tags, notExtractable })
     return (context) => make(context, body)
   },
-}
+})
 
-export const importKeyVerb: KmsVerb = {
+export const importKeyVerb = kmsVerb({
   name: 'import',
-  words: 'FILE [--alg ALG] [--tag T]... [--not-extractable] [--passphrase-file F]',
+  words: 'FILE',
   summary: 'takes in the private or secret key of a file: one JWK, or one private key in PEM',
   about: `- as FILE is standard input. The key is checked whole before it is taken. The file stays: remove it yourself.
-Of a pair the private key alone is kept; it verifies, too.
-  --alg ALG             the only thing it may be used for (default: the JWK's own alg, else whatever its type can)
-  --not-extractable     given to nobody from then on; so is a JWK that says "ext": false
-  --passphrase-file F   file with the passphrase of an encrypted PEM file`,
+Of a pair the private key alone is kept; it verifies, too.`,
   examples: [
     'warder keys import signing-key.pem --alg ES256 --tag legacy',
     'openssl genpkey -algorithm ed25519 | warder keys import -',
   ],
-  readsInput: (args) => args.includes('-'),
-  parse(args) {
-    const words = new Words(args)
-    const options = {
-      alg: words.option('alg'),
-      tags: words.every('tag'),
-      notExtractable: words.flag('not-extractable'),
-    }
-    const passphraseFile = words.option('passphrase-file')
+  options: {
+    alg: {
+      type: 'text',
+      value: 'ALG',
+      help: "the only thing it may be used for (default: the JWK's own alg, else whatever its type can)",
+    },
+    tag: { type: 'list', value: 'T', help: 'a word to know it by; also several times' },
+    'not-extractable': {
+      type: 'flag',
+      help: 'given to nobody from then on; so is a JWK that says "ext": false',
+    },
+    'passphrase-file': {
+      type: 'text',
+      value: 'F',
+      help: 'file with the passphrase of an encrypted PEM file',
+    },
+  },
+  readsInput: (names) => names.includes('-'),
+  parse({ alg, tag: tags, 'not-extractable': notExtractable, 'passphrase-file': passphraseFile }, names) {
+    const options = { alg, tags, notExtractable }
     const passphrase = (): string => {
       if (passphraseFile !== undefined) return readSecretFile(passphraseFile, 'the passphrase')
       throw new StartupError(
         `${file}: the key is encrypted: give the file of its passphrase, --passphrase-file F`,
       )
     }
-    const file = words.name('file')
+    const file = onlyName(names, 'file')
     const requestFor = (content: string): KeyRequest =>
       importRequest(file === '-' ? 'standard input' : file, content, { ...options, passphrase })
     // Read at once: what is wrong with it is told before anybody is asked for a password.
@@ -96,4 +105,4 @@ Of a pair the private key alone is kept; it verifies, too.
     return async (context) =>
       make(context, read ?? requestFor((await context.readInput(mostKeyBytes)).toString('utf8')))
   },
-}
+})

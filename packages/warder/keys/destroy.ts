@@ -2,10 +2,9 @@ import { ClientError, type KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey, sentenceOf } from '../kms/refusal.ts'
-import type { KmsVerb } from '../kms/verb.ts'
+import { kmsVerb } from '../kms/verb.ts'
 
 /** A key in words, for the question. Who may destroy it may not be allowed to read about it. */
 async function describe(kms: KmsClient, kid: string): Promise<string> {
@@ -21,7 +20,7 @@ async function describe(kms: KmsClient, kid: string): Promise<string> {
   return printable(`${kid} (${alg ?? kty}, ${state}${half})`)
 }
 
-export const destroyKeysVerb: KmsVerb = {
+export const destroyKeysVerb = kmsVerb({
   name: 'destroy',
   words: 'KEY...',
   summary: 'removes keys for ever, each with the other half of its pair; asks first',
@@ -30,8 +29,9 @@ only by those who have kept its public half. Takes the rights revoke and destroy
 All keys are looked up before anything is asked or destroyed.`,
   examples: ['warder keys destroy KEY', 'warder keys destroy KEY1 KEY2 --yes'],
   interrupted: 'warder keys list shows which keys are left',
-  parse(args) {
-    const kids = [...new Set(new Words(args).names().map(readKid))]
+  options: {},
+  parse(_, names) {
+    const kids = [...new Set(names.map(readKid))]
     if (kids.length === 0) throw new UsageError('say which key')
     return async ({ kms, show, confirm }) => {
       const described: string[] = []
@@ -65,4 +65,4 @@ All keys are looked up before anything is asked or destroyed.`,
       return 0
     }
   },
-}
+})

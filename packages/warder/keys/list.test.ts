@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KmsClient } from '@warder/client'
+import { readVerb } from '../cli/verbs.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { listKeysVerb } from './list.ts'
 
@@ -24,7 +25,8 @@ async function listed(
     shown = value
   }
   const context = { kms, show } as unknown as KmsContext
-  assert.equal(await listKeysVerb.parse(['--obtained', ...words])(context), 0)
+  const { values, names } = readVerb([listKeysVerb], {}, ['list', '--obtained', ...words])
+  assert.equal(await listKeysVerb.parse(values, names)(context), 0)
   return { asked, shown }
 }
 

@@ -1,9 +1,9 @@
 import type { KmsClient, Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
 import { tableLines } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { readKid } from '../kms/key-word.ts'
-import type { KmsVerb } from '../kms/verb.ts'
+import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 type Listing = 'access.owned' | 'access.obtained'
 type Row<Name extends Listing> = Reply<Name>[number]
@@ -17,14 +17,6 @@ interface ListOptions {
   readonly limit: number
   readonly after: string | undefined
   readonly command: string
-}
-
-/** `--limit` and `--after`. @throws UsageError */
-function readListOptions(words: Words, command: string): ListOptions {
-  const limit = words.number('limit') ?? usualLimit
-  if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
-  const after = words.option('after')
-  return { limit, after: after === undefined ? undefined : readKid(after), command }
 }
 
 /** At most `limit` rows, page by page, and the id to go on after when there are more. */
@@ -102,23 +94,30 @@ function more({ limit, command }: ListOptions, next: string | null): readonly st
   return next === null ? [] : ['', `there are more: ${command} --limit ${limit} --after ${next}`]
 }
 
-export const listKeysVerb: KmsVerb = {
+export const listKeysVerb = kmsVerb({
   name: 'list',
-  words: '[--obtained] [--limit N] [--after KEY]',
+  words: '',
   summary: 'the keys that you own; with --obtained those of others on which you have rights',
-  about: `  --limit N             shows N at most (default 100, up to 1000000)
-  --after KEY           goes on after this one; the last line of a list that goes on says how
-With --json: {"keys": […], "next": KEY or null}.`,
+  about: 'With --json: {"keys": […], "next": KEY or null}.',
   examples: [
     'warder keys list',
     'warder keys list --obtained --limit 20',
     "warder keys list --json | jq -r '.keys[].object_id'",
   ],
-  parse(args) {
-    const words = new Words(args)
-    const obtained = words.flag('obtained')
-    const options = readListOptions(words, `warder keys list${obtained ? ' --obtained' : ''}`)
-    words.end()
+  options: {
+    obtained: { type: 'flag', help: 'keys of others on which you have rights' },
+    limit: { type: 'number', value: 'N', help: `shows N at most (default ${usualLimit}, up to ${mostRows})` },
+    after: {
+      type: 'text',
+      value: 'KEY',
+      help: 'goes on after this one; the last line of a list that goes on says how',
+    },
+  },
+  parse({ obtained, limit = usualLimit, after: last }, names) {
+    requireNoNames(names)
+    if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
+    const after = last === undefined ? undefined : readKid(last)
+    const options = { limit, after, command: `warder keys list${obtained ? ' --obtained' : ''}` }
     return obtained ? listObtained(options) : listOwned(options)
   },
-}
+})

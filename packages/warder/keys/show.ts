@@ -1,9 +1,9 @@
 import type { Reply } from '@warder/client'
+import { onlyName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsVerb } from '../kms/verb.ts'
+import { kmsVerb } from '../kms/verb.ts'
 
 function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
   const rows: readonly (readonly [string, string | undefined])[] = [
@@ -27,19 +27,20 @@ function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
   )
 }
 
-export const showKeyVerb: KmsVerb = {
+export const showKeyVerb = kmsVerb({
   name: 'show',
   words: 'KEY',
   summary: 'what is known about a key, and its public half; never anything secret',
   about: `Takes the right getattributes, which is in the group Read. The public JWK is there for private and public keys: it
 verifies signatures, or encrypts, without the service.`,
   examples: ['warder keys show KEY', 'warder keys show KEY --json | jq .public_jwk > public.jwk'],
-  parse(args) {
-    const kid = readKid(new Words(args).name('key'))
+  options: {},
+  parse(_, names) {
+    const kid = readKid(onlyName(names, 'key'))
     return async ({ kms, show }) => {
       const key = await aboutKey('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
       show(key, linesOf(key))
       return 0
     }
   },
-}
+})

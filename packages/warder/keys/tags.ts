@@ -1,9 +1,8 @@
 import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
-import { Words } from '../cli/words.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import type { KmsVerb } from '../kms/verb.ts'
+import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 const aboutJwks = `The tag jwks publishes a public key: while the key is active, everybody finds it at /.well-known/jwks.json and can
 verify what it signs. New signing pairs have the tag on their public half. To rotate a signing key:
@@ -14,12 +13,12 @@ verify what it signs. New signing pairs have the tag on their public half. To ro
 
 function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
   const operation = name === 'tag' ? 'key.tags.add' : 'key.tags.remove'
-  return {
+  return kmsVerb({
     name,
     words: 'KEY TAG...',
     ...parts,
-    parse(args) {
-      const [first, ...tags] = new Words(args).names()
+    options: {},
+    parse(_, [first, ...tags]) {
       if (first === undefined || tags.length === 0) throw new UsageError('say which key, and which tags')
       const kid = readKid(first)
       return async ({ kms, show }) => {
@@ -29,7 +28,7 @@ function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about'
         return 0
       }
     },
-  }
+  })
 }
 
 export const addTagsVerb = tagVerb('tag', {

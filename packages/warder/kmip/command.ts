@@ -1,35 +1,166 @@
-import type { Command } from '../cli/command.ts'
-import { placeHelp, runKmip } from './index.ts'
+import { resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { type KmipVersion, kmipVersions } from '@warder/kmip/tables'
+import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
+import { UsageError } from '../cli/command.ts'
+import { onlyName, requireNoNames } from '../cli/options.ts'
+import { homeVerb, verbCommand } from '../cli/verb-command.ts'
+import { makeCertificate } from './certificate.ts'
+import { openConnection } from './connection.ts'
+import { explain } from './explain.ts'
+import { hasSucceeded, messageOf, readInput } from './input.ts'
+import { type Place, placeOptions, readPlace } from './places.ts'
+import { type Form, formOf, forms, linesOf } from './print.ts'
+import { queryEverything, queryLines } from './query.ts'
 
-export const kmip: Command = {
+const usualDays = 397
+
+const as = {
+  type: 'text',
+  value: 'FORM',
+  help: 'text, json, xml or hex; default: as the request was written, text for binary',
+} as const
+const showSecrets = {
+  type: 'flag',
+  help: 'prints key material and passwords too, which text leaves out',
+} as const
+
+const send = homeVerb({
+  name: 'send',
+  words: 'FILE|-',
+  usage: '[OPTIONS]',
+  summary: 'sends one message and prints the answer',
+  about: `Exit code 1 when an item of the answer failed. The file is XML, JSON, binary or a hex dump. JSON may be a single
+operation: {"tag":"Query","value":[…]}; it gets an envelope.`,
+  examples: [
+    `echo '{"tag":"Locate","value":[]}' | warder kmip send -`,
+    'warder kmip send create.xml --socket kms.example.com:5696 --cert me.crt --key me.key --ca-file ca.crt',
+  ],
+  options: {
+    as,
+    'kmip-version': { type: 'text', value: 'V', help: 'version of a single operation (default 2.1)' },
+    'show-secrets': showSecrets,
+    ...placeOptions,
+  },
+  parse(values, names) {
+    const place = readPlace(values)
+    const form = formIn(values.as)
+    const version = versionIn(values['kmip-version'])
+    const input = readInput(onlyName(names, 'file'), { hex: false })
+    const message = messageOf(input, version)
+    return async ({ home, terminal }) => {
+      const answer = await exchange(place(resolve(home)), message)
+      const lines = linesOf(answer, form ?? formOf(input.encoding), values['show-secrets'])
+      for (const line of lines) terminal.out(line)
+      return hasSucceeded(answer) ? 0 : 1
+    }
+  },
+})
+
+const explainVerb = homeVerb({
+  name: 'explain',
+  words: 'HEX|FILE|-',
+  summary: 'decodes a hex dump (digits, xxd, hexdump -C), or a file, an item a line',
+  about: `Shows byte offset, name, type, value. What is wrong with the bytes is told with its place, and reading goes on behind
+it; exit code 1 then.`,
+  examples: [
+    'warder kmip explain 42007801000000304200770100000028420069010000002042006a0200000004000000010000000042006b02000000040000000000000000',
+    'xxd capture.bin | warder kmip explain -',
+  ],
+  options: { 'show-secrets': showSecrets },
+  parse({ 'show-secrets': shown }, names) {
+    const input = readInput(onlyName(names, 'hex dump or file'), { hex: true })
+    return ({ terminal }) => {
+      if (input.encoding !== 'ttlv') {
+        for (const line of linesOf(messageOf(input, '2.1'), 'text', shown)) terminal.out(line)
+        return 0
+      }
+      const { lines, problems } = explain(input.bytes, { showSecrets: shown })
+      for (const line of lines) terminal.out(line)
+      for (const problem of problems) terminal.err(problem)
+      return problems.length === 0 ? 0 : 1
+    }
+  },
+})
+
+const query = homeVerb({
+  name: 'query',
+  words: '',
+  usage: '[OPTIONS]',
+  summary: 'asks a server for its versions, operations, object types, profiles and whatever else Query tells',
+  examples: ['warder kmip query'],
+  options: { as, ...placeOptions },
+  parse(values, names) {
+    const place = readPlace(values)
+    const form = formIn(values.as)
+    requireNoNames(names)
+    return async ({ home, terminal }) => {
+      const answer = await exchange(place(resolve(home)), queryEverything())
+      const lines = form === undefined ? queryLines(answer) : linesOf(answer, form, false)
+      for (const line of lines) terminal.out(line)
+      return hasSucceeded(answer) ? 0 : 1
+    }
+  },
+})
+
+const certificate = homeVerb({
+  name: 'certificate',
+  words: 'NAME',
+  summary: 'issues a client certificate by the local authority of the home, for one more program or device',
+  about: `Writes NAME.crt and NAME.key. NAME is the user that the certificate speaks for.`,
+  examples: ['warder kmip certificate storage-1'],
+  options: {
+    out: { type: 'text', value: 'PATH', help: 'writes PATH.crt and PATH.key' },
+    days: { type: 'number', value: 'N', help: `how long it is valid (default ${usualDays})` },
+    rsa: { type: 'flag', help: 'makes an RSA key, for devices that know no other; else it is a P-256 key' },
+  },
+  parse({ out, days = usualDays, rsa }, names) {
+    if (days === 0) throw new UsageError('--days is at least 1')
+    const name = onlyName(names, 'user')
+    if (out === undefined && !/^[\w.@-]+$/.test(name))
+      throw new UsageError('the name does not do for a file: say --out PATH')
+    return async ({ home, terminal }) => {
+      const wish = { name, home: resolve(home), out: out ?? name, days, rsa, now: Date.now() }
+      const { cert, key, validTo } = await makeCertificate(wish)
+      terminal.out(`${cert} and ${key}: ${name}, until ${validTo.toISOString().slice(0, 10)}`)
+      return 0
+    }
+  },
+})
+
+export const kmip = verbCommand({
   name: 'kmip',
   summary: 'sends KMIP messages, explains dumps, lists what a server can do, issues certificates for clients',
-  help: `warder kmip send FILE|-    [--as FORM] [--kmip-version V] [--show-secrets] [WHERE]
-warder kmip explain HEX|FILE|-    [--show-secrets]
-warder kmip query          [--as FORM] [WHERE]
-warder kmip certificate NAME    [--out PATH] [--days N] [--rsa] [--home DIR]
+  about: `send and query work with the KMIP socket of the home, and HOME/tls/client.crt as client certificate, unless they are
+told otherwise.`,
+  verbs: [send, explainVerb, query, certificate],
+})
 
-send     sends one message and prints the answer; exit code 1 when an item of it failed. The file is XML, JSON, binary or
-         a hex dump. JSON may be a single operation: {"tag":"Query","value":[…]}; it gets an envelope.
-explain  decodes a hex dump (digits, xxd, hexdump -C), or a file, an item a line: byte offset, name, type, value. What is
-         wrong with the bytes is told with its place, and reading goes on behind it; exit code 1 then.
-certificate    issues a client certificate by the local authority of the home, for one more program or device: NAME.crt
-         and NAME.key (or PATH.crt and PATH.key), 397 days unless --days says otherwise. NAME is the user it speaks for.
-         --rsa makes an RSA key, for devices that know no other; else it is a P-256 key.
-query    asks a server for its versions, operations, object types, profiles and whatever else Query tells.
+async function exchange({ endpoint, way }: Place, message: TtlvNode): Promise<TtlvNode> {
+  const connection = openConnection(endpoint, way)
+  try {
+    return await connection.exchange(message)
+  } catch (error) {
+    if (error instanceof KmipDecodeError)
+      throw new StartupError(`the answer cannot be read: ${error.message}`, { cause: error })
+    throw new StartupError(`the server: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
+  } finally {
+    connection.close()
+  }
+}
 
-  --as FORM             text, json, xml or hex; default: as the request was written, text for binary
-  --kmip-version V      version of a single operation (default 2.1)
-  --show-secrets        prints key material and passwords too, which text leaves out
+function formIn(word: string | undefined): Form | undefined {
+  const form = forms.find((name) => name === word)
+  if (word !== undefined && form === undefined)
+    throw new UsageError(`--as is ${forms.join(', ')}, not '${word}'`)
+  return form
+}
 
-${placeHelp}
-
-Example:
-  warder kmip query
-  warder kmip certificate storage-1
-  echo '{"tag":"Locate","value":[]}' | warder kmip send -
-  warder kmip send create.xml --socket kms.example.com:5696 --cert me.crt --key me.key --ca-file ca.crt
-  warder kmip explain 42007801000000304200770100000028420069010000002042006a0200000004000000010000000042006b02000000040000000000000000
-  xxd capture.bin | warder kmip explain -`,
-  run: runKmip,
+function versionIn(word = '2.1'): KmipVersion {
+  const version = kmipVersions.find((name) => name === word)
+  if (version === undefined)
+    throw new UsageError(`--kmip-version is one of ${kmipVersions.join(', ')}, not '${word}'`)
+  return version
 }

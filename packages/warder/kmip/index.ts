@@ -2,5 +2,3 @@
 export { type Connection, type Endpoint, openConnection, type Way, ways } from './connection.ts'
 export { type Explained, type ExplainOptions, explain } from './explain.ts'
 export { bytesOfDump } from './hex-dump.ts'
-export { placeHelp } from './places.ts'
-export { runKmip } from './run.ts'

@@ -1,23 +1,39 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
+import { UsageError } from '../cli/command.ts'
+import type { ValuesOf } from '../cli/options.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
-import type { Words } from '../cli/words.ts'
 import { requireAuthority } from '../kms/places.ts'
 import type { Endpoint, Way } from './connection.ts'
 
-/** Lines of the help that explain `readPlace`. */
-export const placeHelp = `Where and who:
-  --home DIR            home of the started services on this machine: its KMIP socket, HOME/tls/ca.crt to trust, and
-                        HOME/tls/client.crt with its key as client certificate
-  --socket HOST:PORT    another server's KMIP socket (binary, TLS with a client certificate)
-  --url URL             KMIP over HTTPS instead: https://kms.example.com:9998
-  --over ENCODING       with --url: ttlv, json or xml (default json)
-  --cert F --key F      client certificate and private key (PEM); its common name is the user
-  --token-file F        with --url: a bearer token instead; - is standard input
-  --ca-file F           certificate authority to trust (default: HOME/tls/ca.crt; the system's for other servers)`
+/** Options that say where, and who asks; without them the KMIP socket of the home. */
+export const placeOptions = {
+  socket: {
+    type: 'text',
+    value: 'HOST:PORT',
+    help: "another server's KMIP socket (binary, TLS with a client certificate)",
+  },
+  url: { type: 'text', value: 'URL', help: 'KMIP over HTTPS instead: https://kms.example.com:9998' },
+  over: { type: 'text', value: 'ENCODING', help: 'with --url: ttlv, json or xml (default json)' },
+  cert: {
+    type: 'text',
+    value: 'F',
+    help: 'client certificate (PEM); its common name is the user (default: HOME/tls/client.crt)',
+  },
+  key: {
+    type: 'text',
+    value: 'F',
+    help: 'private key of the client certificate (default: HOME/tls/client.key)',
+  },
+  'token-file': { type: 'text', value: 'F', help: 'with --url: a bearer token instead; - is standard input' },
+  'ca-file': {
+    type: 'text',
+    value: 'F',
+    help: "certificate authority to trust (default: HOME/tls/ca.crt; the system's for other servers)",
+  },
+} as const
 
 /** Where a message goes, over what. */
 export interface Place {
@@ -31,14 +47,8 @@ const encodings = ['ttlv', 'json', 'xml'] as const
  * The server and the identity that the words name.
  * @throws UsageError, StartupError when something is not there
  */
-export function readPlace(words: Words, env: Terminal['env']): () => Place {
-  const home = resolve(homeOf(words.option('home'), env))
-  const socket = words.option('socket')
-  const url = words.option('url')
-  const over = words.option('over') ?? 'json'
-  const [cert, key] = [words.option('cert'), words.option('key')]
-  const tokenFile = words.option('token-file')
-  const caFile = words.option('ca-file')
+export function readPlace(values: ValuesOf<typeof placeOptions>): (home: string) => Place {
+  const { socket, url, over = 'json', cert, key, 'token-file': tokenFile, 'ca-file': caFile } = values
   const encoding = encodings.find((name) => name === over)
   if (encoding === undefined) throw new UsageError(`--over is ttlv, json or xml, not '${over}'`)
   if ((cert === undefined) !== (key === undefined)) throw new UsageError('--cert and --key belong together')
@@ -47,7 +57,7 @@ export function readPlace(words: Words, env: Terminal['env']): () => Place {
   if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url))
     throw new UsageError('--url is like https://kms.example.com:9998')
   const place = socket === undefined ? undefined : placeOf(socket)
-  return () => {
+  return (home) => {
     if (caFile !== undefined) requireAuthority(caFile)
     const inHome = (name: string): string | undefined => existing(join(home, 'tls', name))
     const token = tokenFile === undefined ? undefined : readSecretFile(tokenFile, 'the token').trim()

@@ -1,8 +1,8 @@
 import type { Credentials } from '@warder/client'
 import { type Terminal, UsageError } from '../cli/command.ts'
+import type { ValuesOf } from '../cli/options.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
-import type { Words } from '../cli/words.ts'
 import type { HttpsClient } from '../client/index.ts'
 import { logIn as begin, nonEmpty } from '../login/login.ts'
 
@@ -23,25 +23,36 @@ export interface SignedIn {
   end(): Promise<void>
 }
 
-/** Lines of the help that explain `readAccount`'s options. */
-export const accountHelp = `Who asks:
-  --token-file F        file with a token: of a session, of an issuer that the service trusts, an API token, or a
-                        machine token (wt.…); - is standard input
-                        else WARDER_TOKEN, unless one of the following is said
-  else there is a login at the authentication service, and a logout at the end:
-  --user NAME           (default admin)
-  --realm R             (default _)
-  --password-file F     file with the password; - is standard input
-                        else WARDER_PASSWORD, else (for admin of _) HOME/initial-admin-password, else a question
-  --totp-code CODE      code of the second factor, else a question`
+/** Options that say who asks. */
+export const accountOptions = {
+  'token-file': {
+    type: 'text',
+    value: 'F',
+    help: `file with a token: of a session, of an issuer that the service trusts, an API token, or a
+machine token (wt.…); - is standard input
+else WARDER_TOKEN, unless one of the following is said; else there is a login at the
+authentication service, and a logout at the end`,
+  },
+  user: { type: 'text', value: 'NAME', help: 'who logs in (default admin)' },
+  realm: { type: 'text', value: 'R', help: 'the realm to log in to (default _)' },
+  'password-file': {
+    type: 'text',
+    value: 'F',
+    help: `file with the password; - is standard input
+else WARDER_PASSWORD, else (for admin of _) HOME/initial-admin-password, else a question`,
+  },
+  'totp-code': { type: 'text', value: 'CODE', help: 'code of the second factor, else a question' },
+} as const
 
 /** @throws UsageError for a token and a login at the same time */
-export function readAccount(words: Words): Account {
-  const user = words.option('user')
-  const realm = words.option('realm')
-  const passwordFile = words.option('password-file')
-  const tokenFile = words.option('token-file')
-  const totpCode = words.option('totp-code')
+export function readAccount(values: ValuesOf<typeof accountOptions>): Account {
+  const {
+    user,
+    realm,
+    'password-file': passwordFile,
+    'token-file': tokenFile,
+    'totp-code': totpCode,
+  } = values
   const named = [user, realm, passwordFile, totpCode].some((option) => option !== undefined)
   if (named && tokenFile !== undefined) {
     throw new UsageError(

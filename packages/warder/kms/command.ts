@@ -1,9 +1,12 @@
 import type { Command } from '../cli/command.ts'
 import { exitCodesHelp } from '../cli/exit-codes.ts'
+import { optionsHelp } from '../cli/help.ts'
 import { type Person, realPerson } from '../cli/person.ts'
-import { accountHelp } from './account.ts'
-import { placesHelp } from './places.ts'
-import { findVerb, runKms } from './run.ts'
+import { helpOfVerbs, verbsHelp } from '../cli/verbs.ts'
+import { accountOptions } from './account.ts'
+import { outputOptions } from './options.ts'
+import { placeOptions } from './places.ts'
+import { runKms } from './run.ts'
 import type { KmsVerb } from './verb.ts'
 
 /** What tells one command of the key management service from another. */
@@ -17,20 +20,20 @@ export interface KmsCommandParts {
   readonly example: string
 }
 
-const commonHelp = `${accountHelp}
+const commonHelp = `Who asks:
+${optionsHelp(accountOptions)}
 
-${placesHelp}
+Where:
+${optionsHelp(placeOptions)}
 
 How:
-  --json                prints one JSON document instead of lines for people
-  --yes                 does not ask before something is destroyed
+${optionsHelp(outputOptions)}
 
 ${exitCodesHelp}`
 
 /** `warder NAME VERB …` for verbs that work with the key management service. */
 export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPerson): Command {
   const { name, summary, about, verbs, example } = parts
-  const callOf = (verb: KmsVerb): string => `${verb.name} ${verb.words}`.trimEnd()
   return {
     name,
     summary,
@@ -38,7 +41,7 @@ export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPe
 
 ${about}
 
-${verbs.map((verb) => `  ${callOf(verb)}\n      ${verb.summary}`).join('\n')}
+${verbsHelp(verbs)}
 
   warder ${name} VERB --help    more about one of them, with examples
 
@@ -46,23 +49,7 @@ ${commonHelp}
 
 Example:
 ${example}`,
-    helpFor(args) {
-      const verb = findVerb(
-        verbs,
-        args.filter((word) => word !== '--help' && word !== '-h'),
-      )
-      if (verb === undefined) return undefined
-      return `warder ${name} ${callOf(verb)}
-
-${verb.summary}
-
-${verb.about}
-
-Example:
-${verb.examples.map((line) => `  ${line}`).join('\n')}
-
-${commonHelp}`
-    },
+    helpFor: helpOfVerbs(name, verbs, commonHelp),
     run: (args, terminal) => runKms(verbs, args, terminal, person()),
   }
 }

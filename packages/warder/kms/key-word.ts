@@ -1,5 +1,4 @@
 import { UsageError } from '../cli/command.ts'
-import type { Words } from '../cli/words.ts'
 
 /** The id of a key as somebody typed it. @throws UsageError for what can be none */
 export function readKid(text: string): string {
@@ -7,9 +6,10 @@ export function readKid(text: string): string {
   return text
 }
 
-/** `--key KEY`. @throws UsageError when it is missing */
-export function keyOption(words: Words): string {
-  const text = words.option('key')
-  if (text === undefined) throw new UsageError('say which key: --key KEY (see warder keys list)')
-  return readKid(text)
-}
+/** `--key KEY` of verbs that use one key. */
+export const keyOption = {
+  type: 'text',
+  value: 'KEY',
+  required: 'say which key: --key KEY (see warder keys list)',
+  help: 'the key, by its id',
+} as const

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
-import type { Words } from '../cli/words.ts'
+import type { ValuesOf } from '../cli/options.ts'
 
 /** Where the services are, and whom to trust about it. */
 export interface Places {
@@ -15,12 +15,21 @@ export interface Places {
   readonly caFile: string | undefined
 }
 
-/** Lines of the help that explain the places. */
-export const placesHelp = `Where:
-  --home DIR            home of the started services on this machine
-  --url URL             another key management service instead: https://kms.example.com:9998
-  --auth-url URL        the authentication service to log in to, with --url
-  --ca-file F           certificate authority to trust (default: HOME/tls/ca.crt; with --url the system's)`
+/** Options that say where the services are. */
+export const placeOptions = {
+  home: { type: 'text', value: 'DIR', help: 'home of the started services on this machine' },
+  url: {
+    type: 'text',
+    value: 'URL',
+    help: 'another key management service instead: https://kms.example.com:9998',
+  },
+  'auth-url': { type: 'text', value: 'URL', help: 'the authentication service to log in to, with --url' },
+  'ca-file': {
+    type: 'text',
+    value: 'F',
+    help: "certificate authority to trust (default: HOME/tls/ca.crt; with --url the system's)",
+  },
+} as const
 
 /** The places as the command's words name them. */
 export interface PlaceOptions {
@@ -31,12 +40,12 @@ export interface PlaceOptions {
 }
 
 /** @throws UsageError */
-export function readPlaceOptions(words: Words, env: Terminal['env']): PlaceOptions {
+export function readPlaceOptions(values: ValuesOf<typeof placeOptions>, env: Terminal['env']): PlaceOptions {
   return {
-    home: resolve(homeOf(words.option('home'), env)),
-    url: addressIn(words, 'url'),
-    authUrl: addressIn(words, 'auth-url'),
-    caFile: words.option('ca-file'),
+    home: resolve(homeOf(values.home, env)),
+    url: addressIn(values, 'url'),
+    authUrl: addressIn(values, 'auth-url'),
+    caFile: values['ca-file'],
   }
 }
 
@@ -83,8 +92,8 @@ function readEndpoints(path: string): { readonly auth: string; readonly kms: str
   throw new StartupError(`${path} does not say where the services are: start them again`)
 }
 
-function addressIn(words: Words, name: string): string | undefined {
-  const url = words.option(name)
+function addressIn(values: ValuesOf<typeof placeOptions>, name: 'url' | 'auth-url'): string | undefined {
+  const url = values[name]
   if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url)) {
     throw new UsageError(`--${name} is like https://kms.example.com:9998`)
   }

@@ -7,9 +7,10 @@ import { exitCodeOf } from '../cli/exit-codes.ts'
 import { type Person, readAll } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
 import type { Prompter } from '../cli/prompter.ts'
-import { Words } from '../cli/words.ts'
+import { inVerb, readVerb } from '../cli/verbs.ts'
 import { httpsClient } from '../client/index.ts'
 import { type Account, givenToken, logIn, readAccount, type SignedIn } from './account.ts'
+import { commonOptions } from './options.ts'
 import { findPlaces, type Places, readPlaceOptions } from './places.ts'
 import { lineFor } from './refusal.ts'
 import type { KmsVerb } from './verb.ts'
@@ -25,14 +26,12 @@ export async function runKms(
   terminal: Terminal,
   person: Person,
 ): Promise<number> {
-  const words = new Words(args)
-  const json = words.flag('json')
-  const yes = words.flag('yes')
-  const account = readAccount(words)
-  const placeOptions = readPlaceOptions(words, terminal.env)
-  const { verb, rest } = verbIn(verbs, words.left())
-  requireOneReader(verb, rest, account)
-  const act = parse(verb, rest)
+  const { verb, common, values, names } = readVerb(verbs, commonOptions, args)
+  const { json, yes } = common
+  const account = readAccount(common)
+  const places = readPlaceOptions(common, terminal.env)
+  requireOneReader(verb, names, account)
+  const act = inVerb(verb, () => verb.parse(values, names))
   const progress = progressBar(person.screen)
   const interruption = new AbortController()
   let stoppedBy: NodeJS.Signals | undefined
@@ -47,8 +46,7 @@ export async function runKms(
     askSecret: (question) => person.prompter.askSecret(question, signal),
   }
   try {
-    const places = findPlaces(placeOptions)
-    return await withClient(places, account, { terminal, prompter, signal }, (kms) =>
+    return await withClient(findPlaces(places), account, { terminal, prompter, signal }, (kms) =>
       act({
         kms,
         signal,
@@ -79,35 +77,9 @@ export async function runKms(
   }
 }
 
-/** The verb that the words begin with. A verb may have two words: `tag add`. */
-export function findVerb(verbs: readonly KmsVerb[], args: readonly string[]): KmsVerb | undefined {
-  return verbs.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
-}
-
-function verbIn(
-  verbs: readonly KmsVerb[],
-  args: readonly string[],
-): { readonly verb: KmsVerb; readonly rest: readonly string[] } {
-  const known = verbs.map(({ name }) => name).join(', ')
-  const verb = findVerb(verbs, args)
-  if (verb !== undefined) return { verb, rest: args.slice(verb.name.split(' ').length) }
-  throw new UsageError(
-    args[0] === undefined ? `say what to do: ${known}` : `there is no '${args[0]}'; these are: ${known}`,
-  )
-}
-
-function parse(verb: KmsVerb, rest: readonly string[]): ReturnType<KmsVerb['parse']> {
-  try {
-    return verb.parse(rest)
-  } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(error.message, { verb: verb.name, cause: error })
-    throw error
-  }
-}
-
-function requireOneReader(verb: KmsVerb, rest: readonly string[], account: Account): void {
+function requireOneReader(verb: KmsVerb, names: readonly string[], account: Account): void {
   const readers = [account.passwordFile, account.tokenFile].filter((file) => file === '-').length
-  if (readers + (verb.readsInput?.(rest) === true ? 1 : 0) > 1) {
+  if (readers + (verb.readsInput?.(names) === true ? 1 : 0) > 1) {
     throw new UsageError('standard input can be only one thing: put the password or the token into a file')
   }
 }

@@ -1,4 +1,6 @@
 import type { KmsClient } from '@warder/client'
+import type { Options, Values, ValuesOf } from '../cli/options.ts'
+import type { Verb } from '../cli/verbs.ts'
 
 /** What a verb works with, once it is known who asks. */
 export interface KmsContext {
@@ -20,23 +22,26 @@ export interface KmsContext {
 }
 
 /** One thing that `warder keys`, `crypto` or `access` does. */
-export interface KmsVerb {
-  readonly name: string
-  /** Words after the name, as the help shows them. */
-  readonly words: string
-  /** One line, for the list of verbs. */
-  readonly summary: string
-  /** The rest of its own help: what its options mean, what one has to know. */
+export interface KmsVerb extends Verb {
   readonly about: string
-  /** Lines that can be typed as they are. */
-  readonly examples: readonly string[]
-  /** Whether these words make it read standard input, which nothing else may read then. */
-  readonly readsInput?: (args: readonly string[]) => boolean
+  /** Whether it reads standard input, which nothing else may read then. */
+  readonly readsInput?: (names: readonly string[]) => boolean
   /** What to tell who interrupts it. */
   readonly interrupted?: string
   /**
-   * Reads its words before anybody is asked for a password. What it returns does the work and gives the exit code.
+   * Checks its arguments before anybody is asked for a password. What it returns does the work and gives the exit code.
    * @throws UsageError
    */
-  parse(args: readonly string[]): (context: KmsContext) => Promise<number>
+  parse(values: Values, names: readonly string[]): (context: KmsContext) => Promise<number>
+}
+
+/** A verb whose `parse` gets the values of the options that it declares. */
+export function kmsVerb<const O extends Options>(
+  verb: Omit<KmsVerb, 'options' | 'parse'> & {
+    readonly options: O
+    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<KmsVerb['parse']>
+  },
+): KmsVerb {
+  // `cli/verbs.ts` reads the values of exactly these options.
+  return verb as KmsVerb
 }

@@ -11,34 +11,38 @@ import {
   rotateRootKeyFile,
   type SealedDatabase,
 } from '@warder/foundation/seal'
-import { type Command, expectNothing, homeOf, type Terminal, takeOption, UsageError } from '../cli/command.ts'
+import type { Terminal } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
+import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 import { serviceNames } from '../installation/services.ts'
 
-export const rootKey: Command = {
+const rotateVerb = homeVerb({
+  name: 'rotate',
+  words: '',
+  summary: "makes a new root key and wraps both services' data keys under it",
+  examples: ['warder root-key rotate --home /var/lib/warder'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return ({ home, terminal }) => {
+      if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+      return rotate(home, terminal)
+    }
+  },
+})
+
+export const rootKey = verbCommand({
   name: 'root-key',
   summary: 'gives the installation a new root key, without touching a row of data',
-  help: `warder root-key rotate [--home DIR]
-
-Makes a new root key and wraps both services' data keys under it. Rows stay as they are, and the services may keep
-running. Stopped at any moment, everything still opens: start it again and it finishes.
+  about: `Rows stay as they are, and the services may keep running. Stopped at any moment, everything still opens: start it
+again and it finishes.
 
   file          root.key is replaced by a new one; make a new copy of it afterwards
   environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
-  passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
-
-Example:
-  warder root-key rotate --home /var/lib/warder`,
-  async run(args, terminal) {
-    const home = takeOption(args, 'home')
-    const [verb, ...rest] = home.rest
-    if (verb !== 'rotate') throw new UsageError('say what to do: rotate')
-    expectNothing(rest)
-    const folder = homeOf(home.value, terminal.env)
-    if (!existsSync(folder)) throw new StartupError(`the home folder ${folder} is not there`)
-    return rotate(folder, terminal)
-  },
-}
+  passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE`,
+  verbs: [rotateVerb],
+})
 
 async function rotate(home: string, terminal: Terminal): Promise<number> {
   const launches = serviceNames.map((name) => ({

@@ -2,13 +2,28 @@ import { join } from 'node:path'
 import { settingsHelp } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { openHome, type RunningService, runService } from '@warder/foundation/runtime'
-import { type Command, homeOf, type Terminal, takeFlag, takeOption } from '../cli/command.ts'
+import { type Command, homeOf, homeOption, type Terminal } from '../cli/command.ts'
+import { optionsHelp } from '../cli/help.ts'
+import { readDeclared } from '../cli/options.ts'
 import { checkAsStart } from '../installation/checks.ts'
 import { configure } from '../installation/configuration.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { type ServiceName, settingsOf } from '../installation/services.ts'
 import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
 import { watchStopSignals } from './stop-signals.ts'
+
+const options = {
+  home: homeOption,
+  'accept-rollback': {
+    type: 'flag',
+    help: 'starts with a database that is missing, or older than its audit log; recorded there',
+  },
+  'check-config': { type: 'flag', help: 'says whether the settings are right, and ends' },
+  'print-default-config': { type: 'flag', help: 'prints every setting with its default, as a file to edit' },
+  'beside-auth': { type: 'text' },
+  'held-ports': { type: 'text' },
+  supervised: { type: 'flag' },
+} as const
 
 export const auth = serviceCommand('auth', 'the authentication service: who are you?')
 export const kms = serviceCommand('kms', 'the key management service: keys, and what is done with them')
@@ -24,9 +39,7 @@ Starts ${what}
 
 SIGTERM or SIGINT stop it in order, a second one at once; SIGHUP reads the certificates again.
 
-  --accept-rollback        starts with a database that is missing, or older than its audit log; recorded there
-  --check-config           says whether the settings are right, and ends
-  --print-default-config   prints every setting with its default, as a file to edit
+${optionsHelp(options)}
 
 Settings (flag, then environment, then HOME/${name}.toml, then the default):
 
@@ -36,39 +49,34 @@ Example:
   warder ${name} --home /var/lib/warder --workers 4`
     },
     async run(args, terminal) {
-      const home = takeOption(args, 'home')
-      const beside = takeOption(home.rest, 'beside-auth')
-      const held = takeOption(beside.rest, 'held-ports')
-      const supervised = takeFlag(held.rest, 'supervised')
-      const accept = takeFlag(supervised.rest, 'accept-rollback')
-      const check = takeFlag(accept.rest, 'check-config')
-      const print = takeFlag(check.rest, 'print-default-config')
-      if (print.given) {
+      const { values, rest } = readDeclared(args, options)
+      const { supervised, 'beside-auth': beside } = values
+      if (values['print-default-config']) {
         const { defaultConfigToml } = await import('@warder/foundation/config')
         terminal.out(defaultConfigToml(name, settingsOf(name)))
         return 0
       }
-      const folder = openHome(homeOf(home.value, terminal.env))
+      const folder = openHome(homeOf(values.home, terminal.env))
       writeFirstConfiguration(folder)
-      const configuration = configure(name, folder, print.rest, terminal.env)
+      const configuration = configure(name, folder, rest, terminal.env)
       const { launch, loaded } = configuration
-      const peerSecret = peerSecretOf(terminal.env, loaded, beside.value)
+      const peerSecret = peerSecretOf(terminal.env, loaded, beside)
       for (const warning of loaded.warnings) terminal.err(`warder ${name}: warning: ${warning}`)
-      if (check.given) {
+      if (values['check-config']) {
         await checkAsStart(name, configuration)
         terminal.out(`the configuration of ${name} in ${folder} is right`)
         return 0
       }
       const config = {
         ...launch.config,
-        ...(beside.value === undefined
+        ...(beside === undefined
           ? {}
-          : besideAuth(loaded, beside.value, folder, hasOwnCertificate(folder, terminal.env))),
+          : besideAuth(loaded, beside, folder, hasOwnCertificate(folder, terminal.env))),
       }
       const onWaiting = (): void => {
-        if (supervised.given) process.send?.({ type: 'waiting' })
+        if (supervised) process.send?.({ type: 'waiting' })
       }
-      const heldPorts = held.value?.split(',').map(Number) ?? []
+      const heldPorts = values['held-ports']?.split(',').map(Number) ?? []
       // While it starts nothing is in flight: it ends as it would by a signal, and the next start goes on from there.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
       let service: RunningService
@@ -79,13 +87,13 @@ Example:
           heldPorts,
           peerSecret,
           onWaiting,
-          acceptRollback: accept.given,
+          acceptRollback: values['accept-rollback'],
         })
       } finally {
         // Watched on, the channel would keep a process alive whose start was refused.
         unwatch()
       }
-      return serve(service, supervised.given, terminal)
+      return serve(service, supervised, terminal)
     },
   }
 }

@@ -1,21 +1,28 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { type Command, expectNothing, homeOf, takeOption } from '../cli/command.ts'
+import { type Command, homeOf, homeOption } from '../cli/command.ts'
+import { optionsHelp, optionsUsage } from '../cli/help.ts'
+import { readArguments, requireNoNames } from '../cli/options.ts'
 import { tryServices } from './run.ts'
 import { TryFailed } from './step.ts'
+
+const options = {
+  home: homeOption,
+  file: { type: 'text', value: 'F', help: 'also encrypts and decrypts this file and compares' },
+  realm: { type: 'text', value: 'R', help: 'realm to log in to (default _)' },
+  user: { type: 'text', value: 'U', help: 'user to log in as (default admin)' },
+} as const
 
 export const tryOut: Command = {
   name: 'try',
   summary: 'runs through login, keys, encryption and signatures against the started services',
-  help: `warder try [--home DIR] [--file F] [--realm R] [--user U]
+  help: `warder try ${optionsUsage(options)}
 
 Does what a new user would do against the services that \`warder start\` runs, and shows each step with what came
 back: log in, make keys, encrypt, decrypt, sign, verify, MAC, delete the keys, log out.
 
-  --file F     also encrypts and decrypts this file and compares
-  --realm R    realm to log in to (default _)
-  --user U     user to log in as (default admin)
+${optionsHelp(options)}
 
 The password is WARDER_TRY_PASSWORD, else the first administrator's in HOME/initial-admin-password.
 
@@ -23,22 +30,19 @@ Example:
   npm start                  in one terminal
   npx warder try             in another`,
   async run(args, terminal) {
-    const home = takeOption(args, 'home')
-    const file = takeOption(home.rest, 'file')
-    const realm = takeOption(file.rest, 'realm')
-    const user = takeOption(realm.rest, 'user')
-    expectNothing(user.rest)
-    const folder = resolve(homeOf(home.value, terminal.env))
+    const { values, names } = readArguments(args, options)
+    requireNoNames(names)
+    const folder = resolve(homeOf(values.home, terminal.env))
     const endpoints = readEndpoints(folder)
     const ca = join(folder, 'tls', 'ca.crt')
     try {
       const passed = await tryServices({
         ...endpoints,
         caFile: existsSync(ca) ? ca : undefined,
-        realm: realm.value ?? '_',
-        username: user.value ?? 'admin',
+        realm: values.realm ?? '_',
+        username: values.user ?? 'admin',
         password: passwordOf(folder, terminal.env),
-        file: file.value,
+        file: values.file,
         out: terminal.out,
       })
       terminal.out(`all ${passed} steps passed`)

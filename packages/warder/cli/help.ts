@@ -1,0 +1,29 @@
+import type { Options } from './options.ts'
+
+/** Where the help of an option begins. */
+const column = 24
+
+/** Lines of the help, one or more for each option. */
+export function optionsHelp(options: Options): string {
+  return Object.entries(options)
+    .flatMap(([name, { value, help }]) => {
+      if (help === undefined) return []
+      const head = `  --${name}${value === undefined ? '' : ` ${value}`}`
+      const lines = help.replaceAll('\n', `\n${' '.repeat(column)}`)
+      return [
+        head.length > column - 2 ? `${head}\n${' '.repeat(column)}${lines}` : head.padEnd(column) + lines,
+      ]
+    })
+    .join('\n')
+}
+
+/** Options as they stand in the line that shows how a verb is called: `--key KEY [--force]`. */
+export function optionsUsage(options: Options): string {
+  return Object.entries(options)
+    .flatMap(([name, { type, value, required, help }]) => {
+      if (help === undefined) return []
+      const text = `--${name}${value === undefined ? '' : ` ${value}`}`
+      return [`${required === undefined ? `[${text}]` : text}${type === 'list' ? '...' : ''}`]
+    })
+    .join(' ')
+}

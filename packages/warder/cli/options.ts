@@ -1,0 +1,151 @@
+import { parseArgs } from 'node:util'
+import { suggestion } from '@warder/foundation/config'
+import { UsageError } from './command.ts'
+
+/** An option, declared once: parsing, help and errors come from it. */
+export interface Option {
+  /** `text` may be given once, `list` several times; a `number` is whole and at least 0; a `flag` has no value. */
+  readonly type: 'text' | 'number' | 'list' | 'flag'
+  /** Stands for the value in the help: `FILE`. */
+  readonly value?: string
+  /** It must be given and not be empty; a text: it must be given, and this is said where it is not. */
+  readonly required?: true | string
+  /** Lines of the help; none for an option that only Warder itself gives. */
+  readonly help?: string
+}
+
+/** Options by their names without dashes. */
+export type Options = Readonly<Record<string, Option>>
+
+type ValueOf<O extends Option> = O['type'] extends 'flag'
+  ? boolean
+  : O['type'] extends 'list'
+    ? readonly string[]
+    :
+        | (O['type'] extends 'number' ? number : string)
+        | (O extends { required: true | string } ? never : undefined)
+
+/** The values of declared options: `values['new-password-file']`. */
+export type ValuesOf<O extends Options> = { readonly [Name in keyof O]: ValueOf<O[Name]> }
+
+export type Values = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
+
+export interface Arguments<O extends Options> {
+  readonly values: ValuesOf<O>
+  /** The words that are no options; everything behind `--` is one. */
+  readonly names: readonly string[]
+}
+
+/**
+ * Reads the arguments of a command whose options are declared.
+ * @throws UsageError for an option that is not declared, given twice, without its value, or missing
+ */
+export function readArguments<const O extends Options>(args: readonly string[], options: O): Arguments<O> {
+  const values = new Map<string, string | number | boolean | string[]>()
+  const names: string[] = []
+  for (const token of tokensOf(args, options)) {
+    if (token.kind === 'positional') names.push(token.value)
+    if (token.kind !== 'option') continue
+    const option = declared(token, options)
+    if (option === undefined) throw unknownOption(token.rawName, options)
+    take(values, token.name, option, token.value)
+  }
+  return { values: complete(values, options), names }
+}
+
+/** As `readArguments`, but what is not declared is kept, in its order: `rest` is for another reader. */
+export function readDeclared<const O extends Options>(
+  args: readonly string[],
+  options: O,
+): { readonly values: ValuesOf<O>; readonly rest: readonly string[] } {
+  const values = new Map<string, string | number | boolean | string[]>()
+  const taken = new Set<number>()
+  for (const token of tokensOf(args, options)) {
+    const option = token.kind === 'option' ? declared(token, options) : undefined
+    if (token.kind !== 'option' || option === undefined) continue
+    take(values, token.name, option, token.value)
+    taken.add(token.index)
+    if (token.inlineValue === false) taken.add(token.index + 1)
+  }
+  return { values: complete(values, options), rest: args.filter((_, index) => !taken.has(index)) }
+}
+
+/** The words that are no options, as far as they can be told without knowing every option. */
+export function namesIn(args: readonly string[], options: Options): readonly string[] {
+  return tokensOf(args, options).flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
+}
+
+/** The one name that is expected. @param what it names, for the error @throws UsageError */
+export function onlyName(names: readonly string[], what: string): string {
+  const [first, ...rest] = names
+  if (first === undefined) throw new UsageError(`say which ${what}`)
+  requireNoNames(rest)
+  return first
+}
+
+/** @throws UsageError for a name where none is expected */
+export function requireNoNames([first]: readonly string[]): void {
+  if (first !== undefined) throw new UsageError(`unknown argument: ${first}`)
+}
+
+type Token = ReturnType<typeof tokensOf>[number]
+
+function tokensOf(args: readonly string[], options: Options) {
+  const shapes = Object.entries(options).map(
+    ([name, { type }]) => [name, { type: type === 'flag' ? 'boolean' : 'string' }] as const,
+  )
+  // Not strict: a value may begin with a dash, and the errors are ours.
+  return parseArgs({ args: [...args], options: Object.fromEntries(shapes), strict: false, tokens: true })
+    .tokens
+}
+
+function declared(
+  { name, rawName }: Extract<Token, { kind: 'option' }>,
+  options: Options,
+): Option | undefined {
+  return rawName === `--${name}` && Object.hasOwn(options, name) ? options[name] : undefined
+}
+
+function unknownOption(rawName: string, options: Options): UsageError {
+  const known = Object.entries(options).flatMap(([name, { help }]) => (help === undefined ? [] : [name]))
+  return new UsageError(`unknown option: ${rawName}${suggestion(rawName.replace(/^-+/, ''), known, '--')}`)
+}
+
+function take(
+  values: Map<string, string | number | boolean | string[]>,
+  name: string,
+  { type }: Option,
+  value: string | undefined,
+): void {
+  const before = values.get(name)
+  if (type === 'flag') {
+    if (value !== undefined) throw new UsageError(`--${name} has no value`)
+    values.set(name, true)
+    return
+  }
+  if (value === undefined) throw new UsageError(`--${name} needs a value`)
+  if (type === 'list') {
+    values.set(name, [...(Array.isArray(before) ? before : []), value])
+    return
+  }
+  // One of the two would be passed over in silence.
+  if (before !== undefined) throw new UsageError(`--${name} is given twice`)
+  if (type === 'number' && !/^\d{1,9}$/.test(value)) {
+    throw new UsageError(`--${name} is a whole number, not '${value}'`)
+  }
+  values.set(name, type === 'number' ? Number(value) : value)
+}
+
+function complete<O extends Options>(
+  given: ReadonlyMap<string, string | number | boolean | string[]>,
+  options: O,
+): ValuesOf<O> {
+  const entries = Object.entries(options).map(([name, { type, required }]) => {
+    const value = given.get(name) ?? (type === 'flag' ? false : type === 'list' ? [] : undefined)
+    if (required !== undefined && (value === undefined || (value === '' && required === true))) {
+      throw new UsageError(required === true ? `--${name} is missing` : required)
+    }
+    return [name, value]
+  })
+  return Object.fromEntries(entries) as ValuesOf<O>
+}

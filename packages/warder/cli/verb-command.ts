@@ -1,0 +1,64 @@
+import { type Command, homeOf, homeOption, type Terminal } from './command.ts'
+import { optionsHelp } from './help.ts'
+import type { Options, Values, ValuesOf } from './options.ts'
+import { helpOfVerbs, inVerb, readVerb, type Verb, verbsHelp } from './verbs.ts'
+
+/** What a verb works with that needs nothing but a home and a terminal. */
+export interface HomeContext {
+  readonly home: string
+  readonly terminal: Terminal
+}
+
+export interface HomeVerb extends Verb {
+  /** Checks its arguments. What it returns does the work and gives the exit code. @throws UsageError */
+  parse(values: Values, names: readonly string[]): (context: HomeContext) => number | Promise<number>
+}
+
+/** A verb whose `parse` gets the values of the options that it declares. */
+export function homeVerb<const O extends Options>(
+  verb: Omit<HomeVerb, 'options' | 'parse'> & {
+    readonly options: O
+    parse(values: ValuesOf<O>, names: readonly string[]): ReturnType<HomeVerb['parse']>
+  },
+): HomeVerb {
+  // `verbs.ts` reads the values of exactly these options.
+  return verb as HomeVerb
+}
+
+/** `warder NAME VERB …` for verbs that work in a home. */
+export function verbCommand(parts: {
+  readonly name: string
+  readonly summary: string
+  /** Sentences after the first line of the help. */
+  readonly about: string
+  readonly verbs: readonly HomeVerb[]
+  /** Lines that can be typed as they are; default: those of the verbs. */
+  readonly examples?: readonly string[]
+}): Command {
+  const { name, summary, about, verbs } = parts
+  const common = { home: homeOption } as const
+  const commonHelp = optionsHelp(common)
+  const examples = parts.examples ?? verbs.flatMap((verb) => verb.examples)
+  return {
+    name,
+    summary,
+    help: `warder ${name} VERB [OPTIONS]
+
+${about}
+
+${verbsHelp(verbs)}
+
+  warder ${name} VERB --help    more about one of them
+
+${commonHelp}
+
+Example:
+${examples.map((line) => `  ${line}`).join('\n')}`,
+    helpFor: helpOfVerbs(name, verbs, commonHelp),
+    async run(args, terminal) {
+      const call = readVerb(verbs, common, args)
+      const act = inVerb(call.verb, () => call.verb.parse(call.values, call.names))
+      return await act({ home: homeOf(call.common.home, terminal.env), terminal })
+    },
+  }
+}
