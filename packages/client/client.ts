@@ -24,8 +24,10 @@ export interface Credentials {
 export interface ClientOptions {
   /** e.g. `https://127.0.0.1:9998` */
   readonly url: string
-  /** PEM of the authorities to trust; default: the system's. */
+  /** PEM of the certificates to trust; default: the system's authorities. */
   readonly ca?: string | undefined
+  /** The name that the service's certificate has to have, where it is not the one of `url`. */
+  readonly serverName?: string | undefined
   readonly credentials?: Credentials
   /** For one try, from its connection on, default 30 s. */
   readonly timeoutMs?: number
@@ -74,6 +76,7 @@ export function kmsClient(options: ClientOptions): KmsClient {
   const transport = httpsTransport({
     baseUrl: options.url,
     ca: options.ca,
+    serverName: options.serverName,
     certificate: credentials.certificate,
     timeoutMs: options.timeoutMs ?? defaults.timeoutMs,
     maxConnections: options.maxConnections ?? defaults.maxConnections,

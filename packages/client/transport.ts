@@ -27,8 +27,10 @@ export interface Transport {
 export interface TransportOptions {
   /** e.g. `https://127.0.0.1:9998`; a path before the service's own is kept. */
   readonly baseUrl: string
-  /** PEM of the authorities to trust instead of the system's. */
+  /** PEM of the certificates to trust instead of the system's authorities; each may be any anchor (RFC 5280 §6.1). */
   readonly ca?: string | undefined
+  /** The name that the server's certificate has to have, where it is not the one of `baseUrl`. */
+  readonly serverName?: string | undefined
   /** PEM of a client certificate and its private key. */
   readonly certificate?: { readonly cert: string; readonly key: string } | undefined
   /** For the whole exchange, from the connection to the last byte of the answer; waiting for a free one comes before. */
@@ -48,7 +50,8 @@ export function httpsTransport(options: TransportOptions): Transport {
     keepAlive: true,
     maxSockets: options.maxConnections,
     minVersion: 'TLSv1.2',
-    ...(options.ca !== undefined && { ca: options.ca }),
+    ...(options.ca !== undefined && { ca: options.ca, allowPartialTrustChain: true }),
+    ...(options.serverName !== undefined && { servername: options.serverName }),
     ...(options.certificate !== undefined && options.certificate),
   })
   // The agent has a queue, too; but it opens connections for those that wait there even after its end.

@@ -22,7 +22,7 @@ export const adminPlaceOptions = {
   'ca-file': {
     type: 'text',
     value: 'F',
-    help: "certificate authority to trust (default: HOME/tls/ca.crt; with --url the system's)",
+    help: "certificate authority to trust (default: as HOME/endpoints.json says; with --url the system's)",
   },
   json: { type: 'flag', help: 'prints one JSON document instead of a table' },
   yes: { type: 'flag', help: 'does not ask before something is replaced, ended or deleted' },

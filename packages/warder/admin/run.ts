@@ -1,10 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
 import { inVerb, readVerb } from '../cli/verbs.ts'
-import { type HttpsClient, httpsClient } from '../client/index.ts'
+import { clientOf, type HttpsClient, httpsClient } from '../client/index.ts'
+import { readEndpoints, serverAt } from '../installation/endpoints.ts'
 import { logIn, nonEmpty } from '../login/login.ts'
 import { adminApi } from './api.ts'
 import { adminOptions } from './options.ts'
@@ -64,17 +65,11 @@ async function confirm(question: string, prompter: Prompter): Promise<void> {
 
 /** The service of the home, or the one at `--url`. */
 function connect(home: string, url: string | undefined, caFile: string | undefined): HttpsClient {
-  const localCa = join(home, 'tls', 'ca.crt')
   if (caFile !== undefined && !existsSync(caFile)) throw new StartupError(`${caFile} is not there`)
   if (url !== undefined) {
     if (!/^https:\/\/[^/@?#]+\/?$/.test(url))
       throw new UsageError('--url is like https://auth.example.com:8443')
     return httpsClient(url, caFile)
   }
-  const path = join(home, 'endpoints.json')
-  if (!existsSync(path)) {
-    throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
-  }
-  const endpoints = JSON.parse(readFileSync(path, 'utf8')) as { readonly auth: { readonly url: string } }
-  return httpsClient(endpoints.auth.url, caFile ?? (existsSync(localCa) ? localCa : undefined))
+  return clientOf(serverAt(home, readEndpoints(home).auth, caFile))
 }

@@ -24,15 +24,30 @@ export interface HttpsClient {
   close(): void
 }
 
+/** Where a service is, and how its certificate is verified. */
+export interface Server {
+  readonly url: string
+  /** PEM file of the authority to trust; undefined: the system's. */
+  readonly caFile: string | undefined
+  /** The name that its certificate has to have; undefined: the one of the address. */
+  readonly serverName?: string | undefined
+}
+
+/** A client of a server. @throws StartupError when it cannot be used */
+export function clientOf({ url, caFile, serverName }: Server): HttpsClient {
+  return httpsClient(url, caFile, serverName)
+}
+
 /**
  * @param baseUrl e.g. `https://127.0.0.1:8443`
  * @param caFile PEM of the authority to trust; undefined = the system's
  * @throws StartupError when they cannot be used
  */
-export function httpsClient(baseUrl: string, caFile: string | undefined): HttpsClient {
+export function httpsClient(baseUrl: string, caFile: string | undefined, serverName?: string): HttpsClient {
   const transport = openTransport({
     baseUrl,
     ca: caFile === undefined ? undefined : readFileSync(caFile, 'utf8'),
+    serverName,
     timeoutMs: 30_000,
     maxConnections: 8,
     maxAnswerBytes,

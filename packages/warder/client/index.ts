@@ -1,1 +1,9 @@
-export { type Answer, type Ask, type HttpsClient, httpsClient, openTransport } from './https-client.ts'
+export {
+  type Answer,
+  type Ask,
+  clientOf,
+  type HttpsClient,
+  httpsClient,
+  openTransport,
+  type Server,
+} from './https-client.ts'

@@ -1,10 +1,36 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { isAbsolute, join, relative } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/runtime'
+import type { Server } from '../client/https-client.ts'
 
+/** How clients verify a certificate of the user's own, in place of one of the local authority. */
+export interface OwnTls {
+  /** The name in the certificate, where it has none for the address that the service listens on. */
+  readonly server_name?: string
+  /** PEM file to trust, from the home; none: the system's authorities. */
+  readonly ca_file?: string
+}
+
+export interface ServiceEndpoint {
+  readonly url: string
+  readonly tls?: OwnTls
+}
+
+/** Content of `endpoints.json`. */
 export interface Endpoints {
-  readonly auth: { readonly url: string }
-  readonly kms: { readonly url: string }
-  /** Only while the KMIP socket listens. */
+  readonly auth: ServiceEndpoint
+  readonly kms: ServiceEndpoint
+  /** Only while the KMIP socket listens; it has the certificate of the kms. */
   readonly kmip?: { readonly host: string; readonly port: number }
 }
 
@@ -20,4 +46,38 @@ export function writeEndpoints(home: string, endpoints: Endpoints): void {
 
 export function removeEndpoints(home: string): void {
   rmSync(join(home, 'endpoints.json'), { force: true })
+}
+
+/** What `endpoints.json` of a home says. @throws StartupError when the services are not started */
+export function readEndpoints(home: string): Endpoints {
+  const path = join(home, 'endpoints.json')
+  if (!existsSync(path)) {
+    throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
+  }
+  let json: unknown
+  try {
+    json = JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    // Said below.
+  }
+  const found = (json ?? {}) as { auth?: { url?: unknown }; kms?: { url?: unknown } }
+  if (typeof found.auth?.url === 'string' && typeof found.kms?.url === 'string') return json as Endpoints
+  throw new StartupError(`${path} does not say where the services are: start them again`)
+}
+
+/** How a client reaches a started service of a home. @param caFile to trust, whatever the home says */
+export function serverAt(home: string, { url, tls }: ServiceEndpoint, caFile?: string): Server {
+  return { url, caFile: caFile ?? trustedFile(home, tls), serverName: tls?.server_name }
+}
+
+function trustedFile(home: string, tls: OwnTls | undefined): string | undefined {
+  if (tls !== undefined) return tls.ca_file === undefined ? undefined : inHome(home, tls.ca_file)
+  const localAuthority = join(home, 'tls', 'ca.crt')
+  return existsSync(localAuthority) ? localAuthority : undefined
+}
+
+/** A file as `ca_file` names it: from the home where it is in there, so that the home may be mounted elsewhere. */
+export function namedFromHome(home: string, file: string): string {
+  const name = relative(home, file)
+  return name.startsWith('..') || isAbsolute(name) ? file : name
 }

@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { join } from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/runtime'
 import { clientRefusal, type ServerFiles } from '@warder/foundation/tls'
 import type { ServiceConfiguration } from './configuration.ts'
+import { namedFromHome, type OwnTls } from './endpoints.ts'
 
 /** The files of a certificate of the user's own; undefined = the service has one of the local authority, or none. */
 function ownFiles({ launch }: ServiceConfiguration): ServerFiles | undefined {
@@ -31,8 +31,8 @@ export async function requireReachableAuth(
   if (!existsSync(files.certFile) || !existsSync(files.keyFile)) return // The service itself says which.
   const authority = settingFile(kms, 'auth_verifier_ca_cert')
   const trusted = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
-  const { hostname, port } = new URL(authUrl)
-  const refusal = await clientRefusal(files, hostname.replace(/^\[|\]$/g, ''), trusted)
+  const { port } = new URL(authUrl)
+  const refusal = await clientRefusal(files, hostOf(authUrl), trusted)
   if (refusal === undefined) return
   const what = `the kms cannot verify auth's certificate ${files.certFile} (tls_cert_file) at ${authUrl}`
   if (refusal.reason === 'trust') {
@@ -47,54 +47,44 @@ export async function requireReachableAuth(
   )
 }
 
-/** How curl reaches a service: the address to call, and the options that it takes. */
-export interface CurlTarget {
-  readonly url: string
-  /** Each a word; they are quoted by who prints them. */
-  readonly options: readonly string[]
-}
-
-/** Where a service is, and what makes curl trust it there. */
-export async function curlTarget(
+/**
+ * How clients on this machine verify a service's own certificate; undefined = it has one of the local authority, or none.
+ * @param others whose settings may name its authority
+ */
+export async function ownTls(
   service: ServiceConfiguration,
   url: string,
   others: readonly ServiceConfiguration[],
-): Promise<CurlTarget> {
+): Promise<OwnTls | undefined> {
   const { home } = service.launch
   const files = ownFiles(service)
-  if (files === undefined) {
-    const localAuthority = join(home, 'tls', 'ca.crt')
-    return { url, options: service.launch.config.plaintext_http ? [] : ['--cacert', localAuthority] }
-  }
-  const place = namedPlace(files, url)
-  const host = new URL(place.url).hostname.replace(/^\[|\]$/g, '')
+  if (files === undefined) return undefined
+  const address = hostOf(url)
+  const name = otherName(files, address)
+  const named = name === undefined ? {} : { server_name: name }
   const known = others.flatMap((one) =>
-    ['auth_verifier_ca_cert', 'outbound_ca_file', 'clients_ca_cert_file'].map((name) =>
-      settingFile(one, name),
+    ['auth_verifier_ca_cert', 'outbound_ca_file', 'clients_ca_cert_file'].map((setting) =>
+      settingFile(one, setting),
     ),
   )
   for (const authority of [undefined, ...known.filter((file) => file !== undefined)]) {
     const trusted = authority === undefined ? undefined : [readFileSync(authority, 'utf8')]
-    if ((await clientRefusal(files, host, trusted)) === undefined)
-      return {
-        ...place,
-        options: [...place.options, ...(authority === undefined ? [] : ['--cacert', authority])],
-      }
+    if ((await clientRefusal(files, name ?? address, trusted)) === undefined)
+      return { ...named, ...(authority === undefined ? {} : { ca_file: namedFromHome(home, authority) }) }
   }
   // Its authority is not known here: the certificate itself is trusted (RFC 5280 §6.1: any certificate may be an anchor).
-  return { ...place, options: [...place.options, '--cacert', files.certFile] }
+  return { ...named, ca_file: namedFromHome(home, files.certFile) }
 }
 
-/** The address by a name that the certificate has; `--resolve` brings it to where the service listens. */
-function namedPlace({ certFile }: ServerFiles, url: string): CurlTarget {
-  const { hostname, port } = new URL(url)
-  const host = hostname.replace(/^\[|\]$/g, '')
+function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '')
+}
+
+/** A name that the certificate has, where it has none for the address that the service listens on. */
+function otherName({ certFile }: ServerFiles, address: string): string | undefined {
   const certificate = new X509Certificate(readFileSync(certFile))
-  const covered = isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)
-  const name = nameIn(certFile)
-  if (name === undefined || covered !== undefined) return { url, options: [] }
-  const listens = isIP(host) === 0 ? '127.0.0.1' : hostname
-  return { url: `https://${name}:${port}`, options: ['--resolve', `${name}:${port}:${listens}`] }
+  const covered = isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)
+  return covered === undefined ? nameIn(certFile) : undefined
 }
 
 /** The first DNS name of a certificate that is one name. */

@@ -12,6 +12,8 @@ export interface Endpoint {
   readonly url: string | undefined
   /** PEM of the authorities to trust; undefined = the system's. */
   readonly ca: string | undefined
+  /** The name that the server's certificate has to have, where it is not the one of the address. */
+  readonly serverName?: string | undefined
   /** PEM of the client certificate and its key; the socket needs one. */
   readonly cert: string | undefined
   readonly key: string | undefined
@@ -63,13 +65,15 @@ function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
   }
 }
 
-function socketConnection({ socket, ca, cert, key }: Endpoint): Connection {
+function socketConnection({ socket, ca, serverName, cert, key }: Endpoint): Connection {
   if (socket === undefined) throw new Error('the server has no KMIP socket')
   let open: Promise<TLSSocket> | undefined
   const connected = (): Promise<TLSSocket> => {
     open ??= new Promise((resolve, reject) => {
-      // No server name of our own: the certificate must be for the host that was asked for (RFC 9525).
-      const tls = connect({ ...socket, ca, cert, key }, () => resolve(tls))
+      // The certificate must be for the host that was asked for (RFC 9525), unless a name is given.
+      const named = serverName === undefined ? {} : { servername: serverName }
+      const trust = ca === undefined ? {} : { ca, allowPartialTrustChain: true }
+      const tls = connect({ ...socket, ...named, ...trust, cert, key }, () => resolve(tls))
       tls.once('error', reject)
     })
     return open

@@ -5,7 +5,8 @@ import { UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
-import { requireAuthority } from '../kms/places.ts'
+import { requireAuthority } from '../installation/authority.ts'
+import { readEndpoints, serverAt } from '../installation/endpoints.ts'
 import type { Endpoint, Way } from './connection.ts'
 
 /** Options that say where, and who asks; without them the KMIP socket of the home. */
@@ -31,7 +32,7 @@ export const placeOptions = {
   'ca-file': {
     type: 'text',
     value: 'F',
-    help: "certificate authority to trust (default: HOME/tls/ca.crt; the system's for other servers)",
+    help: "authority to trust (default: as HOME/endpoints.json says; the system's for other servers)",
   },
 } as const
 
@@ -61,13 +62,15 @@ export function readPlace(values: ValuesOf<typeof placeOptions>): (home: string)
     if (caFile !== undefined) requireAuthority(caFile)
     const inHome = (name: string): string | undefined => existing(join(home, 'tls', name))
     const token = tokenFile === undefined ? undefined : readSecretFile(tokenFile, 'the token').trim()
-    const isElsewhere = place !== undefined || url !== undefined
+    const there =
+      place === undefined && url === undefined
+        ? localSocket(home, caFile)
+        : { socket: place, ca: pem(caFile), serverName: undefined }
     return {
       way: url === undefined ? 'socket' : `https-${encoding}`,
       endpoint: {
-        socket: url === undefined ? (place ?? localSocket(home)) : undefined,
+        ...there,
         url,
-        ca: pem(caFile ?? (isElsewhere ? undefined : inHome('ca.crt'))),
         cert: pem(cert ?? (token === undefined ? inHome('client.crt') : undefined)),
         key: pem(key ?? (token === undefined ? inHome('client.key') : undefined)),
         token,
@@ -84,18 +87,18 @@ function placeOf(text: string): { readonly host: string; readonly port: number }
   return { host: found[1] ?? found[2] ?? '', port }
 }
 
-function localSocket(home: string): { readonly host: string; readonly port: number } {
-  const path = join(home, 'endpoints.json')
-  if (!existsSync(path))
-    throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
-  const { kmip } = JSON.parse(readFileSync(path, 'utf8')) as {
-    readonly kmip?: { host: string; port: number }
-  }
+/** The socket of the started kms of a home, which has the certificate of the kms. */
+function localSocket(
+  home: string,
+  caFile: string | undefined,
+): Pick<Endpoint, 'socket' | 'ca' | 'serverName'> {
+  const { kms, kmip } = readEndpoints(home)
   if (kmip === undefined)
     throw new StartupError(
       'the KMIP socket is not open: it needs TLS and clients_ca_cert_file; --url goes over HTTPS',
     )
-  return kmip
+  const { caFile: trusted, serverName } = serverAt(home, kms, caFile)
+  return { socket: kmip, ca: pem(trusted), serverName }
 }
 
 function existing(path: string): string | undefined {

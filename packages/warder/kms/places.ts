@@ -1,18 +1,16 @@
-import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
+import { resolve } from 'node:path'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
+import type { Server } from '../client/index.ts'
+import { requireAuthority } from '../installation/authority.ts'
+import { readEndpoints, serverAt } from '../installation/endpoints.ts'
 
 /** Where the services are, and whom to trust about it. */
 export interface Places {
   readonly home: string
-  readonly kmsUrl: string
+  readonly kms: Server
   /** undefined: not known, so nobody can log in there. */
-  readonly authUrl: string | undefined
-  /** undefined: the system's authorities. */
-  readonly caFile: string | undefined
+  readonly auth: Server | undefined
 }
 
 /** Options that say where the services are. */
@@ -27,7 +25,7 @@ export const placeOptions = {
   'ca-file': {
     type: 'text',
     value: 'F',
-    help: "certificate authority to trust (default: HOME/tls/ca.crt; with --url the system's)",
+    help: "certificate authority to trust (default: as HOME/endpoints.json says; with --url the system's)",
   },
 } as const
 
@@ -55,41 +53,16 @@ export function readPlaceOptions(values: ValuesOf<typeof placeOptions>, env: Ter
  */
 export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places {
   if (caFile !== undefined) requireAuthority(caFile)
-  if (url !== undefined) return { home, kmsUrl: url, authUrl, caFile }
-  const path = join(home, 'endpoints.json')
-  if (!existsSync(path)) {
-    throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
-  }
-  const endpoints = readEndpoints(path)
-  const localCa = join(home, 'tls', 'ca.crt')
+  const named = authUrl === undefined ? undefined : { url: authUrl, caFile }
+  if (url !== undefined) return { home, kms: { url, caFile }, auth: named }
+  const { auth, kms } = readEndpoints(home)
+  const found = serverAt(home, auth, caFile)
   return {
     home,
-    kmsUrl: endpoints.kms,
-    authUrl: authUrl ?? endpoints.auth,
-    caFile: caFile ?? (existsSync(localCa) ? localCa : undefined),
+    kms: serverAt(home, kms, caFile),
+    // At another address is another server, and its certificate is not the one that the home speaks of.
+    auth: authUrl === undefined ? found : { url: authUrl, caFile: found.caFile },
   }
-}
-
-/** @throws StartupError for a file with which no server would be trusted, whatever its certificate */
-export function requireAuthority(file: string): void {
-  if (!existsSync(file)) throw new StartupError(`${file} is not there`)
-  try {
-    new X509Certificate(readFileSync(file))
-  } catch {
-    throw new StartupError(`${file} holds no certificate in PEM`)
-  }
-}
-
-function readEndpoints(path: string): { readonly auth: string; readonly kms: string } {
-  let json: unknown
-  try {
-    json = JSON.parse(readFileSync(path, 'utf8'))
-  } catch {
-    // Said below.
-  }
-  const { auth, kms } = (json ?? {}) as { auth?: { url?: unknown }; kms?: { url?: unknown } }
-  if (typeof auth?.url === 'string' && typeof kms?.url === 'string') return { auth: auth.url, kms: kms.url }
-  throw new StartupError(`${path} does not say where the services are: start them again`)
 }
 
 function addressIn(values: ValuesOf<typeof placeOptions>, name: 'url' | 'auth-url'): string | undefined {

@@ -8,7 +8,7 @@ import { type Person, readAll } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { inVerb, readVerb } from '../cli/verbs.ts'
-import { httpsClient } from '../client/index.ts'
+import { clientOf } from '../client/index.ts'
 import { type Account, givenToken, logIn, readAccount, type SignedIn } from './account.ts'
 import { commonOptions } from './options.ts'
 import { findPlaces, type Places, readPlaceOptions } from './places.ts'
@@ -115,11 +115,15 @@ async function withClient(
   }
 }
 
-function clientFor({ kmsUrl, caFile }: Places, credentials: Credentials, signal: AbortSignal): KmsClient {
+function clientFor(
+  { kms: { url, caFile, serverName } }: Places,
+  credentials: Credentials,
+  signal: AbortSignal,
+): KmsClient {
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
   const wait = (seconds: number): Promise<void> => sleep(seconds * 1000, undefined, { signal })
   try {
-    return kmsClient({ url: kmsUrl, ca, credentials, wait })
+    return kmsClient({ url, ca, serverName, credentials, wait })
   } catch (error) {
     if (error instanceof TypeError) throw new StartupError(error.message, { cause: error })
     throw error
@@ -127,18 +131,18 @@ function clientFor({ kmsUrl, caFile }: Places, credentials: Credentials, signal:
 }
 
 async function signIn(
-  { home, authUrl, caFile }: Places,
+  { home, auth: server }: Places,
   account: Account,
   { terminal: { env }, prompter, signal }: Surroundings,
 ): Promise<SignedIn> {
   const token = givenToken(account, env)
   if (token !== undefined) return { credentials: token, end: async () => undefined }
-  if (authUrl === undefined) {
+  if (server === undefined) {
     throw new StartupError(
       'nobody is logged in: give a token (--token-file, WARDER_TOKEN), or --auth-url to log in at',
     )
   }
-  const auth = httpsClient(authUrl, caFile)
+  const auth = clientOf(server)
   const hangUp = (): void => auth.close()
   signal.addEventListener('abort', hangUp)
   try {

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { issueCertificate } from '@warder/foundation/tls'
-import { cleanEnvironment, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import {
+  cleanEnvironment,
+  ownAuthority,
+  runWarder,
+  startInstallation,
+  temporaryHome,
+} from '../testing/index.ts'
 
 // Regression: issue 13 items 16 and 33. The printed lines are run as they are.
 
@@ -12,33 +16,7 @@ const skip = spawnSync('curl', ['--version']).status !== 0 && 'there is no curl 
 const folder = temporaryHome()
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-const day = 86_400_000
-const authority = await issueCertificate(plan('An authority', 'authority', [], []), undefined)
-const caFile = join(folder, 'own-ca.crt')
-writeFileSync(caFile, authority.certificatePem)
-
-function plan(
-  commonName: string,
-  purpose: 'authority' | 'server',
-  hostnames: readonly string[],
-  addresses: readonly string[],
-) {
-  const [notBefore, notAfter] = [new Date(Date.now() - day), new Date(Date.now() + 30 * day)]
-  return { commonName, purpose, hostnames, addresses, notBefore, notAfter }
-}
-
-/** A certificate of that authority as two files. @returns the settings that name them */
-async function certificate(
-  service: 'AUTH' | 'KMS',
-  hostnames: readonly string[],
-  addresses: readonly string[],
-): Promise<Record<string, string>> {
-  const issued = await issueCertificate(plan('a service', 'server', hostnames, addresses), authority)
-  const [cert, key] = [join(folder, `${service}.crt`), join(folder, `${service}.key`)]
-  writeFileSync(cert, issued.certificatePem)
-  writeFileSync(key, issued.keyPem, { mode: 0o600 })
-  return { [`${service}_TLS_CERT_FILE`]: cert, [`${service}_TLS_KEY_FILE`]: key }
-}
+const { caFile, certificate } = await ownAuthority(folder)
 
 /** Pastes the three lines of what was printed. @returns what the last one answers */
 function paste(output: string, env: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> {

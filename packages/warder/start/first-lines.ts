@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join, relative } from 'node:path'
-import type { CurlTarget } from '../installation/own-certificate.ts'
+import { type Endpoints, type ServiceEndpoint, serverAt } from '../installation/endpoints.ts'
 
 /** Where a home is without a word, from the folder that one is in. */
 const defaultHome = '.warder'
@@ -17,18 +18,13 @@ export function tryCommand(home: string): string {
   return word === defaultHome ? 'npx warder try' : `npx warder try --home ${word}`
 }
 
-/** Where the three lines find the services. */
-export interface CurlTargets {
-  readonly auth: CurlTarget
-  readonly kms: CurlTarget
-}
-
 /**
  * Three curl lines that work as they are in a POSIX shell: log in, make a key, encrypt with it. They keep the session and
  * the key id in shell variables. The password is read from its file; where there is none, because it was given as
  * WARDER_ADMIN_PASSWORD, it is taken from that variable, and curl asks for it where the variable is not set.
  */
-export function firstLines(home: string, { auth, kms }: CurlTargets): readonly string[] {
+export function firstLines(home: string, endpoints: Endpoints): readonly string[] {
+  const [auth, kms] = [curlTarget(home, endpoints.auth), curlTarget(home, endpoints.kms)]
   const json = "-H 'Content-Type: application/json'"
   const passwordFile = join(home, 'initial-admin-password')
   const login = existsSync(passwordFile)
@@ -39,6 +35,25 @@ export function firstLines(home: string, { auth, kms }: CurlTargets): readonly s
     `KID=$(${curl(kms)} -H "Authorization: Bearer $TOKEN" ${json} -d '{"kty":"oct","alg":"A256GCM"}' ${kms.url}/v1/crypto/keys | sed 's/.*"kid":"\\([^"]*\\)".*/\\1/')`,
     `${curl(kms)} -H "Authorization: Bearer $TOKEN" ${json} -d "{\\"kid\\":\\"$KID\\",\\"alg\\":\\"dir\\",\\"enc\\":\\"A256GCM\\",\\"data\\":\\"aGVsbG8\\"}" ${kms.url}/v1/crypto/encrypt; echo`,
   ]
+}
+
+/** How curl reaches a service: the address to call, and the options that it takes, each a word. */
+interface CurlTarget {
+  readonly url: string
+  readonly options: readonly string[]
+}
+
+/** The address has a name that the certificate has; `--resolve` brings it to where the service listens. */
+function curlTarget(home: string, endpoint: ServiceEndpoint): CurlTarget {
+  const { url, caFile, serverName } = serverAt(home, endpoint)
+  const trust = caFile === undefined || url.startsWith('http:') ? [] : ['--cacert', caFile]
+  if (serverName === undefined) return { url, options: trust }
+  const { hostname, port } = new URL(url)
+  const listens = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? '127.0.0.1' : hostname
+  return {
+    url: `https://${serverName}:${port}`,
+    options: ['--resolve', `${serverName}:${port}:${listens}`, ...trust],
+  }
 }
 
 function curl({ options }: CurlTarget): string {

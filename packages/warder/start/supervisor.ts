@@ -6,12 +6,12 @@ import type { Terminal } from '../cli/command.ts'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../installation/endpoints.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
-import { curlTarget, requireReachableAuth } from '../installation/own-certificate.ts'
+import { ownTls, requireReachableAuth } from '../installation/own-certificate.ts'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
 import { RestartBackoff } from './backoff.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
-import { type CurlTargets, firstLines, tryCommand } from './first-lines.ts'
+import { firstLines, tryCommand } from './first-lines.ts'
 
 const lookForParentEveryMs = 250
 
@@ -90,14 +90,9 @@ export async function startBoth(
   process.on('SIGHUP', reload)
   try {
     const [auth, kms] = await beginBoth(home, terminal, options, running, () => stopping)
-    const endpoints: Endpoints = {
-      auth: { url: auth.url },
-      kms: { url: kms.url },
-      ...(kms.kmip === undefined ? {} : { kmip: kms.kmip }),
-    }
+    const endpoints = await endpointsOf(home, auth, kms, terminal)
     writeEndpoints(home, endpoints)
-    const targets = await curlTargets(home, endpoints, terminal)
-    welcome(home, endpoints, targets, [...auth.notices, ...kms.notices], terminal)
+    welcome(home, endpoints, [...auth.notices, ...kms.notices], terminal)
     const codes = await Promise.all(running.map((one) => supervise(one, () => stopping, terminal)))
     return codes.every((code) => code === 0) ? 0 : 1
   } catch (error) {
@@ -213,21 +208,22 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
   }
 }
 
-async function curlTargets(home: string, endpoints: Endpoints, { env }: Terminal): Promise<CurlTargets> {
+async function endpointsOf(
+  home: string,
+  auth: ServiceReady,
+  kms: ServiceReady,
+  { env }: Terminal,
+): Promise<Endpoints> {
   const both = [configure('auth', home, [], env), configure('kms', home, [], env)] as const
+  const [authTls, kmsTls] = [await ownTls(both[0], auth.url, both), await ownTls(both[1], kms.url, both)]
   return {
-    auth: await curlTarget(both[0], endpoints.auth.url, both),
-    kms: await curlTarget(both[1], endpoints.kms.url, both),
+    auth: { url: auth.url, ...(authTls !== undefined && { tls: authTls }) },
+    kms: { url: kms.url, ...(kmsTls !== undefined && { tls: kmsTls }) },
+    ...(kms.kmip !== undefined && { kmip: kms.kmip }),
   }
 }
 
-function welcome(
-  home: string,
-  endpoints: Endpoints,
-  targets: CurlTargets,
-  notices: readonly string[],
-  terminal: Terminal,
-): void {
+function welcome(home: string, endpoints: Endpoints, notices: readonly string[], terminal: Terminal): void {
   const lines = [
     '',
     `Warder is running.   auth ${endpoints.auth.url}   kms ${endpoints.kms.url}${kmipPlace(endpoints)}`,
@@ -236,7 +232,7 @@ function welcome(
     '',
     `Try it: \`${tryCommand(home)}\`, or paste these three lines (log in, make a key, encrypt):`,
     '',
-    ...firstLines(home, targets),
+    ...firstLines(home, endpoints),
     '',
   ]
   // In one write: who reads it from a pipe gets it whole.

@@ -7,4 +7,5 @@ export {
   temporaryHome,
 } from './installation.ts'
 export { locksOn, lookInto } from './other-program.ts'
+export { type OwnAuthority, ownAuthority } from './own-authority.ts'
 export { until } from './until.ts'

@@ -4,6 +4,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { type Command, homeOf, homeOption } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
+import { readEndpoints, serverAt } from '../installation/endpoints.ts'
 import { tryServices } from './run.ts'
 import { TryFailed } from './step.ts'
 
@@ -33,12 +34,11 @@ Example:
     const { values, names } = readArguments(args, options)
     requireNoNames(names)
     const folder = resolve(homeOf(values.home, terminal.env))
-    const endpoints = readEndpoints(folder)
-    const ca = join(folder, 'tls', 'ca.crt')
+    const { auth, kms } = readEndpoints(folder)
     try {
       const passed = await tryServices({
-        ...endpoints,
-        caFile: existsSync(ca) ? ca : undefined,
+        auth: serverAt(folder, auth),
+        kms: serverAt(folder, kms),
         realm: values.realm ?? '_',
         username: values.user ?? 'admin',
         password: passwordOf(folder, terminal.env),
@@ -53,15 +53,6 @@ Example:
       return 1
     }
   },
-}
-
-function readEndpoints(home: string): { authUrl: string; kmsUrl: string } {
-  const path = join(home, 'endpoints.json')
-  if (!existsSync(path)) {
-    throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
-  }
-  const endpoints = JSON.parse(readFileSync(path, 'utf8')) as { auth: { url: string }; kms: { url: string } }
-  return { authUrl: endpoints.auth.url, kmsUrl: endpoints.kms.url }
 }
 
 function passwordOf(home: string, env: Readonly<Record<string, string | undefined>>): string {

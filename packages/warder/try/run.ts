@@ -1,12 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
-import { type HttpsClient, httpsClient } from '../client/https-client.ts'
+import { clientOf, type HttpsClient, type Server } from '../client/https-client.ts'
 import { brief, createSteps, expectJson, expectStatus, expectText, type Steps, TryFailed } from './step.ts'
 
 export interface TryOptions {
-  readonly authUrl: string
-  readonly kmsUrl: string
-  readonly caFile: string | undefined
+  readonly auth: Server
+  readonly kms: Server
   readonly realm: string
   readonly username: string
   readonly password: string
@@ -27,8 +26,8 @@ interface Kms {
  */
 export async function tryServices(options: TryOptions): Promise<number> {
   const steps = createSteps(options.out)
-  const auth = httpsClient(options.authUrl, options.caFile)
-  const kms = httpsClient(options.kmsUrl, options.caFile)
+  const auth = clientOf(options.auth)
+  const kms = clientOf(options.kms)
   try {
     await steps.step(
       'auth answers',
