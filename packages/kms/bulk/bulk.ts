@@ -116,8 +116,9 @@ export class BulkThread {
 }
 
 /**
- * Large replies leave their TLS buffers to the garbage collector, which does not count them: an idle event loop would keep
- * them for hours. `warder start` gives the services `--expose-gc`; without it they stay until the next collection.
+ * What large replies leave behind (TLS buffers, as far as was seen) is freed by the garbage collector, which hardly counts
+ * it: an idle event loop would keep it for hours. `warder start` gives the services `--expose-gc`; without it that memory
+ * stays until the next collection.
  */
 function collectGarbage(): void {
   void globalThis.gc?.({ type: 'major', execution: 'async' })

@@ -20,6 +20,7 @@ export {
 export { CryptoFailure, type CryptoFailureCode } from './algorithms/failure.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName, hashAlgorithm } from './algorithms/hashes.ts'
 export type { KeyType, MaterialAlgorithm } from './algorithms/key-types.ts'
+export { joseHmac } from './algorithms/macs.ts'
 export {
   type CryptographicParameters,
   noParameters,

@@ -24,6 +24,15 @@ export const hmacs: readonly HmacRow[] = [
 
 const hashes: ReadonlyMap<string, HashName> = new Map(hmacs.map(({ kmip, hash }) => [kmip, hash]))
 
+const joseNames: ReadonlyMap<HashName, string> = new Map(
+  hmacs.flatMap(({ hash, jose }) => (jose === undefined ? [] : [[hash, jose.name] as const])),
+)
+
+/** What JOSE calls the HMAC with this hash; undefined when it has none. */
+export function joseHmac(hash: HashName): string | undefined {
+  return joseNames.get(hash)
+}
+
 /** The hash of the HMAC that KMIP calls so; undefined when it is none. */
 export function hmacHash(kmip: string): HashName | undefined {
   return hashes.get(kmip)

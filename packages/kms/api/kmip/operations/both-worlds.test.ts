@@ -110,6 +110,20 @@ test('halves whose links a client deleted are keys of their own over REST (issue
   assert.equal((await described(open)).kid, open, 'the other half is not removed with it')
 })
 
+test('a key that is bound to HS256 makes no MAC with another hash of that length over KMIP', async () => {
+  const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })).json
+  const mac = (hash: keyof typeof Enumeration.HashingAlgorithm) => [
+    uid(kid),
+    structure(Tag.CryptographicParameters, [
+      enumeration(Tag.HashingAlgorithm, Enumeration.HashingAlgorithm[hash]),
+    ]),
+    byteString(Tag.Data, Buffer.from('attack at dawn')),
+  ]
+  await alice.do('MAC', mac('SHA_256'))
+  const { status } = await alice.ask('MAC', mac('SHA3_256'))
+  assert.equal(status, 'OperationFailed')
+})
+
 test('a key of REST is got, revoked and destroyed over KMIP', async () => {
   const rest = kms.user('alice')
   const { kid } = (await rest.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json

@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
-import { type MacPlan, macIsRight, macOf, planMac } from '../../../../crypto/index.ts'
+import { joseHmac, type MacPlan, macIsRight, macOf, planMac } from '../../../../crypto/index.ts'
 import type { Usage } from '../../../../keys/index.ts'
 import {
   type KmipContext,
@@ -65,7 +65,8 @@ function withMac(
     then(keyObjectOf(context), (key) => {
       const parameters = parametersOf(object, request.parameters)
       const plan = planMac({ algorithm: algorithmInUse(object), key }, parameters, context.services.policy)
-      requireBinding(object, plan.kind === 'hmac' ? [`HS${plan.hash.bytes * 8}`] : [])
+      const jose = plan.kind === 'hmac' ? joseHmac(plan.hash.name) : undefined
+      requireBinding(object, jose === undefined ? [] : [jose])
       context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
       return [uniqueIdentifier(object.id), answer({ key, plan, data: requireData(request), request })]
     }),
