@@ -3,8 +3,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { settingsReference } from '@warder/foundation/config'
-import { settingsOf } from '../installation/services.ts'
+import { foreignReference, settingsReference } from '@warder/foundation/config'
+import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
 import { commands } from '../main.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -52,7 +52,12 @@ test('the files and folders that the pages name are there', () => {
 
 test('the environment variables that the pages name are read', () => {
   const settings = ['auth', 'kms'] as const
-  const known = settings.map((service) => settingsReference(service, settingsOf(service))).join('\n')
+  const known = settings
+    .flatMap((service) => [
+      settingsReference(service, settingsOf(service)),
+      foreignReference(service, foreignSettingsOf(service)),
+    ])
+    .join('\n')
   const unknown: string[] = []
   for (const { path, text } of pages) {
     for (const [name] of text.matchAll(/\b(?:AUTH|KMS)_[A-Z][A-Z_]+\b/g)) {
