@@ -108,6 +108,12 @@ export const tolerances: readonly Tolerance[] = [
     safe: 'An encrypted KeyValue is bytes and nothing else; any further attribute beside it is refused.',
   },
   {
+    what: 'An empty TemplateAttribute in 2.0',
+    where: 'every operation (`engine/item.ts`)',
+    client: 'PyKMIP 0.10.0, 0.11.0',
+    safe: 'It holds no attribute. One that does is refused, not half ignored; in 2.1 any is.',
+  },
+  {
     what: 'Create without CryptographicUsageMask: all that the key is good for',
     where: 'Create (`create.ts`)',
     client: cloudproof,

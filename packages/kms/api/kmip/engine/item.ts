@@ -3,7 +3,7 @@ import type { Failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
 import { type Change, GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
-import { isLegacy, Tag, tagText } from '@warder/kmip/tables'
+import { isLegacy, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
 import { optional, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { UnitOfWork } from '../../../keys/index.ts'
 import { kmipFailure, toldOf } from '../failure/failure.ts'
@@ -44,7 +44,7 @@ const attempts = 10
 /** Does it; of a 1.x request that names templates, with what these hold. */
 function acted(row: KmipOperation, payload: StructureNode, context: ItemContext): MaybePromise<KmipAnswer> {
   if (!isLegacy(context.version)) {
-    requireNoTemplate(payload)
+    requireNoTemplate(payload, context.version)
     return row.act(payload, context)
   }
   if (!namesTemplates(payload)) return row.act(payload, context)
@@ -59,8 +59,12 @@ const templateTags: ReadonlySet<number> = new Set([
 ])
 
 /** 2.0 has Attributes in their place: what they say would be left out without a word. @throws InvalidField */
-function requireNoTemplate(payload: StructureNode): void {
-  const old = payload.value.find(({ tag }) => templateTags.has(tag))
+/** PyKMIP sends an empty one in 2.0, which says nothing (`packages/kmip/json/tolerances.ts`). */
+function requireNoTemplate(payload: StructureNode, version: KmipVersion): void {
+  const old = payload.value.find(
+    ({ tag, value }) =>
+      templateTags.has(tag) && !(version === '2.0' && Array.isArray(value) && value.length === 0),
+  )
   if (old !== undefined)
     throw kmipFailure('InvalidField', `${tagText(old.tag)} is of KMIP 1.x: 2.x has Attributes in its place.`)
 }

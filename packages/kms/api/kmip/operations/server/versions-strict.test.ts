@@ -33,6 +33,12 @@ test('GetAttributes with a name twice is InvalidMessage over 1.1 to 1.4', async 
   }
 })
 
+test('an empty TemplateAttribute, as PyKMIP sends it, is read over in 2.0 and refused in 2.1', async () => {
+  const request = [objectType('SymmetricKey'), aesAttributes(256), structure(Tag.TemplateAttribute, [])]
+  await kmipClient(kms.user('alice'), { version: '2.0' }).do('Create', request)
+  await kmipClient(kms.user('alice'), { version: '2.1' }).fails('Create', request, 'InvalidField')
+})
+
 test('a request of 2.x with a TemplateAttribute is refused, and makes nothing', async () => {
   for (const version of ['2.0', '2.1'] as const) {
     const alice = kmipClient(kms.user('alice'), { version })
@@ -45,7 +51,7 @@ test('a request of 2.x with a TemplateAttribute is refused, and makes nothing', 
       'InvalidField',
     )
     assert.equal(sentence, 'TemplateAttribute is of KMIP 1.x: 2.x has Attributes in its place.')
-    const common = structure(Tag.CommonTemplateAttribute, [])
+    const common = structure(Tag.CommonTemplateAttribute, [integer(Tag.CryptographicUsageMask, 1)])
     const algorithm = enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.EC)
     await alice.fails('CreateKeyPair', [structure(Tag.CommonAttributes, [algorithm]), common], 'InvalidField')
     assert.equal(await located(), before)
