@@ -6,9 +6,9 @@ export const announcedCommitMigrations: readonly Migration[] = [
     number: 1,
     name: 'commits that the audit log announces',
     statements: [
-      // A source is one worker of one run. Its commits below `settled_below` need no look at, but those of `still_open`.
+      // A source is one worker of one run. Its commits below `settled_below` are settled, except those in `still_open`.
       'CREATE TABLE audit_source (source TEXT NOT NULL PRIMARY KEY, settled_below BIGINT NOT NULL, still_open TEXT NOT NULL)',
-      // refused = 1: a start found that the commit had not happened, and keeps it from happening.
+      // refused = 1: a start found no such commit; the row keeps it from happening later.
       'CREATE TABLE audit_commit (source TEXT NOT NULL, number BIGINT NOT NULL, refused BIGINT NOT NULL, PRIMARY KEY (source, number))',
     ],
   },

@@ -40,8 +40,8 @@ const protecting: ReadonlySet<Usage> = new Set<Usage>([
 const allowed: Verdict = Object.freeze({ allowed: true })
 
 /**
- * The one rule of use: may the object be used so at this moment? Every protocol asks it for every use and translates
- * the verdict. Looks at life cycle, dates, archive, usage mask and algorithm policy; rights are asked before
+ * The one rule of use: whether an object may be used for `use` at `now`. Every protocol calls it for every use and
+ * translates the verdict. Looks at life cycle, dates, archive, usage mask and algorithm policy; rights are asked before
  * (`access/`), usage limits are taken when the use is counted (`takeUsage`), and whether the material may leave is
  * `mayExport`.
  * @param now Unix milliseconds

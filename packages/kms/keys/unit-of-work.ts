@@ -50,8 +50,8 @@ interface Staged {
 }
 
 /**
- * Objects as one message sees them, and the changes that it wants: read through it, stage in it, and the front end commits
- * what is staged: after each item, or for the whole batch at once when all of it is to be undone if one item fails.
+ * Objects as one request sees them, with the changes that it stages. The front end commits what is staged: after each
+ * item, or once for a whole batch that is undone when one item fails.
  * An operation never commits by itself. Each object is guarded by the version that was read first.
  */
 export class UnitOfWork {
@@ -114,7 +114,7 @@ export class UnitOfWork {
   }
 
   /**
-   * Asks the database whether the identifiers of what was created since the last time are free. Called by who commits
+   * Asks the database whether the identifiers of what was created since the last time are free. Called by the front end, which commits
    * after each item of a batch that is committed as a whole, so that the right item fails; the commit looks again.
    * @throws failure('conflict')
    */
@@ -205,7 +205,7 @@ export class UnitOfWork {
     return this.#staged.size === 0 && this.#more.length === 0
   }
 
-  /** Everything that is staged as one commit. Called by who commits. */
+  /** Everything that is staged as one commit. Called by the front end, which commits. */
   changes(): Change[] {
     return [...[...this.#staged.values()].flatMap((staged) => this.#changesOf(staged)), ...this.#more]
   }
@@ -219,7 +219,7 @@ export class UnitOfWork {
     }
   }
 
-  /** Forgets what is staged and wipes its material. Called by who commits, whatever became of it. */
+  /** Forgets what is staged and wipes its material. Called by the front end, which commits, whatever became of it. */
   clear(): void {
     for (const { material } of this.#staged.values()) material?.fill(0)
     this.#staged.clear()

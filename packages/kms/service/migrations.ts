@@ -3,9 +3,10 @@ import { convertAttributeBags } from '../api/kmip/attributes/attribute-bag-store
 
 /**
  * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP
- * alike; `material` is sealed for its row. `object_name`, `object_link` and `object_attribute` are how objects are
- * found: they are written from the row's attributes, in the same commit. What belongs to an object carries its id and is deleted with it in one
- * commit (`keys/object-store.ts`). `gcm_budget` stands apart so that counting does not change an object's version.
+ * alike; `material` is sealed for its row. Searches use `object_name`, `object_link` and `object_attribute`, which are
+ * written from the row's attributes in the same commit. Rows that belong to an object carry its id and are deleted with
+ * it in one commit (`keys/object-store.ts`). `gcm_budget` is a table of its own, so that counting does not change an
+ * object's version.
  */
 export const kmsMigrations: readonly Migration[] = [
   {

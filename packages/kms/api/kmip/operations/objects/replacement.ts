@@ -215,6 +215,6 @@ export function linkReplacement(context: KmipContext, replaced: ManagedObject, b
     integer(Tag.RotateGeneration, count + 1),
     boolean(Tag.RotateLatest, true),
   ]
-  // What a key was made for (over REST, or an HMAC key with its hash), its replacement is for.
+  // The replacement keeps the algorithm that the key is bound to (over REST, or an HMAC key with its hash).
   objects.update(by, { boundAlg: replaced.boundAlg ?? by.boundAlg, ...attributeMembers(nodes, by) })
 }
