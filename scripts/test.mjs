@@ -43,6 +43,7 @@ const tests = run({
   files: files.map(({ file }) => join(root, file)),
   concurrency: Math.max(2, availableParallelism()),
   timeout: 180_000,
+  execArgv: ['--import', new URL('fixed-seed.mjs', import.meta.url).href],
 })
 tests.on('test:summary', ({ file, counts: all }) => {
   if (file !== undefined) return

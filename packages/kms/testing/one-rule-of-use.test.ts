@@ -56,6 +56,17 @@ const sample: fc.Arbitrary<Sample> = fc.record({
   ),
 })
 
+const permitted: Sample = {
+  state: 'Active',
+  activationAt: now - 1000,
+  deactivationAt: undefined,
+  processStartAt: undefined,
+  protectStopAt: undefined,
+  archivedAt: undefined,
+  usageMask: usage.encrypt | usage.decrypt,
+  usageLimits: undefined,
+}
+
 const data = Buffer.from('attack at dawn')
 const iv = randomBytes(12)
 
@@ -136,7 +147,14 @@ test('REST and KMIP permit the same uses of a key, whatever its state, dates, ar
       for (const outcome of [`decrypt ${decrypts[0]}`, `encrypt ${encrypts[0]}`])
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
     }),
-    { numRuns: 150 },
+    {
+      numRuns: 150,
+      examples: [
+        [permitted],
+        [{ ...permitted, usageMask: usage.decrypt }],
+        [{ ...permitted, state: 'PreActive' }],
+      ],
+    },
   )
   // The property is empty unless both outcomes of both uses occurred.
   assert.deepEqual([...outcomes.keys()].sort(), [
