@@ -15,7 +15,7 @@ export function createSignature(
   data: Uint8Array,
 ): Buffer | Promise<Buffer> {
   requireFit(algorithm, material, 'private')
-  return signWith(material.key, algorithm.plan, { data })
+  return signWith(material.key, algorithm.plan, { data }, isQuick(material))
 }
 
 /** true when the signature is right; any other bytes, of any length, are false. */
@@ -28,7 +28,12 @@ export function checkSignature(
   requireFit(algorithm, material, 'public')
   const { plan, curve } = algorithm
   if (curve !== undefined && signature.length !== 2 * (curves[curve]?.bytes ?? 0)) return false
-  return verifyOffLoop(material.key, plan, data, signature)
+  return verifyOffLoop(material.key, plan, { data }, signature, isQuick(material))
+}
+
+/** Cheaper in place than handed to a thread. */
+function isQuick({ algorithm, curve }: KeyMaterial): boolean {
+  return curve === 'P-256' || algorithm === 'Ed25519'
 }
 
 function requireFit(algorithm: SignatureAlgorithm, material: KeyMaterial, kind: KeyMaterial['kind']): void {

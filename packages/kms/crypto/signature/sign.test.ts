@@ -11,7 +11,7 @@ import {
 import { test } from 'node:test'
 import type { CryptographicParameters } from '../algorithms/parameters.ts'
 import { oasisRsa } from '../fixtures/oasis-rsa.ts'
-import { signWith, verifyWith } from './sign.ts'
+import { signWith, verifyOffLoop, verifyWith } from './sign.ts'
 import { planSignature } from './signature-plan.ts'
 
 const anything = { fips: false }
@@ -127,16 +127,20 @@ for (const [name, { privateKey, publicKey }, parameters] of pairs) {
   test(`${name}: what is signed verifies, with both halves; anything else does not`, async () => {
     const signature = await signWith(privateKey, signPlan(privateKey, parameters), { data })
     const plan = verifyPlan(publicKey, parameters)
-    assert.equal(verifyWith(publicKey, plan, { data }, signature), true)
-    assert.equal(verifyWith(privateKey, plan, { data }, signature), true)
-    assert.equal(verifyWith(publicKey, plan, { data: Buffer.from('else') }, signature), false)
+    for (const verify of [verifyWith, verifyOffLoop]) {
+      assert.equal(await verify(publicKey, plan, { data }, signature), true)
+      assert.equal(await verify(privateKey, plan, { data }, signature), true)
+      assert.equal(await verify(publicKey, plan, { data: Buffer.from('else') }, signature), false)
+    }
     for (const wrong of [
       Buffer.alloc(0),
       signature.subarray(1),
       Buffer.concat([signature, Buffer.alloc(1)]),
       Buffer.alloc(signature.length),
-    ])
+    ]) {
       assert.equal(verifyWith(publicKey, plan, { data }, wrong), false)
+      assert.equal(await verifyOffLoop(publicKey, plan, { data }, wrong), false)
+    }
   })
 }
 

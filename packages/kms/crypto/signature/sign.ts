@@ -15,15 +15,21 @@ export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Arr
 /**
  * Signs with a private key. P-256 and Ed25519 in place, which costs less than a thread hand-over; the others on the
  * thread pool. ECDSA and DSA signatures are DER, unless the plan has them raw.
+ * @param quick whether in place; for callers that know the curve: to ask the key costs as much as the request around it
  * @throws CryptoFailure unsupported for a digest where only data can be signed
  */
-export function signWith(key: KeyObject, plan: SignaturePlan, what: ToSign): Buffer | Promise<Buffer> {
+export function signWith(
+  key: KeyObject,
+  plan: SignaturePlan,
+  what: ToSign,
+  quick = isQuick(key, plan),
+): Buffer | Promise<Buffer> {
   if ('digest' in what) return signDigest(key, plan, what.digest)
   // OpenSSL through Node takes the mask's hash from the hash.
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
     return signDigest(key, plan, digest(plan.hash, what.data))
   const input = keyInput(key, plan, plan.scheme === 'pss' ? (plan.saltLength ?? plan.hash.bytes) : undefined)
-  return isQuick(key, plan) ? sign(hashOf(plan), what.data, input) : onPool(hashOf(plan), input, what.data)
+  return quick ? sign(hashOf(plan), what.data, input) : onPool(hashOf(plan), input, what.data)
 }
 
 /** true when the signature is right; any other bytes, of any length, are false. A private key verifies as its public half. */
@@ -49,20 +55,22 @@ export function verifyWith(
 }
 
 /**
- * The same, of data, with the slow curves and the post-quantum ones on the thread pool: a batch of a thousand would keep
- * everybody waiting for seconds.
+ * The same, with the slow curves and the post-quantum ones on the thread pool: a batch of a thousand would keep
+ * everybody waiting for seconds. Over a digest in place: the arithmetic around it is ours.
  */
 export function verifyOffLoop(
   key: KeyObject,
   plan: SignaturePlan,
-  data: Uint8Array,
+  what: ToSign,
   signature: Uint8Array,
+  quick = isQuick(key, plan),
 ): MaybePromise<boolean> {
-  if (isRsa(plan) || isQuick(key, plan)) return verifyWith(key, plan, { data }, signature)
-  return new Promise((resolve, reject) => {
-    verify(hashOf(plan), data, verifyInput(key, plan), signature, (error, right) => {
-      if (error) reject(error)
-      else resolve(right)
+  if ('digest' in what || isRsa(plan) || quick) return verifyWith(key, plan, what, signature)
+  const open = key.type === 'private' ? publicOf(key) : key
+  return new Promise((resolve) => {
+    verify(hashOf(plan), what.data, verifyInput(open, plan), signature, (error, right) => {
+      // As in place: what OpenSSL cannot parse is wrong.
+      resolve(error === null && right)
     })
   })
 }

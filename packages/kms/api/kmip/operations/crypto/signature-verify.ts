@@ -1,6 +1,6 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration } from '@warder/kmip/ttlv'
-import { joseSignature, planSignature, verifyWith } from '../../../../crypto/index.ts'
+import { joseSignature, planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
 import { keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
@@ -24,8 +24,10 @@ export const signatureVerify: KmipOperation = {
         const plan = planSignature(key, parameters, context.services.policy, 'verify', digestBytes)
         requireBinding(object, joseSignature(key, plan))
         context.audit({ algorithm: nameOf(plan, context) })
-        const right = verifyWith(key, plan, what, request.signatureData)
-        return [uniqueIdentifier(object.id), validity(right)]
+        return then(verifyOffLoop(key, plan, what, request.signatureData), (right) => [
+          uniqueIdentifier(object.id),
+          validity(right),
+        ])
       }),
     )
   },
