@@ -78,8 +78,13 @@ function isOther(one: OpenedFile): boolean {
   return now !== one.opened
 }
 
-/** Device and inode; undefined = there is no such file. */
+/**
+ * Device and inode; undefined = there is no such file. Plain numbers where they are exact: a stat with BigInts costs
+ * twice as much, and each commit waits for one.
+ */
 function identityOf(path: string): string | undefined {
-  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stat && `${stat.dev}:${stat.ino}`
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (stat === undefined || Number.isSafeInteger(stat.ino)) return stat && `${stat.dev}:${stat.ino}`
+  const exact = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return exact && `${exact.dev}:${exact.ino}`
 }
