@@ -49,6 +49,20 @@ export interface Extractability {
   readonly alwaysSensitive: boolean
 }
 
+/** A name that somebody gave an object (KMIP 2.1 §4.37). */
+export interface ObjectName {
+  readonly name: string
+  /** KMIP 2.1 §11.32, `UninterpretedTextString` or `URI`; that of a vendor as `0x8…`. */
+  readonly type: string
+}
+
+/** That an object belongs to another one (KMIP 2.1 §4.32). What it leads to need not exist, nor belong to the same owner. */
+export interface ObjectLink {
+  /** KMIP 2.1 §11.30: `CertificateLink`, `ReplacedObjectLink` …; that of a vendor as `0x8…`. */
+  readonly kind: string
+  readonly id: string
+}
+
 /** What the bytes of the material are, where the type and the algorithm do not say it. */
 export interface MaterialForm {
   /** `block`: the encoding of the whole object as it came, for what has no canonical form. */
@@ -86,6 +100,10 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability {
   readonly revocationReason: string | undefined
   readonly revocationMessage: string | undefined
   readonly form: MaterialForm
+  /** In the order in which they were given. */
+  readonly names: readonly ObjectName[]
+  /** In the order in which they were set. The link between the halves of a pair is `linkedId`. */
+  readonly links: readonly ObjectLink[]
   /** What only clients of KMIP read back. */
   readonly kmip: ClientAttributes
   /** Grows with every change of the row. An id that is used again starts above every version it had. */
@@ -107,7 +125,14 @@ export const newObjectDefaults = {
   alwaysSensitive: false,
   revocationReason: undefined,
   revocationMessage: undefined,
+  names: Object.freeze([]) as readonly ObjectName[],
+  links: Object.freeze([]) as readonly ObjectLink[],
 } as const satisfies Partial<ManagedObject>
+
+/** Where the first link of a kind leads. */
+export function linkedObject({ links }: Pick<ManagedObject, 'links'>, kind: string): string | undefined {
+  return links.find((link) => link.kind === kind)?.id
+}
 
 /** An object that does not exist yet: its encoded material in clear, to be sealed for its row. */
 export interface NewObject {

@@ -1,6 +1,6 @@
 import { insertInto, query, type SqlValue } from '@warder/foundation/sql'
 import { ClientAttributes } from './client-attributes.ts'
-import type { ManagedObject, MaterialForm, UsageLimits } from './managed-object.ts'
+import type { ManagedObject, MaterialForm, ObjectLink, ObjectName, UsageLimits } from './managed-object.ts'
 
 /** How one member of an object stands in its row. */
 interface Column<Value> {
@@ -46,6 +46,35 @@ const form: Column<MaterialForm> = {
   read: (stored) => (stored === '{}' ? canonical : (JSON.parse(String(stored)) as MaterialForm)),
 }
 
+/** Pairs of text as JSON, `[["CertificateLink","id"]]`; NULL where there are none. */
+function pairs<Value>(
+  name: string,
+  toPair: (value: Value) => readonly [string, string],
+  fromPair: (first: string, second: string) => Value,
+): Column<readonly Value[]> {
+  const none: readonly Value[] = Object.freeze([])
+  return {
+    name,
+    fixed: false,
+    write: (values) => (values.length === 0 ? null : JSON.stringify(values.map(toPair))),
+    read: (stored) =>
+      typeof stored === 'string'
+        ? (JSON.parse(stored) as [string, string][]).map(([first, second]) => fromPair(first, second))
+        : none,
+  }
+}
+
+const names = pairs<ObjectName>(
+  'names',
+  ({ name, type }) => [name, type],
+  (name, type) => ({ name, type }),
+)
+const links = pairs<ObjectLink>(
+  'links',
+  ({ kind, id }) => [kind, id],
+  (kind, id) => ({ kind, id }),
+)
+
 const kmip: Column<ClientAttributes> = {
   name: 'kmip',
   fixed: false,
@@ -82,9 +111,15 @@ const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[
   neverExtractable: flag('never_extractable'),
   alwaysSensitive: flag('always_sensitive'),
   form,
+  names,
+  links,
   kmip,
   version: plain('version'),
 }
+
+/** The columns of names and links as they are stored, for migrations. */
+export const storedNames = names.write
+export const storedLinks = links.write
 
 /** A row of `managed_object` without its material, by the names of the columns. */
 export type ObjectRow = Readonly<Record<string, SqlValue>> & { readonly id: string; readonly version: number }

@@ -2,6 +2,7 @@ import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, type MaybePromise, query, readOne } from '@warder/foundation/sql'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
+import { nameLinkChanges, removeNamesAndLinks } from './name-link-store.ts'
 import type { ObjectId } from './object-id.ts'
 import {
   insertObject,
@@ -43,10 +44,6 @@ const taggedPublic = query<[tag: string, looked: number, limit: number], { reado
 const mostLooked = 2000
 const deleteObject = query<[id: string, version: number], unknown>(
   'DELETE FROM managed_object WHERE id = ? AND version = ?',
-)
-const deleteNames = query<[id: string], unknown>('DELETE FROM object_name WHERE object_id = ?')
-const deleteLinks = query<[id: string, id: string], unknown>(
-  'DELETE FROM object_link WHERE object_id = ? OR linked_id = ?',
 )
 const deleteAttributes = query<[id: string], unknown>('DELETE FROM object_attribute WHERE object_id = ?')
 const setMaterial = query<[material: Uint8Array | null, id: string], unknown>(
@@ -129,6 +126,7 @@ export function creationChanges(
     return [
       change(insertObject, toParameters(whole, sealed), 1),
       ...addTagChanges(object.id, tags),
+      ...nameLinkChanges(undefined, whole),
       ...(object.algorithm === 'AES' ? [openBudget(object.id, invocations)] : []),
       db.changed(objectTopic, object.id),
     ]
@@ -172,6 +170,7 @@ export function updateChanges(
   return [
     change(updateObject, toUpdate(after, now, version), 1),
     ...(sealed === undefined ? [] : [change(setMaterial, [sealed, id], 1)]),
+    ...nameLinkChanges(before, after),
     ...(after.algorithm === 'AES' && before.algorithm !== 'AES' ? [ensureBudget(id)] : []),
     db.changed(objectTopic, id),
   ]
@@ -187,8 +186,7 @@ export function removalChanges(db: Database, removed: readonly ManagedObject[]):
   return removed.flatMap(({ id, version }) => [
     change(deleteObject, [id, version], 1),
     removeTags(id),
-    change(deleteNames, [id]),
-    change(deleteLinks, [id, id]),
+    ...removeNamesAndLinks(id),
     change(deleteAttributes, [id]),
     change(deleteGrants, [id]),
     removeBudget(id),

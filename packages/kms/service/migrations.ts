@@ -1,5 +1,5 @@
 import type { Migration } from '@warder/foundation/sql'
-import { convertAttributeBags } from '../api/kmip/attributes/attribute-bag-store.ts'
+import { convertAttributeBags, convertNamesAndLinks } from '../api/kmip/attributes/attribute-bag-store.ts'
 
 /**
  * Tables of the key management service. Times are Unix milliseconds. `managed_object` holds keys of REST and KMIP
@@ -100,5 +100,19 @@ export const kmsMigrations: readonly Migration[] = [
     statements: [
       'CREATE INDEX managed_object_by_link ON managed_object (linked_id) WHERE linked_id IS NOT NULL',
     ],
+  },
+  {
+    number: 7,
+    name: 'columns for the names and links of an object',
+    statements: [
+      'ALTER TABLE managed_object ADD COLUMN names TEXT',
+      'ALTER TABLE managed_object ADD COLUMN links TEXT',
+    ],
+  },
+  {
+    number: 8,
+    name: 'names and links of objects from the attributes of KMIP to their columns',
+    statements: [],
+    convert: convertNamesAndLinks,
   },
 ]

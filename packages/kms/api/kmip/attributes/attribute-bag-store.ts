@@ -1,7 +1,9 @@
 import { change, type Database, query, type SqlValue } from '@warder/foundation/sql'
 import { decodeMembers } from '@warder/kmip/json'
 import { Tag } from '@warder/kmip/tables'
-import { attributeMembers, type IndexGaps, withIndexGaps } from '../stored/stored-attributes.ts'
+import { storedLinks, storedNames } from '../../../keys/index.ts'
+import { attributeMembers, type IndexGaps, writtenAttributes } from '../stored/stored-attributes.ts'
+import { isTyped, membersOf } from '../stored/typed-attributes.ts'
 
 /** The JSON that rows held before migration 4: the form of the material, and everything of KMIP beside it. */
 interface AttributeBag {
@@ -45,12 +47,13 @@ function columnsOf({ id, form: stored }: BagRow): readonly SqlValue[] | undefine
   const { kmip, indexGaps, archivedAt, ...form } = JSON.parse(stored) as AttributeBag
   if (kmip === undefined && indexGaps === undefined && archivedAt === undefined) return undefined
   const nodes = kmip === undefined ? [] : decodeMembers(Tag.Attributes, kmip).value
-  const plain = attributeMembers(nodes)
-  const members = indexGaps === undefined ? plain : withIndexGaps(plain, indexGaps)
+  const members = attributeMembers(nodes)
+  // Names and links had no column then.
+  const kept = nodes.filter(({ tag }) => !isTyped(tag) || tag === Tag.Name || tag === Tag.Link)
   const { usageLimits: limits } = members
   return [
     JSON.stringify(form),
-    members.kmip.text === '' ? null : members.kmip.text,
+    writtenAttributes(kept, indexGaps),
     members.processStartAt ?? null,
     members.protectStopAt ?? null,
     limits === undefined ? null : `${limits.unit} ${limits.total} ${limits.left}`,
@@ -62,4 +65,37 @@ function columnsOf({ id, form: stored }: BagRow): readonly SqlValue[] | undefine
     id,
     stored,
   ]
+}
+
+interface AttributesRow {
+  readonly id: string
+  readonly kmip: string
+}
+
+const attributesPage = query<[after: string, limit: number], AttributesRow>(
+  'SELECT id, kmip FROM managed_object WHERE id > ? AND kmip IS NOT NULL ORDER BY id LIMIT ?',
+)
+const setNamesAndLinks = query<readonly SqlValue[], unknown>(
+  'UPDATE managed_object SET kmip = ?, names = ?, links = ? WHERE id = ? AND kmip = ?',
+)
+
+/** Migration 8: gives names and links their columns. What has been converted is left alone. */
+export async function convertNamesAndLinks(db: Database): Promise<void> {
+  let after = ''
+  for (;;) {
+    const rows = await db.all(attributesPage, [after, rowsOfCommit])
+    const last = rows.at(-1)
+    if (last === undefined) return
+    const changes = rows.flatMap(({ id, kmip }) => {
+      const { attributes, indexGaps } = JSON.parse(kmip) as { attributes: unknown; indexGaps?: IndexGaps }
+      const nodes = decodeMembers(Tag.Attributes, attributes).value
+      const kept = nodes.filter(({ tag }) => !isTyped(tag))
+      if (kept.length === nodes.length) return []
+      const { names, links } = membersOf(nodes)
+      const written = writtenAttributes(kept, indexGaps)
+      return [change(setNamesAndLinks, [written, storedNames(names), storedLinks(links), id, kmip])]
+    })
+    if (changes.length > 0) await db.commit(changes)
+    after = last.id
+  }
 }

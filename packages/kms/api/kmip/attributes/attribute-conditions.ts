@@ -104,8 +104,9 @@ function requireOneOfItsName(
   now: number,
 ): void {
   const name = nameValue(after)
-  const others = attributeInstances(state, Tag.Name, now).filter((node) => node !== before)
-  if (others.some((node) => nameValue(node) === name)) throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
+  if (before !== undefined && nameValue(before) === name) return
+  if (attributeInstances(state, Tag.Name, now).some((node) => nameValue(node) === name))
+    throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
 }
 
 /**

@@ -4,7 +4,7 @@ import { type ManagedObject, maxTags } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { sameValue } from '../stored/attribute-values.ts'
 import { storedAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
-import { isTyped } from '../stored/typed-attributes.ts'
+import { isSameInstance } from '../stored/typed-attributes.ts'
 import { checkedValue } from './attribute-checks.ts'
 import { consequences, requireAllowedNow, requireUnused } from './attribute-conditions.ts'
 import { freeIndex, indexesOf, withIndexes } from './attribute-index.ts'
@@ -194,10 +194,10 @@ function placed(
   const stored = storedAttributes(object)
   const isHalf = before !== undefined && isHalfLink(object, before)
   if (isHalf && sameValue(before, after)) return state
-  const at = before === undefined ? -1 : stored.findIndex((node) => isSame(node, before))
+  const at = before === undefined ? -1 : stored.findIndex((node) => isSameInstance(node, before))
   // The half link stands in front of the stored ones.
   const last = isHalf ? 0 : stored.length
-  const end = next === undefined ? last : stored.findIndex((node) => isSame(node, next))
+  const end = next === undefined ? last : stored.findIndex((node) => isSameInstance(node, next))
   const nodes = at < 0 ? stored.toSpliced(end, 0, after) : stored.with(at, after)
   const edited = withStoredAttributes(object, nodes)
   return { tags, object: isHalf ? { ...edited, linkedId: undefined } : edited }
@@ -205,17 +205,16 @@ function placed(
 
 function without({ object, tags }: AttributeState, gone: readonly TtlvNode[]): AttributeState {
   const stored = storedAttributes(object)
-  const nodes = stored.filter((node) => !gone.some((one) => isSame(one, node)))
+  const nodes = [...stored]
+  for (const one of gone) {
+    const at = nodes.findIndex((node) => isSameInstance(one, node))
+    if (at >= 0) nodes.splice(at, 1)
+  }
   const left = withStoredAttributes(object, nodes)
   return {
     object: gone.some((node) => isHalfLink(object, node)) ? { ...left, linkedId: undefined } : left,
     tags: gone.some(isTags) ? ownTags(tags) : tags,
   }
-}
-
-/** Is it the same instance? Those with a member of their own are nodes made anew, of which there is at most one. */
-function isSame(one: TtlvNode, other: TtlvNode): boolean {
-  return one === other || (one.tag === other.tag && isTyped(one.tag))
 }
 
 function isTags(node: TtlvNode): boolean {

@@ -3,14 +3,15 @@ import { test } from 'node:test'
 import { Tag } from '@warder/kmip/tables'
 import { integer, textString } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { ClientAttributes } from '../../../keys/index.ts'
+import { ClientAttributes, newObjectDefaults } from '../../../keys/index.ts'
 import { addAttribute, deleteAttribute, instancesCalled } from './attribute-edit.ts'
 import { indexed, indexesOf } from './attribute-index.ts'
 import type { AttributeState } from './attribute-view.ts'
 
 const name = { tag: Tag.ObjectGroup, vendor: undefined }
 const group = (text: string) => textString(Tag.ObjectGroup, text)
-const empty = { object: { type: 'SymmetricKey', state: 'PreActive', kmip: ClientAttributes.none }, tags: [] }
+const object = { ...newObjectDefaults, type: 'SymmetricKey', state: 'PreActive', kmip: ClientAttributes.none }
+const empty = { object, tags: [] }
 const none = empty as unknown as AttributeState
 
 const added = (state: AttributeState, ...names: readonly string[]) =>

@@ -1,54 +1,40 @@
 import { createHash } from 'node:crypto'
-import { type EnumerationName, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { Tag, tagText } from '@warder/kmip/tables'
 import { boolean, dateTime, encodeTtlv, interval, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../../keys/index.ts'
-import { memberNumber, memberText, sameValue } from '../stored/attribute-values.ts'
+import { indexedText, type ManagedObject } from '../../../keys/index.ts'
+import { sameValue } from '../stored/attribute-values.ts'
 import { type AttributeMembers, storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule } from './attribute-rules.ts'
 import { type VendorName, vendorNameOf } from './attribute-vendor.ts'
 import { defaultLease, isUuid, shortIdentifier, usualAlgorithm } from './attribute-view.ts'
 
-/** How an object is found by its stored attributes: rows of `object_name`, `object_link` and `object_attribute`. */
-export interface IndexRows {
-  readonly names: readonly { readonly name: string; readonly type: string }[]
-  readonly links: readonly { readonly type: string; readonly linked: string }[]
-  readonly values: readonly { readonly name: string; readonly value: string }[]
+export interface ValueRow {
+  readonly name: string
+  readonly value: string
 }
 
 export type IndexedObject = AttributeMembers &
   Pick<ManagedObject, 'id' | 'algorithm' | 'boundAlg' | 'archivedAt'>
 
 /**
- * The rows of an object. In `object_attribute` stand: the attributes that the table of rules calls indexed (structures
+ * The rows of an object in `object_attribute`, by which it is found: the attributes that the table of rules calls indexed (structures
  * by their members), the algorithm where it is not the one of the column, what is not as it is for most objects
  * (Sensitive, Fresh …), when it was archived, and the short identifier where it is no part of a UUID.
  */
-export function indexRowsOf(object: IndexedObject): IndexRows {
-  const names = new Map<string, string>()
-  const links = new Map<string, { type: string; linked: string }>()
-  const values = new Map<string, { name: string; value: string }>()
+export function indexRowsOf(object: IndexedObject): readonly ValueRow[] {
+  const values = new Map<string, ValueRow>()
   const add = (name: string, value: string): void => {
     values.set(`${name} ${value}`, { name, value })
   }
   for (const node of storedAttributes(object)) {
-    if (node.tag === Tag.Name && node.type === 'Structure') {
-      const name = memberText(node, Tag.NameValue)
-      if (name !== undefined)
-        names.set(indexedText(name), typeText('NameType', memberNumber(node, Tag.NameType)))
-    } else if (node.tag === Tag.Link && node.type === 'Structure') {
-      const linked = indexedText(memberText(node, Tag.LinkedObjectIdentifier) ?? '')
-      const type = typeText('LinkType', memberNumber(node, Tag.LinkType))
-      links.set(`${type} ${linked}`, { type, linked })
-    } else for (const { name, value } of rowsOf(object, node)) add(name, value)
+    // Those have tables of their own (`keys/name-link-store.ts`).
+    if (node.tag === Tag.Name || node.tag === Tag.Link) continue
+    for (const { name, value } of rowsOf(object, node)) add(name, value)
   }
   if (object.archivedAt !== undefined)
     add('ArchiveDate', indexValue(dateTime(Tag.ArchiveDate, Math.floor(object.archivedAt / 1000))))
   if (!isUuid(object.id)) add('ShortUniqueIdentifier', shortText(shortIdentifier(object.id)))
-  return {
-    names: [...names].map(([name, type]) => ({ name, type })),
-    links: [...links.values()],
-    values: [...values.values()],
-  }
+  return [...values.values()]
 }
 
 /** Values that most objects have: only others have rows. */
@@ -66,11 +52,6 @@ const usual: ReadonlyMap<number, TtlvNode> = new Map(
 /** The value that an object has without a row; undefined for attributes that it then does not have. */
 export function usualValue(tag: number): TtlvNode | undefined {
   return usual.get(tag)
-}
-
-interface ValueRow {
-  readonly name: string
-  readonly value: string
 }
 
 function rowsOf(object: IndexedObject, node: TtlvNode): readonly ValueRow[] {
@@ -99,19 +80,6 @@ export function memberIndexName(parent: StructureNode, member: TtlvNode): string
 /** Where the values of a vendor's attribute stand. */
 export function vendorIndexName({ vendor, name }: VendorName): string {
   return indexedText(`Attribute ${JSON.stringify([vendor, name])}`)
-}
-
-const longestText = 1024
-
-/** Text as it stands in an index: itself if it is short, else its SHA-256. PostgreSQL has no NUL in text. */
-export function indexedText(text: string): string {
-  if (!text.includes('\u0000') && Buffer.byteLength(text) <= longestText) return text
-  return `sha256:${createHash('sha256').update(text).digest('base64url')}`
-}
-
-/** The name of an enumeration's value, or its number for those of vendors. */
-export function typeText(enumeration: EnumerationName, value: number | undefined): string {
-  return value === undefined ? '' : (valueName(enumeration, value) ?? `0x${value.toString(16)}`)
 }
 
 export function shortText(bytes: Uint8Array): string {

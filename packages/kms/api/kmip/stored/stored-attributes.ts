@@ -23,8 +23,8 @@ export type AttributeMembers = TypedMembers & Pick<ManagedObject, 'kmip'>
 const nothing: Own = Object.freeze({ nodes: Object.freeze([]), gaps: Object.freeze({}) })
 
 /**
- * The attributes of an object that are no columns of KMIP's object header, as nodes of 2.x: those that bound its use,
- * then the others in the order in which they were set.
+ * The attributes of an object that are no columns of KMIP's object header, as nodes of 2.x: those with members of their
+ * own, then the others in the order in which they were set.
  */
 export function storedAttributes(object: AttributeMembers): readonly TtlvNode[] {
   const typed = typedNodes(object)
@@ -62,6 +62,11 @@ export function indexGapsOf(object: Pick<ManagedObject, 'kmip'>): IndexGaps {
 
 export function withIndexGaps<O extends Pick<ManagedObject, 'kmip'>>(object: O, gaps: IndexGaps): O {
   return { ...object, kmip: written({ nodes: ownOf(object).nodes, gaps }) }
+}
+
+/** The text of the column; null where there is nothing to write. */
+export function writtenAttributes(nodes: readonly TtlvNode[], gaps: IndexGaps = nothing.gaps): string | null {
+  return written({ nodes, gaps }).text || null
 }
 
 function ownOf({ kmip }: Pick<ManagedObject, 'kmip'>): Own {

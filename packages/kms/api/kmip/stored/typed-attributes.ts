@@ -1,4 +1,4 @@
-import { Enumeration, Tag } from '@warder/kmip/tables'
+import { Enumeration, type EnumerationName, Tag, valueByName, valueName } from '@warder/kmip/tables'
 import {
   boolean,
   dateTime,
@@ -7,27 +7,41 @@ import {
   type StructureNode,
   structure,
   type TtlvNode,
+  textString,
 } from '@warder/kmip/ttlv'
-import { type ManagedObject, newObjectDefaults, type UsageLimits } from '../../../keys/index.ts'
-import { memberLong, memberNumber } from './attribute-values.ts'
+import {
+  type ManagedObject,
+  newObjectDefaults,
+  type ObjectLink,
+  type ObjectName,
+  type UsageLimits,
+} from '../../../keys/index.ts'
+import { memberLong, memberNumber, memberText, sameValue } from './attribute-values.ts'
 
-/** Members of an object that are attributes of KMIP and bind every protocol. */
-export type TypedMembers = Pick<
-  ManagedObject,
-  | 'processStartAt'
-  | 'protectStopAt'
-  | 'usageLimits'
-  | 'extractable'
-  | 'sensitive'
-  | 'neverExtractable'
-  | 'alwaysSensitive'
->
+/** What these members are of an object of which nobody said anything; their names are the members. */
+const unbounded = Object.freeze({
+  processStartAt: newObjectDefaults.processStartAt,
+  protectStopAt: newObjectDefaults.protectStopAt,
+  usageLimits: newObjectDefaults.usageLimits,
+  extractable: newObjectDefaults.extractable,
+  sensitive: newObjectDefaults.sensitive,
+  neverExtractable: newObjectDefaults.neverExtractable,
+  alwaysSensitive: newObjectDefaults.alwaysSensitive,
+  names: newObjectDefaults.names,
+  links: newObjectDefaults.links,
+})
+
+/** Members of an object that are attributes of KMIP and mean the same over every protocol. */
+export type TypedMembers = Pick<ManagedObject, keyof typeof unbounded>
+
+export const typedMemberNames = Object.keys(unbounded) as readonly (keyof TypedMembers)[]
 
 interface TypedAttribute {
   readonly tag: number
-  /** undefined: the object has what objects have of which nobody said anything. */
-  toNode(members: TypedMembers): TtlvNode | undefined
-  fromNode(node: TtlvNode): Partial<TypedMembers>
+  /** None: the object has what objects have of which nobody said anything. */
+  toNodes(members: TypedMembers): readonly TtlvNode[]
+  /** @param nodes all with this tag, at least one */
+  fromNodes(nodes: readonly TtlvNode[]): Partial<TypedMembers>
 }
 
 const typedAttributes: readonly TypedAttribute[] = [
@@ -39,41 +53,46 @@ const typedAttributes: readonly TypedAttribute[] = [
   flag(Tag.NeverExtractable, 'neverExtractable'),
   {
     tag: Tag.UsageLimits,
-    toNode: ({ usageLimits }) => (usageLimits === undefined ? undefined : limitsNode(usageLimits)),
-    fromNode: (node) => (node.type === 'Structure' ? { usageLimits: limitsOf(node) } : {}),
+    toNodes: ({ usageLimits }) => (usageLimits === undefined ? [] : [limitsNode(usageLimits)]),
+    fromNodes: (nodes) => ({ usageLimits: structuresOf(nodes).map(limitsOf).at(-1) }),
+  },
+  {
+    tag: Tag.Name,
+    toNodes: ({ names }) => names.map(nameNode),
+    fromNodes: (nodes) => ({ names: structuresOf(nodes).map(nameOf) }),
+  },
+  {
+    tag: Tag.Link,
+    toNodes: ({ links }) => links.map(linkNode),
+    fromNodes: (nodes) => ({ links: structuresOf(nodes).map(linkOf) }),
   },
 ]
 
-const byTag = new Map(typedAttributes.map((attribute) => [attribute.tag, attribute]))
+const tags = new Set(typedAttributes.map(({ tag }) => tag))
 
-/** Has the attribute a member of its own? All of these have at most one instance. */
+/** Has the attribute a member of its own? */
 export function isTyped(tag: number): boolean {
-  return byTag.has(tag)
+  return tags.has(tag)
+}
+
+/** Is it the same instance of an attribute? Those with a member of their own are nodes made anew at each look. */
+export function isSameInstance(one: TtlvNode, other: TtlvNode): boolean {
+  if (one === other) return true
+  if (one.tag !== other.tag || !isTyped(one.tag)) return false
+  return one.tag === Tag.Name || one.tag === Tag.Link ? sameValue(one, other) : true
 }
 
 /** The attributes as nodes of 2.x; those that are as of every new object are left out. */
 export function typedNodes(members: TypedMembers): readonly TtlvNode[] {
-  return typedAttributes.flatMap(({ toNode }) => toNode(members) ?? [])
+  return typedAttributes.flatMap(({ toNodes }) => toNodes(members))
 }
-
-const { processStartAt, protectStopAt, usageLimits } = newObjectDefaults
-const { extractable, sensitive, neverExtractable, alwaysSensitive } = newObjectDefaults
-const unbounded: TypedMembers = Object.freeze({
-  processStartAt,
-  protectStopAt,
-  usageLimits,
-  extractable,
-  sensitive,
-  neverExtractable,
-  alwaysSensitive,
-})
 
 /** The members that nodes stand for; of an attribute that is there twice the last one. */
 export function membersOf(nodes: readonly TtlvNode[]): TypedMembers {
-  let members = unbounded
-  for (const node of nodes) {
-    const attribute = byTag.get(node.tag)
-    if (attribute !== undefined) members = { ...members, ...attribute.fromNode(node) }
+  let members: TypedMembers = unbounded
+  for (const { tag, fromNodes } of typedAttributes) {
+    const own = nodes.filter((node) => node.tag === tag)
+    if (own.length > 0) members = { ...members, ...fromNodes(own) }
   }
   return members
 }
@@ -81,8 +100,11 @@ export function membersOf(nodes: readonly TtlvNode[]): TypedMembers {
 function moment(tag: number, member: 'processStartAt' | 'protectStopAt'): TypedAttribute {
   return {
     tag,
-    toNode: ({ [member]: at }) => (at === undefined ? undefined : dateTime(tag, Math.floor(at / 1000))),
-    fromNode: (node) => (node.type === 'DateTime' ? { [member]: node.value * 1000 } : {}),
+    toNodes: ({ [member]: at }) => (at === undefined ? [] : [dateTime(tag, Math.floor(at / 1000))]),
+    fromNodes: (nodes) => {
+      const node = nodes.at(-1)
+      return node?.type === 'DateTime' ? { [member]: node.value * 1000 } : {}
+    },
   }
 }
 
@@ -91,9 +113,50 @@ type Flag = 'extractable' | 'sensitive' | 'neverExtractable' | 'alwaysSensitive'
 function flag(tag: number, member: Flag): TypedAttribute {
   return {
     tag,
-    toNode: ({ [member]: value }) => (value === newObjectDefaults[member] ? undefined : boolean(tag, value)),
-    fromNode: (node) => (node.type === 'Boolean' ? { [member]: node.value } : {}),
+    toNodes: ({ [member]: value }) => (value === newObjectDefaults[member] ? [] : [boolean(tag, value)]),
+    fromNodes: (nodes) => {
+      const node = nodes.at(-1)
+      return node?.type === 'Boolean' ? { [member]: node.value } : {}
+    },
   }
+}
+
+function structuresOf(nodes: readonly TtlvNode[]): readonly StructureNode[] {
+  return nodes.filter((node) => node.type === 'Structure')
+}
+
+function nameNode({ name, type }: ObjectName): StructureNode {
+  return structure(Tag.Name, [
+    textString(Tag.NameValue, name),
+    enumeration(Tag.NameType, numberNamed('NameType', type)),
+  ])
+}
+
+function nameOf(node: StructureNode): ObjectName {
+  const type = typeText('NameType', memberNumber(node, Tag.NameType))
+  return { name: memberText(node, Tag.NameValue) ?? '', type }
+}
+
+function linkNode({ kind, id }: ObjectLink): StructureNode {
+  return structure(Tag.Link, [
+    enumeration(Tag.LinkType, numberNamed('LinkType', kind)),
+    textString(Tag.LinkedObjectIdentifier, id),
+  ])
+}
+
+function linkOf(node: StructureNode): ObjectLink {
+  const kind = typeText('LinkType', memberNumber(node, Tag.LinkType))
+  return { kind, id: memberText(node, Tag.LinkedObjectIdentifier) ?? '' }
+}
+
+/** The name of an enumeration's value, or its number for those of vendors. */
+export function typeText(enumeration: EnumerationName, value: number | undefined): string {
+  return value === undefined ? '' : (valueName(enumeration, value) ?? `0x${value.toString(16)}`)
+}
+
+/** The number of what `typeText` wrote. */
+function numberNamed(enumeration: EnumerationName, text: string): number {
+  return valueByName(enumeration, text) ?? Number(text)
 }
 
 function limitsNode({ unit, total, left }: UsageLimits): StructureNode {

@@ -13,6 +13,7 @@ import {
 import type { ManagedObject, ObjectChange } from '../../../../keys/index.ts'
 import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { typedMemberNames } from '../../stored/typed-attributes.ts'
 
 /** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
 export function newAttribute(payload: StructureNode, context: KmipContext): TtlvNode {
@@ -76,8 +77,7 @@ export function stageEdit(
 
 /** The members that an edit of attributes can change. */
 function editableMembers(object: ManagedObject): ObjectChange {
-  const { kmip, linkedId, activationAt, deactivationAt, processStartAt, protectStopAt, usageLimits } = object
-  const { extractable, sensitive, neverExtractable, alwaysSensitive } = object
-  const dates = { activationAt, deactivationAt, processStartAt, protectStopAt }
-  return { kmip, linkedId, ...dates, usageLimits, extractable, sensitive, neverExtractable, alwaysSensitive }
+  const { kmip, linkedId, activationAt, deactivationAt } = object
+  const typed = Object.fromEntries(typedMemberNames.map((name) => [name, object[name]]))
+  return { ...typed, kmip, linkedId, activationAt, deactivationAt }
 }

@@ -8,8 +8,8 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki/x509'
-import { type Key, type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { linkOf, privateKeyOf } from '../../attributes/links.ts'
+import { type Key, linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
 import { requireUse, takeUse } from '../crypto/key-use.ts'
@@ -91,7 +91,7 @@ async function certificateOfKey(
   keyId: string | undefined,
 ): Promise<string | undefined> {
   if (keyId === undefined) return undefined
-  return linkOf(await context.permitted(keyId, 'certify'), 'CertificateLink')
+  return linkedObject(await context.permitted(keyId, 'certify'), 'CertificateLink')
 }
 
 function requireAuthority(extensions: readonly Extension[]): void {

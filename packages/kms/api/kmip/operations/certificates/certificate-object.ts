@@ -10,9 +10,7 @@ import {
   noRevAvail,
   readBasicConstraints,
 } from '@warder/pki/x509'
-import type { ManagedObject } from '../../../../keys/index.ts'
-import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
-import { linkOf } from '../../attributes/links.ts'
+import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { publicKeyFacts, readManagedObject } from '../../key-blocks/index.ts'
 import { newBrought } from '../objects/registered-object.ts'
@@ -90,14 +88,9 @@ async function linkKey(
   const key = id === undefined ? undefined : await context.objects.read(id)
   const caller = context.principal.name
   if (key === undefined || key.owner !== (replaced?.owner ?? caller)) return
-  if (key.owner !== caller && linkOf(key, 'CertificateLink') !== replaced?.id) return
-  const others = storedAttributes(key).filter(
-    (node) =>
-      node.tag !== Tag.Link ||
-      node.type !== 'Structure' ||
-      !node.value.some(({ value }) => value === Enumeration.LinkType.CertificateLink),
-  )
-  context.objects.update(key, attributeMembers([...others, link('CertificateLink', certificate)], key))
+  if (key.owner !== caller && linkedObject(key, 'CertificateLink') !== replaced?.id) return
+  const others = key.links.filter(({ kind }) => kind !== 'CertificateLink')
+  context.objects.update(key, { links: [...others, { kind: 'CertificateLink', id: certificate }] })
 }
 
 /** What every certificate has, unless it was said otherwise (RFC 5280 §4.2.1). */

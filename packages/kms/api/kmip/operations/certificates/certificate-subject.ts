@@ -14,8 +14,8 @@ import {
   extensionsOf,
   readCertificationRequest,
 } from '@warder/pki/x509'
-import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { linkOf, privateKeyOf } from '../../attributes/links.ts'
+import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
 import { lengthOf, requiredAlgorithm } from '../objects/create.ts'
@@ -113,8 +113,8 @@ export async function subjectOf(context: KmipContext, object: ManagedObject): Pr
         name: facts.subject,
         spki: facts.spki,
         extensions: extensionsOf(material),
-        publicKey: linkOf(object, 'PublicKeyLink'),
-        privateKey: linkOf(object, 'PrivateKeyLink'),
+        publicKey: linkedObject(object, 'PublicKeyLink'),
+        privateKey: linkedObject(object, 'PrivateKeyLink'),
       }
     }
     default:

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
-import type { ManagedObject } from '../../../../keys/index.ts'
-import { linkOf } from '../../attributes/links.ts'
+import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import {
   type KmipOperation,
@@ -42,7 +41,7 @@ export const reCertify: KmipOperation = {
         issuerKey: wish.issuerKey,
         issuerCertificate:
           wish.issuerCertificate ??
-          (wish.issuerKey === undefined ? linkOf(object, 'CertificateLink') : undefined),
+          (wish.issuerKey === undefined ? linkedObject(object, 'CertificateLink') : undefined),
       },
       subject,
       name,

@@ -8,8 +8,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { chainValidity, longestChain, type Validity } from '@warder/pki/x509'
-import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { linkOf } from '../../attributes/links.ts'
+import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import {
   type KmipContext,
   KmipFailure,
@@ -65,7 +64,7 @@ async function permitted(context: KmipContext, id: string): Promise<ManagedObjec
 async function addIssuers(context: KmipContext, kept: ManagedObject[]): Promise<void> {
   for (let index = 0; index < kept.length && kept.length < longestChain; index += 1) {
     const object = kept[index]
-    const issuer = object === undefined ? undefined : linkOf(object, 'CertificateLink')
+    const issuer = object === undefined ? undefined : linkedObject(object, 'CertificateLink')
     if (issuer === undefined || kept.some(({ id }) => id === issuer)) continue
     try {
       kept.push(await permitted(context, issuer))

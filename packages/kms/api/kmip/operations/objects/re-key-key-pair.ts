@@ -1,7 +1,6 @@
-import { Enumeration, Tag } from '@warder/kmip/tables'
-import { memberOf, textString } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../../../keys/index.ts'
-import { storedAttributes } from '../../attributes/index.ts'
+import { Tag } from '@warder/kmip/tables'
+import { textString } from '@warder/kmip/ttlv'
+import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
 import {
   type KmipContext,
@@ -56,21 +55,11 @@ export const reKeyKeyPair: KmipOperation = {
  * what belongs to the same owner do they mean something, and what else they lead to is not told.
  */
 async function otherHalf(context: KmipContext, object: ManagedObject): Promise<ManagedObject | undefined> {
-  const linked = object.linkedId ?? linkedPublicKey(object)
+  const linked = object.linkedId ?? linkedObject(object, 'PublicKeyLink')
   if (linked === undefined) return undefined
   const there = await context.objects.read(linked)
   if (there?.type !== 'PublicKey' || there.owner !== object.owner) return undefined
   return context.permitted(linked, 'rekey')
-}
-
-function linkedPublicKey(object: ManagedObject): string | undefined {
-  for (const node of storedAttributes(object)) {
-    if (node.tag !== Tag.Link || node.type !== 'Structure') continue
-    if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType.PublicKeyLink) continue
-    const id = memberOf(node, Tag.LinkedObjectIdentifier)
-    if (id?.type === 'TextString') return id.value
-  }
-  return undefined
 }
 
 async function replace(context: KmipContext, replaced: ManagedObject, id: string): Promise<void> {

@@ -10,7 +10,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { isServerName, tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
 import { attributeInstances, attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
@@ -45,12 +45,8 @@ export function requireReplaceable({ now }: KmipContext, object: ManagedObject):
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
-  if (storedAttributes(object).some((node) => linkType(node) === Enumeration.LinkType.ReplacementObjectLink))
+  if (linkedObject(object, 'ReplacementObjectLink') !== undefined)
     throw kmipFailure('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
-}
-
-function linkType(node: TtlvNode): unknown {
-  return node.tag === Tag.Link && node.type === 'Structure' ? memberOf(node, Tag.LinkType)?.value : undefined
 }
 
 /** Offset in seconds, if the client gives one. @throws InvalidField */

@@ -9,9 +9,8 @@ import {
 } from '@warder/kmip/ttlv'
 import { readPkcs12, writePkcs12 } from '@warder/pki/pkcs12'
 import { certificatesOnly } from '@warder/pki/x509'
-import type { ManagedObject } from '../../../../keys/index.ts'
+import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes, storedWithTag } from '../../attributes/index.ts'
-import { linkOf } from '../../attributes/links.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
 import {
   type KeyFormat,
@@ -175,7 +174,7 @@ async function certificatesFor(context: KmipContext, key: ManagedObject): Promis
   if (asked.id === key.id) {
     const own = await chainOf(context, key)
     if (own.length > 0) return own
-    const open = linkOf(key, 'PublicKeyLink') ?? key.linkedId
+    const open = linkedObject(key, 'PublicKeyLink') ?? key.linkedId
     const half = open === undefined ? undefined : await readable(context, open)
     return half === undefined ? [] : chainOf(context, half)
   }
@@ -198,7 +197,8 @@ async function chainOf(context: KmipContext, from: ManagedObject): Promise<reado
   const seen = new Set<string>([from.id])
   let at: ManagedObject | undefined = from
   while (at !== undefined && chain.length < longestChain) {
-    const next: string | undefined = linkOf(at, 'PKCS_12CertificateLink') ?? linkOf(at, 'CertificateLink')
+    const next: string | undefined =
+      linkedObject(at, 'PKCS_12CertificateLink') ?? linkedObject(at, 'CertificateLink')
     if (next === undefined || seen.has(next)) break
     seen.add(next)
     at = await readable(context, next)

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { type Change, change, insertInto, query } from '@warder/foundation/sql'
+import type { ManagedObject } from './managed-object.ts'
+
+// Names and links stand in the row of the object; `object_name` and `object_link` are how objects are found by them.
+
+const insertName = insertInto<[id: string, name: string, type: string]>('object_name', [
+  'object_id',
+  'name',
+  'name_type',
+])
+const insertLink = insertInto<[id: string, kind: string, linked: string]>('object_link', [
+  'object_id',
+  'link_type',
+  'linked_id',
+])
+const deleteName = query<[id: string, name: string], unknown>(
+  'DELETE FROM object_name WHERE object_id = ? AND name = ?',
+)
+const deleteLink = query<[id: string, kind: string, linked: string], unknown>(
+  'DELETE FROM object_link WHERE object_id = ? AND link_type = ? AND linked_id = ?',
+)
+const deleteNames = query<[id: string], unknown>('DELETE FROM object_name WHERE object_id = ?')
+const deleteLinks = query<[id: string, id: string], unknown>(
+  'DELETE FROM object_link WHERE object_id = ? OR linked_id = ?',
+)
+
+type Named = Pick<ManagedObject, 'id' | 'names' | 'links'>
+
+/**
+ * Brings the tables in line with an object: only what changed. Part of the commit that changes the row, whose version
+ * guards these rows too.
+ * @param before undefined for a new object
+ */
+export function nameLinkChanges(before: Named | undefined, after: Named): Change[] {
+  if (after.names === before?.names && after.links === before.links) return []
+  const { id } = after
+  const [oldNames, names] = [nameRows(before), nameRows(after)]
+  const [oldLinks, links] = [linkRows(before), linkRows(after)]
+  return [
+    ...onlyIn(oldNames, names).map(([name]) => change(deleteName, [id, name])),
+    ...onlyIn(names, oldNames).map(([name, type]) => change(insertName, [id, name, type])),
+    ...onlyIn(oldLinks, links).map(([kind, linked]) => change(deleteLink, [id, kind, linked])),
+    ...onlyIn(links, oldLinks).map(([kind, linked]) => change(insertLink, [id, kind, linked])),
+  ]
+}
+
+/** Of an object that goes away, the links of others to it among them. */
+export function removeNamesAndLinks(id: string): Change[] {
+  return [change(deleteNames, [id]), change(deleteLinks, [id, id])]
+}
+
+const longestText = 1024
+
+/** Text as it stands in an index: itself if it is short, else its SHA-256. PostgreSQL has no NUL in text. */
+export function indexedText(text: string): string {
+  if (!text.includes('\u0000') && Buffer.byteLength(text) <= longestText) return text
+  return `sha256:${createHash('sha256').update(text).digest('base64url')}`
+}
+
+type Pair = readonly [string, string]
+
+/** One for each name: of one that is there with two types, the last. */
+function nameRows(object: Named | undefined): readonly Pair[] {
+  return [...new Map(object?.names.map(({ name, type }) => [indexedText(name), type]))]
+}
+
+function linkRows(object: Named | undefined): readonly Pair[] {
+  const rows = (object?.links ?? []).map(({ kind, id }): Pair => [kind, indexedText(id)])
+  return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()]
+}
+
+function onlyIn(these: readonly Pair[], others: readonly Pair[]): readonly Pair[] {
+  if (these.length === 0 || others.length === 0) return these
+  const known = new Set(others.map((row) => JSON.stringify(row)))
+  return these.filter((row) => !known.has(JSON.stringify(row)))
+}
