@@ -1,3 +1,4 @@
+import { describedKey } from '@warder/kms/backend'
 import { algorithmFor, generateKey, oaepWrap } from '@warder/kms/crypto'
 import {
   ContentKeys,
@@ -22,9 +23,10 @@ const encryption = algorithmFor('content encryption', 'A256GCM', policy)
 const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })
 if (!('private' in pair)) throw new TypeError('not a pair')
 
+const secret = describedKey(pair.private)
 for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
   const algorithm = algorithmFor('key management', name, policy)
-  const jwe = jweEncryptOaep(
+  const jwe = await jweEncryptOaep(
     sealNow,
     pair.public,
     'timing',
@@ -56,7 +58,7 @@ for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
   const contentKeys = new ContentKeys(1)
   const attempt = async (encryptedKey: Buffer): Promise<void> => {
     try {
-      await jweDecryptOaep(openNow, contentKeys, pair.private, algorithm, encryption, encryptedKey, sealed)
+      await jweDecryptOaep(openNow, contentKeys, secret, algorithm, encryption, encryptedKey, sealed)
     } catch {
       return
     }

@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads'
 import { toFailure } from '@warder/foundation/errors'
 import { parseJsonBody } from '@warder/foundation/http'
-import { gcmDecrypt, gcmEncrypt } from '../crypto/index.ts'
+import { decryptSymmetric, encryptSymmetric } from '../crypto/index.ts'
 import { decodeBase64Url, encodeBase64Url } from '../jose/index.ts'
 import type { FromThread, Job, ReadBody, ToThread } from './jobs.ts'
 
@@ -18,15 +18,20 @@ function read({ body, member }: JobOf<'read'>): ReadBody {
 }
 
 function seal(job: JobOf<'seal'>): Uint8Array {
-  const { iv, ciphertext, tag } = gcmEncrypt(job.key, job.plaintext, job.additional)
+  const input = { data: job.plaintext, iv: undefined, aad: job.additional }
+  const { iv, data: ciphertext, tag } = encryptSymmetric(job.key, job.plan, input)
   job.plaintext.fill(0)
-  const before = { protected: job.protected, encrypted_key: job.encryptedKey, iv: encodeBase64Url(iv) }
-  const after = { tag: encodeBase64Url(tag), ...(job.aad !== undefined && { aad: job.aad }) }
+  const before = {
+    protected: job.protected,
+    encrypted_key: job.encryptedKey,
+    iv: encodeBase64Url(iv as Buffer),
+  }
+  const after = { tag: encodeBase64Url(tag as Buffer), ...(job.aad !== undefined && { aad: job.aad }) }
   return replyOf(before, 'ciphertext', ciphertext, after)
 }
 
-function open({ key, iv, ciphertext, tag, additional, kid }: JobOf<'open'>): Uint8Array {
-  const plaintext = gcmDecrypt(key, { iv, ciphertext, tag }, additional)
+function open({ key, plan, iv, ciphertext, tag, additional, kid }: JobOf<'open'>): Uint8Array {
+  const plaintext = decryptSymmetric(key, plan, { data: ciphertext, iv, aad: additional, tag })
   try {
     return replyOf({ kid }, 'data', plaintext, {})
   } finally {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { contentPlan } from '../jose/index.ts'
 import { type Started, startKms } from '../testing/index.ts'
 import { BulkThread, bulkBytes, bulkThread } from './bulk.ts'
 import type { Job } from './jobs.ts'
@@ -148,7 +149,10 @@ test('a job that fails leaves the thread to the next one; an idle thread ends, a
   const open = () => {
     const ciphertext = new Uint8Array(10)
     const [iv, tag, additional] = [randomBytes(12), randomBytes(16), Buffer.alloc(0)]
-    return thread.run({ type: 'open', key, iv, tag, additional, ciphertext, kid: 'k' }, ciphertext)
+    return thread.run(
+      { type: 'open', key, plan: contentPlan({ bits: 256 }), iv, tag, additional, ciphertext, kid: 'k' },
+      ciphertext,
+    )
   }
   for (let round = 0; round < 2; round++) {
     const [first, second] = [open(), open()]

@@ -1,6 +1,6 @@
 import { rawReply } from '@warder/foundation/http'
 import type { LargeBody, RawReply } from '@warder/foundation/operations'
-import type { ContentOpener, ContentSealer } from '../jose/index.ts'
+import { type ContentOpener, type ContentSealer, encodeBase64Url, openNow, sealNow } from '../jose/index.ts'
 import { bulkBytes, bulkThread } from './bulk.ts'
 
 export { bulkBytes } from './bulk.ts'
@@ -11,16 +11,27 @@ export function largeMember(member: string): LargeBody {
 }
 
 /** Seals on the thread; the reply is the flattened JWE as JSON. */
-export const sealLarge: ContentSealer<Promise<RawReply>> = async (key, content) => {
+export const sealLarge: ContentSealer<Promise<RawReply>> = async (held, plan, content) => {
+  const { local: key } = held
+  // A key of another place encrypts there.
+  if (key === undefined) return jsonReply(Buffer.from(JSON.stringify(await sealNow(held, plan, content))))
   const { plaintext, ...rest } = content
-  return jsonReply(await bulkThread.run({ type: 'seal', key, plaintext, ...rest }, plaintext))
+  return jsonReply(await bulkThread.run({ type: 'seal', key, plan, plaintext, ...rest }, plaintext))
 }
 
 /** Opens on the thread; the reply names the key and holds the plaintext. */
 export const openLarge =
   (kid: string): ContentOpener<Promise<RawReply>> =>
-  async (key, { iv, ciphertext, tag }, additional) =>
-    jsonReply(await bulkThread.run({ type: 'open', key, iv, ciphertext, tag, additional, kid }, ciphertext))
+  async (held, plan, sealed, additional) => {
+    const { local: key } = held
+    if (key === undefined) {
+      const data = await openNow(held, plan, sealed, additional)
+      return jsonReply(Buffer.from(JSON.stringify({ kid, data: encodeBase64Url(data) })))
+    }
+    const { iv, ciphertext, tag } = sealed
+    const job = { type: 'open', key, plan, iv, ciphertext, tag, additional, kid } as const
+    return jsonReply(await bulkThread.run(job, ciphertext))
+  }
 
 function jsonReply(raw: Uint8Array): RawReply {
   return rawReply({ raw, contentType: 'application/json' })

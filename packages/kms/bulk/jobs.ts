@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { ErrorKind } from '@warder/foundation/errors'
+import type { CipherPlan } from '../crypto/index.ts'
 
 /** Work on large data, for a thread of its own. What holds data is transferred and is gone for the sender. */
 export type Job =
@@ -7,6 +8,7 @@ export type Job =
   | {
       readonly type: 'seal'
       readonly key: KeyObject
+      readonly plan: CipherPlan
       readonly plaintext: Uint8Array
       readonly additional: Uint8Array
       readonly protected: string
@@ -16,6 +18,7 @@ export type Job =
   | {
       readonly type: 'open'
       readonly key: KeyObject
+      readonly plan: CipherPlan
       readonly iv: Uint8Array
       readonly ciphertext: Uint8Array
       readonly tag: Uint8Array

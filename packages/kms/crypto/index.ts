@@ -14,10 +14,10 @@ export {
   type KeyManagementAlgorithm,
   keyOpsOf,
   type MacAlgorithm,
-  type OaepHash,
   type SignatureAlgorithm,
 } from './algorithms/algorithms.ts'
-export { CryptoFailure, type CryptoFailureCode } from './algorithms/failure.ts'
+export { isCipher } from './algorithms/ciphers.ts'
+export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName, hashAlgorithm } from './algorithms/hashes.ts'
 export type { KeyType, MaterialAlgorithm } from './algorithms/key-types.ts'
 export { joseHmac } from './algorithms/macs.ts'
@@ -40,29 +40,31 @@ export {
   refusalOf,
   requirePermitted,
 } from './algorithms/policy.ts'
+export type { OaepHash } from './algorithms/rsa-encryptions.ts'
 export type { SignaturePlan } from './algorithms/signatures.ts'
-export { type GcmSealed, gcmDecrypt, gcmEncrypt } from './cipher/aes-gcm.ts'
-export { isCipher } from './cipher/cipher-families.ts'
-export { type CipherPlan, planCipher } from './cipher/cipher-plan.ts'
+export { type CipherPlan, joseCipher, planCipher } from './cipher/cipher-plan.ts'
 export { maximumStreamBytes } from './cipher/stream-limits.ts'
 export {
+  type CipherInput,
   type CipherStream,
   decryptSymmetric,
   type Encrypted,
   encryptSymmetric,
   openDecryption,
   openEncryption,
+  type PlainInput,
 } from './cipher/symmetric.ts'
 export { type Derivation, type DerivationMethod, deriveKey } from './derivation/derive-key.ts'
 export { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem/kem.ts'
-export { hmacCompute, hmacText, hmacVerify } from './mac/hmac.ts'
-export { type MacPlan, macIsRight, macOf, planMac } from './mac/mac.ts'
+export { sameTag } from './mac/hmac.ts'
+export { type MacPlan, macOf, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
 export { generateKey } from './material/generate-key.ts'
 export { inGenerationQueue } from './material/generation-queue.ts'
 export { type ImportMembers, importKey } from './material/import-jwk.ts'
 export { type KeyRequest, type KeySpec, keySpecOf } from './material/key-request.ts'
 export {
+  fits,
   type GeneratedKey,
   isJoseKey,
   type KeyDescription,
@@ -74,10 +76,16 @@ export {
   publicFromPrivate,
   serializeMaterial,
 } from './material/material.ts'
-export { modulusBits } from './material/public-half.ts'
-export { decryptRsa, encryptRsa, joseEncryption, planRsa, type RsaPlan } from './rsa/rsa-encryption.ts'
-export { oaepUnwrap, oaepUnwrapCek, oaepWrap } from './rsa/rsa-oaep.ts'
-export { checkSignature, createSignature } from './signature/jose-signature.ts'
-export { signWith, type ToSign, verifyOffLoop, verifyWith } from './signature/sign.ts'
+export { type KeyShape, modulusBits, publicOf } from './material/public-half.ts'
+export {
+  decryptRsa,
+  encryptRsa,
+  joseEncryption,
+  oaepPlan,
+  planRsa,
+  type RsaPlan,
+} from './rsa/rsa-encryption.ts'
+export { oaepUnwrapCek, oaepWrap } from './rsa/rsa-oaep.ts'
+export { signsInPlace, signWith, type ToSign, verifyOffLoop, verifyWith } from './signature/sign.ts'
 export { joseSignature, planSignature } from './signature/signature-plan.ts'
 export { joinParts, type KeyPart, maximumParts, type SplitKeyMethod, splitSecret } from './split/index.ts'

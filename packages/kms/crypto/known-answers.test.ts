@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
-import { gcmDecrypt, hmacCompute, importKey, keySpecOf } from './index.ts'
+import { gcmDecrypt, hmacCompute } from '../jose/testing/index.ts'
+import { importKey, keySpecOf } from './index.ts'
 
 const hex = (text: string) => Buffer.from(text, 'hex')
 const policy = { fips: true }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { createSecretKey, type KeyObject } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { algorithmFor, generateKey, type KeyMaterial } from '../crypto/index.ts'
+import { type BackendKey, type DescribedKey, describedKey, softwareKey } from '../backend/index.ts'
+import { algorithmFor, generateKey } from '../crypto/index.ts'
 import {
   ContentKeys,
   decodeBase64Url,
@@ -11,8 +12,8 @@ import {
   jweEncryptOaep,
   openNow,
   type SealedContent,
-  sealNow,
 } from './index.ts'
+import { seal } from './testing/index.ts'
 
 const policy = { fips: false }
 const name = 'RSA-OAEP-256'
@@ -25,11 +26,12 @@ const pairOf = async () => {
   return pair
 }
 const pair = await pairOf()
+const rsa = describedKey(pair.private)
 
 function token(text: string) {
   const cipher = { name: 'A256GCM', encryption }
   const jwe = jweEncryptOaep(
-    sealNow,
+    seal,
     pair.public,
     'k',
     { name, algorithm },
@@ -49,7 +51,7 @@ function token(text: string) {
 }
 
 /** What a reading costs: a private operation takes a promise, a content key that is remembered none. */
-function reader(contentKeys: ContentKeys, material: KeyMaterial = pair.private) {
+function reader(contentKeys: ContentKeys, material: DescribedKey = rsa) {
   return ({ encryptedKey, sealed }: ReturnType<typeof token>) =>
     jweDecryptOaep(openNow, contentKeys, material, algorithm, encryption, encryptedKey, sealed)
 }
@@ -99,19 +101,9 @@ test('another size, another hash or another RSA key is another wrapping', async 
   const sha1 = algorithmFor('key management', 'RSA-OAEP', policy)
   const other = await pairOf()
   for (const attempt of [
-    () =>
-      jweDecryptOaep(
-        openNow,
-        contentKeys,
-        pair.private,
-        algorithm,
-        shorter,
-        right.encryptedKey,
-        right.sealed,
-      ),
-    () =>
-      jweDecryptOaep(openNow, contentKeys, pair.private, sha1, encryption, right.encryptedKey, right.sealed),
-    () => reader(contentKeys, other.private)(right),
+    () => jweDecryptOaep(openNow, contentKeys, rsa, algorithm, shorter, right.encryptedKey, right.sealed),
+    () => jweDecryptOaep(openNow, contentKeys, rsa, sha1, encryption, right.encryptedKey, right.sealed),
+    () => reader(contentKeys, describedKey(other.private))(right),
   ]) {
     const refused = attempt()
     assert.ok(refused instanceof Promise)
@@ -121,8 +113,8 @@ test('another size, another hash or another RSA key is another wrapping', async 
 
 test('beyond the capacity the oldest leaves, of whichever key it is', () => {
   const contentKeys = new ContentKeys(2)
-  const [one, two] = [pair.private, { ...pair.private }]
-  const key = createSecretKey(Buffer.alloc(32))
+  const [one, two] = [rsa, { ...rsa }]
+  const key = softwareKey(createSecretKey(Buffer.alloc(32)))
   contentKeys.add(one, 'a', key)
   contentKeys.add(two, 'b', key)
   contentKeys.add(two, 'b', key)
@@ -134,9 +126,9 @@ test('beyond the capacity the oldest leaves, of whichever key it is', () => {
 
 test('content keys go with the RSA key that opened them', async () => {
   const contentKeys = new ContentKeys(8)
-  const held = (): WeakRef<KeyObject> => {
-    const key = createSecretKey(Buffer.alloc(32))
-    contentKeys.add({ ...pair.private }, 'a', key)
+  const held = (): WeakRef<BackendKey> => {
+    const key = softwareKey(createSecretKey(Buffer.alloc(32)))
+    contentKeys.add({ ...rsa }, 'a', key)
     return new WeakRef(key)
   }
   const weak = held()

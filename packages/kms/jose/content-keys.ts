@@ -1,7 +1,6 @@
-import type { KeyObject } from 'node:crypto'
-import type { KeyMaterial } from '../crypto/index.ts'
+import type { BackendKey, DescribedKey } from '../backend/index.ts'
 
-type OfOneKey = Map<string, KeyObject>
+type OfOneKey = Map<string, BackendKey>
 
 interface Place {
   /** Weak, so that what a key has opened goes with the key, whatever is remembered of others. */
@@ -16,7 +15,7 @@ interface Place {
  * RSA key live no longer than its material does in memory.
  */
 export class ContentKeys {
-  readonly #opened = new WeakMap<KeyMaterial, { readonly map: OfOneKey; readonly weak: WeakRef<OfOneKey> }>()
+  readonly #opened = new WeakMap<DescribedKey, { readonly map: OfOneKey; readonly weak: WeakRef<OfOneKey> }>()
   readonly #places: Place[] = []
   readonly #capacity: number
   #next = 0
@@ -26,22 +25,22 @@ export class ContentKeys {
   }
 
   /** @param wrapping everything that says how the content key was wrapped, and its size */
-  get(material: KeyMaterial, wrapping: string): KeyObject | undefined {
-    return this.#opened.get(material)?.map.get(wrapping)
+  get(key: DescribedKey, wrapping: string): BackendKey | undefined {
+    return this.#opened.get(key)?.map.get(wrapping)
   }
 
-  add(material: KeyMaterial, wrapping: string, key: KeyObject): void {
-    let known = this.#opened.get(material)
+  add(key: DescribedKey, wrapping: string, contentKey: BackendKey): void {
+    let known = this.#opened.get(key)
     if (known === undefined) {
       const map: OfOneKey = new Map()
       known = { map, weak: new WeakRef(map) }
-      this.#opened.set(material, known)
+      this.#opened.set(key, known)
     }
     if (known.map.has(wrapping)) return
     const oldest = this.#places[this.#next]
     oldest?.of.deref()?.delete(oldest.wrapping)
     this.#places[this.#next] = { of: known.weak, wrapping }
     this.#next = (this.#next + 1) % this.#capacity
-    known.map.set(wrapping, key)
+    known.map.set(wrapping, contentKey)
   }
 }

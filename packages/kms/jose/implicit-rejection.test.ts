@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Failure } from '@warder/foundation/errors'
+import { describedKey } from '../backend/index.ts'
 import { algorithmFor, generateKey, oaepWrap } from '../crypto/index.ts'
-import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep, openNow, sealNow } from './index.ts'
+import { ContentKeys, decodeBase64Url, jweDecryptOaep, jweEncryptOaep, openNow } from './index.ts'
+import { seal } from './testing/index.ts'
 
 const policy = { fips: false }
 const pair = await generateKey({ algorithm: 'RSA', alg: undefined, bits: 2048 })
@@ -16,7 +18,7 @@ test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a 
       const encryption = algorithmFor('content encryption', enc, policy)
       const cipher = { name: enc, encryption }
       const jwe = jweEncryptOaep(
-        sealNow,
+        seal,
         open,
         'k',
         { name, algorithm },
@@ -37,12 +39,12 @@ test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a 
       // With content keys that were opened, and with none: the refusals are the same.
       const contentKeys = new ContentKeys(8)
       const again = async () =>
-        jweDecryptOaep(openNow, contentKeys, secret, algorithm, encryption, right, sealed)
+        jweDecryptOaep(openNow, contentKeys, describedKey(secret), algorithm, encryption, right, sealed)
       assert.equal((await again()).toString(), 'hello')
       assert.equal((await again()).toString(), 'hello')
       const attempt = async (encryptedKey: Uint8Array, tag: Buffer = sealed.tag) => {
         const opening = async () =>
-          jweDecryptOaep(openNow, contentKeys, secret, algorithm, encryption, encryptedKey, {
+          jweDecryptOaep(openNow, contentKeys, describedKey(secret), algorithm, encryption, encryptedKey, {
             ...sealed,
             tag,
           })
@@ -63,7 +65,7 @@ test('a wrong encrypted_key, whatever is wrong with it, is refused exactly as a 
         flipped,
         oaepWrap(algorithm.oaepHash, open.key, Buffer.alloc(size)),
         oaepWrap(algorithm.oaepHash, open.key, Buffer.alloc(size - 1)),
-        oaepWrap(algorithm.oaepHash === 'SHA-1' ? 'SHA-256' : 'SHA-1', open.key, Buffer.alloc(size)),
+        oaepWrap(algorithm.oaepHash === 'SHA_1' ? 'SHA_256' : 'SHA_1', open.key, Buffer.alloc(size)),
         Buffer.alloc(256),
         Buffer.alloc(256, 255),
         right.subarray(1),

@@ -5,6 +5,7 @@ export {
   type ContentCipher,
   type ContentOpener,
   type ContentSealer,
+  contentPlan,
   type FlattenedJwe,
   jweDecryptDirect,
   jweDecryptOaep,
@@ -23,3 +24,4 @@ export {
   readJweHeader,
   readJwsHeader,
 } from './protected-header.ts'
+export { checkSignature, createSignature } from './signature.ts'

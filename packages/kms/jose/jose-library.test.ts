@@ -3,15 +3,8 @@ import type { KeyObject } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { FlattenedEncrypt, FlattenedSign, flattenedDecrypt, flattenedVerify } from 'jose'
-import {
-  algorithmFor,
-  createSignature,
-  generateKey,
-  hmacCompute,
-  hmacVerify,
-  type KeyMaterial,
-  keySpecOf,
-} from '../crypto/index.ts'
+import { describedKey } from '../backend/index.ts'
+import { algorithmFor, generateKey, type KeyMaterial, keySpecOf } from '../crypto/index.ts'
 import {
   ContentKeys,
   decodeBase64Url,
@@ -24,8 +17,8 @@ import {
   jwsSign,
   jwsVerify,
   openNow,
-  sealNow,
 } from './index.ts'
+import { hmacCompute, hmacVerify, seal, signed } from './testing/index.ts'
 
 const policy = { fips: false }
 const encs = ['A128GCM', 'A192GCM', 'A256GCM'] as const
@@ -76,8 +69,8 @@ async function cipherOf(alg: string, enc: (typeof encs)[number]): Promise<Cipher
     return {
       alg,
       enc,
-      seal: (plaintext, aad) => jweEncryptDirect(sealNow, material, 'k', named, plaintext, aad),
-      open: async (jwe) => jweDecryptDirect(openNow, material, encryption, bytes(jwe)),
+      seal: (plaintext, aad) => jweEncryptDirect(seal, describedKey(material), 'k', named, plaintext, aad),
+      open: async (jwe) => jweDecryptDirect(openNow, describedKey(material), encryption, bytes(jwe)),
       theirs: { encrypt: material.key, decrypt: material.key },
     }
   }
@@ -86,12 +79,12 @@ async function cipherOf(alg: string, enc: (typeof encs)[number]): Promise<Cipher
     alg,
     enc,
     seal: (plaintext, aad) =>
-      jweEncryptOaep(sealNow, rsa.public, 'k', { name: alg, algorithm }, named, plaintext, aad),
+      jweEncryptOaep(seal, rsa.public, 'k', { name: alg, algorithm }, named, plaintext, aad),
     open: async (jwe) =>
       jweDecryptOaep(
         openNow,
         new ContentKeys(1),
-        rsa.private,
+        describedKey(rsa.private),
         algorithm,
         encryption,
         decodeBase64Url(jwe.encrypted_key, 'encrypted_key'),
@@ -209,14 +202,14 @@ test('a key of another size or type than the enc or the alg needs is crypto_fail
       hmacKey,
       rsa.private,
     ]) {
-      needs(() => jweEncryptDirect(sealNow, material, 'k', named, Buffer.alloc(1), undefined))
-      needs(() => jweDecryptDirect(openNow, material, encryption, sealed))
+      needs(() => jweEncryptDirect(seal, describedKey(material), 'k', named, Buffer.alloc(1), undefined))
+      needs(() => jweDecryptDirect(openNow, describedKey(material), encryption, sealed))
     }
     const ec = await pairOf('ES256')
     const algorithm = algorithmFor('key management', 'RSA-OAEP', policy)
     needs(() =>
       jweEncryptOaep(
-        sealNow,
+        seal,
         ec.public,
         'k',
         { name: 'RSA-OAEP', algorithm },
@@ -230,7 +223,7 @@ test('a key of another size or type than the enc or the alg needs is crypto_fail
         jweDecryptOaep(
           openNow,
           new ContentKeys(1),
-          material,
+          describedKey(material),
           algorithm,
           encryption,
           Buffer.alloc(256),
@@ -247,7 +240,7 @@ for (const alg of signatures) {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 100 }), fc.nat(), fc.nat(7), async (payload, at, bit) => {
         const data = encodeBase64Url(payload)
-        const ours = await jwsSign(pair.private, 'k', { name: alg, algorithm }, data)
+        const ours = await jwsSign(describedKey(pair.private), 'k', { name: alg, algorithm }, data)
         const read = await flattenedVerify({ ...ours, payload: data }, pair.public.key)
         assert.deepEqual(read.protectedHeader, { alg, kid: 'k' })
 
@@ -273,7 +266,7 @@ for (const alg of signatures) {
     assert.throws(() => jwsVerify(pair.private, algorithm, 'e30', '', Buffer.alloc(64)), {
       kind: 'crypto_failure',
     })
-    await assert.rejects(async () => jwsSign(pair.public, 'k', { name: alg, algorithm }, ''), {
+    await assert.rejects(async () => jwsSign(describedKey(pair.public), 'k', { name: alg, algorithm }, ''), {
       kind: 'crypto_failure',
     })
   })
@@ -298,7 +291,7 @@ test('MLDSA44: the jose library, which calls it ML-DSA-44, agrees both ways', as
     )
   assert.equal(await jwsVerify(pair.public, algorithm, header, data, bytes.subarray(1)), false)
   const input = Buffer.from(`${header}.${data}`)
-  const ours = encodeBase64Url(await createSignature(algorithm, pair.private, input))
+  const ours = encodeBase64Url(await signed(algorithm, pair.private, input))
   await flattenedVerify({ protected: header, payload: data, signature: ours }, pair.public.key)
 })
 
@@ -308,7 +301,7 @@ test('a signature of one algorithm, curve or key is false for every other', asyn
     ['RS256', 'PS256', 'RS512', 'ES256', 'ES384', 'EdDSA'].map(async (alg) => {
       const pair = await pairOf(alg)
       const algorithm = algorithmFor('signature', alg, policy)
-      const { signature } = await jwsSign(pair.private, 'k', { name: alg, algorithm }, data)
+      const { signature } = await jwsSign(describedKey(pair.private), 'k', { name: alg, algorithm }, data)
       return { alg, pair, algorithm, signature: decodeBase64Url(signature, 'signature') }
     }),
   )

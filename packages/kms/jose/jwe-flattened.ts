@@ -1,14 +1,17 @@
-import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { createSecretKey, randomBytes } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { type BackendKey, type DescribedKey, softwareKey } from '../backend/index.ts'
 import {
+  type CipherPlan,
   type ContentEncryption,
-  gcmDecrypt,
-  gcmEncrypt,
+  type Encrypted,
   type KeyManagementAlgorithm,
   type KeyMaterial,
-  oaepUnwrapCek,
+  type MaterialDescriptor,
+  noParameters,
   oaepWrap,
+  planCipher,
 } from '../crypto/index.ts'
 import { type Base64Url, encodeBase64Url } from './base64url.ts'
 import type { ContentKeys } from './content-keys.ts'
@@ -42,10 +45,26 @@ export interface OpenContent {
 }
 
 /** Encrypts content with its content encryption key, here or elsewhere. */
-export type ContentSealer<R> = (key: KeyObject, content: OpenContent) => R
+export type ContentSealer<R> = (key: BackendKey, plan: CipherPlan, content: OpenContent) => R
 
 /** Decrypts content, or throws failure('decryption_failed'). */
-export type ContentOpener<R> = (key: KeyObject, sealed: SealedContent, additional: Buffer) => R
+export type ContentOpener<R> = (
+  key: BackendKey,
+  plan: CipherPlan,
+  sealed: SealedContent,
+  additional: Buffer,
+) => R
+
+/** AES-GCM with an IV of 96 bits, made here, and a tag of 128 bits (RFC 7518 §5.3), by the bits of the key. */
+const plans = new Map([128, 192, 256].map((bits) => [bits, gcmPlan(bits)]))
+
+function gcmPlan(bits: number): CipherPlan {
+  return { ...planCipher('AES', bits / 8, noParameters, { fips: false }), iv: [12, 12] }
+}
+
+export function contentPlan({ bits }: Pick<ContentEncryption, 'bits'>): CipherPlan {
+  return plans.get(bits) ?? gcmPlan(bits)
+}
 
 /** ASCII(protected) or ASCII(protected '.' aad), RFC 7516 §5.1 step 14. An empty aad is none (§7.2.1). */
 export function additionalData(protectedHeader: string, aad: string | undefined): Buffer {
@@ -58,15 +77,15 @@ export function additionalData(protectedHeader: string, aad: string | undefined)
 /** `dir`: the key is the content encryption key. @throws failure('crypto_failure') when its type or size is another */
 export function jweEncryptDirect<R>(
   seal: ContentSealer<R>,
-  material: KeyMaterial,
+  key: DescribedKey,
   kid: string,
   enc: ContentCipher,
   plaintext: Uint8Array,
   aad: string | undefined,
 ): R {
-  requireContentKey(material, enc.encryption)
-  const header = directHeader(material, kid, enc.name)
-  return seal(material.key, contentOf(header, plaintext, aad, '' as Base64Url))
+  requireContentKey(key, enc.encryption)
+  const header = directHeader(key, kid, enc.name)
+  return seal(key.held, contentPlan(enc.encryption), contentOf(header, plaintext, aad, '' as Base64Url))
 }
 
 interface DirectHeader {
@@ -76,13 +95,13 @@ interface DirectHeader {
 }
 
 /** The last header that each key was used with: a key has one id, and its size allows one `enc`. */
-const directHeaders = new WeakMap<KeyMaterial, DirectHeader>()
+const directHeaders = new WeakMap<DescribedKey, DirectHeader>()
 
-function directHeader(material: KeyMaterial, kid: string, enc: string): ProtectedHeader {
-  const known = directHeaders.get(material)
+function directHeader(key: DescribedKey, kid: string, enc: string): ProtectedHeader {
+  const known = directHeaders.get(key)
   if (known !== undefined && known.kid === kid && known.enc === enc) return known.header
   const header = protectedHeader('dir', enc, kid)
-  directHeaders.set(material, { kid, enc, header })
+  directHeaders.set(key, { kid, enc, header })
   return header
 }
 
@@ -104,7 +123,8 @@ export function jweEncryptOaep<R>(
   try {
     const wrapped = oaepWrap(alg.algorithm.oaepHash, publicMaterial.key, cek)
     const header = protectedHeader(alg.name, enc.name, kid)
-    return seal(createSecretKey(cek), contentOf(header, plaintext, aad, encodeBase64Url(wrapped)))
+    const content = contentOf(header, plaintext, aad, encodeBase64Url(wrapped))
+    return seal(softwareKey(createSecretKey(cek)), contentPlan(enc.encryption), content)
   } finally {
     cek.fill(0)
   }
@@ -121,12 +141,12 @@ export interface SealedContent {
 /** @throws failure('decryption_failed') for anything that does not open; failure('crypto_failure') for a wrong key */
 export function jweDecryptDirect<R>(
   open: ContentOpener<R>,
-  material: KeyMaterial,
+  key: DescribedKey,
   enc: ContentEncryption,
   sealed: SealedContent,
 ): R {
-  requireContentKey(material, enc)
-  return open(material.key, sealed, additionalData(sealed.protected, sealed.aad))
+  requireContentKey(key, enc)
+  return open(key.held, contentPlan(enc), sealed, additionalData(sealed.protected, sealed.aad))
 }
 
 /**
@@ -137,24 +157,25 @@ export function jweDecryptDirect<R>(
 export function jweDecryptOaep<R>(
   open: ContentOpener<MaybePromise<R>>,
   contentKeys: ContentKeys,
-  material: KeyMaterial,
+  key: DescribedKey,
   algorithm: KeyManagementAlgorithm,
   enc: ContentEncryption,
   encryptedKey: Uint8Array,
   sealed: SealedContent,
 ): MaybePromise<R> {
-  requireRsa(material)
-  if (material.kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
+  requireRsa(key)
+  if (key.kind !== 'private') throw failure('crypto_failure', 'The private key is not here.')
   const size = enc.bits / 8
   const additional = additionalData(sealed.protected, sealed.aad)
   const wrapping = `${algorithm.oaepHash} ${size} ${encodeBase64Url(encryptedKey)}`
-  const known = contentKeys.get(material, wrapping)
-  if (known !== undefined) return open(known, sealed, additional)
-  return oaepUnwrapCek(algorithm.oaepHash, material.key, encryptedKey, size).then(async (cek) => {
-    const key = createSecretKey(cek)
+  const plan = contentPlan(enc)
+  const known = contentKeys.get(key, wrapping)
+  if (known !== undefined) return open(known, plan, sealed, additional)
+  return andThen(key.held.unwrapContentKey(algorithm.oaepHash, encryptedKey, size), async (cek) => {
+    const contentKey = softwareKey(createSecretKey(cek))
     cek.fill(0)
-    const opened = await open(key, sealed, additional)
-    contentKeys.add(material, wrapping, key)
+    const opened = await open(contentKey, plan, sealed, additional)
+    contentKeys.add(key, wrapping, contentKey)
     return opened
   })
 }
@@ -186,29 +207,38 @@ function contentOf(
   }
 }
 
-/** Seals in this turn of the event loop. */
-export const sealNow: ContentSealer<FlattenedJwe> = (key, content) => {
-  const { iv, ciphertext, tag } = gcmEncrypt(key, content.plaintext, content.additional)
+/** Seals in this turn of the event loop, where the key is in this process. */
+export const sealNow: ContentSealer<MaybePromise<FlattenedJwe>> = (key, plan, content) => {
+  const input = { data: content.plaintext, iv: undefined, aad: content.additional }
+  return andThen(key.encrypt(plan, input), (sealed) => flattened(content, sealed))
+}
+
+function flattened(content: OpenContent, { iv, data, tag }: Encrypted): FlattenedJwe {
   const jwe = {
     protected: content.protected,
     encrypted_key: content.encryptedKey,
-    iv: encodeBase64Url(iv),
-    ciphertext: encodeBase64Url(ciphertext),
-    tag: encodeBase64Url(tag),
+    iv: encodeBase64Url(iv as Buffer),
+    ciphertext: encodeBase64Url(data),
+    tag: encodeBase64Url(tag as Buffer),
   }
   return content.aad === undefined ? jwe : { ...jwe, aad: content.aad }
 }
 
-/** Opens in this turn of the event loop. */
-export const openNow: ContentOpener<Buffer> = gcmDecrypt
+/** Opens in this turn of the event loop, where the key is in this process. */
+export const openNow: ContentOpener<MaybePromise<Buffer>> = (key, plan, sealed, additional) => {
+  const { iv, ciphertext, tag } = sealed
+  // Of any other length it opens nothing: told as a wrong one.
+  if (iv.length !== plan.freshIv) throw failure('decryption_failed')
+  return key.decrypt(plan, { data: ciphertext, iv, aad: additional, tag })
+}
 
-function requireContentKey(material: KeyMaterial, enc: ContentEncryption): void {
+function requireContentKey(material: MaterialDescriptor, enc: ContentEncryption): void {
   if (material.kind !== 'secret' || material.algorithm !== 'AES' || material.bits !== enc.bits) {
     throw failure('crypto_failure', `The key is not an AES key of ${enc.bits} bits, which this enc needs.`)
   }
 }
 
-function requireRsa(material: KeyMaterial): void {
+function requireRsa(material: MaterialDescriptor): void {
   if (material.algorithm !== 'RSA')
     throw failure('crypto_failure', 'The key is not an RSA key, which this alg needs.')
 }

@@ -1,12 +1,9 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import {
-  checkSignature,
-  createSignature,
-  type KeyMaterial,
-  type SignatureAlgorithm,
-} from '../crypto/index.ts'
+import type { DescribedKey } from '../backend/index.ts'
+import type { KeyMaterial, SignatureAlgorithm } from '../crypto/index.ts'
 import { type Base64Url, encodeBase64Url } from './base64url.ts'
 import { jwsHeader } from './protected-header.ts'
+import { checkSignature, createSignature } from './signature.ts'
 
 /** Detached JWS (RFC 7515 appendix F): header and signature, the payload stays with the caller. */
 export interface DetachedJws {
@@ -20,13 +17,13 @@ export interface DetachedJws {
  * @param kid what verifiers will look up: the public key's id where there is one
  */
 export function jwsSign(
-  material: KeyMaterial,
+  key: DescribedKey,
   kid: string,
   alg: { readonly name: string; readonly algorithm: SignatureAlgorithm },
   data: string,
-): DetachedJws | Promise<DetachedJws> {
+): MaybePromise<DetachedJws> {
   const header = jwsHeader(alg.name, kid)
-  const signature = createSignature(alg.algorithm, material, signingInput(header, data))
+  const signature = createSignature(alg.algorithm, key, signingInput(header, data))
   const finish = (bytes: Buffer): DetachedJws => ({ protected: header, signature: encodeBase64Url(bytes) })
   return andThen(signature, finish)
 }

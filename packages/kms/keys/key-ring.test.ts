@@ -24,8 +24,8 @@ test('a key whose data key is not known can be looked at, and is used as soon as
   const keys = createKeyRing({ db, seal: late, clock: systemClock, capacity: 10, leaseMs: 60_000 })
   const early = await keys.get(id)
   assert.equal(early?.object.owner, 'alice')
-  assert.throws(() => early?.keyObject, UnknownDataKey)
+  assert.throws(() => early?.held, UnknownDataKey)
   known = true
-  assert.equal((await keys.get(id))?.keyObject.symmetricKeySize, 32)
+  assert.equal((await keys.get(id))?.held.shape.symmetricKeySize, 32)
   assert.equal(keys.size, 1)
 })

@@ -1,17 +1,15 @@
-import type { KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { Clock } from '@warder/foundation/runtime'
 import { type Seal, UnknownDataKey } from '@warder/foundation/seal'
 import { createRowCache, type Database, type MaybePromise, StorageUnavailable } from '@warder/foundation/sql'
+import { type BackendKey, type DescribedKey, type KeyBackend, softwareBackend } from '../backend/index.ts'
 import {
   type AlgorithmPolicy,
   canonicalName,
+  fits,
   isJoseKey,
   type KeyMaterial,
-  loadKey,
   type MaterialKind,
-  parseMaterial,
-  publicFromPrivate,
 } from '../crypto/index.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
 import { mayUse, type Verdict } from './may-use.ts'
@@ -23,8 +21,8 @@ import type { Usage } from './usage.ts'
 /** An object whose key is open in memory. Its row was looked at for this use: see `createRowCache`. */
 export class Key {
   readonly object: ManagedObject
-  readonly #material: KeyMaterial | undefined
-  readonly #keyObject: KeyObject | undefined
+  readonly #described: DescribedKey | undefined
+  readonly #held: BackendKey | undefined
   readonly #problem: unknown
   readonly #clock: Clock
   readonly #policy: AlgorithmPolicy
@@ -33,8 +31,8 @@ export class Key {
   constructor(object: ManagedObject, opened: OpenedKey, clock: Clock, policy: AlgorithmPolicy = anything) {
     this.object = object
     this.#policy = policy
-    this.#material = opened.material
-    this.#keyObject = opened.keyObject
+    this.#described = opened.described
+    this.#held = opened.held
     this.#problem = opened.problem
     this.#clock = clock
   }
@@ -45,25 +43,31 @@ export class Key {
   }
 
   /** The key of any algorithm. @throws failure('crypto_failure') when the object is no key of one piece, or was destroyed */
-  get keyObject(): KeyObject {
+  get held(): BackendKey {
     if (this.#problem !== undefined) throw this.#problem
-    if (this.#keyObject === undefined) throw failure('crypto_failure', 'This object has no key to use.')
-    return this.#keyObject
+    if (this.#held === undefined) throw noKey()
+    return this.#held
   }
 
-  /** The key itself, if it is one of the JOSE algorithms. @throws failure('crypto_failure') when the object is not a key, or was destroyed */
-  get material(): KeyMaterial {
+  /** The row has no key that could be opened: an object known by its attributes alone, or of another type. */
+  get keyless(): boolean {
+    return this.#problem === undefined && this.#held === undefined
+  }
+
+  /** The same, if it is of the JOSE algorithms. @throws failure('crypto_failure') when the object is not a key, or was destroyed */
+  get described(): DescribedKey {
     if (this.#problem !== undefined) throw this.#problem
-    if (this.#material === undefined) throw failure('crypto_failure', 'This object has no key to use.')
-    return this.#material
+    if (this.#described === undefined) throw noKey()
+    return this.#described
   }
 
   /** The public half: of a private key it is derived, once. @throws failure('crypto_failure') */
   get publicMaterial(): KeyMaterial {
     if (this.#public === undefined) {
-      const { material } = this
-      if (material.kind === 'secret') throw failure('crypto_failure', 'A symmetric key has no public half.')
-      this.#public = material.kind === 'public' ? material : publicFromPrivate(material)
+      const { held, ...descriptor } = this.described
+      const { publicKey } = held
+      if (publicKey === undefined) throw failure('crypto_failure', 'A symmetric key has no public half.')
+      this.#public = { ...descriptor, kind: 'public', key: publicKey }
     }
     return this.#public
   }
@@ -83,18 +87,26 @@ export class Key {
   }
 }
 
+function noKey() {
+  return failure('crypto_failure', 'This object has no key to use.')
+}
+
 const anything: AlgorithmPolicy = { fips: false }
 
 /** Keys by id, each opened once; synchronous for a known key on SQLite. */
 export interface KeyRing {
   get(id: ObjectId): MaybePromise<Key | undefined>
   readonly size: number
+  /** Where its keys are used. */
+  readonly backend: KeyBackend
 }
 
 export interface KeyRingOptions {
   readonly db: Database
   readonly seal: Seal
   readonly clock: Clock
+  /** Where keys are used; absent: in this process. */
+  readonly backend?: KeyBackend
   /** Keys that it does not permit open, so that they can be looked at and destroyed, and are not used. */
   readonly policy?: AlgorithmPolicy
   /** Opened keys at most. */
@@ -104,13 +116,13 @@ export interface KeyRingOptions {
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { db, seal, clock } = options
-  return createRowCache<Key>({
+  const { db, clock, backend = softwareBackend } = options
+  const cache = createRowCache<Key>({
     db,
     topic: objectTopic,
     version: objectVersion,
     async load(id) {
-      const found = await opened(db, seal, id as ObjectId)
+      const found = await opened(options, id as ObjectId)
       if (found === undefined) return undefined
       const { object, key } = found
       const value = new Key(object, key, clock, options.policy)
@@ -121,16 +133,23 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     leaseMs: options.leaseMs,
     clock,
   })
+  return {
+    get: (id) => cache.get(id),
+    get size() {
+      return cache.size
+    },
+    backend,
+  }
 }
 
 /** What cannot be opened can still be looked at and destroyed: only its use fails. */
-async function opened(db: Database, seal: Seal, id: ObjectId) {
+async function opened({ db, seal, backend }: KeyRingOptions, id: ObjectId) {
   try {
     const found = await findWithMaterial(db, seal, id)
     if (found === undefined) return undefined
     const { object, material } = found
     try {
-      return { object, key: openKey(object, material) }
+      return { object, key: await openKey(object, material, backend) }
     } finally {
       material?.fill(0)
     }
@@ -150,23 +169,30 @@ const kinds: Partial<Record<ObjectType, MaterialKind>> = {
 /** What an object's material is in memory; nothing for objects that are not keys of one piece. */
 export interface OpenedKey {
   /** Set for every key in canonical form. */
-  readonly keyObject: KeyObject | undefined
+  readonly held: BackendKey | undefined
   /** Set for keys of the JOSE algorithms: what REST works with. */
-  readonly material: KeyMaterial | undefined
+  readonly described: DescribedKey | undefined
   /** Why it could not be opened. */
   readonly problem?: unknown
 }
 
-const nothing: OpenedKey = { keyObject: undefined, material: undefined }
+const nothing: OpenedKey = { held: undefined, described: undefined }
 
 /** Opens an object's material in clear. The caller still owns the bytes and wipes them. */
-export function openKey(object: ManagedObject, material: Uint8Array | undefined): OpenedKey {
+export async function openKey(
+  object: ManagedObject,
+  material: Uint8Array | undefined,
+  backend: KeyBackend = softwareBackend,
+): Promise<OpenedKey> {
   const kind = kinds[object.type]
   if (material === undefined || kind === undefined || object.form.format !== undefined) return nothing
   const { algorithm, bits, curve, boundAlg } = object
   const key = algorithm === undefined || bits === undefined ? undefined : { algorithm, bits, curve, boundAlg }
-  if (key === undefined || !isJoseKey(key)) return { keyObject: loadKey(kind, material), material: undefined }
-  const shape = { kind, algorithm: key.algorithm, bits: key.bits }
-  const parsed = parseMaterial(curve === undefined ? shape : { ...shape, curve }, material)
-  return { keyObject: parsed.key, material: parsed }
+  const held = await backend.open(kind, material)
+  if (key === undefined || !isJoseKey(key)) return { held, described: undefined }
+  const own = { kind, algorithm: key.algorithm, bits: key.bits }
+  const descriptor = curve === undefined ? own : { ...own, curve }
+  // A row that was changed must not turn a key into one of another strength.
+  if (!fits(descriptor, held.shape)) throw failure('internal_error', 'stored key does not fit its descriptor')
+  return { held, described: { ...descriptor, held } }
 }

@@ -246,7 +246,12 @@ export class UnitOfWork {
     if (after === undefined) return undefined
     const material = await this.material(after)
     try {
-      return new Key(after, openKey(after, material), this.#services.clock, this.#services.policy)
+      return new Key(
+        after,
+        await openKey(after, material, this.#services.keys.backend),
+        this.#services.clock,
+        this.#services.policy,
+      )
     } finally {
       material?.fill(0)
     }

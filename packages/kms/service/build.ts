@@ -5,6 +5,7 @@ import { ownerQuota } from '../access/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
+import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { authenticateBy, configuredLogin, configuredOidc, configuredSteps } from '../identity/index.ts'
 import { ContentKeys } from '../jose/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from '../keys/index.ts'
@@ -15,12 +16,13 @@ import type { KmsConfig } from './settings.ts'
 
 const mostBudgets = 100_000
 
-/** The service in one worker. */
+/** The service in one worker; `backend` is where it uses its keys. */
 export async function build(
   environment: ServiceEnvironment<KmsConfig>,
+  backend: KeyBackend = softwareBackend,
 ): Promise<ServiceInstance<KmsServices>> {
   const { config, db, baseUrl } = environment
-  const services = servicesOf(environment)
+  const services = servicesOf(environment, backend)
   const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
   const authenticate = authenticateBy({
     steps: configuredSteps({
@@ -57,17 +59,8 @@ export async function build(
   }
 }
 
-function servicesOf({
-  config,
-  home,
-  baseUrl,
-  outbound,
-  db,
-  seal,
-  audit,
-  clock,
-  peerSecret,
-}: ServiceEnvironment<KmsConfig>): KmsServices {
+function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBackend): KmsServices {
+  const { config, home, baseUrl, outbound, db, seal, audit, clock, peerSecret } = environment
   const policy = configuredPolicy(config)
   return {
     db,
@@ -80,6 +73,7 @@ function servicesOf({
       db,
       seal,
       clock,
+      backend,
       policy,
       capacity: config.unwrapped_cache_max_size,
       leaseMs: config.cache_lease_ms,
@@ -125,10 +119,11 @@ async function digestOfKey(
   return digest
 }
 
-/** undefined: the object has no bytes in clear, as a key that was registered wrapped. */
+/** undefined: the object has no bytes in clear here, as a key that was registered wrapped, or is in another place. */
 function digestOf(key: Key): Uint8Array | undefined {
   try {
-    return createHash('sha256').update(key.keyObject.export()).digest()
+    const { local } = key.held
+    return local === undefined ? undefined : createHash('sha256').update(local.export()).digest()
   } catch (error) {
     if (error instanceof Failure && error.kind === 'crypto_failure') return undefined
     throw error

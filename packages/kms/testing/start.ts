@@ -14,6 +14,8 @@ import { openSeal, type Seal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { ensureLocalAuthority, type LocalCertificate } from '@warder/foundation/tls'
+import type { KeyBackend } from '../backend/index.ts'
+import { build } from '../service/build.ts'
 import { kmsService } from '../service/service.ts'
 import { type KmsConfig, kmsDefaults, kmsSettings } from '../service/settings.ts'
 import type { KmsServices } from '../services.ts'
@@ -33,6 +35,8 @@ export interface StartOptions {
   /** true: tokens of `user()` are the only way in. Default. */
   readonly tokens?: boolean
   readonly clientCertificates?: boolean
+  /** Where keys are used; default is in this process. */
+  readonly backend?: KeyBackend
   /** Whom outbound requests trust; default is the home's own authority. */
   readonly outboundCaFile?: string
   /** A real audit log, in place of one in memory. */
@@ -140,7 +144,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     node: 'test',
   }
   await kmsService.prepare(environment)
-  const instance = await kmsService.build(environment)
+  const instance = await build(environment, options.backend)
   const server = createServiceServer<KmsServices>({
     ...instance,
     ...options.server,

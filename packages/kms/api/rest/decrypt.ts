@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { keyNotFound, keyRight } from '../../access/index.ts'
 import { largeMember, openLarge } from '../../bulk/index.ts'
@@ -87,15 +87,16 @@ export const decrypt = define({
     const { kid, alg, management, encryption, encryptedKey, sealed, large } = request
     requireUse(key, 'decrypt', context)
     const open: ContentOpener<MaybePromise<Opened>> = large
-      ? (contentKey, content, additional) =>
-          openLarge(kid)(contentKey, content, additional).then((reply) =>
+      ? (contentKey, plan, content, additional) =>
+          openLarge(kid)(contentKey, plan, content, additional).then((reply) =>
             stillProcessing(key, context).then(() => reply),
           )
-      : (contentKey, content, additional) => opened(kid, openNow(contentKey, content, additional))
-    if (management === undefined) return jweDecryptDirect(open, key.material, encryption, sealed)
+      : (contentKey, plan, content, additional) =>
+          andThen(openNow(contentKey, plan, content, additional), (data) => opened(kid, data))
+    if (management === undefined) return jweDecryptDirect(open, key.described, encryption, sealed)
     key.requireBoundTo(alg)
     const { contentKeys } = context.services
-    return jweDecryptOaep(open, contentKeys, key.material, management, encryption, encryptedKey, sealed)
+    return jweDecryptOaep(open, contentKeys, key.described, management, encryption, encryptedKey, sealed)
   },
 })
 

@@ -88,13 +88,13 @@ export const encrypt = define({
     const bytes = data.length
     const whole = <R>(made: MaybePromise<R>) => counted(context, key, bytes, made)
     const seal: ContentSealer<MaybePromise<Jwe | RawReply>> = large
-      ? (contentKey, content) =>
-          sealLarge(contentKey, content).then((reply) => stillProtecting(id, context).then(() => reply))
+      ? (contentKey, plan, content) =>
+          sealLarge(contentKey, plan, content).then((reply) => stillProtecting(id, context).then(() => reply))
       : sealNow
     if (management === undefined) {
       const { budgets } = context.services
       // The key's type is looked at first: only AES keys have a budget.
-      const direct = () => jweEncryptDirect(seal, key.material, id, enc, data, aad)
+      const direct = () => jweEncryptDirect(seal, key.described, id, enc, data, aad)
       if (key.object.algorithm !== 'AES') return whole(direct())
       const waiting = budgets.take(key.object)
       return whole(

@@ -1,9 +1,10 @@
 import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
+import { andThen } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { keyRight } from '../../access/index.ts'
-import { algorithmFor, hmacText, hmacVerify } from '../../crypto/index.ts'
-import { decodeBase64Url } from '../../jose/index.ts'
+import { algorithmFor, sameTag } from '../../crypto/index.ts'
+import { decodeBase64Url, encodeBase64Url } from '../../jose/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { counted, requireUse } from './key-use.ts'
 import { policyOf } from './policy.ts'
@@ -53,9 +54,11 @@ export const mac = define({
     const { kid, alg, algorithm, data, mac: given } = request
     requireUse(key, given === undefined ? 'macGenerate' : 'macVerify', context)
     key.requireBoundTo(alg)
-    const { material } = key
-    if (material.algorithm !== 'HMAC') throw failure('crypto_failure', 'The key is not an HMAC key.')
-    if (given !== undefined) return { kid, valid: hmacVerify(algorithm.hash, material.key, data, given) }
-    return counted(context, key, data.length, { kid, mac: hmacText(algorithm.hash, material.key, data) })
+    const { described } = key
+    if (described.algorithm !== 'HMAC') throw failure('crypto_failure', 'The key is not an HMAC key.')
+    const made = described.held.mac(algorithm.plan, data)
+    if (given !== undefined) return andThen(made, (right) => ({ kid, valid: sameTag(right, given) }))
+    const reply = andThen(made, (tag) => ({ kid, mac: encodeBase64Url(tag) }))
+    return counted(context, key, data.length, reply)
   },
 })

@@ -31,10 +31,11 @@ function spellings(secret: Buffer): readonly Buffer[] {
 async function secretsOf(kms: Started, kid: string): Promise<readonly Buffer[]> {
   const key = await kms.services.keys.get(kid as ObjectId)
   assert.ok(key !== undefined)
-  const { material } = key
-  if (material.kind === 'secret') return [material.key.export()]
-  if (material.kind === 'public') return []
-  const jwk = material.key.export({ format: 'jwk' }) as Readonly<Record<string, unknown>>
+  const { kind, held } = key.described
+  assert.ok(held.local !== undefined)
+  if (kind === 'secret') return [held.local.export()]
+  if (kind === 'public') return []
+  const jwk = held.local.export({ format: 'jwk' }) as Readonly<Record<string, unknown>>
   const members = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'priv'].map((name) => jwk[name])
   return members.filter((one) => typeof one === 'string').map((one) => Buffer.from(one, 'base64url'))
 }

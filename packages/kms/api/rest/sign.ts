@@ -45,7 +45,7 @@ export const sign = define({
     const { key, request } = access.resolved(context)
     requireUse(key, 'sign', context).requireBoundTo(request.alg.name)
     const { id, linkedId } = key.object
-    const signed = jwsSign(key.material, linkedId ?? id, request.alg, request.data)
+    const signed = jwsSign(key.described, linkedId ?? id, request.alg, request.data)
     return counted(context, key, Buffer.byteLength(request.data, 'base64url'), signed)
   },
 })

@@ -3,7 +3,8 @@ import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { keyRight, principalOf, requireCreate } from '../../access/index.ts'
-import { algorithmFor, type KeyMaterial, keyOpsOf, oaepUnwrap } from '../../crypto/index.ts'
+import type { BackendKey, DescribedKey } from '../../backend/index.ts'
+import { algorithmFor, type KeyMaterial, keyOpsOf, oaepPlan } from '../../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
 import { newKeyObjects, stageNew, UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
@@ -57,7 +58,8 @@ export const unwrapKey = define({
     const { key, request } = access.resolved(context)
     await requireCreate(context)
     requireUse(key, 'decrypt', context).requireBoundTo(request.alg)
-    const cek = await oaepUnwrap(request.management.oaepHash, rsaKey(key.material), request.encryptedKey)
+    const plan = oaepPlan(request.management)
+    const cek = await rsaKey(key.described).decryptRsa(plan, request.encryptedKey)
     const material = importCek(cek, request.encryption.bits)
     const extractability = extractabilityOf(ext)
     const now = services.clock.now()
@@ -85,11 +87,10 @@ export const unwrapKey = define({
   },
 })
 
-function rsaKey(material: KeyMaterial) {
-  if (material.algorithm !== 'RSA' || material.kind !== 'private') {
+function rsaKey({ algorithm, kind, held }: DescribedKey): BackendKey {
+  if (algorithm !== 'RSA' || kind !== 'private')
     throw failure('crypto_failure', 'The key is not an RSA private key.')
-  }
-  return material.key
+  return held
 }
 
 function importCek(cek: Buffer, bits: number): KeyMaterial {

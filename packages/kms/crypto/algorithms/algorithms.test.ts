@@ -54,8 +54,8 @@ test('hash, padding, curve and size belong to the name (RFC 7518 §3.1, §4.1, �
     ES256: { curve: 'P-256', plan: { raw: true } },
     ES384: { curve: 'P-384', plan: { raw: true } },
     ES512: { curve: 'P-521', plan: { raw: true } },
-    'RSA-OAEP': { oaepHash: 'SHA-1' },
-    'RSA-OAEP-256': { oaepHash: 'SHA-256' },
+    'RSA-OAEP': { oaepHash: 'SHA_1' },
+    'RSA-OAEP-256': { oaepHash: 'SHA_256' },
   })
 })
 

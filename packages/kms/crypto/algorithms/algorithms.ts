@@ -1,8 +1,10 @@
 import { failure } from '@warder/foundation/errors'
-import { type HashName, hashes } from './hashes.ts'
+import { families } from './ciphers.ts'
+import { type HashAlgorithm, type HashName, hashes } from './hashes.ts'
 import { type KeyType, keyTypes, type MaterialAlgorithm } from './key-types.ts'
 import { hmacs } from './macs.ts'
 import { type AlgorithmPolicy, type PolicyFacts, requirePermitted } from './policy.ts'
+import { type OaepHash, rsaEncryptions } from './rsa-encryptions.ts'
 import {
   type HashedSignature,
   hashedSignatures,
@@ -12,7 +14,6 @@ import {
   type SignaturePlan,
 } from './signatures.ts'
 
-export type OaepHash = 'SHA-1' | 'SHA-256'
 /** node's names. */
 export type HmacHash = 'sha256' | 'sha384' | 'sha512'
 
@@ -32,17 +33,18 @@ export type SignatureAlgorithm = Common & {
 export type KeyManagementAlgorithm = Common & { readonly use: 'key management'; readonly oaepHash: OaepHash }
 export type ContentEncryption = Common & {
   readonly use: 'content encryption'
-  readonly bits: 128 | 192 | 256
+  readonly bits: number
 }
 export type MacAlgorithm = Common & {
   readonly use: 'mac'
   readonly hash: HmacHash
+  readonly plan: { readonly kind: 'hmac'; readonly hash: HashAlgorithm }
   readonly bits: 256 | 384 | 512
 }
 export type Algorithm = SignatureAlgorithm | KeyManagementAlgorithm | ContentEncryption | MacAlgorithm
 
 const rsa = { kty: 'RSA', material: 'RSA', fips: true } as const
-const gcm = (bits: 128 | 192 | 256): ContentEncryption => ({
+const gcm = (bits: number): ContentEncryption => ({
   kty: 'oct',
   material: 'AES',
   fips: true,
@@ -50,8 +52,9 @@ const gcm = (bits: 128 | 192 | 256): ContentEncryption => ({
   bits,
 })
 function hmac(hash: HashName, bits: MacAlgorithm['bits']): MacAlgorithm {
-  const node = hashes.get(hash)?.node as HmacHash
-  return { kty: 'oct', material: 'HMAC', fips: true, use: 'mac', hash: node, bits }
+  const known = hashes.get(hash) as HashAlgorithm
+  const plan = { kind: 'hmac', hash: known } as const
+  return { kty: 'oct', material: 'HMAC', fips: true, use: 'mac', hash: known.node as HmacHash, plan, bits }
 }
 
 function hashedSignature(row: HashedSignature): SignatureAlgorithm {
@@ -67,11 +70,12 @@ function pureSignature(material: MaterialAlgorithm, { scheme }: PureSignature): 
 /** The closed table of JOSE names (RFC 7518, RFC 8037, RFC 9964): whatever is not in it is not supported. */
 export const algorithms: Readonly<Record<string, Algorithm>> = Object.freeze({
   __proto__: null as never,
-  'RSA-OAEP': { ...rsa, use: 'key management', oaepHash: 'SHA-1' },
-  'RSA-OAEP-256': { ...rsa, use: 'key management', oaepHash: 'SHA-256' },
-  A128GCM: gcm(128),
-  A192GCM: gcm(192),
-  A256GCM: gcm(256),
+  ...Object.fromEntries(
+    rsaEncryptions.map(({ jose, hash }) => [jose, { ...rsa, use: 'key management', oaepHash: hash }]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(families.AES?.jose ?? {}).map(([bytes, jose]) => [jose, gcm(Number(bytes) * 8)]),
+  ),
   ...Object.fromEntries(
     hashedSignatures.flatMap((row) => (row.jose === undefined ? [] : [[row.jose, hashedSignature(row)]])),
   ),

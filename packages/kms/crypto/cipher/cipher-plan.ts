@@ -1,8 +1,8 @@
+import { families, joseGcm, paddings } from '../algorithms/ciphers.ts'
 import { refuse, unsupported } from '../algorithms/failure.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import { families, paddings } from './cipher-families.ts'
 import type { BlockPadding } from './padding.ts'
 
 /** How a symmetric cipher works: by whole blocks with padding, as a stream, with a tag, or in one go over all data. */
@@ -37,6 +37,12 @@ export interface CipherPlan {
   /** Bytes; 0 = no tag. */
   readonly tag: number
   readonly parameters: CryptographicParameters
+}
+
+/** What JOSE calls it (RFC 7518 §5.3). */
+export function joseCipher(algorithm: string, keyBytes: number, { mode }: CipherPlan): readonly string[] {
+  const jose = mode === 'GCM' ? joseGcm(algorithm, keyBytes) : undefined
+  return jose === undefined ? [] : [jose]
 }
 
 const common = ['blockCipherMode', 'cryptographicAlgorithm'] as const

@@ -3,7 +3,7 @@ import { decryptionFailed, refuse } from '../algorithms/failure.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import { publicOf } from '../material/public-half.ts'
+import { type KeyShape, publicOf } from '../material/public-half.ts'
 
 const types: Readonly<Record<string, string>> = {
   'ml-kem-512': 'ML_KEM_512',
@@ -13,13 +13,13 @@ const types: Readonly<Record<string, string>> = {
 const names: ReadonlySet<ParameterName> = new Set(['cryptographicAlgorithm'])
 
 /** Is this a key that Encrypt encapsulates with? */
-export function isKemKey(key: KeyObject): boolean {
+export function isKemKey(key: KeyShape): boolean {
   return types[key.asymmetricKeyType ?? ''] !== undefined
 }
 
 /** @throws CryptoFailure unsupported, bad_parameters */
 export function requireKem(
-  key: KeyObject,
+  key: KeyShape,
   parameters: CryptographicParameters,
   policy: AlgorithmPolicy,
 ): void {

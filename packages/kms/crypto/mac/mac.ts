@@ -5,8 +5,9 @@ import { hmacHash } from '../algorithms/macs.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import type { KeyShape } from '../material/public-half.ts'
 import { cmacOf } from './cmac.ts'
-import { hmacCompute, sameTag } from './hmac.ts'
+import { hmacCompute } from './hmac.ts'
 
 /** How a key makes MACs. */
 export type MacPlan =
@@ -26,7 +27,7 @@ const names: ReadonlySet<ParameterName> = new Set([
  * @throws CryptoFailure unsupported, bad_parameters for members that contradict each other
  */
 export function planMac(
-  { algorithm, key }: { readonly algorithm: string; readonly key: KeyObject },
+  { algorithm, key }: { readonly algorithm: string; readonly key: KeyShape },
   parameters: CryptographicParameters,
   policy: AlgorithmPolicy,
 ): MacPlan {
@@ -72,9 +73,4 @@ function cmacCipher(algorithm: string, bytes: number): string | undefined {
 export function macOf(key: KeyObject, plan: MacPlan, data: Uint8Array): Buffer {
   if (plan.kind === 'cmac') return cmacOf(plan.cipher, key, data)
   return hmacCompute(plan.hash.node, key, data)
-}
-
-/** true when `mac` is the MAC of `data`, whole; compared in constant time. */
-export function macIsRight(key: KeyObject, plan: MacPlan, data: Uint8Array, mac: Uint8Array): boolean {
-  return sameTag(macOf(key, plan, data), mac)
 }

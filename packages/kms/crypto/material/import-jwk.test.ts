@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, generatePrimeSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { signed } from '../../jose/testing/index.ts'
 import {
-  createSignature,
   generateKey,
   type ImportMembers,
   importKey,
@@ -309,6 +309,6 @@ test('an imported EdDSA key signs as the seed demands', async () => {
     use: 'signature',
     plan: { scheme: 'pure' },
   } as const
-  const [one, two] = [createSignature(algorithm, material, d), createSignature(algorithm, material, d)]
+  const [one, two] = [signed(algorithm, material, d), signed(algorithm, material, d)]
   assert.deepEqual(one, two)
 })

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { curves, keyTypes, type MaterialAlgorithm } from '../algorithms/key-types.ts'
+import type { KeyShape } from './public-half.ts'
 
 export type MaterialKind = 'secret' | 'private' | 'public'
 
@@ -78,7 +79,7 @@ export function parseMaterial(descriptor: MaterialDescriptor, bytes: Uint8Array)
 }
 
 /** Type, size and curve: a row that was changed must not turn a key into one of another strength. */
-function fits({ kind, algorithm, bits, curve }: MaterialDescriptor, key: KeyObject): boolean {
+export function fits({ kind, algorithm, bits, curve }: MaterialDescriptor, key: KeyShape): boolean {
   if (!Object.hasOwn(keyTypes, algorithm)) return false
   const type = keyTypes[algorithm].node
   if (kind === 'secret') return type === undefined && (key.symmetricKeySize ?? 0) * 8 === bits

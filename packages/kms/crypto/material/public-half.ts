@@ -11,7 +11,13 @@ export function publicOf(key: KeyObject): KeyObject {
   return made
 }
 
+/** What planning asks about a key, wherever the key itself is; node's KeyObject has these members. */
+export type KeyShape = Pick<
+  KeyObject,
+  'type' | 'asymmetricKeyType' | 'asymmetricKeyDetails' | 'symmetricKeySize'
+>
+
 /** Bits of an RSA modulus. */
-export function modulusBits(key: KeyObject): number {
+export function modulusBits(key: KeyShape): number {
   return key.asymmetricKeyDetails?.modulusLength ?? 0
 }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
-import type { OaepHash } from '../algorithms/algorithms.ts'
 import { digest, type HashAlgorithm, hashes } from '../algorithms/hashes.ts'
+import type { OaepHash } from '../algorithms/rsa-encryptions.ts'
 import { type OaepScheme, unmasked } from './oaep-encoding.ts'
 
 interface JoseOaep extends OaepScheme {
@@ -10,8 +10,8 @@ interface JoseOaep extends OaepScheme {
 
 /** RFC 7518 §4.3: the mask has the hash of the label, which is empty. */
 export const joseOaep: Readonly<Record<OaepHash, JoseOaep>> = {
-  'SHA-1': schemeOf(hashes.get('SHA_1') as HashAlgorithm),
-  'SHA-256': schemeOf(hashes.get('SHA_256') as HashAlgorithm),
+  SHA_1: schemeOf(hashes.get('SHA_1') as HashAlgorithm),
+  SHA_256: schemeOf(hashes.get('SHA_256') as HashAlgorithm),
 }
 
 function schemeOf(hash: HashAlgorithm): JoseOaep {

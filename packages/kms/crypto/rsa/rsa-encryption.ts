@@ -13,7 +13,9 @@ import { hashAlgorithm } from '../algorithms/hashes.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
+import { type OaepHash, rsaEncryptions } from '../algorithms/rsa-encryptions.ts'
 import { modulusBits, publicOf } from '../material/public-half.ts'
+import { joseOaep } from './oaep-decode.ts'
 import type { OaepScheme } from './oaep-encoding.ts'
 import { oaepDecrypt, oaepEncrypt } from './rsa-oaep.ts'
 
@@ -62,10 +64,15 @@ export function planRsa(bits: number, parameters: CryptographicParameters, polic
   return { padding: paddingMethod === 'OAEP' ? 'OAEP' : 'AES key wrap', hash, maskHash, label }
 }
 
+/** How JOSE has it (RFC 7518 §4.3): the mask has the hash of the label, which is empty. */
+export function oaepPlan({ oaepHash }: { readonly oaepHash: OaepHash }): RsaPlan {
+  return { padding: 'OAEP', ...joseOaep[oaepHash] }
+}
+
 /** What JOSE calls it (RFC 7518 §4.3): one hash for all, no label. */
 export function joseEncryption(plan: RsaPlan): readonly string[] {
   if (plan.padding !== 'OAEP' || plan.label.length > 0 || plan.hash.name !== plan.maskHash.name) return []
-  return plan.hash.name === 'SHA_1' ? ['RSA-OAEP'] : plan.hash.name === 'SHA_256' ? ['RSA-OAEP-256'] : []
+  return rsaEncryptions.flatMap(({ jose, hash }) => (hash === plan.hash.name ? [jose] : []))
 }
 
 /** Encrypts for an RSA key; of a private key its public half is used. @throws invalid_input for data that is too long */

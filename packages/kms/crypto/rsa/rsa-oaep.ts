@@ -9,7 +9,7 @@ import {
   publicEncrypt,
 } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import type { OaepHash } from '../algorithms/algorithms.ts'
+import type { OaepHash } from '../algorithms/rsa-encryptions.ts'
 import { modulusBits } from '../material/public-half.ts'
 import { joseOaep, oaepDecode } from './oaep-decode.ts'
 import { type OaepScheme, oaepDecodeMessage, oaepEncode, requireShort } from './oaep-encoding.ts'
@@ -17,14 +17,6 @@ import { type OaepScheme, oaepDecodeMessage, oaepEncode, requireShort } from './
 /** RSA-OAEP (RFC 8017 §7.1), MGF1 with the same hash, empty label. */
 export function oaepWrap(hash: OaepHash, key: KeyObject, cek: Uint8Array): Buffer {
   return oaepEncrypt(joseOaep[hash], key, cek)
-}
-
-/**
- * The wrapped bytes, opened off the event loop.
- * @throws CryptoFailure decryption_failed. Only for callers that may tell; decryption of a token uses `oaepUnwrapCek`.
- */
-export function oaepUnwrap(hash: OaepHash, key: KeyObject, wrapped: Uint8Array): Promise<Buffer> {
-  return oaepDecrypt(joseOaep[hash], key, wrapped)
 }
 
 /**
@@ -117,7 +109,7 @@ function rejectionOf(key: KeyObject): Rejection {
   der.fill(0)
   const made = {
     modulusLess1,
-    decoy: oaepWrap('SHA-256', open, Buffer.alloc(0)),
+    decoy: oaepWrap('SHA_256', open, Buffer.alloc(0)),
     secret: createSecretKey(seed),
   }
   seed.fill(0)

@@ -3,7 +3,7 @@ import type { MaybePromise } from '@warder/foundation/sql'
 import { CryptoFailure, refuse, unsupported } from '../algorithms/failure.ts'
 import { digest } from '../algorithms/hashes.ts'
 import type { SignaturePlan } from '../algorithms/signatures.ts'
-import { modulusBits, publicOf } from '../material/public-half.ts'
+import { type KeyShape, modulusBits, publicOf } from '../material/public-half.ts'
 import { rsaPrivate } from '../rsa/rsa-oaep.ts'
 import { signEcdsaDigest, verifyEcdsaDigest } from './ecdsa-digest.ts'
 import { pkcs1Encode } from './pkcs1-encoding.ts'
@@ -15,21 +15,21 @@ export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Arr
 /**
  * Signs with a private key. P-256 and Ed25519 in place, which costs less than a thread hand-over; the others on the
  * thread pool. ECDSA and DSA signatures are DER, unless the plan has them raw.
- * @param quick whether in place; for callers that know the curve: to ask the key costs as much as the request around it
+ * @param inPlace whether at once; for callers that keep it
  * @throws CryptoFailure unsupported for a digest where only data can be signed
  */
 export function signWith(
   key: KeyObject,
   plan: SignaturePlan,
   what: ToSign,
-  quick = isQuick(key, plan),
+  inPlace = signsInPlace(key),
 ): Buffer | Promise<Buffer> {
   if ('digest' in what) return signDigest(key, plan, what.digest)
   // OpenSSL through Node takes the mask's hash from the hash.
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
     return signDigest(key, plan, digest(plan.hash, what.data))
   const input = keyInput(key, plan, plan.scheme === 'pss' ? (plan.saltLength ?? plan.hash.bytes) : undefined)
-  return quick ? sign(hashOf(plan), what.data, input) : onPool(hashOf(plan), input, what.data)
+  return inPlace ? sign(hashOf(plan), what.data, input) : onPool(hashOf(plan), input, what.data)
 }
 
 /** true when the signature is right; any other bytes, of any length, are false. A private key verifies as its public half. */
@@ -63,9 +63,9 @@ export function verifyOffLoop(
   plan: SignaturePlan,
   what: ToSign,
   signature: Uint8Array,
-  quick = isQuick(key, plan),
+  inPlace = signsInPlace(key),
 ): MaybePromise<boolean> {
-  if ('digest' in what || isRsa(plan) || quick) return verifyWith(key, plan, what, signature)
+  if ('digest' in what || isRsa(plan) || inPlace) return verifyWith(key, plan, what, signature)
   const open = key.type === 'private' ? publicOf(key) : key
   return new Promise((resolve) => {
     verify(hashOf(plan), what.data, verifyInput(open, plan), signature, (error, right) => {
@@ -109,9 +109,9 @@ function isRsa({ scheme }: SignaturePlan): boolean {
   return scheme === 'pkcs1' || scheme === 'pss'
 }
 
-function isQuick(key: KeyObject, { scheme }: SignaturePlan): boolean {
-  if (scheme === 'ecdsa') return key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
-  return scheme === 'pure' && key.asymmetricKeyType === 'ed25519'
+/** Does the key sign faster than a thread is handed the work? To ask a key costs as much as other steps of a request. */
+export function signsInPlace(key: KeyShape): boolean {
+  return key.asymmetricKeyType === 'ed25519' || key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
 }
 
 /** A digest that somebody else made. Node hashes by itself: the padding of RSA and the scalars of ECDSA are ours to make. */

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import { refuse, unsupported } from '../algorithms/failure.ts'
 import {
   type HashAlgorithm,
@@ -18,6 +17,7 @@ import {
   type Scheme,
   type SignaturePlan,
 } from '../algorithms/signatures.ts'
+import type { KeyShape } from '../material/public-half.ts'
 
 /** A name that several rows have says nothing about the hash. */
 const named = new Map<string, { readonly scheme: Scheme; readonly hash: HashName | undefined }>()
@@ -67,7 +67,7 @@ const namesOf: Readonly<Record<Scheme, ReadonlySet<ParameterName>>> = {
  * @throws CryptoFailure unsupported, bad_parameters for members that contradict each other
  */
 export function planSignature(
-  key: KeyObject,
+  key: KeyShape,
   parameters: CryptographicParameters,
   policy: AlgorithmPolicy,
   use: 'sign' | 'verify',
@@ -170,7 +170,7 @@ function pureNames({ names, pure }: Family): readonly string[] {
 }
 
 /** What JOSE calls it (RFC 7518 §3.1, RFC 8037, RFC 9964). */
-export function joseSignature(key: KeyObject, plan: SignaturePlan): readonly string[] {
+export function joseSignature(key: KeyShape, plan: SignaturePlan): readonly string[] {
   if (plan.scheme === 'pure') {
     const jose = families.get(key.asymmetricKeyType ?? '')?.pure?.jose
     return jose === undefined ? [] : [jose]
@@ -180,7 +180,7 @@ export function joseSignature(key: KeyObject, plan: SignaturePlan): readonly str
   return policyNames(plan.scheme, plan.hash)
 }
 
-function requireFips(key: KeyObject, type: string, policy: AlgorithmPolicy, use: 'sign' | 'verify'): void {
+function requireFips(key: KeyShape, type: string, policy: AlgorithmPolicy, use: 'sign' | 'verify'): void {
   if (!policy.fips) return
   if (type === 'rsa') {
     if ((key.asymmetricKeyDetails?.modulusLength ?? 0) < (use === 'sign' ? 2048 : 1024))

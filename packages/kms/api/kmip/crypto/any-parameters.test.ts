@@ -12,7 +12,6 @@ import {
   deriveKey,
   encryptRsa,
   encryptSymmetric,
-  macIsRight,
   macOf,
   planCipher,
   planMac,
@@ -192,8 +191,7 @@ test('whatever the parameters are: MACs and derivations are made, the same twice
           const plan = planMac({ algorithm: 'AES', key }, parameters, policy)
           return { plan, made: macOf(key, plan, derivationData ?? secret) }
         })
-        if (mac !== undefined)
-          assert.equal(macIsRight(key, mac.plan, derivationData ?? secret, mac.made), true)
+        if (mac !== undefined) assert.deepEqual(macOf(key, mac.plan, derivationData ?? secret), mac.made)
         const asked = {
           method,
           secret,

@@ -1,10 +1,10 @@
-import type { KeyObject } from 'node:crypto'
 import type { ValueName } from '@warder/kmip/tables'
+import type { BackendKey } from '../../../backend/index.ts'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
 
-/** A loaded key with the name of its algorithm in KMIP's table. */
+/** An opened key with the name of its algorithm in KMIP's table. */
 export interface KeyInUse {
   readonly algorithm: AlgorithmName
-  readonly key: KeyObject
+  readonly key: BackendKey
 }

@@ -12,6 +12,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
+import { softwareKey } from '../../../backend/index.ts'
 import { hex, keyNode } from './fixtures/nodes.ts'
 import {
   type Authenticator,
@@ -39,7 +40,7 @@ function parameters(mode: Mode | undefined) {
 
 function aes(key: string | Uint8Array, mode: Mode | undefined): WrappingKey {
   const bytes = typeof key === 'string' ? Buffer.from(key, 'hex') : key
-  return { key: { algorithm: 'AES', key: createSecretKey(bytes) }, parameters: parameters(mode) }
+  return { key: { algorithm: 'AES', key: softwareKey(createSecretKey(bytes)) }, parameters: parameters(mode) }
 }
 
 function specification(
@@ -218,7 +219,7 @@ for (const [name, padding] of [
       enumeration(Tag.PaddingMethod, Enumeration.PaddingMethod[padding]),
     ])
     const half = (key: typeof pair.publicKey) => ({
-      encryption: { key: { algorithm: 'RSA' as const, key }, parameters: said },
+      encryption: { key: { algorithm: 'RSA' as const, key: softwareKey(key) }, parameters: said },
       mac: undefined,
     })
     const bytes = randomBytes(padding === 'None' ? 4000 : 32)

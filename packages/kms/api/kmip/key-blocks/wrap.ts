@@ -11,10 +11,7 @@ import {
   type AlgorithmPolicy,
   type CipherPlan,
   type CryptographicParameters,
-  decryptRsa,
-  decryptSymmetric,
   encryptRsa,
-  encryptSymmetric,
   modulusBits,
   noParameters,
   planCipher,
@@ -72,7 +69,7 @@ export async function wrapKeyValue(
   try {
     if (specification.method === 'MACSign')
       return { value: plain, data: { ...data, macSignature: await authenticator(keys).sign(bytes) } }
-    const { wrapped, iv } = encrypt(encryptionKey(keys), bytes, policy)
+    const { wrapped, iv } = await encrypt(encryptionKey(keys), bytes, policy)
     const macSignature =
       specification.method === 'Encrypt'
         ? undefined
@@ -166,20 +163,21 @@ function authenticator({ mac }: WrappingKeys): Authenticator {
   return mac
 }
 
-function encrypt(
+async function encrypt(
   wrapping: WrappingKey,
   bytes: Uint8Array,
   policy: AlgorithmPolicy,
-): { readonly wrapped: Uint8Array; readonly iv: Uint8Array | undefined } {
+): Promise<{ readonly wrapped: Uint8Array; readonly iv: Uint8Array | undefined }> {
   const { key, algorithm } = wrapping.key
   const parameters = parametersOf(wrapping)
-  if (algorithm === 'RSA')
+  const { publicKey } = key
+  if (algorithm === 'RSA' && publicKey !== undefined)
     return {
-      wrapped: encryptRsa(key, planRsa(modulusBits(key), parameters, policy), bytes),
+      wrapped: encryptRsa(publicKey, planRsa(modulusBits(publicKey), parameters, policy), bytes),
       iv: undefined,
     }
   const plan = symmetricPlan(wrapping, parameters, policy)
-  const { data, iv, tag } = encryptSymmetric(key, plan, { data: bytes, iv: undefined, aad: undefined })
+  const { data, iv, tag } = await key.encrypt(plan, { data: bytes, iv: undefined, aad: undefined })
   return { wrapped: tag === undefined ? data : Buffer.concat([data, tag]), iv }
 }
 
@@ -192,8 +190,9 @@ async function decrypt(
   const { key, algorithm } = wrapping.key
   const parameters = parametersOf(wrapping)
   if (algorithm === 'RSA') {
-    if (key.type !== 'private') throw kmipFailure('CryptographicFailure', 'Unwrapping takes the private key.')
-    return decryptRsa(key, planRsa(modulusBits(key), parameters, policy), wrapped)
+    if (key.shape.type !== 'private')
+      throw kmipFailure('CryptographicFailure', 'Unwrapping takes the private key.')
+    return key.decryptRsa(planRsa(modulusBits(key.shape), parameters, policy), wrapped)
   }
   const plan = symmetricPlan(wrapping, parameters, policy)
   // Without IVCounterNonce it stands in front, as some servers write it.
@@ -201,7 +200,7 @@ async function decrypt(
   if (wrapped.length < inFront + plan.tag) throw failed()
   const end = wrapped.length - plan.tag
   try {
-    return decryptSymmetric(key, plan, {
+    return await key.decrypt(plan, {
       data: wrapped.subarray(inFront, end),
       iv: inFront > 0 ? wrapped.subarray(0, inFront) : iv,
       aad: undefined,
@@ -222,11 +221,11 @@ function symmetricPlan(
   parameters: CryptographicParameters,
   policy: AlgorithmPolicy,
 ): CipherPlan {
-  if (key.type !== 'secret')
+  if (key.shape.type !== 'secret')
     throw kmipFailure('CryptographicFailure', `Keys of ${algorithm} cannot wrap other keys.`)
   const mode = parameters.blockCipherMode ?? (algorithm === 'AES' ? 'NISTKeyWrap' : undefined)
   const chosen = mode === undefined ? parameters : { ...parameters, blockCipherMode: mode }
-  return planCipher(algorithm, key.symmetricKeySize ?? 0, chosen, policy)
+  return planCipher(algorithm, key.shape.symmetricKeySize ?? 0, chosen, policy)
 }
 
 function failed() {

@@ -1,4 +1,4 @@
-import { createPublicKey, X509Certificate } from 'node:crypto'
+import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { Enumeration } from '@warder/kmip/tables'
 import {
   type Extension,
@@ -40,6 +40,13 @@ export async function signingKey(context: KmipContext, id: string): Promise<Key>
   return key
 }
 
+/** Certificates are encoded and signed in one go: with a key of this process. @throws OperationNotSupported */
+function localKey({ held }: Key): KeyObject {
+  if (held.local === undefined)
+    throw kmipFailure('OperationNotSupported', 'The place where this key is kept does not sign certificates.')
+  return held.local
+}
+
 function requireActive({ now }: KmipContext, object: ManagedObject): void {
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
@@ -64,7 +71,7 @@ export async function namedIssuer(
   requireActive(context, certificate)
   const keyId = named.key ?? privateKeyOf(certificate)
   if (keyId === undefined) throw kmipFailure('InvalidField', 'The private key of the issuer is not here.')
-  const { keyObject } = await signingKey(context, keyId)
+  const keyObject = localKey(await signingKey(context, keyId))
   const der = await context.objects.material(certificate)
   if (der === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
   const facts = certificateFacts(der)
@@ -111,7 +118,7 @@ export async function selfIssuer(
       'InvalidField',
       'No issuer is named, and the private key is not here to sign for itself.',
     )
-  const { keyObject } = await signingKey(context, keyId)
+  const keyObject = localKey(await signingKey(context, keyId))
   return {
     name,
     key: keyObject,

@@ -1,10 +1,9 @@
 import type { TtlvNode } from '@warder/kmip/ttlv'
-import { openDecryption } from '../../../../crypto/index.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import { keyObjectOf } from './key-use.ts'
+import { heldKeyOf } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 import { decryptWhole } from './whole-decryption.ts'
 import { cipherOf } from './whole-encryption.ts'
@@ -19,15 +18,16 @@ export async function decryptPart(
   request: CryptographicRequest,
   context: KmipContext,
 ): Promise<readonly (TtlvNode | undefined)[]> {
-  const key = await keyObjectOf(context)
+  const key = await heldKeyOf(context)
   const row = await streamOf('Decrypt', request, context)
   // Later parts need not say the parameters again: they are those of the first.
   const first = row === undefined ? request : await firstOf(row, context)
   requireSameParameters(first, request)
-  const plan = key.type === 'secret' ? cipherOf(context, key, first) : undefined
-  if (plan === undefined || plan.kind === 'whole' || plan.kind === 'aead')
+  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first) : undefined
+  const { parts } = key
+  if (plan === undefined || plan.kind === 'whole' || plan.kind === 'aead' || parts === undefined)
     return collect('Decrypt', row, request, context, (whole) => decryptWhole(key, whole, context))
-  const open = (asked: CryptographicRequest) => openDecryption(key, plan, asked)
+  const open = (asked: CryptographicRequest) => parts.openDecryption(plan, asked)
   const running =
     row === undefined
       ? { first: request, cipher: open(request), replayed: 0 }

@@ -1,7 +1,7 @@
 import { type KmipOperation, keyUse } from '../../engine/index.ts'
 import { isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
 import { decryptPart } from './decrypt-parts.ts'
-import { keyObjectOf, requireUse, then } from './key-use.ts'
+import { heldKeyOf, requireUse, then } from './key-use.ts'
 import { decryptWhole } from './whole-decryption.ts'
 
 /** Decrypt (KMIP 2.1 §6.1.11). Whatever does not fit together is CryptographicFailure, CRYPTO. */
@@ -12,6 +12,6 @@ export const decrypt: KmipOperation = {
     const request = receivedRequest(payload, context)
     requireUse(context, context.key.object, 'decrypt')
     if (isPart(request)) return decryptPart(request, context)
-    return then(keyObjectOf(context), (key) => decryptWhole(key, request, context))
+    return then(heldKeyOf(context), (key) => decryptWhole(key, request, context))
   },
 }

@@ -1,7 +1,7 @@
-import type { KeyObject } from 'node:crypto'
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
-import { type CipherPlan, openEncryption } from '../../../../crypto/index.ts'
+import type { CipherParts } from '../../../../backend/index.ts'
+import type { CipherPlan } from '../../../../crypto/index.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import {
@@ -15,7 +15,7 @@ import {
   streamOf,
 } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import { keyObjectOf, takeInvocation, takeUse } from './key-use.ts'
+import { heldKeyOf, takeInvocation, takeUse } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 import { cipherOf, encryptWhole } from './whole-encryption.ts'
 
@@ -24,27 +24,28 @@ const nothing = new Uint8Array(0)
 
 /** A part of an encryption. What takes all data at once (CCM, RSA …) has its output at the end. */
 export async function encryptPart(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
-  const key = await keyObjectOf(context)
+  const key = await heldKeyOf(context)
   const row = await streamOf('Encrypt', request, context)
   // Later parts need not say the parameters again: they are those of the first.
   const first = row === undefined ? request : await firstOf(row, context)
   requireSameParameters(first, request)
-  const plan = key.type === 'secret' ? cipherOf(context, key, first) : undefined
-  if (plan === undefined || plan.kind === 'whole')
+  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first) : undefined
+  const { parts } = key
+  if (plan === undefined || plan.kind === 'whole' || parts === undefined)
     return collect('Encrypt', row, request, context, (whole) => encryptWhole(key, whole, context))
   takeUse(context, context.key.object, request.data?.length ?? 0, row === undefined)
-  if (row === undefined) return begun(key, plan, request, context)
-  return continued(key, plan, row, request, context)
+  if (row === undefined) return begun(parts, plan, request, context)
+  return continued(parts, plan, row, request, context)
 }
 
 async function begun(
-  key: KeyObject,
+  parts: CipherParts,
   plan: CipherPlan,
   request: CryptographicRequest,
   context: KmipContext,
 ): Promise<Answer> {
   if (plan.mode === 'GCM' && request.iv === undefined) await takeInvocation(context, context.key.object)
-  const cipher = openEncryption(key, plan, request)
+  const cipher = parts.openEncryption(plan, request)
   const out = cipher.update(request.data ?? nothing)
   // What was made here is kept with the part, so that the cipher can be made again.
   const first = { ...request, iv: cipher.iv ?? request.iv }
@@ -59,7 +60,7 @@ async function begun(
 }
 
 async function continued(
-  key: KeyObject,
+  parts: CipherParts,
   plan: CipherPlan,
   row: StreamRow,
   request: CryptographicRequest,
@@ -67,7 +68,7 @@ async function continued(
 ): Promise<Answer> {
   const { id } = context.key.object
   const { randomIV: _asked, ...parameters } = plan.parameters
-  const running = await resumed(row, context, (first) => openEncryption(key, { ...plan, parameters }, first))
+  const running = await resumed(row, context, (first) => parts.openEncryption({ ...plan, parameters }, first))
   if (!request.final) return middlePart('Encrypt', row, request, context, running)
   const { data: out, tag } = running.cipher.final(request.data ?? nothing)
   stageEnd(row, context)

@@ -1,8 +1,9 @@
-import { type KeyObject, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/sql'
 import { type ResultReason, Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
+import { type BackendKey, softwareKey } from '../../../../backend/index.ts'
 import { type CryptographicParameters, noParameters } from '../../../../crypto/index.ts'
 import { type ManagedObject, mayUse, stageUse, type Usage, type UseRefusal } from '../../../../keys/index.ts'
 import { storedAttributes } from '../../attributes/index.ts'
@@ -101,7 +102,7 @@ export function algorithmInUse(object: ManagedObject): AlgorithmName {
 }
 
 /** The key of the row, or the public key in a certificate. @throws InvalidObjectType, KeyValueNotPresent */
-export function keyObjectOf({ key, objects }: KmipContext): MaybePromise<KeyObject> {
+export function heldKeyOf({ key, objects }: KmipContext): MaybePromise<BackendKey> {
   const { object } = key
   switch (object.type) {
     case 'SymmetricKey':
@@ -112,12 +113,12 @@ export function keyObjectOf({ key, objects }: KmipContext): MaybePromise<KeyObje
           'KeyValueNotPresent',
           'The key is kept as somebody else wrapped it: it cannot be used here.',
         )
-      return key.keyObject
+      return key.held
     case 'Certificate':
       return objects.material(object).then((material) => {
         if (material === undefined)
           throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
-        return new X509Certificate(material).publicKey
+        return softwareKey(new X509Certificate(material).publicKey)
       })
     default:
       throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is no key.`)

@@ -1,6 +1,8 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
-import { byteString } from '@warder/kmip/ttlv'
-import { joseHmac, type MacPlan, macIsRight, macOf, planMac } from '../../../../crypto/index.ts'
+import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import type { BackendKey } from '../../../../backend/index.ts'
+import { joseHmac, type MacPlan, planMac, sameTag } from '../../../../crypto/index.ts'
 import type { Usage } from '../../../../keys/index.ts'
 import {
   type KmipContext,
@@ -13,7 +15,7 @@ import { type CryptographicRequest, requireData } from '../../streams/cryptograp
 import { collectParts } from './collected-parts.ts'
 import {
   algorithmInUse,
-  keyObjectOf,
+  heldKeyOf,
   parametersOf,
   requireBinding,
   requireUse,
@@ -29,7 +31,7 @@ export const mac: KmipOperation = {
   act(payload, context) {
     return withMac('macGenerate', payload, context, ({ key, plan, data }) => {
       takeUse(context, context.key.object, data.length, true)
-      return byteString(Tag.MACData, macOf(key, plan, data))
+      return then(key.mac(plan, data), (made) => byteString(Tag.MACData, made))
     })
   },
 }
@@ -41,13 +43,14 @@ export const macVerify: KmipOperation = {
   act(payload, context) {
     return withMac('macVerify', payload, context, ({ key, plan, data, request }) => {
       if (request.macData === undefined) throw kmipFailure('MissingData', 'MACData is missing.')
-      return validity(macIsRight(key, plan, data, request.macData))
+      const { macData } = request
+      return then(key.mac(plan, data), (made) => validity(sameTag(made, macData)))
     })
   },
 }
 
 interface Chosen {
-  readonly key: Parameters<typeof macOf>[0]
+  readonly key: BackendKey
   readonly plan: MacPlan
   readonly data: Uint8Array
   readonly request: CryptographicRequest
@@ -57,18 +60,23 @@ function withMac(
   use: Extract<Usage, 'macGenerate' | 'macVerify'>,
   payload: Parameters<KmipOperation['act']>[0],
   context: KmipContext,
-  answer: (chosen: Chosen) => ReturnType<typeof byteString> | ReturnType<typeof validity>,
+  answer: (chosen: Chosen) => MaybePromise<TtlvNode>,
 ) {
   const { object } = context.key
   requireUse(context, object, use)
   return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', payload, context, (request) =>
-    then(keyObjectOf(context), (key) => {
+    then(heldKeyOf(context), (key) => {
       const parameters = parametersOf(object, request.parameters)
-      const plan = planMac({ algorithm: algorithmInUse(object), key }, parameters, context.services.policy)
+      const plan = planMac(
+        { algorithm: algorithmInUse(object), key: key.shape },
+        parameters,
+        context.services.policy,
+      )
       const jose = plan.kind === 'hmac' ? joseHmac(plan.hash.name) : undefined
       requireBinding(object, jose === undefined ? [] : [jose])
       context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
-      return [uniqueIdentifier(object.id), answer({ key, plan, data: requireData(request), request })]
+      const made = answer({ key, plan, data: requireData(request), request })
+      return then(made, (node) => [uniqueIdentifier(object.id), node])
     }),
   )
 }

@@ -1,12 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
-import {
-  joseSignature,
-  planSignature,
-  type SignaturePlan,
-  signWith,
-  type ToSign,
-} from '../../../../crypto/index.ts'
+import { joseSignature, planSignature, type SignaturePlan, type ToSign } from '../../../../crypto/index.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -18,7 +12,7 @@ import type { CryptographicRequest } from '../../streams/cryptographic-request.t
 import { collectParts } from './collected-parts.ts'
 import {
   algorithmInUse,
-  keyObjectOf,
+  heldKeyOf,
   parametersOf,
   requireBinding,
   requireUse,
@@ -34,16 +28,16 @@ export const sign: KmipOperation = {
     const { object } = context.key
     requireUse(context, object, 'sign')
     return collectParts('Sign', payload, context, (request) =>
-      then(keyObjectOf(context), (key) => {
-        if (key.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
+      then(heldKeyOf(context), (key) => {
+        if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
         const what = whatIsSigned(request)
         const digestBytes = 'digest' in what ? what.digest.length : undefined
         const parameters = parametersOf(object, request.parameters)
-        const plan = planSignature(key, parameters, context.services.policy, 'sign', digestBytes)
+        const plan = planSignature(key.shape, parameters, context.services.policy, 'sign', digestBytes)
         takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
-        requireBinding(object, joseSignature(key, plan))
+        requireBinding(object, joseSignature(key.shape, plan))
         context.audit({ algorithm: nameOf(plan, context) })
-        return then(signWith(key, plan, what), (signature) => [
+        return then(key.sign(plan, what), (signature) => [
           uniqueIdentifier(object.id),
           byteString(Tag.SignatureData, signature),
         ])

@@ -3,7 +3,7 @@ import { enumeration } from '@warder/kmip/ttlv'
 import { joseSignature, planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
-import { keyObjectOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
+import { heldKeyOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
 import { nameOf, whatIsSigned } from './sign.ts'
 
 /** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
@@ -14,17 +14,17 @@ export const signatureVerify: KmipOperation = {
     const { object } = context.key
     requireUse(context, object, 'verify')
     return collectParts('SignatureVerify', payload, context, (request) =>
-      then(keyObjectOf(context), (key) => {
-        if (key.type === 'secret')
+      then(heldKeyOf(context), ({ shape, publicKey }) => {
+        if (publicKey === undefined)
           throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
         if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
         const what = whatIsSigned(request)
         const digestBytes = 'digest' in what ? what.digest.length : undefined
         const parameters = parametersOf(object, request.parameters)
-        const plan = planSignature(key, parameters, context.services.policy, 'verify', digestBytes)
-        requireBinding(object, joseSignature(key, plan))
+        const plan = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
+        requireBinding(object, joseSignature(shape, plan))
         context.audit({ algorithm: nameOf(plan, context) })
-        return then(verifyOffLoop(key, plan, what, request.signatureData), (right) => [
+        return then(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => [
           uniqueIdentifier(object.id),
           validity(right),
         ])

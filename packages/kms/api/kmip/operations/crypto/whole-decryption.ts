@@ -1,15 +1,12 @@
-import type { KeyObject } from 'node:crypto'
 import type { MaybePromise } from '@warder/foundation/sql'
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import type { BackendKey } from '../../../../backend/index.ts'
 import {
   type CipherPlan,
-  decryptRsa,
-  decryptSymmetric,
   isKemKey,
   joseEncryption,
   modulusBits,
-  openEncapsulation,
   planRsa,
   requireKem,
 } from '../../../../crypto/index.ts'
@@ -20,7 +17,7 @@ import { cipherOf, requireNone } from './whole-encryption.ts'
 
 /** A whole decryption, in one go. */
 export function decryptWhole(
-  key: KeyObject,
+  key: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
 ): MaybePromise<readonly (TtlvNode | undefined)[]> {
@@ -28,28 +25,29 @@ export function decryptWhole(
   return then(opened(key, request, context), (data) => [uniqueIdentifier(id), byteString(Tag.Data, data)])
 }
 
-function opened(key: KeyObject, request: CryptographicRequest, context: KmipContext): MaybePromise<Buffer> {
+function opened(key: BackendKey, request: CryptographicRequest, context: KmipContext): MaybePromise<Buffer> {
   const { object } = context.key
-  if (key.type === 'secret') {
+  const { shape } = key
+  if (shape.type === 'secret') {
     const plan = cipherOf(context, key, request)
-    return decryptSymmetric(key, plan, sealedOf(request, plan, context))
+    return key.decrypt(plan, sealedOf(request, plan, context))
   }
   requireNone(request)
-  if (key.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key does not decrypt.')
+  if (shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key does not decrypt.')
   const { policy } = context.services
   const parameters = parametersOf(object, request.parameters)
   const data = requireData(request)
-  if (isKemKey(key)) {
-    requireKem(key, parameters, policy)
+  if (isKemKey(shape)) {
+    requireKem(shape, parameters, policy)
     context.audit({ algorithm: algorithmInUse(object) })
-    return openEncapsulation(key, data)
+    return key.decapsulate(data)
   }
-  if (key.asymmetricKeyType !== 'rsa')
+  if (shape.asymmetricKeyType !== 'rsa')
     throw kmipFailure('UnsupportedCryptographicParameters', 'Keys of this type do not decrypt.')
-  const plan = planRsa(modulusBits(key), parameters, policy)
+  const plan = planRsa(modulusBits(shape), parameters, policy)
   requireBinding(object, joseEncryption(plan))
   context.audit({ algorithm: `RSA ${plan.padding}` })
-  return decryptRsa(key, plan, data)
+  return key.decryptRsa(plan, data)
 }
 
 /** Before 1.4 there is no member for a tag: it is the end of the data. */

@@ -1,15 +1,15 @@
-import type { KeyObject } from 'node:crypto'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import type { BackendKey } from '../../../../backend/index.ts'
 import {
   type CipherPlan,
   type Encrypted,
   encapsulateFor,
   encryptRsa,
-  encryptSymmetric,
   isCipher,
   isKemKey,
+  joseCipher,
   joseEncryption,
   modulusBits,
   planCipher,
@@ -24,11 +24,12 @@ type Answer = readonly (TtlvNode | undefined)[]
 
 /** A whole encryption, in one go. */
 export function encryptWhole(
-  key: KeyObject,
+  held: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
 ): MaybePromise<Answer> {
-  if (key.type === 'secret') return encryptSecretly(key, request, context)
+  const { publicKey: key } = held
+  if (key === undefined) return encryptSecretly(held, request, context)
   const { object } = context.key
   const { policy } = context.services
   requireNone(request)
@@ -57,7 +58,7 @@ export function requireNone({ iv, aad, tag }: CryptographicRequest): void {
 }
 
 function encryptSecretly(
-  key: KeyObject,
+  key: BackendKey,
   request: CryptographicRequest,
   context: KmipContext,
 ): MaybePromise<Answer> {
@@ -65,8 +66,8 @@ function encryptSecretly(
   const plan = cipherOf(context, key, request)
   const data = requireData(request)
   takeUse(context, object, data.length, true)
-  const seal = (): Answer =>
-    answer(context, encryptSymmetric(key, plan, { data, iv: request.iv, aad: request.aad }))
+  const input = { data, iv: request.iv, aad: request.aad }
+  const seal = () => andThen(key.encrypt(plan, input), (sealed) => answer(context, sealed))
   // SP 800-38D §8.3 bounds what is done with random IVs.
   const waiting =
     plan.mode === 'GCM' && request.iv === undefined ? takeInvocation(context, object) : undefined
@@ -74,14 +75,19 @@ function encryptSecretly(
 }
 
 /** The cipher that the request and the key agree on; the audit record names it. */
-export function cipherOf(context: KmipContext, key: KeyObject, request: CryptographicRequest): CipherPlan {
+export function cipherOf(
+  context: KmipContext,
+  { shape }: BackendKey,
+  request: CryptographicRequest,
+): CipherPlan {
   const { object } = context.key
   const algorithm = algorithmInUse(object)
   if (!isCipher(algorithm))
     throw kmipFailure('UnsupportedCryptographicParameters', `Encryption with ${algorithm} is not supported.`)
   const parameters = parametersOf(object, request.parameters)
-  const plan = planCipher(algorithm, key.symmetricKeySize ?? 0, parameters, context.services.policy)
-  requireBinding(object, plan.mode === 'GCM' ? [`A${(key.symmetricKeySize ?? 0) * 8}GCM`] : [])
+  const bytes = shape.symmetricKeySize ?? 0
+  const plan = planCipher(algorithm, bytes, parameters, context.services.policy)
+  requireBinding(object, joseCipher(algorithm, bytes, plan))
   context.audit({ algorithm: plan.cipher })
   return plan
 }

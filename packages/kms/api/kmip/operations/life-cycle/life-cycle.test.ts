@@ -57,7 +57,7 @@ test('a key lives from Pre-Active over Active and Deactivated to Destroyed, and 
     [revoked.state, revoked.revocationReason, revoked.revocationMessage, revoked.deactivationAt],
     ['Deactivated', 'CessationOfOperation', 'the end', now],
   )
-  assert.ok((await kms.services.keys.get(id as ObjectId))?.keyObject)
+  assert.ok((await kms.services.keys.get(id as ObjectId))?.held)
   await alice.do('Destroy', [uid(id)])
   const destroyed = await stored(id)
   assert.deepEqual([destroyed.state, destroyed.destroyedAt], ['Destroyed', now])

@@ -89,27 +89,38 @@ async function derived(
   const read = asked === undefined ? nothingAsked : readDerivation(asked)
   const { policy } = context.services
   if (method === 'AsymmetricKey') {
-    const agreement = await agreementOf(bases, context)
-    return derive(
-      { ...read, method, secret: Buffer.alloc(0), algorithm: undefined, agreement, length },
-      policy,
-    )
+    const { own, other } = await agreementOf(bases, context)
+    return own.agree(other, { ...read, method, algorithm: undefined, length }, policy)
   }
   const { key, data } = sorted(bases)
-  const secret = await materialOf(key, context)
   const more = data === undefined ? undefined : await materialOf(data, context)
   try {
     if (more !== undefined && read.derivationData !== undefined)
       throw kmipFailure('InvalidField', 'DerivationData and secret data exclude each other.')
-    const algorithm = key.type === 'SymmetricKey' ? algorithmOf(key) : undefined
     const derivationData = read.derivationData ?? more
-    return await derive(
-      { ...read, derivationData, method, secret, algorithm, agreement: undefined, length },
-      policy,
-    )
+    const derivation = { ...read, derivationData, method, length }
+    if (key.type === 'SymmetricKey' && key.form.format === undefined && key.form.wrapped !== true) {
+      const opened = await context.objects.key(key.id)
+      if (opened === undefined || opened.keyless) throw noValue()
+      return await opened.held.derive({ ...derivation, algorithm: algorithmOf(key) }, policy)
+    }
+    return await fromSecretData(key, derivation, context)
+  } finally {
+    more?.fill(0)
+  }
+}
+
+async function fromSecretData(
+  object: ManagedObject,
+  derivation: Omit<Derivation, 'secret' | 'agreement' | 'algorithm'>,
+  context: KmipContext,
+): Promise<Buffer> {
+  const secret = await materialOf(object, context)
+  try {
+    const whole = { ...derivation, secret, algorithm: undefined, agreement: undefined }
+    return await derive(whole, context.services.policy)
   } finally {
     secret.fill(0)
-    more?.fill(0)
   }
 }
 
@@ -139,7 +150,7 @@ async function materialOf(object: ManagedObject, { objects }: KmipContext): Prom
   if (object.type !== 'SymmetricKey' && object.type !== 'SecretData')
     throw kmipFailure('InvalidObjectType', 'Keys are derived from symmetric keys and secret data.')
   const material = object.form.format === undefined ? await objects.material(object) : undefined
-  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
+  if (material === undefined) throw noValue()
   return material
 }
 
@@ -150,8 +161,14 @@ async function agreementOf(bases: readonly ManagedObject[], context: KmipContext
   )
   if (own === undefined || other === undefined)
     throw kmipFailure('InvalidField', 'AsymmetricKey takes a private and a public key.')
-  const keyOf = async ({ id }: ManagedObject) => (await context.permittedKey(id, 'derivekey')).keyObject
-  return { own: await keyOf(own), other: await keyOf(other) }
+  const heldOf = async ({ id }: ManagedObject) => (await context.permittedKey(id, 'derivekey')).held
+  const { publicKey } = await heldOf(other)
+  if (publicKey === undefined) throw noValue()
+  return { own: await heldOf(own), other: publicKey }
+}
+
+function noValue() {
+  return kmipFailure('KeyValueNotPresent', 'The key has no value here.')
 }
 
 type Asked = Pick<

@@ -1,17 +1,17 @@
-import { type KeyObject, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
+import { andThen } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../../../access/index.ts'
+import { type BackendKey, softwareKey } from '../../../../backend/index.ts'
 import {
   type AlgorithmPolicy,
   type CryptographicParameters,
-  macIsRight,
-  macOf,
   noParameters,
   planMac,
   planSignature,
-  signWith,
-  verifyWith,
+  sameTag,
+  verifyOffLoop,
 } from '../../../../crypto/index.ts'
 import type { Key, ManagedObject, Usage } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
@@ -87,7 +87,7 @@ async function openNamed(
   requireUsable(context, object, use)
   const [own] = storedWithTag(object, Tag.CryptographicParameters)
   return {
-    inUse: { algorithm: algorithmInUse(object), key: await keyObjectIn(context, key) },
+    inUse: { algorithm: algorithmInUse(object), key: await heldIn(context, key) },
     parameters: information.parameters ?? (own?.type === 'Structure' ? own : undefined),
     object,
   }
@@ -122,14 +122,14 @@ function requireUsable(context: KmipContext, object: ManagedObject, use: Usage):
   }
 }
 
-async function keyObjectIn(context: KmipContext, key: Key): Promise<KeyObject> {
+async function heldIn(context: KmipContext, key: Key): Promise<BackendKey> {
   const { object } = key
   if (object.form.wrapped === true)
     throw kmipFailure('KeyValueNotPresent', 'The wrapping key is itself kept as somebody else wrapped it.')
-  if (object.type !== 'Certificate') return key.keyObject
+  if (object.type !== 'Certificate') return key.held
   const material = await context.objects.material(object)
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
-  return new X509Certificate(material).publicKey
+  return softwareKey(new X509Certificate(material).publicKey)
 }
 
 /** Usage limits, and what SP 800-38D §8.3 allows of random IVs. */
@@ -166,10 +166,11 @@ function macWith(
   parameters: CryptographicParameters,
   policy: AlgorithmPolicy,
 ): Authenticator {
-  const plan = planMac(inUse, parameters, policy)
+  const { algorithm, key } = inUse
+  const plan = planMac({ algorithm, key: key.shape }, parameters, policy)
   return {
-    sign: (data) => macOf(inUse.key, plan, data),
-    verify: (data, mac) => macIsRight(inUse.key, plan, data, mac),
+    sign: (data) => key.mac(plan, data),
+    verify: (data, mac) => andThen(key.mac(plan, data), (made) => sameTag(made, mac)),
   }
 }
 
@@ -179,7 +180,10 @@ function signatureWith(
   policy: AlgorithmPolicy,
 ): Authenticator {
   return {
-    sign: (data) => signWith(key, planSignature(key, parameters, policy, 'sign'), { data }),
-    verify: (data, mac) => verifyWith(key, planSignature(key, parameters, policy, 'verify'), { data }, mac),
+    sign: (data) => key.sign(planSignature(key.shape, parameters, policy, 'sign'), { data }),
+    verify: (data, mac) => {
+      const plan = planSignature(key.shape, parameters, policy, 'verify')
+      return key.publicKey !== undefined && verifyOffLoop(key.publicKey, plan, { data }, mac)
+    },
   }
 }

@@ -11,6 +11,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { softwareKey } from '../../../../backend/index.ts'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { readKeyBlock, unwrapKeyValue } from '../../key-blocks/index.ts'
 import { attributes, kmipClient, objectType, uid, vendorAttribute } from '../../testing/index.ts'
@@ -48,7 +49,10 @@ const group = (name: string) => textString(Tag.ObjectGroup, name)
 test('attributes of vendors are wrapped with the key as those of the standard are', async () => {
   const kek = randomBytes(32)
   const keys = {
-    encryption: { key: { algorithm: 'AES' as const, key: createSecretKey(kek) }, parameters: undefined },
+    encryption: {
+      key: { algorithm: 'AES' as const, key: softwareKey(createSecretKey(kek)) },
+      parameters: undefined,
+    },
     mac: undefined,
   }
   const tags = vendor('tag', '["red"]', 'warder')

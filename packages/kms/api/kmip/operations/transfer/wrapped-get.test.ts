@@ -3,6 +3,7 @@ import { createDecipheriv, createSecretKey, generateKeyPairSync, randomBytes } f
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { softwareKey } from '../../../../backend/index.ts'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { readKeyBlock, unwrapKeyValue } from '../../key-blocks/index.ts'
 import { attributes, kmipClient, objectType, uid } from '../../testing/index.ts'
@@ -65,7 +66,10 @@ test('a key is wrapped in the format that is asked for, as Veeam asks', async ()
     assert.equal(format, 'TransparentSymmetricKey')
     assert.ok(wrapping !== undefined && value !== undefined)
     const keys = {
-      encryption: { key: { algorithm: 'AES' as const, key: createSecretKey(kek) }, parameters: undefined },
+      encryption: {
+        key: { algorithm: 'AES' as const, key: softwareKey(createSecretKey(kek)) },
+        parameters: undefined,
+      },
       mac: undefined,
     }
     const plain = await unwrapKeyValue(value, wrapping, keys, { fips: false })
@@ -128,7 +132,10 @@ test('the attributes that are named are wrapped with the key', async () => {
   const { wrapping, value } = readKeyBlock(got.nodes[2] as never)
   assert.ok(wrapping !== undefined && value !== undefined)
   const keys = {
-    encryption: { key: { algorithm: 'AES' as const, key: createSecretKey(kek) }, parameters: undefined },
+    encryption: {
+      key: { algorithm: 'AES' as const, key: softwareKey(createSecretKey(kek)) },
+      parameters: undefined,
+    },
     mac: undefined,
   }
   const { attributes: wrapped } = await unwrapKeyValue(value, wrapping, keys, { fips: false })

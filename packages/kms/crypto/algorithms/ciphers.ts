@@ -1,5 +1,7 @@
 /** What OpenSSL does of one block cipher. */
 export interface Family {
+  /** JOSE's names of GCM with a 96-bit IV and a 128-bit tag, by the size of the key in bytes (RFC 7518 §5.3). */
+  readonly jose?: Readonly<Record<number, string>>
   readonly prefix: Readonly<Record<number, string>>
   readonly block: 8 | 16
   readonly fips: boolean
@@ -8,11 +10,15 @@ export interface Family {
 
 const blockModes = ['ECB', 'CBC', 'CFB', 'OFB', 'CTR'] as const
 
-/** Key sizes in bytes and OpenSSL's names. */
+/**
+ * The table of ciphers: key sizes in bytes and OpenSSL's names. A new block cipher is a row here; a new mode is a case in
+ * `cipher/cipher-plan.ts`.
+ */
 export const families: Readonly<Record<string, Family>> = {
   __proto__: null as never,
   AES: {
     prefix: { 16: 'aes-128', 24: 'aes-192', 32: 'aes-256', 64: '' },
+    jose: { 16: 'A128GCM', 24: 'A192GCM', 32: 'A256GCM' },
     block: 16,
     fips: true,
     modes: new Set([
@@ -60,6 +66,11 @@ export const paddings: ReadonlySet<string> = new Set([
   'SSL3',
   'Zeros',
 ])
+
+/** JOSE's name of GCM with such a key; undefined where JOSE has none. */
+export function joseGcm(algorithm: string, keyBytes: number): string | undefined {
+  return families[algorithm]?.jose?.[keyBytes]
+}
 
 /** Is this an algorithm whose data is encrypted with a secret key? */
 export function isCipher(algorithm: string): boolean {

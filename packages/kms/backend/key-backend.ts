@@ -1,0 +1,79 @@
+import type { KeyObject } from 'node:crypto'
+import type { MaybePromise } from '@warder/foundation/promises'
+import type {
+  AlgorithmPolicy,
+  CipherInput,
+  CipherPlan,
+  CipherStream,
+  Derivation,
+  Encrypted,
+  KeyShape,
+  MacPlan,
+  MaterialKind,
+  OaepHash,
+  PlainInput,
+  RsaPlan,
+  SignaturePlan,
+  ToSign,
+} from '../crypto/index.ts'
+
+/**
+ * Where the operations of keys happen: between the rule of use (`keys/may-use.ts`) and the primitives (`crypto/`). The
+ * one of today keeps keys in the memory of this process (`software.ts`). One of a security module or of another key
+ * management service holds references, and answers with promises (docs/adr/0041).
+ */
+export interface KeyBackend {
+  /**
+   * Opens what stands in the row of a key.
+   * @param material canonical bytes of the key, or the reference that this backend gave; the caller wipes them
+   * @throws Failure internal_error when it is neither
+   */
+  open(kind: MaterialKind, material: Uint8Array): MaybePromise<BackendKey>
+}
+
+/**
+ * A key, used by reference: nothing here gives its secret part away. Plans were made and permitted before; whether the
+ * key may be used was decided before. Every operation rejects with, or throws, a CryptoFailure or a Failure. One that
+ * the backend cannot do throws CryptoFailure unsupported.
+ */
+export interface BackendKey {
+  /** What planning asks about it. */
+  readonly shape: KeyShape
+  /** The public half, or the public key itself; undefined of a secret key. Operations with it need no backend. */
+  readonly publicKey: KeyObject | undefined
+  /** With a secret key. */
+  encrypt(plan: CipherPlan, input: PlainInput): MaybePromise<Encrypted>
+  /** With a secret key. */
+  decrypt(plan: CipherPlan, input: CipherInput): MaybePromise<Buffer>
+  /** With an RSA private key. */
+  decryptRsa(plan: RsaPlan, data: Uint8Array): MaybePromise<Buffer>
+  /**
+   * A content key of `bytes` bytes, with an RSA private key: the wrapped one, or another one for what does not open
+   * (implicit rejection, RFC 7516 §11.5).
+   */
+  unwrapContentKey(hash: OaepHash, wrapped: Uint8Array, bytes: number): MaybePromise<Buffer>
+  /** The shared secret of an encapsulation, with an ML-KEM private key. */
+  decapsulate(encapsulation: Uint8Array): MaybePromise<Buffer>
+  /** With a private key. */
+  sign(plan: SignaturePlan, what: ToSign): MaybePromise<Buffer>
+  /** With a secret key. */
+  mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
+  /** New key material from a secret key. */
+  derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
+  /** The raw shared secret of this private key and another's public key, as the derivation wants it. */
+  agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
+  /** Ciphers that are fed part by part; undefined where a backend takes its data in one piece. */
+  readonly parts: CipherParts | undefined
+  /** The key itself, where it is in this process: for work that is handed to a thread, and for certificates. */
+  readonly local: KeyObject | undefined
+}
+
+export type DerivationFromKey = Omit<Derivation, 'secret' | 'agreement'>
+
+export interface CipherParts {
+  openEncryption(
+    plan: CipherPlan,
+    input: Omit<PlainInput, 'data'>,
+  ): CipherStream & { readonly iv: Buffer | undefined }
+  openDecryption(plan: CipherPlan, input: Omit<PlainInput, 'data'>): CipherStream
+}

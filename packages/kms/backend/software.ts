@@ -1,0 +1,115 @@
+import type { KeyObject } from 'node:crypto'
+import {
+  type AlgorithmPolicy,
+  type CipherInput,
+  type CipherPlan,
+  decryptRsa,
+  decryptSymmetric,
+  deriveKey,
+  type Encrypted,
+  encryptSymmetric,
+  type KeyShape,
+  loadKey,
+  type MacPlan,
+  macOf,
+  type OaepHash,
+  oaepUnwrapCek,
+  openDecryption,
+  openEncapsulation,
+  openEncryption,
+  type PlainInput,
+  publicOf,
+  type RsaPlan,
+  refuse,
+  type SignaturePlan,
+  signsInPlace,
+  signWith,
+  type ToSign,
+} from '../crypto/index.ts'
+import type { BackendKey, CipherParts, DerivationFromKey, KeyBackend } from './key-backend.ts'
+
+/** Keys in the memory of this process. What takes microseconds is done at once, the rest on the thread pool. */
+export const softwareBackend: KeyBackend = {
+  open: (kind, material) => new SoftwareKey(loadKey(kind, material)),
+}
+
+/** A key of this process that no row holds: of a certificate, of one message. */
+export function softwareKey(key: KeyObject): BackendKey {
+  return new SoftwareKey(key)
+}
+
+class SoftwareKey implements BackendKey {
+  readonly #key: KeyObject
+  /** Asked of the key once: each time it costs as much as other steps of a request. */
+  #inPlace: boolean | undefined
+  #parts: CipherParts | undefined
+
+  constructor(key: KeyObject) {
+    this.#key = key
+  }
+
+  get shape(): KeyShape {
+    return this.#key
+  }
+
+  get local(): KeyObject {
+    return this.#key
+  }
+
+  get publicKey(): KeyObject | undefined {
+    if (this.#key.type === 'secret') return undefined
+    return this.#key.type === 'private' ? publicOf(this.#key) : this.#key
+  }
+
+  encrypt(plan: CipherPlan, input: PlainInput): Encrypted {
+    return encryptSymmetric(this.#key, plan, input)
+  }
+
+  decrypt(plan: CipherPlan, input: CipherInput): Buffer {
+    return decryptSymmetric(this.#key, plan, input)
+  }
+
+  decryptRsa(plan: RsaPlan, data: Uint8Array): Promise<Buffer> {
+    return decryptRsa(this.#key, plan, data)
+  }
+
+  unwrapContentKey(hash: OaepHash, wrapped: Uint8Array, bytes: number): Promise<Buffer> {
+    return oaepUnwrapCek(hash, this.#key, wrapped, bytes)
+  }
+
+  decapsulate(encapsulation: Uint8Array): Buffer {
+    return openEncapsulation(this.#key, encapsulation)
+  }
+
+  sign(plan: SignaturePlan, what: ToSign): Buffer | Promise<Buffer> {
+    this.#inPlace ??= signsInPlace(this.#key)
+    return signWith(this.#key, plan, what, this.#inPlace)
+  }
+
+  mac(plan: MacPlan, data: Uint8Array): Buffer {
+    return macOf(this.#key, plan, data)
+  }
+
+  async derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer> {
+    if (this.#key.type !== 'secret') throw refuse('wrong_key', 'Keys are derived from secret keys.')
+    const secret = this.#key.export()
+    try {
+      return await deriveKey({ ...derivation, secret, agreement: undefined }, policy)
+    } finally {
+      secret.fill(0)
+    }
+  }
+
+  agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer> {
+    const agreement = { own: this.#key, other }
+    return deriveKey({ ...derivation, secret: new Uint8Array(0), agreement }, policy)
+  }
+
+  get parts(): CipherParts {
+    this.#parts ??= {
+      openEncryption: (plan, input) => openEncryption(this.#key, plan, input),
+      openDecryption: (plan, input) => openDecryption(this.#key, plan, input),
+    }
+    return this.#parts
+  }
+}
