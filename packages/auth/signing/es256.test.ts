@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { signCompact } from '@warder/foundation/jwt'
 import fc from 'fast-check'
 import { compactVerify, importJWK } from 'jose'
-import { headerOf, publicJwkOf, signCompact, verifyCompact } from './es256.ts'
+import { es256, headerOf, publicJwkOf, verifyCompact } from './es256.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const jwk = publicJwkOf(privateKey)
 const header = headerOf(jwk.kid)
 const keyOf = (given: string): KeyObject | undefined => (given === header ? publicKey : undefined)
-const token = signCompact(privateKey, header, { sub: 'ann' })
+const token = signCompact(es256, header, { sub: 'ann' }, privateKey)
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('ES256 tokens', () => {

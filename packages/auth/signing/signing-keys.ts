@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { signCompact } from '@warder/foundation/jwt'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
-import { headerOf, type PublicJwk, publicJwkOf, signCompact, verifyCompact } from './es256.ts'
+import { es256, headerOf, type PublicJwk, publicJwkOf, verifyCompact } from './es256.ts'
 import { findSigningKeys, insertSigningKey, type SigningPurpose } from './signing-key-store.ts'
 
 /** Signs with the newest key of one purpose, verifies with all of them. */
@@ -47,7 +48,7 @@ export async function openSigner(db: Database, seal: Seal, purpose: SigningPurpo
   )
   return {
     publicJwks: keys.map(({ jwk }) => jwk),
-    sign: (claims) => signCompact(newest.privateKey, newest.header, claims),
+    sign: (claims) => signCompact(es256, newest.header, claims, newest.privateKey),
     verify: (token) => verifyCompact(token, (header) => verifiers.get(header)),
   }
 }

@@ -1,4 +1,5 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
+import type { VerificationKey } from './types.ts'
 
 /** How a JWS algorithm (RFC 7518 §3.1, RFC 8037, RFC 9864) is carried out with `node:crypto`. */
 interface SignatureScheme {
@@ -43,6 +44,17 @@ const largestRsaBits = 8192
  * never be taken for an HMAC secret.
  */
 export function algorithmsOf(key: KeyObject): readonly string[] {
+  const known = asked.get(key)
+  if (known !== undefined) return known
+  const algorithms = algorithmsByType(key)
+  asked.set(key, algorithms)
+  return algorithms
+}
+
+/** Asking a key for its details costs as much as other steps of a signature. */
+const asked = new WeakMap<KeyObject, readonly string[]>()
+
+function algorithmsByType(key: KeyObject): readonly string[] {
   const details = key.asymmetricKeyDetails
   switch (key.asymmetricKeyType) {
     case 'rsa':
@@ -64,15 +76,18 @@ function isSoundRsa(bits: number, exponent: bigint): boolean {
   return bits >= smallestRsaBits && bits <= largestRsaBits && exponent >= 3n && exponent < 2n ** 33n
 }
 
-/** Whether the signature is right; false for any wrong one, whatever its length. */
+/**
+ * Whether the signature is right; false for any wrong one, whatever its length, and for an algorithm that the key does
+ * not allow: `algorithms` are those that `algorithmsOf` named, or fewer.
+ */
 export function verifySignature(
   algorithm: string,
-  key: KeyObject,
+  { key, algorithms }: Pick<VerificationKey, 'key' | 'algorithms'>,
   input: Uint8Array,
   signature: Uint8Array,
 ): boolean {
   const scheme = schemes[algorithm]
-  if (scheme === undefined || !algorithmsOf(key).includes(algorithm)) return false
+  if (scheme === undefined || !algorithms.includes(algorithm)) return false
   const { hash, ...options } = scheme
   try {
     return verify(hash, input, { key, ...options }, signature)

@@ -1,7 +1,14 @@
 export { algorithmsOf, createSignature, verifySignature } from './algorithms.ts'
+export {
+  JwtRejected,
+  jsonSegment,
+  readCompact,
+  signCompact,
+  strictBase64Url,
+} from './compact.ts'
 export { keysOfSet, publicJwk, thumbprint } from './jwk.ts'
 export { fileKeySet, inlineKeySet, type RemoteKeySetOptions, remoteKeySet } from './key-sets.ts'
 export { parseStrictObject } from './strict-json.ts'
-export { JwtRejected, peekToken, signToken, verifyToken } from './token.ts'
+export { peekToken, signToken, verifyToken } from './token.ts'
 export { createTokenCache, type TokenCache } from './token-cache.ts'
 export type * from './types.ts'

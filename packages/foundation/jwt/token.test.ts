@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { JwtRejected } from './compact.ts'
 import { ec, ed25519, heldClock, type KeyPair, setOf, testTime, tokenOfText } from './fixtures/tokens.ts'
 import { publicJwk } from './jwk.ts'
 import { inlineKeySet } from './key-sets.ts'
-import { JwtRejected, peekToken, signToken, verifyToken } from './token.ts'
+import { peekToken, signToken, verifyToken } from './token.ts'
 import type { ExpectedToken, KeySet } from './types.ts'
 
 const pair = ec()
@@ -253,9 +254,11 @@ test('headers and claims that two parsers could read differently are refused, th
   }
 })
 
-test('peeking at a token tells kid and issuer when they are texts, and refuses what verifying would', () => {
-  assert.deepEqual(peekToken(token(good, { kid: 'k' })), { kid: 'k', issuer: 'https://idp.example' })
-  assert.deepEqual(peekToken(token({ iss: 1 })), { kid: undefined, issuer: undefined })
+test('peeking at a token tells kid, issuer and subject when they are texts, and refuses what verifying would', () => {
+  const peeked = { kid: 'k', issuer: 'https://idp.example', subject: 'alice' }
+  assert.deepEqual(peekToken(token({ ...good, sub: 'alice' }, { kid: 'k' })), peeked)
+  const nothing = { kid: undefined, issuer: undefined, subject: undefined }
+  assert.deepEqual(peekToken(token({ iss: 1, sub: ['alice'] })), nothing)
   for (const compact of ['', 'a.b', 'a.b.c.d', token(good, { crit: ['x'] }), 'A'.repeat(20_000)])
     assert.throws(() => peekToken(compact), JwtRejected)
 })

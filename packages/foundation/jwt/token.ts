@@ -1,18 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
-import { createSignature, verifySignature } from './algorithms.ts'
+import { verifySignature } from './algorithms.ts'
+import { JwtRejected, jsonSegment, readCompact, signCompact, strictBase64Url } from './compact.ts'
 import { parseStrictObject } from './strict-json.ts'
 import type { ExpectedToken, KeySet, VerificationKey, VerifiedToken } from './types.ts'
 
-/** A token that is not accepted. The reason is for the log; the caller is told 401 and nothing else. */
-export class JwtRejected extends Error {
-  constructor(reason: string, options?: ErrorOptions) {
-    super(reason, options)
-    this.name = 'JwtRejected'
-  }
-}
-
-const longestToken = 16 * 1024
 const longestKid = 512
 const latestTime = 253_402_300_800 // the year 10000, in seconds: anything later is not a date
 
@@ -20,12 +12,11 @@ const latestTime = 253_402_300_800 // the year 10000, in seconds: anything later
 export function peekToken(compact: string): {
   readonly kid: string | undefined
   readonly issuer: string | undefined
+  readonly subject: string | undefined
 } {
   const { header, claims } = decode(compact)
-  return {
-    kid: typeof header.kid === 'string' ? header.kid : undefined,
-    issuer: typeof claims.iss === 'string' ? claims.iss : undefined,
-  }
+  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+  return { kid: text(header.kid), issuer: text(claims.iss), subject: text(claims.sub) }
 }
 
 /**
@@ -50,8 +41,7 @@ export async function verifyToken(
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > longestKid))
     throw new JwtRejected('kid is malformed')
   const fits = (candidate: VerificationKey): boolean =>
-    candidate.algorithms.includes(algorithm) &&
-    verifySignature(algorithm, candidate.key, signingInput, signature)
+    verifySignature(algorithm, candidate, signingInput, signature)
   const candidates = await keys.find(kid)
   const verified =
     candidates.some(fits) || (kid === undefined && (await keys.renewed?.())?.some(fits) === true)
@@ -66,12 +56,7 @@ export function signToken(
   claims: Readonly<Record<string, unknown>>,
   key: KeyObject,
 ): string {
-  const input = `${encode(header)}.${encode(claims)}`
-  return `${input}.${createSignature(header.alg, key, Buffer.from(input)).toString('base64url')}`
-}
-
-function encode(value: unknown): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
+  return signCompact(header.alg, jsonSegment(header), claims, key)
 }
 
 interface Decoded {
@@ -82,12 +67,7 @@ interface Decoded {
 }
 
 function decode(compact: string): Decoded {
-  if (compact.length > longestToken) throw new JwtRejected('longer than 16 KiB')
-  const parts = compact.split('.')
-  const [head, body, tail] = parts
-  if (parts.length !== 3 || head === undefined || body === undefined || tail === undefined) {
-    throw new JwtRejected('not three parts')
-  }
+  const { header: head, payload, signingInput, signature } = readCompact(compact)
   const header = parseStrictObject(strictBase64Url(head))
   if (header === undefined) throw new JwtRejected('the header is not a JSON object without repeated members')
   for (const refused of ['crit', 'b64', 'zip', 'enc']) {
@@ -100,22 +80,9 @@ function decode(compact: string): Decoded {
   ) {
     throw new JwtRejected('typ is not JWT')
   }
-  const claims = parseStrictObject(strictBase64Url(body))
+  const claims = parseStrictObject(strictBase64Url(payload))
   if (claims === undefined) throw new JwtRejected('the claims are not a JSON object without repeated members')
-  return {
-    header,
-    claims,
-    signingInput: Buffer.from(compact.slice(0, head.length + 1 + body.length), 'latin1'),
-    signature: strictBase64Url(tail),
-  }
-}
-
-/** Base64url without padding whose unused bits are zero, so that a token has one spelling. */
-function strictBase64Url(text: string): Buffer {
-  const bytes = Buffer.from(text, 'base64url')
-  if (!/^[A-Za-z0-9_-]*$/.test(text) || bytes.toString('base64url') !== text)
-    throw new JwtRejected('bad base64url')
-  return bytes
+  return { header, claims, signingInput, signature }
 }
 
 function checkClaims(claims: Readonly<Record<string, unknown>>, expected: ExpectedToken, clock: Clock): void {

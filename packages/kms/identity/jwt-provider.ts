@@ -5,7 +5,6 @@ import {
   fileKeySet,
   JwtRejected,
   type KeySet,
-  parseStrictObject,
   peekToken,
   remoteKeySet,
   verifyToken,
@@ -103,8 +102,7 @@ export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): E
   }
 
   function providersOf(token: string): readonly JwtProvider[] {
-    const { issuer } = peekToken(token)
-    const subject = subjectOf(token)
+    const { issuer, subject } = peekToken(token)
     return providers.filter((provider) =>
       provider.issuer.startsWith(spiffe)
         ? subject?.startsWith(`${provider.issuer}/`) === true
@@ -137,10 +135,4 @@ export function nameIn(claims: Readonly<Record<string, unknown>>, workload: bool
   const { email, email_verified: verified, sub } = claims
   if (!workload && typeof email === 'string' && email !== '' && verified === true) return email
   return String(sub)
-}
-
-/** The subject as the token claims it: to choose a provider, for nothing else. */
-function subjectOf(token: string): string | undefined {
-  const claims = parseStrictObject(Buffer.from(token.split('.')[1] ?? '', 'base64url'))
-  return typeof claims?.sub === 'string' ? claims.sub : undefined
 }

@@ -1,0 +1,66 @@
+import type { KeyObject } from 'node:crypto'
+import { createSignature } from './algorithms.ts'
+
+/** A token that is not accepted. The reason is for the log; the caller is told 401 and nothing else. */
+export class JwtRejected extends Error {
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options)
+    this.name = 'JwtRejected'
+  }
+}
+
+/** Characters of a compact token at most. */
+const longestToken = 16 * 1024
+
+/** A compact JWS (RFC 7515 §3.1) taken apart. Nothing of it was verified. */
+interface CompactJws {
+  /** First segment, as it stands. */
+  readonly header: string
+  /** Second segment, as it stands. */
+  readonly payload: string
+  readonly signingInput: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/** @throws JwtRejected for what is not three segments of base64url within the bound */
+export function readCompact(compact: string): CompactJws {
+  if (compact.length > longestToken) throw new JwtRejected('longer than 16 KiB')
+  const parts = compact.split('.')
+  const [header, payload, tail] = parts
+  if (parts.length !== 3 || header === undefined || payload === undefined || tail === undefined) {
+    throw new JwtRejected('not three parts')
+  }
+  return {
+    header,
+    payload,
+    signingInput: Buffer.from(compact.slice(0, header.length + 1 + payload.length), 'latin1'),
+    signature: strictBase64Url(tail),
+  }
+}
+
+/**
+ * Base64url without padding whose unused bits are zero (RFC 4648 §3.5), so that a token has one spelling.
+ * @throws JwtRejected
+ */
+export function strictBase64Url(text: string): Buffer {
+  const bytes = Buffer.from(text, 'base64url')
+  if (!/^[A-Za-z0-9_-]*$/.test(text) || bytes.toString('base64url') !== text)
+    throw new JwtRejected('bad base64url')
+  return bytes
+}
+
+/** A segment of a compact token that holds JSON. */
+export function jsonSegment(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+/** Signs claims behind a header segment that was made before. The key must allow the algorithm. */
+export function signCompact(
+  algorithm: string,
+  header: string,
+  claims: Readonly<Record<string, unknown>>,
+  key: KeyObject,
+): string {
+  const input = `${header}.${jsonSegment(claims)}`
+  return `${input}.${createSignature(algorithm, key, Buffer.from(input)).toString('base64url')}`
+}
