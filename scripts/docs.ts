@@ -1,4 +1,5 @@
 // Writes the generated documents (`npm run docs`); with --check says which of them are not what they should be.
+import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { authOperations } from '@warder/auth/operations'
 import { foreignReference, settingsReference } from '@warder/foundation/config'
@@ -41,7 +42,9 @@ ${foreignReference('kms', foreignSettingsOf('kms'))}
 
 function authorization(): string {
   const db = openSqlite({ path: ':memory:' })
-  const kms = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost' })
+  // What a setting switches on is described, too.
+  const authProxy = async () => assert.fail('only described')
+  const kms = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost', authProxy })
   const table = (operations: readonly Operation<never>[]): string =>
     [
       '| method | path | who may | operation |',

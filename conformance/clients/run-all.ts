@@ -3,6 +3,7 @@ import type { ClientRun } from './client-run.ts'
 import { runCloudproof } from './cloudproof.ts'
 import { runJoseClients } from './jose-clients.ts'
 import { runKmipGo, runOpenssl, runPyKmip } from './kmip-clients.ts'
+import { runNodeVault } from './node-vault.ts'
 import { runHvac } from './vault-hvac.ts'
 
 const pythonVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', '2.0']
@@ -20,6 +21,7 @@ export async function runAllClients(print: (line: string) => void): Promise<read
     () => runOpenssl(server),
     runJoseClients,
     runHvac,
+    async () => [await runNodeVault()],
   ]) {
     for (const result of await run()) {
       runs.push(result)

@@ -1,4 +1,4 @@
-"""Drives the machine API with hvac: one line for each step that worked, in JSON. Arguments: url ca token."""
+"""Drives the machine API with hvac: one line for each step that worked, in JSON. Arguments: url ca token kms."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import sys
 import hvac
 from hvac import exceptions
 
-url, ca, token = sys.argv[1:4]
+url, ca, token, kms = sys.argv[1:5]
 
 
 def told(step, **fields):
@@ -56,6 +56,16 @@ told("renew self")
 refused("administration without the policy", exceptions.Forbidden, machine.auth.approle.list_roles)
 machine.auth.token.revoke_self()
 refused("after revoke self", exceptions.Forbidden, machine.auth.token.lookup_self)
+
+# The same life, with the address of the kms alone.
+through = hvac.Client(url=kms, verify=ca, strict_http=True)
+login = through.auth.approle.login(role_id, second["secret_id"])["auth"]
+assert login["policies"] == ["sales", "stock"]
+assert through.auth.token.lookup_self()["data"]["ttl"] <= 3600
+through.auth.token.renew_self()
+refused("administration through the kms", exceptions.InvalidPath, through.auth.approle.list_roles)
+through.auth.token.revoke_self()
+refused("through the kms, after revoke self", exceptions.Forbidden, through.auth.token.lookup_self)
 
 roles.destroy_secret_id_accessor("till", first["secret_id_accessor"])
 roles.destroy_secret_id("till", second["secret_id"])

@@ -20,7 +20,7 @@ export async function driveHvac(env: Readonly<Record<string, string>>): Promise<
   readonly err: string
   readonly steps: readonly HvacStep[]
 }> {
-  const warder = await startInstallation()
+  const warder = await startInstallation({ env: { KMS_VAULT_API_ENABLED: 'true' } })
   const auth = warder.client('auth')
   try {
     const headers = { cookie: `_ea_=${await warder.adminToken()}` }
@@ -30,9 +30,13 @@ export async function driveHvac(env: Readonly<Record<string, string>>): Promise<
     const { data } = JSON.parse((await auth.ask(`${role}/role-id`, { headers })).text)
     const login = await auth.ask('/v1/auth/approle/login', { json: { role_id: data.role_id } })
     const { client_token: token } = JSON.parse(login.text).auth
-    const { code, out, err } = await runProgram('python3', [script, warder.authUrl, warder.caFile, token], {
-      env,
-    })
+    const { code, out, err } = await runProgram(
+      'python3',
+      [script, warder.authUrl, warder.caFile, token, warder.kmsUrl],
+      {
+        env,
+      },
+    )
     const lines = out.toString('utf8').trim().split('\n')
     return {
       code,

@@ -3,7 +3,7 @@
 
 /** What went wrong: a kind for programs, a sentence for people. */
 export interface ErrorSchema {
-  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'overloaded' | 'storage_unavailable' | 'audit_unavailable'
+  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'audit_unavailable'
   readonly description: string
   /** On 5xx: finds the detail in the log. */
   readonly request_id?: string

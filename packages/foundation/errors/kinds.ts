@@ -90,6 +90,10 @@ export const errorKinds = {
     sentence: 'Certificate signing is not configured on this server.',
     fixed: true,
   },
+  bad_gateway: {
+    status: 502,
+    sentence: 'The service behind this one did not answer: try again.',
+  },
   overloaded: {
     status: 503,
 

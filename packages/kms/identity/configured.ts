@@ -33,6 +33,7 @@ export interface IdentityConfig {
   /** No setting: the operator left `vault_auth_verifier_url` out, and the service started beside this one is asked. */
   readonly app_tokens_by_default?: boolean | undefined
   readonly vault_token_cache_ttl_secs: number
+  readonly vault_api_enabled: boolean
   readonly kms_public_url: string | undefined
   readonly 'ui_config.ui_oidc_auth.ui_oidc_issuer_url': string | undefined
   readonly 'ui_config.ui_oidc_auth.ui_oidc_client_id': string | undefined
@@ -111,6 +112,24 @@ export function configuredLogin(
   if (realm === undefined || config.auth_verifier_url === undefined) return undefined
   const url = httpsAddress('auth_verifier_url', config.auth_verifier_url)
   return passwordLogin(url, realm, outboundToAuth(config, home), peerSecret)
+}
+
+/** Where requests of machines are passed on to; undefined: nowhere. @throws StartupError when that is this service */
+export function configuredProxy({
+  config,
+  home,
+  baseUrl,
+}: Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl'>):
+  | { readonly url: string; readonly outbound: Outbound }
+  | undefined {
+  const { vault_auth_verifier_url: own, auth_verifier_url: usual } = config
+  const address = own ?? usual
+  // Without an address the start is refused (`refuseHalfMethods`).
+  if (!config.vault_api_enabled || address === undefined) return undefined
+  const setting = own === undefined ? 'auth_verifier_url' : 'vault_auth_verifier_url'
+  if (sameMachine(baseUrl).includes(originOf(address)))
+    throw new StartupError(`vault_api_enabled: ${setting} is this service, which would ask itself for ever`)
+  return { url: httpsAddress(setting, address), outbound: outboundToAuth(config, home) }
 }
 
 /** Logins for the web page at an OpenID provider. @throws StartupError for half a configuration */

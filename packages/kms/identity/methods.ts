@@ -35,6 +35,12 @@ export function refuseHalfMethods(config: IdentityConfig): void {
     if (config.auth_verifier_realm !== undefined && !hasMethod(config))
       throw halfSet('auth_verifier_realm', missing)
   }
+  if (
+    config.vault_api_enabled &&
+    config.vault_auth_verifier_url === undefined &&
+    config.auth_verifier_url === undefined
+  )
+    throw halfSet('vault_api_enabled', 'neither vault_auth_verifier_url nor auth_verifier_url')
   const { auth_verifier_realm: realm, auth_verifier_realm_without_aud: withoutAud } = config
   if (realm !== undefined && withoutAud !== undefined && withoutAud !== realm)
     throw new StartupError(

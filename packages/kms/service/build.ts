@@ -2,11 +2,18 @@ import { createHash } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
 import { ownerQuota } from '../access/index.ts'
+import { forwarder } from '../api/auth-proxy/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
-import { authenticateBy, configuredLogin, configuredOidc, configuredSteps } from '../identity/index.ts'
+import {
+  authenticateBy,
+  configuredLogin,
+  configuredOidc,
+  configuredProxy,
+  configuredSteps,
+} from '../identity/index.ts'
 import { ContentKeys } from '../jose/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
@@ -34,11 +41,14 @@ export async function build(
     log: environment.log,
   })
   const { log, metrics, clock } = environment
+  const proxied = configuredProxy(environment)
+  const { peerSecret } = environment
+  const authProxy = proxied === undefined ? undefined : forwarder({ ...proxied, peerSecret })
   const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics })
   return {
     services,
     authenticate,
-    operations: kmsOperations({ db, clock, baseUrl, kmip, health: environment.health }),
+    operations: kmsOperations({ db, clock, baseUrl, kmip, authProxy, health: environment.health }),
     socket: ({ tls, rateLimiter }) =>
       createKmipSocket({
         engine: kmip,

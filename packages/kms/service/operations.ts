@@ -3,6 +3,7 @@ import { documentationOperations, type HealthPart, healthOperation } from '@ward
 import { type Operation, openApiDocument } from '@warder/foundation/operations'
 import { type Clock, readableDatabase } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
+import { authProxyRoutes, type Forward } from '../api/auth-proxy/index.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { kmipRoutes } from '../api/kmip/transport/routes.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
@@ -17,6 +18,8 @@ export interface OperationsOptions {
   readonly health?: readonly HealthPart[] | undefined
   /** Absent where the operations are only described. */
   readonly kmip?: KmipEngine
+  /** Absent: `/v1/auth/…` is not passed on. */
+  readonly authProxy?: Forward | undefined
 }
 
 const nothing: KmipEngine = {
@@ -32,11 +35,13 @@ export function kmsOperations({
   baseUrl,
   health = [readableDatabase(db)],
   kmip = nothing,
+  authProxy,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
     ...restOperations,
     ...kmipRoutes(kmip),
+    ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),
   ]
   const document = openApiDocument({
     title: 'Warder key management service',

@@ -104,7 +104,8 @@ export const peerSettings: ForeignSettings = {
   },
 
   'vault.vault_api_enabled': {
-    refused: 'Warder has no Vault API; false leaves X-Vault-Token working with vault_auth_verifier_url',
+    to: 'vault_api_enabled',
+    but: 'it passes /v1/auth of machines on; there is neither a transit nor a pki mount',
   },
   'vault.vault_auth_verifier_url': { to: 'vault_auth_verifier_url' },
   'vault.vault_auth_verifier_ca_cert': {
@@ -115,9 +116,9 @@ export const peerSettings: ForeignSettings = {
     refused: 'certificates are always verified; name the authority in auth_verifier_ca_cert',
   },
   'vault.vault_token_cache_ttl_secs': { to: 'vault_token_cache_ttl_secs' },
-  'vault.vault_transit_mount': { needless: 'Warder has no Vault API' },
-  'vault.vault_pki_mount': { needless: 'Warder has no Vault API' },
-  'vault.vault_pki_ca_key_label': { needless: 'Warder has no Vault API' },
+  'vault.vault_transit_mount': { needless: 'Warder has no transit mount' },
+  'vault.vault_pki_mount': { needless: 'Warder has no pki mount' },
+  'vault.vault_pki_ca_key_label': { needless: 'Warder has no pki mount' },
 
   'audit.enabled': { to: 'audit_enabled', env: 'KMS_AUDIT_ENABLE' },
   'audit.failure_mode': { to: 'audit_failure_mode', env: 'KMS_AUDIT_FAILURE_MODE' },

@@ -22,6 +22,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     await warnOfPolicyNames(config, log)
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
+    warnOfProxy(config, log)
     if (config['roles.crypto_officer_users'].length > 0) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
@@ -52,6 +53,15 @@ function askForFipsProvider(config: KmsConfig, log: Logger): void {
     )
   }
   log.warn({}, "fips limits the algorithms; OpenSSL's FIPS provider is not in force")
+}
+
+/** Whoever reaches this service may try credentials of machines through it. @throws StartupError without an address */
+function warnOfProxy(config: KmsConfig, log: Logger): void {
+  if (!config.vault_api_enabled || config.rate_limit_per_second !== undefined) return
+  log.warn(
+    { setting: 'rate_limit_per_second' },
+    'vault_api_enabled passes logins of machines on for everybody: set rate_limit_per_second',
+  )
 }
 
 async function warnOfPolicyNames(config: KmsConfig, log: Logger): Promise<void> {

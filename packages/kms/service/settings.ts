@@ -90,6 +90,10 @@ export const kmsSettings = {
     docs: 'Authentication service that is asked about `X-Secret-Token`; unset: such tokens are not accepted.',
     check: httpsProblem,
   }),
+  vault_api_enabled: boolean({
+    default: false,
+    docs: 'Pass `/v1/auth/…` of machines (logins, their own tokens) on to `vault_auth_verifier_url`, else `auth_verifier_url`.',
+  }),
   vault_token_cache_ttl_secs: integer({
     default: 30,
     min: 0,

@@ -138,6 +138,7 @@ test('its environment variables are understood, too', () => {
     KMS_HTTP_WORKERS: '3',
     KMS_AUTH_VERIFIER_JWKS_URI: 'https://auth.example/keys',
     KMS_VAULT_AUTH_VERIFIER_CA_CERT: 'ca.pem',
+    KMS_VAULT_API_ENABLED: 'true',
     KMS_GOOGLE_CSE_ENABLE: 'false',
   })
   assert.equal(values.kms_public_url, 'https://kms.example')
@@ -145,6 +146,7 @@ test('its environment variables are understood, too', () => {
   assert.equal(values.workers, 3)
   assert.equal(values.auth_verifier_jwks, 'https://auth.example/keys')
   assert.equal(values.auth_verifier_ca_cert, 'ca.pem')
+  assert.equal(values.vault_api_enabled, true)
   assert.equal(warnings.length, 5, warnings.join('\n'))
   assert.throws(() => load('', { KMS_TLS_P12_FILE: 'x.p12' }), {
     name: 'StartupError',
@@ -156,7 +158,6 @@ test('what has no counterpart is refused by its name, with what to do instead', 
   for (const [text, told] of [
     ['[tls]\ntls_p12_file = "x.p12"', /:2: tls\.tls_p12_file is refused: .*openssl pkcs12/],
     ['hsm_password = ["very secret"]', /:1: hsm_password is refused: Warder uses no HSM/],
-    ['[vault]\nvault_api_enabled = true', /vault\.vault_api_enabled is refused/],
     ['[google_cse_config]\ngoogle_cse_enable = true', /google_cse_enable is refused/],
     ['[db]\ndatabase_type = "mysql"', /db\.database_type is refused: Warder stores in SQLite or PostgreSQL/],
     ['[db]\nclear_database = true', /db\.clear_database is refused/],

@@ -24,6 +24,7 @@ export const reasonOfKind: Readonly<Record<ErrorKind, ResultReason>> = {
   internal_error: 'GeneralFailure',
   not_implemented: 'OperationNotSupported',
   certificate_signing_unconfigured: 'GeneralFailure',
+  bad_gateway: 'GeneralFailure',
   overloaded: 'GeneralFailure',
   storage_unavailable: 'GeneralFailure',
   audit_unavailable: 'GeneralFailure',

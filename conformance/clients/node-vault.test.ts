@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runNodeVault } from './node-vault.ts'
+
+test('node-vault logs in, looks itself up, renews and ends through the kms alone (issue 18)', async (context) => {
+  const run = await runNodeVault()
+  if ('missing' in run) return context.skip(run.missing)
+  assert.deepEqual(
+    run.steps.filter(({ passed }) => !passed),
+    [],
+  )
+  assert.equal(run.steps.length, 6)
+})

@@ -1,0 +1,2 @@
+export { type AuthProxyOptions, type Forward, forwarder } from './forward.ts'
+export { authProxyRoutes } from './routes.ts'

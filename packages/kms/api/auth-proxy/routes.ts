@@ -1,0 +1,61 @@
+import { failure } from '@warder/foundation/errors'
+import { type ErrorShape, errorBody, type HttpMethod, type Operation } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { anybody, define, type KmsServices } from '../../services.ts'
+import type { Forward } from './forward.ts'
+
+/** What machines do for themselves. Administration of roles is the authentication service's own, and not passed on. */
+const paths = {
+  'approle.login': ['/v1/auth/approle/login', 'Log a machine in by its role'],
+  'kubernetes.login': ['/v1/auth/kubernetes/login', 'Log a machine in by its service account'],
+  'orchestrator.login': ['/v1/auth/orchestrator/login', 'Log a machine in by its service account'],
+  'token.lookup_self': ['/v1/auth/token/lookup-self', 'What a machine token is'],
+  'token.renew_self': ['/v1/auth/token/renew-self', 'Renew a machine token'],
+  'token.revoke_self': ['/v1/auth/token/revoke-self', 'End a machine token'],
+} as const
+
+/** Clients of Vault read `errors`, a list of sentences. */
+const errorShape: ErrorShape = {
+  reply: (told, { id }) => ({ json: { ...errorBody(told, id), errors: [told.message] } }),
+}
+
+const common = {
+  tag: 'Machine logins',
+  access: anybody,
+  errorShape,
+  errors: { 502: 'The authentication service did not answer.' },
+  bodyLimit: 64 * 1024,
+}
+
+const writing: readonly HttpMethod[] = ['POST', 'PUT']
+
+/**
+ * `/v1/auth/…`: machines log in, look up, renew and end their tokens through this service, whose address is then the
+ * only one they need. Paths are listed: nothing that a caller writes chooses where a request goes.
+ */
+export function authProxyRoutes(forward: Forward): readonly Operation<KmsServices>[] {
+  const passed = Object.entries(paths).map(([name, [path, summary]]) =>
+    define({
+      ...common,
+      name: `auth_proxy.${name}`,
+      route: { methods: name === 'token.lookup_self' ? ['GET'] : writing, path },
+      summary,
+      act: (_input, { request }) => forward(request),
+    }),
+  )
+  return [...passed, refusesOthers]
+}
+
+/** Everything else below `/v1/auth` is refused in the words of the interface; `..` by the router, which is 400. */
+const refusesOthers = define({
+  ...common,
+  name: 'auth_proxy.others',
+  route: { methods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'], path: '/v1/auth/{path*}' },
+  summary: 'Paths that are not passed on',
+  errors: { 404: 'Not a path of machines.' },
+  pathParameters: Type.Object({ path: Type.String() }),
+  act({ path }) {
+    if (path.path.includes('\\')) throw failure('bad_request', 'The path must not have a backslash.')
+    throw failure('not_found', 'This path is not passed on: administration is at the authentication service.')
+  },
+})
