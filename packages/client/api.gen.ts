@@ -58,6 +58,52 @@ export interface Operations {
       readonly operations: readonly string[]
     }[]
   }
+  /** Become an active crypto officer by the shares of the others */
+  readonly 'access.officers.activate': {
+    readonly body: {
+      readonly share_ids: readonly string[]
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** The latest ceremony of the crypto officers */
+  readonly 'access.officers.ceremony': {
+    readonly reply: {
+      readonly id: string
+      /** Officers whose shares it takes. */
+      readonly threshold: number
+      readonly officers: readonly {
+        readonly user: string
+        readonly share_id: string
+      }[]
+      readonly created_by: string
+      /** When the activation of the caller ends. */
+      readonly active_until: string | null
+    }
+  }
+  /** End the activation of a crypto officer */
+  readonly 'access.officers.disable': {
+    readonly body?: {
+      /** Absent: the caller. */
+      readonly target_user?: string | null
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Who is a crypto officer */
+  readonly 'access.officers.status': {
+    readonly reply: {
+      readonly enabled: boolean
+      readonly users: readonly string[]
+      readonly active_co_users: readonly string[]
+      readonly custodians_count: number
+      readonly require_ceremony: boolean
+      readonly ceremony_activated: boolean
+      readonly is_crypto_officer: boolean
+    }
+  }
   /** Objects that the caller owns, in pages */
   readonly 'access.owned': {
     readonly query?: {
@@ -419,6 +465,10 @@ export const routes = {
   'access.grant': { method: 'POST', path: '/access/grant' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },
+  'access.officers.activate': { method: 'POST', path: '/access/crypto_officer/ceremony/activate' },
+  'access.officers.ceremony': { method: 'GET', path: '/access/crypto_officer/ceremony' },
+  'access.officers.disable': { method: 'POST', path: '/access/crypto_officer/disable' },
+  'access.officers.status': { method: 'GET', path: '/access/crypto_officer/status' },
   'access.owned': { method: 'GET', path: '/access/owned' },
   'access.privileged': { method: 'GET', path: '/access/privileged' },
   'access.revoke': { method: 'POST', path: '/access/revoke' },

@@ -3,13 +3,14 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
 import { grantedTo } from './grant-store.ts'
+import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
 import { anyObject, createRight, type Right } from './right.ts'
 
 /** Who is more than an owner, as configured. */
 export interface Roles {
-  /** `[roles] crypto_officer_users`; empty = nobody is restricted. */
-  readonly cryptoOfficers: ReadonlySet<string>
+  /** With none listed nobody is restricted. */
+  readonly officers: Officers
   /** `max_objects_per_owner`; undefined = no limit. */
   readonly quota?: OwnerQuota | undefined
 }
@@ -43,9 +44,10 @@ export function verdictOn(
   right: Right,
 ): MaybePromise<Verdict> {
   if (object.owner === user) return 'allowed'
-  const officer = roles.cryptoOfficers.has(user)
-  if (officer && officerRights.has(right)) return 'allowed'
-  return andThen(grantedTo(db, object.id, user), (granted) => judge(granted, right, officer))
+  return andThen(roles.officers.isActive(user), (officer) => {
+    if (officer && officerRights.has(right)) return 'allowed'
+    return andThen(grantedTo(db, object.id, user), (granted) => judge(granted, right, officer))
+  })
 }
 
 function judge(granted: ReadonlySet<string> | undefined, right: Right, officer: boolean): Verdict {
@@ -66,9 +68,13 @@ export function keyNotFound(): Error {
   return failure('not_found', 'Key not found.')
 }
 
-/** Everybody may create, unless officers are configured: then they, and whom they granted `create`. */
+/**
+ * Everybody may create, unless officers are listed: then they, and whom they granted `create`. Dormant officers may, for a
+ * ceremony begins with a key.
+ */
 export async function hasCreateRight(db: Database, roles: Roles, user: string): Promise<boolean> {
-  if (roles.cryptoOfficers.size === 0 || roles.cryptoOfficers.has(user)) return true
+  const { listed } = roles.officers
+  if (listed.size === 0 || listed.has(user)) return true
   return (await grantedTo(db, anyObject, user))?.has(createRight) === true
 }
 

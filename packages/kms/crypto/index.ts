@@ -88,4 +88,11 @@ export {
 export { oaepUnwrapCek, oaepWrap } from './rsa/rsa-oaep.ts'
 export { signsInPlace, signWith, type ToSign, verifyOffLoop, verifyWith } from './signature/sign.ts'
 export { joseSignature, planSignature } from './signature/signature-plan.ts'
-export { joinParts, type KeyPart, maximumParts, type SplitKeyMethod, splitSecret } from './split/index.ts'
+export {
+  type JoinRequest,
+  joinParts,
+  type KeyPart,
+  maximumParts,
+  type SplitKeyMethod,
+  splitSecret,
+} from './split/index.ts'

@@ -115,4 +115,15 @@ export const kmsMigrations: readonly Migration[] = [
     statements: [],
     convert: convertNamesAndLinks,
   },
+  {
+    number: 9,
+    name: 'ceremonies of crypto officers, and who was activated by them',
+    statements: [
+      'CREATE TABLE officer_ceremony (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL, created_at BIGINT NOT NULL)',
+      `CREATE TABLE officer_activation (
+        ceremony_id TEXT NOT NULL, user_id TEXT NOT NULL, record BYTES NOT NULL, activated_at BIGINT NOT NULL,
+        until_ms BIGINT NOT NULL, ended_at BIGINT, ended_by TEXT, PRIMARY KEY (ceremony_id, user_id))`,
+      'CREATE INDEX officer_activation_by_user ON officer_activation (user_id, until_ms)',
+    ],
+  },
 ]

@@ -6,6 +6,7 @@ import type { Database } from '@warder/foundation/sql'
 import { authProxyRoutes, type Forward } from '../api/auth-proxy/index.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { kmipRoutes } from '../api/kmip/transport/routes.ts'
+import { officerOperations } from '../api/officers/index.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
 import type { KmsServices } from '../services.ts'
 import { version } from '../version.ts'
@@ -41,6 +42,7 @@ export function kmsOperations({
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
     ...restOperations,
     ...kmipRoutes(kmip),
+    ...withoutData(...officerOperations),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),
   ]
   const document = openApiDocument({

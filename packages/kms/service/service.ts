@@ -9,7 +9,7 @@ import { lifeCycleChanges, overdueObjects, stateAt } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { kmsMigrations } from './migrations.ts'
-import { type KmsConfig, kmsSettings } from './settings.ts'
+import { type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
 /** The key management service, as the runtime starts it. */
 export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
@@ -22,8 +22,8 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     await warnOfPolicyNames(config, log)
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
-    warnOfProxy(config, log)
-    if (config['roles.crypto_officer_users'].length > 0) {
+    warnOfNoRateLimit(config, log)
+    if (config['roles.crypto_officer_users'].length > 0 && !config['roles.crypto_officer_require_ceremony']) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
     return { notices: [] }
@@ -55,13 +55,17 @@ function askForFipsProvider(config: KmsConfig, log: Logger): void {
   log.warn({}, "fips limits the algorithms; OpenSSL's FIPS provider is not in force")
 }
 
-/** Whoever reaches this service may try credentials of machines through it. @throws StartupError without an address */
-function warnOfProxy(config: KmsConfig, log: Logger): void {
-  if (!config.vault_api_enabled || config.rate_limit_per_second !== undefined) return
-  log.warn(
-    { setting: 'rate_limit_per_second' },
-    'vault_api_enabled passes logins of machines on for everybody: set rate_limit_per_second',
-  )
+/** What strangers may try again and again. */
+function warnOfNoRateLimit(config: KmsConfig, log: Logger): void {
+  if (config.rate_limit_per_second !== undefined) return
+  const setting = { setting: 'rate_limit_per_second' }
+  if (config.vault_api_enabled)
+    log.warn(
+      setting,
+      'vault_api_enabled passes logins of machines on for everybody: set rate_limit_per_second',
+    )
+  if (config['roles.crypto_officer_require_ceremony'])
+    log.warn(setting, 'ceremonies of crypto officers may be tried without end: set rate_limit_per_second')
 }
 
 async function warnOfPolicyNames(config: KmsConfig, log: Logger): Promise<void> {
@@ -78,7 +82,22 @@ function refuseContradictions(config: KmsConfig): void {
       'force_default_username makes everybody one user: it cannot be used with roles.crypto_officer_users',
     )
   }
+  refuseCeremonyOfFew(config)
   refuseHalfMethods(config)
+}
+
+/** @throws StartupError for a ceremony that one or two people could hold, or nobody */
+function refuseCeremonyOfFew(config: KmsConfig): void {
+  const { users, requireCeremony, quorum } = officerSettings(config)
+  const listed = new Set(users).size
+  if (requireCeremony && listed < 3)
+    throw new StartupError(
+      `roles.crypto_officer_require_ceremony takes at least 3 users in roles.crypto_officer_users (there are ${listed})`,
+    )
+  if (quorum !== undefined && (listed === 0 || quorum > listed))
+    throw new StartupError(
+      `roles.ceremony_quorum is ${quorum}, and roles.crypto_officer_users has ${listed}: no operation would reach it`,
+    )
 }
 
 const overduePerRun = 1000

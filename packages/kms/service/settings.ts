@@ -10,6 +10,7 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
+import type { OfficerSettings } from '../access/officers.ts'
 import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
 import type { IdentityConfig } from '../identity/configured.ts'
 import { principalNamed } from '../identity/extractor.ts'
@@ -55,6 +56,21 @@ export const kmsSettings = {
   'roles.crypto_officer_users': list({
     default: [],
     docs: 'Who may create objects and look after those of others. Empty: everybody may create, nobody does the other.',
+  }),
+  'roles.crypto_officer_require_ceremony': boolean({
+    default: false,
+    docs: 'They are that only after a ceremony: a key is split among them, and enough of them give their shares together. Takes three of them.',
+  }),
+  'roles.ceremony_quorum': optionalInteger({
+    min: 2,
+    max: 255,
+    docs: 'Crypto officers whose shares a ceremony takes, and whose approvals an operation takes; unset: more than half. A key that is split by XOR takes all of them.',
+  }),
+  'roles.ceremony_validity': integer({
+    default: 28_800,
+    min: 60,
+    max: 31_536_000,
+    docs: 'Seconds that an activation by a ceremony lasts.',
   }),
   auth_verifier_url: optionalText({
     docs: 'Address of the authentication service whose session tokens are accepted as bearer tokens.',
@@ -190,3 +206,13 @@ export const kmsSettings = {
 export type KmsConfig = SettingValues<typeof kmsSettings> &
   SettingValues<ReturnType<typeof foundationSettings>> &
   Pick<IdentityConfig, 'app_tokens_by_default'>
+
+/** Those about crypto officers. */
+export function officerSettings(config: KmsConfig): OfficerSettings {
+  return {
+    users: config['roles.crypto_officer_users'],
+    requireCeremony: config['roles.crypto_officer_require_ceremony'],
+    quorum: config['roles.ceremony_quorum'],
+    validitySeconds: config['roles.ceremony_validity'],
+  }
+}

@@ -6,7 +6,7 @@ import { after } from 'node:test'
 import { type Database, openPostgres, openSqlite } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import type { Caller } from './client.ts'
-import { type Started, startKms } from './start.ts'
+import { type Started, type StartOptions, startKms } from './start.ts'
 
 /** One of the engines that a service can keep its tables in. */
 export interface Engine {
@@ -67,15 +67,15 @@ export interface TwoNodes extends AsyncDisposable {
 }
 
 /** What the near node changes counts on the far one at once: neither trusts what it read before. */
-export async function startTwoNodes(engine: Engine): Promise<TwoNodes> {
+export async function startTwoNodes(engine: Engine, more: StartOptions['config'] = {}): Promise<TwoNodes> {
   const url = await engine.url()
   const [one, other] = [await engine.open(url), await engine.open(url)]
   const rootKey = randomBytes(32)
-  const near = await startKms({ db: one, rootKey, config: { cache_lease_ms: 0 } })
+  const near = await startKms({ db: one, rootKey, config: { ...more, cache_lease_ms: 0 } })
   const far = await startKms({
     db: other,
     rootKey,
-    config: { cache_lease_ms: 0, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },
+    config: { ...more, cache_lease_ms: 0, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },
   })
   return {
     one,

@@ -132,9 +132,10 @@ const privileged = define({
   tag: 'Access',
   access: signedIn,
   reply: Type.Object({ has_privileged_access: Type.Boolean() }),
-  act: (_input, context) => ({
-    has_privileged_access: context.services.roles.cryptoOfficers.has(principalOf(context).name),
-  }),
+  act: async (_input, context) => {
+    const { officers } = context.services.roles
+    return { has_privileged_access: await officers.isActive(principalOf(context).name) }
+  },
 })
 
 export const accessQueries: readonly Operation<KmsServices>[] = [owned, obtained, list, create, privileged]

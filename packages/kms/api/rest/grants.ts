@@ -71,7 +71,7 @@ async function changeRights(
     ...(kid !== undefined && { object: kid }),
     details: { user: wanted.user, operations: [...wanted.rights, ...(wanted.create ? [createRight] : [])] },
   })
-  const createChanges = wanted.create ? changesOfCreate(context, caller, wanted, direction) : []
+  const createChanges = wanted.create ? await changesOfCreate(context, caller, wanted, direction) : []
   if (wanted.rights.length === 0) {
     if (createChanges.length > 0) await context.commit(createChanges)
     return
@@ -81,16 +81,16 @@ async function changeRights(
 }
 
 /** Only officers decide who else may create; without officers everybody may, and there is nothing to change. */
-function changesOfCreate(
+async function changesOfCreate(
   { services }: OperationContext<KmsServices>,
   caller: string,
   { user }: Wanted,
   { changes }: Direction,
-): Change[] {
-  const { cryptoOfficers } = services.roles
-  if (cryptoOfficers.size === 0) return []
-  if (!cryptoOfficers.has(caller)) throw failure('forbidden')
-  if (cryptoOfficers.has(user)) throw failure('bad_request', 'A crypto officer may create by configuration.')
+): Promise<Change[]> {
+  const { officers } = services.roles
+  if (officers.listed.size === 0) return []
+  if (!(await officers.isActive(caller))) throw failure('forbidden')
+  if (officers.listed.has(user)) throw failure('bad_request', 'A crypto officer may create by configuration.')
   return changes(anyObject, user, [createRight])
 }
 
@@ -108,7 +108,7 @@ async function changeOnObject(
   if (object === undefined) throw keyNotFound()
   requireAllowed(await verdictOn(db, roles, object, caller, 'authorize'))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
-  if (object.owner !== caller && isBoundToOwnRights(roles, caller, user, direction)) {
+  if (object.owner !== caller && (await isBoundToOwnRights(roles, caller, user, direction))) {
     for (const right of rights) requireAllowed(await verdictOn(db, roles, object, caller, right))
   }
   await context.commit([
@@ -122,14 +122,14 @@ async function changeOnObject(
  * Who acts on the owner's behalf passes on, or takes back, what they have themselves, and no more. Officers decide who
  * else uses a key, but give no use of it to themselves: not through everybody, and not to one another.
  */
-function isBoundToOwnRights(
-  { cryptoOfficers }: Roles,
+async function isBoundToOwnRights(
+  { officers }: Roles,
   caller: string,
   user: string,
   { gives }: Direction,
-): boolean {
-  if (!cryptoOfficers.has(caller)) return true
-  return gives && (user === everybody || cryptoOfficers.has(user))
+): Promise<boolean> {
+  if (!(await officers.isActive(caller))) return true
+  return gives && (user === everybody || officers.listed.has(user))
 }
 
 const errors = {

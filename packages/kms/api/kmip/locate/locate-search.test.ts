@@ -346,7 +346,9 @@ for (const { name, skip, open, runs } of engines) {
     const db = await open()
     try {
       await migrate(db, 'kms', kmsMigrations)
-      const roles = { cryptoOfficers: new Set(['officer']) }
+      const listed = new Set(['officer'])
+      const isActive = (user: string) => listed.has(user)
+      const roles = { officers: { listed, requireCeremony: false, quorum: 2, validityMs: 0, isActive } }
       await fc.assert(
         fc.asyncProperty(
           samples,

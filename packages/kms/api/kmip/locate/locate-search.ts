@@ -52,7 +52,7 @@ export async function search(
   objects: UnitOfWork,
   now: number,
 ): Promise<Located> {
-  const searcher: Searcher = { name: user, all: services.roles.cryptoOfficers.has(user) }
+  const searcher: Searcher = { name: user, all: await services.roles.officers.isActive(user) }
   const most = criteria.onlyDefault ? 1 : Math.min(criteria.most ?? mostLocated, mostLocated)
   const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, most }
   const plan = planOf(criteria, now)

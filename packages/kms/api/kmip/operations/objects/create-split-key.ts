@@ -15,6 +15,7 @@ import {
 } from '../../engine/index.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
 import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
+import { ceremonySplit, isCeremonyKey, stageCeremony, stageShare } from './ceremony-key.ts'
 import { lengthOf, newSymmetricKey, requiredAlgorithm } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
@@ -23,7 +24,7 @@ import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.
 /**
  * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,
  * which is kept in its parts alone. ObjectType is that of the new objects, SplitKey; clients that say there what is split
- * are understood too.
+ * are understood too. A key with the attribute of a ceremony is split among the crypto officers: see `ceremony-key.ts`.
  */
 export const createSplitKey: KmipOperation = {
   name: 'CreateSplitKey',
@@ -31,8 +32,10 @@ export const createSplitKey: KmipOperation = {
   async act(payload, context) {
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
     const method = requiredName(payload, Tag.SplitKeyMethod, 'SplitKeyMethod')
-    const parts = required(payload, Tag.SplitKeyParts, 'Integer')
-    const threshold = required(payload, Tag.SplitKeyThreshold, 'Integer')
+    const asked = {
+      parts: required(payload, Tag.SplitKeyParts, 'Integer'),
+      threshold: required(payload, Tag.SplitKeyThreshold, 'Integer'),
+    }
     requireSoftwareStorage(payload.value)
     const requested = membersWithin(payload, Tag.Attributes)
     // One identifier for all parts would leave one part of them.
@@ -41,6 +44,12 @@ export const createSplitKey: KmipOperation = {
     const whole = await wholeOf(payload, type, requested, context)
     const attributes = whole.base === undefined ? requested : ofBase(whole.base, requested)
     try {
+      const ceremony =
+        whole.base !== undefined && isCeremonyKey(whole.base)
+          ? ceremonySplit(whole.base, method, context)
+          : undefined
+      const parts = ceremony?.owners.length ?? asked.parts
+      const threshold = ceremony?.threshold ?? asked.threshold
       const split = splitSecret(whole.material, {
         method,
         parts,
@@ -58,15 +67,20 @@ export const createSplitKey: KmipOperation = {
       const ids: string[] = []
       for (const part of split.parts) {
         const brought = await readBrought('SplitKey', partNode(description, part), attributes, context)
-        const made = context.objects.create(newBrought(context, brought, attributes))
+        const created = newBrought(context, brought, attributes)
+        const made =
+          ceremony === undefined
+            ? context.objects.create(created)
+            : stageShare(ceremony, created, part.identifier, context.objects)
         brought.material?.fill(0)
         part.bytes.fill(0)
         ids.push(made.id)
       }
+      if (ceremony !== undefined) stageCeremony(ceremony, whole.material, context)
       context.audit({
         ...(whole.base !== undefined && { object: whole.base.id }),
         algorithm: method,
-        details: { parts: ids },
+        details: { parts: ids, ...(ceremony !== undefined && { officers: ceremony.owners }) },
       })
       context.placeholder = ids[0]
       return ids.map(uniqueIdentifier)

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Tag } from '@warder/kmip/tables'
 import { membersOf, optionalName } from '@warder/kmip/ttlv'
 import { joinParts, maximumParts } from '../../../../crypto/index.ts'
-import { stateAt } from '../../../../keys/index.ts'
+import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import {
@@ -14,6 +14,7 @@ import {
   requiredName,
   uniqueIdentifier,
 } from '../../engine/index.ts'
+import { isShare, stageActivation } from './ceremony-key.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { isSensitive, type PartDescription, readPart, sensitive } from './split-key-parts.ts'
@@ -33,7 +34,8 @@ export const joinSplitKey: KmipOperation = {
       throw kmipFailure('InvalidField', `At most ${maximumParts} parts can be joined.`)
     requireSoftwareStorage(payload.value)
     const requested = membersWithin(payload, Tag.Attributes)
-    const { parts, hidden } = await partsOf(ids, context)
+    const { parts, hidden, shares } = await partsOf(ids, context)
+    if (shares.length > 0) await stageActivation(shares, context)
     const attributes = hidden ? sensitive(requested) : requested
     const [first] = parts
     if (first === undefined) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
@@ -64,6 +66,7 @@ type Part = Awaited<ReturnType<typeof readPart>>
 /** @throws InvalidField for parts of different keys, ObjectDestroyed, NotExtractable */
 async function partsOf(ids: readonly string[], context: KmipContext) {
   const parts: Part[] = []
+  const shares: ManagedObject[] = []
   let hidden = false
   for (const id of ids) {
     const object = await context.permitted(id, 'get')
@@ -73,13 +76,14 @@ async function partsOf(ids: readonly string[], context: KmipContext) {
     if (storedWithTag(object, Tag.Extractable).some(({ value }) => value === false))
       throw kmipFailure('NotExtractable', 'DENIED')
     hidden ||= isSensitive(object)
+    if (await isShare(object, context)) shares.push(object)
     const part = await readPart(object, context)
     const [first] = parts
     if (first !== undefined && !isDeepStrictEqual(described(first), described(part)))
       throw kmipFailure('InvalidField', 'The parts are not of one key.')
     parts.push(part)
   }
-  return { parts, hidden }
+  return { parts, hidden, shares }
 }
 
 function described({ part: _part, ...description }: Part): PartDescription {

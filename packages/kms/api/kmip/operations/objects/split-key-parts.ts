@@ -57,7 +57,7 @@ export function partNode(description: PartDescription, { identifier, bytes }: Ke
  */
 export async function readPart(
   object: ManagedObject,
-  { objects }: KmipContext,
+  { objects }: Pick<KmipContext, 'objects'>,
 ): Promise<PartDescription & { readonly part: KeyPart }> {
   if (object.type !== 'SplitKey')
     throw kmipFailure('InvalidObjectType', 'The object is no part of a split key.')

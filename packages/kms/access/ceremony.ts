@@ -1,0 +1,131 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type Failure, failure } from '@warder/foundation/errors'
+import type { Seal } from '@warder/foundation/seal'
+import type { Change, Database } from '@warder/foundation/sql'
+import { type JoinRequest, joinParts } from '../crypto/index.ts'
+import {
+  type Activation,
+  activationChange,
+  type Ceremony,
+  ceremonyChange,
+  findCeremony,
+} from './officer-store.ts'
+import type { Officers } from './officers.ts'
+
+/** A part of a split key, as the ceremony looks at it. */
+export interface Share extends Omit<JoinRequest, 'parts'> {
+  /** Who owns it now. */
+  readonly owner: string
+  /** The key that was split. */
+  readonly source: string | undefined
+  readonly part: JoinRequest['parts'][number]
+}
+
+export interface CeremonyServices {
+  readonly db: Database
+  readonly seal: Seal
+  readonly officers: Officers
+}
+
+/** SHA-256 of a ceremony key: what joined shares are compared with. */
+function digestOf(key: Uint8Array): Buffer {
+  return createHash('sha256').update(key).digest()
+}
+
+/**
+ * Remembers a key that is split among the officers who are listed now.
+ * @param threshold shares that join to it
+ */
+export function beginCeremony(
+  { seal, officers }: CeremonyServices,
+  {
+    id,
+    key,
+    threshold,
+    by,
+  }: { readonly id: string; readonly key: Uint8Array; readonly threshold: number; readonly by: string },
+  now: number,
+): Change {
+  const digest = digestOf(key).toString('base64url')
+  return ceremonyChange(seal, { id, digest, threshold, officers: [...officers.listed], createdBy: by }, now)
+}
+
+/**
+ * Checks the shares that the caller was given and activates the caller as an officer: parts of one ceremony, of distinct
+ * owners who all are listed, as many as it takes and one of another officer at least, and joined they are the key that
+ * was split. The key is in memory for this moment.
+ * @returns what has to be committed; it fails when the caller was activated by this ceremony before
+ * @throws failure('forbidden') for a caller who is not listed, without a reason; with one for officers
+ */
+export async function activateByShares(
+  services: CeremonyServices,
+  caller: string,
+  shares: readonly Share[],
+  now: number,
+): Promise<{ readonly activation: Activation; readonly changes: readonly Change[] }> {
+  const { db, seal, officers } = services
+  if (!officers.listed.has(caller)) throw failure('forbidden')
+  if (!officers.requireCeremony)
+    throw failure('crypto_failure', 'Officers are named by the settings alone: there is no ceremony.')
+  const [first] = shares
+  if (first?.source === undefined) throw refused('These are no shares of a ceremony.')
+  if (shares.some(({ source }) => source !== first.source))
+    throw refused('The shares are of different ceremonies.')
+  const ceremony = await findCeremony(db, seal, first.source)
+  if (ceremony === undefined) throw refused('These are no shares of a ceremony.')
+  requireOwners(shares, ceremony, officers, caller)
+  requireKey(shares, ceremony, first)
+  const activation = {
+    user: caller,
+    ceremony: ceremony.id,
+    participants: shares.map(({ owner }) => owner).sort(),
+    activatedAt: now,
+    until: now + officers.validityMs,
+  }
+  return { activation, changes: [activationChange(seal, activation)] }
+}
+
+/** @throws failure('forbidden') */
+function requireOwners(
+  shares: readonly Share[],
+  { threshold, officers: then }: Ceremony,
+  { listed, quorum }: Officers,
+  caller: string,
+): void {
+  const owners = new Set(shares.map(({ owner }) => owner))
+  if (owners.size !== shares.length) throw refused('Two shares have the same owner.')
+  for (const { owner, part } of shares) {
+    if (!listed.has(owner)) throw refused(`${owner} is no crypto officer.`)
+    if (then[part.identifier - 1] !== owner)
+      throw refused(`A share is not with the officer whom it was given to.`)
+  }
+  const needed = Math.max(threshold, quorum)
+  if (shares.length < needed) throw refused(`The ceremony takes the shares of ${needed} officers.`)
+  if (![...owners].some((owner) => owner !== caller)) throw refused('No share is of another officer.')
+}
+
+/** @throws failure('forbidden') when the shares do not join to the key of the ceremony */
+function requireKey(
+  shares: readonly Share[],
+  { digest }: Ceremony,
+  { method, threshold, primeFieldSize, length }: Share,
+): void {
+  const alike = shares.every((share) => share.method === method && share.threshold === threshold)
+  if (!alike) throw refused('The shares are not of one key.')
+  let key: Buffer
+  try {
+    key = joinParts({ method, threshold, primeFieldSize, length, parts: shares.map(({ part }) => part) })
+  } catch {
+    throw refused('The shares do not fit together.')
+  }
+  try {
+    if (!timingSafeEqual(digestOf(key), Buffer.from(digest, 'base64url')))
+      throw refused('The shares do not join to the key of the ceremony.')
+  } finally {
+    key.fill(0)
+  }
+}
+
+function refused(reason: string): Failure {
+  return failure('forbidden', reason)
+}

@@ -1,0 +1,112 @@
+import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+
+/** A key that was split among the officers. What is said of it is sealed: who writes the database makes no officer. */
+export interface Ceremony {
+  /** The id of the key that was split. */
+  readonly id: string
+  /** SHA-256 of that key, base64url. */
+  readonly digest: string
+  /** Distinct officers whose shares it takes. */
+  readonly threshold: number
+  /** Officers at that time; share `i` was given to the one at `i - 1`. */
+  readonly officers: readonly string[]
+  readonly createdBy: string
+}
+
+/** That an officer was activated by a ceremony. */
+export interface Activation {
+  readonly user: string
+  readonly ceremony: string
+  /** Whose shares it took. */
+  readonly participants: readonly string[]
+  /** Unix milliseconds. */
+  readonly activatedAt: number
+  readonly until: number
+}
+
+interface RecordRow {
+  readonly record: Uint8Array
+}
+
+const ceremonyById = query<[id: string], RecordRow>('SELECT record FROM officer_ceremony WHERE id = ?')
+const newestCeremony = query<[], RecordRow & { readonly id: string }>(
+  'SELECT id, record FROM officer_ceremony ORDER BY created_at DESC, id DESC LIMIT 1',
+)
+const insertCeremony = query<[id: string, record: Uint8Array, createdAt: number], unknown>(
+  'INSERT INTO officer_ceremony (id, record, created_at) VALUES (?, ?, ?)',
+)
+const running = query<[user: string, now: number], RecordRow & { readonly ceremony_id: string }>(
+  `SELECT ceremony_id, record FROM officer_activation
+   WHERE user_id = ? AND ended_at IS NULL AND until_ms > ? ORDER BY until_ms DESC`,
+)
+const insertActivation = query<
+  [ceremony: string, user: string, record: Uint8Array, activatedAt: number, until: number],
+  unknown
+>(
+  `INSERT INTO officer_activation (ceremony_id, user_id, record, activated_at, until_ms) VALUES (?, ?, ?, ?, ?)`,
+)
+const endActivations = query<[endedAt: number, endedBy: string, user: string], unknown>(
+  'UPDATE officer_activation SET ended_at = ?, ended_by = ? WHERE user_id = ? AND ended_at IS NULL',
+)
+
+const ceremonyPlace = (id: string): SealedPlace => ({ table: 'officer_ceremony', row: id, column: 'record' })
+const activationPlace = (ceremony: string, user: string): SealedPlace => ({
+  table: 'officer_activation',
+  row: JSON.stringify([ceremony, user]),
+  column: 'record',
+})
+
+function sealed(seal: Seal, place: SealedPlace, value: object): Uint8Array {
+  return seal.seal(place, Buffer.from(JSON.stringify(value)))
+}
+
+async function opened<T>(seal: Seal, place: SealedPlace, record: Uint8Array): Promise<T> {
+  return JSON.parse(Buffer.from(await seal.open(place, record)).toString('utf8')) as T
+}
+
+export function ceremonyChange(seal: Seal, ceremony: Ceremony, now: number): Change {
+  return change(insertCeremony, [ceremony.id, sealed(seal, ceremonyPlace(ceremony.id), ceremony), now])
+}
+
+/** The ceremony of a key that was split. @throws when its record is not one that this service wrote */
+export async function findCeremony(db: Database, seal: Seal, id: string): Promise<Ceremony | undefined> {
+  const row = await db.get(ceremonyById, [id])
+  return row === undefined ? undefined : opened<Ceremony>(seal, ceremonyPlace(id), row.record)
+}
+
+/** The ceremony that was begun last. */
+export async function latestCeremony(db: Database, seal: Seal): Promise<Ceremony | undefined> {
+  const row = await db.get(newestCeremony, [])
+  return row === undefined ? undefined : opened<Ceremony>(seal, ceremonyPlace(row.id), row.record)
+}
+
+/** An officer is activated by one ceremony once: the second insertion is a UniqueViolation, also after its end. */
+export function activationChange(seal: Seal, activation: Activation): Change {
+  const { ceremony, user, activatedAt, until } = activation
+  const record = sealed(seal, activationPlace(ceremony, user), activation)
+  return change(insertActivation, [ceremony, user, record, activatedAt, until])
+}
+
+/**
+ * The activation of an officer that holds now. Read anew each time, so that one that was ended is gone on the next
+ * request; only names of the settings are looked for.
+ */
+export async function runningActivation(
+  db: Database,
+  seal: Seal,
+  user: string,
+  now: number,
+): Promise<Activation | undefined> {
+  for (const { ceremony_id: ceremony, record } of await db.all(running, [user, now])) {
+    const activation = await opened<Activation>(seal, activationPlace(ceremony, user), record)
+    // The columns are there to search; what counts is sealed.
+    if (activation.until > now) return activation
+  }
+  return undefined
+}
+
+/** Ends whatever activation the officer has. */
+export function endActivationsChange(user: string, by: string, now: number): Change {
+  return change(endActivations, [now, by, user])
+}

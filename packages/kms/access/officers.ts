@@ -1,0 +1,55 @@
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { Database, MaybePromise } from '@warder/foundation/sql'
+import { runningActivation } from './officer-store.ts'
+
+/** What the settings say about crypto officers. */
+export interface OfficerSettings {
+  /** `[roles] crypto_officer_users`, in their order. */
+  readonly users: readonly string[]
+  /** Whether they are officers only after a ceremony. */
+  readonly requireCeremony: boolean
+  /** Officers whose shares a ceremony takes; undefined = more than half. */
+  readonly quorum: number | undefined
+  /** How long an activation holds, in seconds. */
+  readonly validitySeconds: number
+}
+
+/**
+ * Crypto officers. A listed user is one at once, or, where a ceremony is required, while an activation holds: until
+ * then the user is dormant, which is an operator who may make and join the keys that a ceremony takes.
+ */
+export interface Officers {
+  /** Who is listed, active or dormant. */
+  readonly listed: ReadonlySet<string>
+  readonly requireCeremony: boolean
+  /** Distinct officers whose shares a ceremony takes: at least 2. */
+  readonly quorum: number
+  /** Milliseconds. */
+  readonly validityMs: number
+  /** Whether the user is an officer now. Synchronous for everybody who is not listed. */
+  isActive(user: string): MaybePromise<boolean>
+}
+
+/** More than half, and never one alone. */
+export function quorumOf(officers: number, configured: number | undefined): number {
+  return Math.max(2, configured ?? Math.floor(officers / 2) + 1)
+}
+
+export function createOfficers(
+  { users, requireCeremony, quorum, validitySeconds }: OfficerSettings,
+  { db, seal, clock }: { readonly db: Database; readonly seal: Seal; readonly clock: Clock },
+): Officers {
+  const listed = new Set(users)
+  return {
+    listed,
+    requireCeremony,
+    quorum: quorumOf(listed.size, quorum),
+    validityMs: validitySeconds * 1000,
+    isActive(user) {
+      if (!listed.has(user)) return false
+      if (!requireCeremony) return true
+      return runningActivation(db, seal, user, clock.now()).then((activation) => activation !== undefined)
+    },
+  }
+}

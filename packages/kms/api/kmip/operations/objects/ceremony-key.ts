@@ -1,0 +1,153 @@
+import { Tag } from '@warder/kmip/tables'
+import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { activateByShares, beginCeremony, findCeremony, type Share } from '../../../../access/index.ts'
+import type { SplitKeyMethod } from '../../../../crypto/index.ts'
+import {
+  asObjectId,
+  linkedObject,
+  type ManagedObject,
+  type NewObject,
+  stateAt,
+  transition,
+  type UnitOfWork,
+} from '../../../../keys/index.ts'
+import type { KmsServices } from '../../../../services.ts'
+import { vendorNameOf } from '../../attributes/attribute-vendor.ts'
+import { storedWithTag } from '../../attributes/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { readPart } from './split-key-parts.ts'
+
+/**
+ * The vendor attribute that makes a symmetric key one whose shares activate crypto officers. Clients of another server
+ * write its name with the prefixes that they know, in 1.x as `x-cosmian-crypto-officer-ceremony`.
+ */
+const ceremonyAttribute = /^(x-)?(cosmian-)?crypto-officer-ceremony$/
+
+export function isCeremonyKey(object: ManagedObject): boolean {
+  return storedWithTag(object, Tag.Attribute).some(
+    (node) => ceremonyAttribute.test(vendorNameOf(node)?.name ?? '') && isTrue(node),
+  )
+}
+
+function isTrue(node: TtlvNode): boolean {
+  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue)?.value : undefined
+  return value === true || value === 1 || value === 'true'
+}
+
+/** How a ceremony key is split, whatever the request says: a share for each officer. */
+export interface CeremonySplit {
+  readonly base: ManagedObject
+  readonly owners: readonly string[]
+  readonly threshold: number
+}
+
+/** @throws PermissionDenied, InvalidField, WrongKeyLifecycleState */
+export function ceremonySplit(
+  base: ManagedObject,
+  method: SplitKeyMethod,
+  context: KmipContext,
+): CeremonySplit {
+  const { officers } = context.services.roles
+  if (!officers.listed.has(context.principal.name) || base.owner !== context.principal.name)
+    throw kmipFailure('PermissionDenied', 'DENIED')
+  if (!officers.requireCeremony)
+    throw kmipFailure('InvalidField', 'Officers are named by the settings alone: there is no ceremony.')
+  if (base.type !== 'SymmetricKey') throw kmipFailure('InvalidField', 'A ceremony takes a symmetric key.')
+  if (asObjectId(shareId(base.id, officers.listed.size)) === undefined)
+    throw kmipFailure('InvalidField', 'The identifier of the key is too long for those of its shares.')
+  const owners = [...officers.listed]
+  return { base, owners, threshold: method === 'XOR' ? owners.length : officers.quorum }
+}
+
+/** Stages a share as that of its officer. */
+export function stageShare(
+  { base, owners }: CeremonySplit,
+  share: NewObject,
+  identifier: number,
+  objects: UnitOfWork,
+) {
+  const id = asObjectId(shareId(base.id, identifier))
+  const owner = owners[identifier - 1]
+  if (id === undefined || owner === undefined)
+    throw kmipFailure('GeneralFailure', 'The share has no officer.')
+  const tags = [`split-key-of:${base.id}`, `split-key-part:${identifier}`, `split-key-total:${owners.length}`]
+  const made = objects.create({ ...share, object: { ...share.object, id }, tags: [...share.tags, ...tags] })
+  objects.entrust(made, owner)
+  return made
+}
+
+function shareId(base: string, identifier: number): string {
+  return `${base}#${identifier}`
+}
+
+/** Stages what becomes of the key: it is compromised and gone, and the ceremony is remembered. */
+export function stageCeremony(
+  { base, threshold }: CeremonySplit,
+  key: Uint8Array,
+  context: KmipContext,
+): void {
+  const { objects, now, services, principal } = context
+  const state = stateAt(base, now)
+  const compromised =
+    state === 'Compromised' ? { ...base, state } : transition({ ...base, state }, 'compromise', now)
+  const gone = transition(compromised, 'destroy', now)
+  objects.update(
+    base,
+    {
+      state: gone.state,
+      compromisedAt: gone.compromisedAt,
+      destroyedAt: gone.destroyedAt,
+      revocationReason: 'KeyCompromise',
+      revocationMessage: 'split among the crypto officers',
+    },
+    null,
+  )
+  objects.also(
+    beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal.name }, now),
+  )
+}
+
+export function ceremonyServices({ db, seal, roles }: KmsServices) {
+  return { db, seal, officers: roles.officers }
+}
+
+/**
+ * A share as the ceremony looks at it. The caller wipes `part.bytes`.
+ * @throws KmipFailure for what is no SplitKey with its value, or is gone
+ */
+export async function readShare(object: ManagedObject, objects: UnitOfWork, now: number): Promise<Share> {
+  const state = stateAt(object, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw kmipFailure('ObjectDestroyed', 'DENIED')
+  const { method, threshold, primeFieldSize, bits, part } = await readPart(object, { objects })
+  const length = bits === undefined ? undefined : Math.ceil(bits / 8)
+  const source = linkedObject(object, 'ParentLink')
+  return { owner: object.owner, source, method, threshold, primeFieldSize, length, part }
+}
+
+/** Whether a part is of a key that was split for a ceremony. */
+export async function isShare(
+  part: ManagedObject,
+  { services: { db, seal } }: KmipContext,
+): Promise<boolean> {
+  const source = linkedObject(part, 'ParentLink')
+  return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
+}
+
+/** Joining shares of a ceremony activates the caller. @throws failure('forbidden') */
+export async function stageActivation(parts: readonly ManagedObject[], context: KmipContext): Promise<void> {
+  const { services, principal, objects, now } = context
+  const shares = await Promise.all(parts.map((part) => readShare(part, objects, now)))
+  try {
+    const { activation, changes } = await activateByShares(
+      ceremonyServices(services),
+      principal.name,
+      shares,
+      now,
+    )
+    objects.also(...changes)
+    context.audit({ details: { activated: principal.name, ceremony: activation.ceremony } })
+  } finally {
+    for (const { part } of shares) part.bytes.fill(0)
+  }
+}
