@@ -67,6 +67,18 @@ export interface Operations {
       readonly success: string
     }
   }
+  /** Begin a ceremony: a new key, split among the crypto officers */
+  readonly 'access.officers.begin': {
+    readonly body?: {
+      /** true: it takes the shares of all officers; default: of a quorum. */
+      readonly everybody?: boolean | null
+    }
+    readonly reply: {
+      readonly id: string
+      /** The caller's own share. */
+      readonly share_id: string
+    }
+  }
   /** The latest ceremony of the crypto officers */
   readonly 'access.officers.ceremony': {
     readonly reply: {
@@ -466,6 +478,7 @@ export const routes = {
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },
   'access.officers.activate': { method: 'POST', path: '/access/crypto_officer/ceremony/activate' },
+  'access.officers.begin': { method: 'POST', path: '/access/crypto_officer/ceremony' },
   'access.officers.ceremony': { method: 'GET', path: '/access/crypto_officer/ceremony' },
   'access.officers.disable': { method: 'POST', path: '/access/crypto_officer/disable' },
   'access.officers.status': { method: 'GET', path: '/access/crypto_officer/status' },

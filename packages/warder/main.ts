@@ -10,6 +10,7 @@ import { config } from './config/command.ts'
 import { crypto } from './crypto/command.ts'
 import { keys } from './keys/command.ts'
 import { kmip } from './kmip/command.ts'
+import { officers } from './officers/command.ts'
 import { rootKey } from './root-key/command.ts'
 import { auth, kms } from './service/command.ts'
 import { start } from './start/command.ts'
@@ -22,6 +23,7 @@ export const commands: readonly Command[] = [
   keys,
   crypto,
   access,
+  officers,
   kmip,
   admin,
   audit,

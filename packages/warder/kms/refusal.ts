@@ -1,5 +1,5 @@
 import { ClientError } from '@warder/client'
-import { StartupError } from '@warder/foundation/errors'
+import { errorKinds, StartupError } from '@warder/foundation/errors'
 import { NoAnswer } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
 import { connectionHint } from '../login/exchange.ts'
@@ -11,6 +11,12 @@ const advice: Readonly<Record<string, string>> = {
   forbidden: 'Its owner can grant the right: warder access grant --help.',
 }
 
+/** A refusal that says more than `Access denied.` says itself what to do. */
+function adviceOn({ kind, description }: ClientError): string | undefined {
+  const saysMore = kind === 'forbidden' && description !== errorKinds.forbidden.sentence
+  return saysMore ? undefined : advice[kind]
+}
+
 /** What the person is told: one line, without control characters that a service could have put into it. */
 export function lineFor(error: unknown): unknown {
   if (error instanceof NoAnswer) return new StartupError('nothing was changed: there was no answer')
@@ -19,7 +25,7 @@ export function lineFor(error: unknown): unknown {
 }
 
 /** A refusal of the service as one line, with what finds it in the service's logs. */
-export function sentenceOf(error: ClientError, hint = advice[error.kind]): string {
+export function sentenceOf(error: ClientError, hint = adviceOn(error)): string {
   const { kind, status, description, requestId, retryAfter } = error
   if (status === undefined) {
     return printable(`the key management service: ${description}${connectionHint(error.cause)}`)

@@ -8,6 +8,7 @@ import type { Prompter } from '../cli/prompter.ts'
 import { cryptoParts } from '../crypto/command.ts'
 import { keysParts } from '../keys/command.ts'
 import { kmsCommand } from '../kms/command.ts'
+import { officersParts } from '../officers/command.ts'
 import { type Installation, runWarder } from './index.ts'
 
 /** What a run of the command left behind. */
@@ -33,7 +34,7 @@ export interface RunOptions {
   readonly interruptAfter?: number
 }
 
-const parts = { keys: keysParts, crypto: cryptoParts, access: accessParts }
+const parts = { keys: keysParts, crypto: cryptoParts, access: accessParts, officers: officersParts }
 
 /** Runs `warder WORDS…` in this process, over HTTPS, with somebody or nobody at the terminal. */
 export async function runInProcess(

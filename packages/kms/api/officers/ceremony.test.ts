@@ -231,6 +231,25 @@ test('an officer steps down, or is ended by another, who takes the share back; t
   assert.equal(await isOfficer(kms, 'ann'), false)
 })
 
+test('a ceremony begins over REST as well, for a quorum or for everybody', async () => {
+  await using kms = await startKms({ config })
+  const make = async (body: object) =>
+    (await kms.user('ben').post('/access/crypto_officer/ceremony', body)).json
+  for (const [everybody, enough] of [
+    [false, 2],
+    [true, 3],
+  ] as const) {
+    const { id, share_id } = await make({ everybody })
+    const shares = officers.map((_, index) => `${id}#${index + 1}`)
+    assert.equal(share_id, shares[1])
+    await give(kms, shares, 'ben')
+    assert.equal((await activate(kms, 'ben', shares.slice(0, enough - 1))).status, 403)
+    assert.equal((await activate(kms, 'ben', shares.slice(0, enough))).status, 200)
+    await disable(kms, 'ben', {})
+  }
+  assert.equal((await kms.user('eve').post('/access/crypto_officer/ceremony', {})).status, 403)
+})
+
 test('only officers begin a ceremony, and only where one is required', async () => {
   await using kms = await startKms({
     config: { ...config, 'roles.crypto_officer_users': [...officers, 'dan'] },

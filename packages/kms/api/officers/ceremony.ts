@@ -15,7 +15,7 @@ import {
 } from '../../access/index.ts'
 import { asObjectId, linkedObject, type ManagedObject, touchChanges, UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
-import { readShare } from '../kmip/index.ts'
+import { readShare, stageFreshCeremony } from '../kmip/index.ts'
 
 type Context = OperationContext<KmsServices>
 const tag = 'Crypto officers'
@@ -97,6 +97,42 @@ export const latest = define({
       officers: ceremony.officers.map((user, index) => ({ user, share_id: `${ceremony.id}#${index + 1}` })),
       created_by: ceremony.createdBy,
       active_until: activation === undefined ? null : new Date(activation.until).toISOString(),
+    }
+  },
+})
+
+/** `POST /access/crypto_officer/ceremony`: a key is made and split among the officers, who are listed now. */
+export const begin = define({
+  name: 'access.officers.begin',
+  route: post('/access/crypto_officer/ceremony'),
+  summary: 'Begin a ceremony: a new key, split among the crypto officers',
+  tag,
+  access: signedIn,
+  request: Type.Object({
+    everybody: Type.Optional(
+      Type.Boolean({ description: 'true: it takes the shares of all officers; default: of a quorum.' }),
+    ),
+  }),
+  bodyOptional: true,
+  reply: Type.Object({
+    id: Type.String(),
+    share_id: Type.String({ description: "The caller's own share." }),
+  }),
+  errors: { 403: 'Not a crypto officer.', 422: 'There are no ceremonies.' },
+  async act({ body }, context) {
+    const caller = requireListed(context)
+    const { services } = context
+    const { listed } = services.roles.officers
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const principal = principalOf(context)
+    try {
+      const id = await stageFreshCeremony({ services, principal, objects, now }, body?.everybody === true)
+      context.audit({ object: id, details: { officers: [...listed] } })
+      await objects.commit(context.commit)
+      return { id, share_id: `${id}#${[...listed].indexOf(caller) + 1}` }
+    } finally {
+      objects.clear()
     }
   },
 })

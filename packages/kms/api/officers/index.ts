@@ -1,6 +1,6 @@
 import type { Operation } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
-import { activate, disable, latest, status } from './ceremony.ts'
+import { activate, begin, disable, latest, status } from './ceremony.ts'
 
 /** What crypto officers do about one another. */
-export const officerOperations: readonly Operation<KmsServices>[] = [status, latest, activate, disable]
+export const officerOperations: readonly Operation<KmsServices>[] = [status, latest, begin, activate, disable]

@@ -1,21 +1,28 @@
+import { randomBytes } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import { activateByShares, beginCeremony, findCeremony, type Share } from '../../../../access/index.ts'
-import type { SplitKeyMethod } from '../../../../crypto/index.ts'
+import { type SplitKeyMethod, splitSecret } from '../../../../crypto/index.ts'
 import {
   asObjectId,
   linkedObject,
   type ManagedObject,
   type NewObject,
+  newObjectId,
   stateAt,
   transition,
   type UnitOfWork,
 } from '../../../../keys/index.ts'
 import type { KmsServices } from '../../../../services.ts'
 import { vendorNameOf } from '../../attributes/attribute-vendor.ts'
+import { noRules } from '../../attributes/creation-rules.ts'
 import { storedWithTag } from '../../attributes/index.ts'
+import { newObjectOf } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { readPart } from './split-key-parts.ts'
+import { readManagedObject } from '../../key-blocks/index.ts'
+import { storedColumns } from '../../key-blocks/object-shape.ts'
+import { link } from './replacement.ts'
+import { partNode, readPart } from './split-key-parts.ts'
 
 /**
  * The vendor attribute that makes a symmetric key one whose shares activate crypto officers. Clients of another server
@@ -32,6 +39,63 @@ export function isCeremonyKey(object: ManagedObject): boolean {
 function isTrue(node: TtlvNode): boolean {
   const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue)?.value : undefined
   return value === true || value === 1 || value === 'true'
+}
+
+/** What staging a new ceremony takes of its surroundings. */
+export interface CeremonyContext {
+  readonly services: KmsServices
+  readonly principal: { readonly name: string }
+  readonly objects: UnitOfWork
+  readonly now: number
+}
+
+const ceremonyKeyBytes = 32
+
+/**
+ * Stages a ceremony whose key is made here and kept in its shares alone: one for each officer.
+ * @param everybody true: it takes the shares of all officers; false: those of a quorum
+ */
+export async function stageFreshCeremony(context: CeremonyContext, everybody: boolean): Promise<string> {
+  const { services, principal, objects, now } = context
+  const { listed, quorum } = services.roles.officers
+  const base = { id: newObjectId(now) }
+  const owners = [...listed]
+  const method = everybody ? 'XOR' : 'PolynomialSharingGF28'
+  const threshold = everybody ? owners.length : quorum
+  const key = randomBytes(ceremonyKeyBytes)
+  try {
+    const split = splitSecret(key, { method, parts: owners.length, threshold, primeFieldSize: undefined })
+    const description = {
+      method,
+      parts: owners.length,
+      threshold,
+      primeFieldSize: split.primeFieldSize,
+      algorithm: 'AES',
+      bits: ceremonyKeyBytes * 8,
+    } as const
+    for (const part of split.parts) {
+      const { fips } = services
+      const stored = await readManagedObject('SplitKey', partNode(description, part), {}, { fips })
+      const share = newObjectOf(
+        { rules: noRules, now, services, principal },
+        {
+          type: 'SplitKey',
+          ...storedColumns(stored),
+          attributes: [link('ParentLink', base.id)],
+          material: stored.material,
+        },
+      )
+      stageShare({ base, owners }, share, part.identifier, objects)
+      stored.material?.fill(0)
+      part.bytes.fill(0)
+    }
+    objects.also(
+      beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal.name }, now),
+    )
+    return base.id
+  } finally {
+    key.fill(0)
+  }
 }
 
 /** How a ceremony key is split, whatever the request says: a share for each officer. */
@@ -61,7 +125,7 @@ export function ceremonySplit(
 
 /** Stages a share as that of its officer. */
 export function stageShare(
-  { base, owners }: CeremonySplit,
+  { base, owners }: Pick<CeremonySplit, 'owners'> & { readonly base: Pick<ManagedObject, 'id'> },
   share: NewObject,
   identifier: number,
   objects: UnitOfWork,

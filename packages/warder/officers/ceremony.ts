@@ -1,0 +1,142 @@
+import type { KmsClient } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
+import { UsageError } from '../cli/command.ts'
+import { onlyName, requireNoNames } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { kmsVerb } from '../kms/verb.ts'
+
+export const statusVerb = kmsVerb({
+  name: 'status',
+  words: '',
+  summary: 'who is a crypto officer, and what the latest ceremony takes',
+  about: 'Whoever is not listed in [roles] crypto_officer_users sees that, and nothing about the others.',
+  examples: ['warder officers status', 'warder officers status --json | jq .active_co_users'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return async ({ kms, show }) => {
+      const status = await kms.call('access.officers.status')
+      const lines = status.users.map((user) => {
+        const active = status.active_co_users.includes(user)
+        return `${printable(user).padEnd(24)} ${active ? 'active' : 'dormant'}`
+      })
+      const none = 'you are not listed in [roles] crypto_officer_users'
+      show(status, status.enabled ? lines : [none])
+      return 0
+    }
+  },
+})
+
+export const beginVerb = kmsVerb({
+  name: 'begin',
+  words: '',
+  summary: 'begins a ceremony: a new key, split among the crypto officers',
+  about: `Each listed officer gets a share. Then the others run warder officers give NAME, and NAME runs warder officers activate.
+The key itself is kept nowhere: it is in its shares alone.`,
+  examples: ['warder officers begin', 'warder officers begin --everybody'],
+  options: { everybody: { type: 'flag', help: 'takes the shares of all officers, not those of a quorum' } },
+  parse({ everybody }, names) {
+    requireNoNames(names)
+    return async ({ kms, show }) => {
+      const made = await kms.call('access.officers.begin', { body: { everybody } })
+      show(made, [
+        `ceremony ${made.id} begun; your share is ${made.share_id}`,
+        'next: the others run  warder officers give YOUR-NAME',
+      ])
+      return 0
+    }
+  },
+})
+
+/** The latest ceremony, with the share of the caller. @throws StartupError when the caller has none */
+async function ceremonyOf(kms: KmsClient) {
+  const ceremony = await kms.call('access.officers.ceremony')
+  const { user } = await kms.call('server.me')
+  const own = ceremony.officers.find((officer) => officer.user === user)?.share_id
+  if (own === undefined)
+    throw new StartupError(
+      'you have no share of the latest ceremony: begin a new one (warder officers begin)',
+    )
+  return { ...ceremony, user, own }
+}
+
+export const giveVerb = kmsVerb({
+  name: 'give',
+  words: 'USER',
+  summary: 'lets another officer use your share of the latest ceremony',
+  about:
+    'USER can read your share then, and become active with enough of them. warder officers disable USER takes it back.',
+  examples: ['warder officers give ann'],
+  options: {},
+  parse(_, names) {
+    const user = onlyName(names, 'user')
+    return async ({ kms, show }) => {
+      const { own, officers } = await ceremonyOf(kms)
+      if (!officers.some((officer) => officer.user === user))
+        throw new UsageError(
+          `${printable(user)} is no officer of the latest ceremony: warder officers status`,
+        )
+      const body = { unique_identifier: own, user_id: user, operation_types: ['get'] }
+      await kms.call('access.grant', { body })
+      show({ share: own, user }, [`${printable(user)} may use your share ${own}`])
+      return 0
+    }
+  },
+})
+
+export const activateVerb = kmsVerb({
+  name: 'activate',
+  words: '',
+  summary: 'makes you an active officer with the shares that you were given',
+  about: 'It takes your own share and those that other officers gave you (warder officers give).',
+  examples: ['warder officers activate'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return async ({ kms, show }) => {
+      const { id, own, officers, threshold } = await ceremonyOf(kms)
+      const obtained = await sharesGiven(kms, id)
+      const shares = officers
+        .map(({ share_id }) => share_id)
+        .filter((share) => share === own || obtained.has(share))
+      if (shares.length < threshold)
+        throw new StartupError(
+          `the ceremony takes the shares of ${threshold} officers, and you have ${shares.length}: ask the others to run warder officers give`,
+        )
+      await kms.call('access.officers.activate', { body: { share_ids: shares.slice(0, threshold) } })
+      const { active_until } = await kms.call('access.officers.ceremony')
+      show({ ceremony: id, active_until }, [`you are an active crypto officer until ${active_until}`])
+      return 0
+    }
+  },
+})
+
+/** Shares of the ceremony that others let the caller get. */
+async function sharesGiven(kms: KmsClient, ceremony: string): Promise<ReadonlySet<string>> {
+  const found = await kms.call('access.obtained', { query: { after: ceremony, limit: '255' } })
+  return new Set(
+    found.filter(({ operations }) => operations.includes('get')).map(({ object_id }) => object_id),
+  )
+}
+
+export const disableVerb = kmsVerb({
+  name: 'disable',
+  words: '[USER]',
+  summary: 'ends your activation, or that of another officer, at once',
+  about: 'Whoever ends that of another takes the own share back. After it a new ceremony is needed.',
+  examples: ['warder officers disable', 'warder officers disable ann'],
+  options: {},
+  parse(_, names) {
+    if (names.length > 1) throw new UsageError('name one officer, or nobody: warder officers disable [USER]')
+    const [target] = names
+    return async ({ kms, show }) => {
+      await kms.call('access.officers.disable', {
+        body: target === undefined ? {} : { target_user: target },
+      })
+      show({ disabled: target ?? null }, [
+        `${target === undefined ? 'you are' : `${printable(target)} is`} no active crypto officer any more`,
+      ])
+      return 0
+    }
+  },
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newUser, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { startInstallation } from '../testing/index.ts'
+
+test('three officers hold a ceremony with the command, and end it', async () => {
+  const warder = await startInstallation({
+    env: {
+      KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin,ben,cid',
+      KMS_ROLES_CRYPTO_OFFICER_REQUIRE_CEREMONY: 'true',
+    },
+  })
+  try {
+    const tokens = {
+      admin: await tokenOf(warder, 'admin', warder.password),
+      ben: await newUser(warder, 'ben'),
+      cid: await newUser(warder, 'cid'),
+      eve: await newUser(warder, 'eve'),
+    }
+    const run = (user: keyof typeof tokens, ...words: string[]) =>
+      runInProcess(warder, ['officers', ...words], { token: tokens[user] })
+    const ok = async (user: keyof typeof tokens, ...words: string[]) => {
+      const { code, out, err } = await run(user, ...words)
+      assert.equal(code, 0, err)
+      return out
+    }
+    assert.match((await run('ben', 'activate')).err, /There was no ceremony yet/)
+    assert.match(await ok('eve', 'status'), /not listed/)
+    assert.match((await run('eve', 'begin')).err, /Access denied/)
+    assert.match(await ok('ben', 'begin'), /your share is .*#2/)
+    assert.match((await run('ben', 'activate')).err, /takes the shares of 2 officers, and you have 1/)
+    assert.match((await run('cid', 'give', 'eve')).err, /no officer of the latest ceremony/)
+    assert.match(await ok('cid', 'give', 'ben'), /ben may use your share/)
+    assert.match(await ok('ben', 'activate'), /active crypto officer until 20/)
+    assert.match(await ok('admin', 'status'), /^admin +dormant\nben +active\ncid +dormant$/m)
+    assert.match((await run('ben', 'activate')).err, /activated you before: begin a new one/)
+    assert.match(await ok('cid', 'disable', 'ben'), /ben is no active crypto officer/)
+    assert.match((await run('cid', 'disable', 'ben')).err, /ben is not active/)
+    assert.match((await run('ben', 'activate')).err, /you have 1/)
+  } finally {
+    await warder.stop()
+  }
+})
