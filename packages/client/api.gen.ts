@@ -13,6 +13,165 @@ export interface ErrorSchema {
 
 /** By operationId: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
 export interface Operations {
+  /** Approve a request; the last approval that it takes carries it out */
+  readonly 'access.approvals.approve': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** Hash of the request as the officer has read it. */
+      readonly hash: string
+    }
+    readonly reply: {
+      readonly id: string
+      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      readonly hash: string
+      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly key: string
+      readonly user_id?: string
+      readonly operation_types?: readonly string[]
+      readonly requester: string
+      /** open, approved, done, refused, withdrawn, void or expired. */
+      readonly state: string
+      /** Approvals that it takes. */
+      readonly needed: number
+      readonly approved_by: readonly string[]
+      readonly refused_by: readonly string[]
+      readonly created_at: string
+      readonly until: string
+    }
+  }
+  /** Ask the crypto officers to approve an operation */
+  readonly 'access.approvals.ask': {
+    readonly body: {
+      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly key: string
+      /** Of a grant: to whom. */
+      readonly user_id?: string | null
+      /** Of a grant. */
+      readonly operation_types?: readonly string[] | null
+    }
+    readonly reply: {
+      readonly id: string
+      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      readonly hash: string
+      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly key: string
+      readonly user_id?: string
+      readonly operation_types?: readonly string[]
+      readonly requester: string
+      /** open, approved, done, refused, withdrawn, void or expired. */
+      readonly state: string
+      /** Approvals that it takes. */
+      readonly needed: number
+      readonly approved_by: readonly string[]
+      readonly refused_by: readonly string[]
+      readonly created_at: string
+      readonly until: string
+    }
+  }
+  /** One request for approval */
+  readonly 'access.approvals.get': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      readonly id: string
+      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      readonly hash: string
+      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly key: string
+      readonly user_id?: string
+      readonly operation_types?: readonly string[]
+      readonly requester: string
+      /** open, approved, done, refused, withdrawn, void or expired. */
+      readonly state: string
+      /** Approvals that it takes. */
+      readonly needed: number
+      readonly approved_by: readonly string[]
+      readonly refused_by: readonly string[]
+      readonly created_at: string
+      readonly until: string
+    }
+  }
+  /** Requests for approval: all for officers, the own ones for everybody else */
+  readonly 'access.approvals.list': {
+    readonly query?: {
+      readonly after?: string
+      /** 1 to 1000, default 100. */
+      readonly limit?: string
+    }
+    readonly reply: readonly {
+      readonly id: string
+      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      readonly hash: string
+      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly key: string
+      readonly user_id?: string
+      readonly operation_types?: readonly string[]
+      readonly requester: string
+      /** open, approved, done, refused, withdrawn, void or expired. */
+      readonly state: string
+      /** Approvals that it takes. */
+      readonly needed: number
+      readonly approved_by: readonly string[]
+      readonly refused_by: readonly string[]
+      readonly created_at: string
+      readonly until: string
+    }[]
+  }
+  /** Refuse a request */
+  readonly 'access.approvals.refuse': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** Hash of the request as the officer has read it. */
+      readonly hash: string
+    }
+    readonly reply: {
+      readonly id: string
+      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      readonly hash: string
+      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly key: string
+      readonly user_id?: string
+      readonly operation_types?: readonly string[]
+      readonly requester: string
+      /** open, approved, done, refused, withdrawn, void or expired. */
+      readonly state: string
+      /** Approvals that it takes. */
+      readonly needed: number
+      readonly approved_by: readonly string[]
+      readonly refused_by: readonly string[]
+      readonly created_at: string
+      readonly until: string
+    }
+  }
+  /** Withdraw an own request */
+  readonly 'access.approvals.withdraw': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      readonly id: string
+      /** SHA-256 of exactly what is asked for: officers name it when they approve. */
+      readonly hash: string
+      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly key: string
+      readonly user_id?: string
+      readonly operation_types?: readonly string[]
+      readonly requester: string
+      /** open, approved, done, refused, withdrawn, void or expired. */
+      readonly state: string
+      /** Approvals that it takes. */
+      readonly needed: number
+      readonly approved_by: readonly string[]
+      readonly refused_by: readonly string[]
+      readonly created_at: string
+      readonly until: string
+    }
+  }
   /** Whether the caller may create objects */
   readonly 'access.create': {
     readonly reply: {
@@ -473,6 +632,12 @@ export interface Operations {
 
 /** Where each operation is. */
 export const routes = {
+  'access.approvals.approve': { method: 'POST', path: '/access/approvals/{id}/approve' },
+  'access.approvals.ask': { method: 'POST', path: '/access/approvals' },
+  'access.approvals.get': { method: 'GET', path: '/access/approvals/{id}' },
+  'access.approvals.list': { method: 'GET', path: '/access/approvals' },
+  'access.approvals.refuse': { method: 'POST', path: '/access/approvals/{id}/refuse' },
+  'access.approvals.withdraw': { method: 'POST', path: '/access/approvals/{id}/withdraw' },
   'access.create': { method: 'GET', path: '/access/create' },
   'access.grant': { method: 'POST', path: '/access/grant' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },

@@ -1,3 +1,6 @@
+export * from './approval-policy.ts'
+export * from './approval-store.ts'
+export * from './approvals.ts'
 export * from './ceremony.ts'
 export * from './create-access.ts'
 export * from './grant-store.ts'

@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
+import type { ApprovalPolicy } from './approval-policy.ts'
 import { grantedTo } from './grant-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
@@ -11,6 +12,8 @@ import { anyObject, createRight, type Right } from './right.ts'
 export interface Roles {
   /** With none listed nobody is restricted. */
   readonly officers: Officers
+  /** What only happens when officers agreed. */
+  readonly approvals: ApprovalPolicy
   /** `max_objects_per_owner`; undefined = no limit. */
   readonly quota?: OwnerQuota | undefined
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
-import { createOfficers, ownerQuota } from '../access/index.ts'
+import { createApprovalPolicy, createOfficers, ownerQuota } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
@@ -19,7 +19,7 @@ import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } f
 import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { kmsOperations } from './operations.ts'
-import { type KmsConfig, officerSettings } from './settings.ts'
+import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 const mostBudgets = 100_000
 
@@ -91,6 +91,7 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     budgets: createGcmBudgets(db, mostBudgets),
     contentKeys: new ContentKeys(config.unwrapped_cache_max_size),
     roles: {
+      approvals: createApprovalPolicy(approvalSettings(config), db),
       officers: createOfficers(officerSettings(config), { db, seal, clock }),
       quota:
         config.max_objects_per_owner === undefined

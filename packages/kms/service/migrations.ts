@@ -126,4 +126,19 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX officer_activation_by_user ON officer_activation (user_id, until_ms)',
     ],
   },
+  {
+    number: 10,
+    name: 'requests that officers approve',
+    statements: [
+      `CREATE TABLE approval_request (
+        id TEXT NOT NULL PRIMARY KEY, requester TEXT NOT NULL, object_id TEXT NOT NULL, operation TEXT NOT NULL,
+        state TEXT NOT NULL, record BYTES NOT NULL, created_at BIGINT NOT NULL, until_ms BIGINT NOT NULL,
+        version BIGINT NOT NULL)`,
+      'CREATE INDEX approval_request_by_requester ON approval_request (requester, object_id, until_ms)',
+      'CREATE INDEX approval_request_by_end ON approval_request (until_ms)',
+      `CREATE TABLE approval_vote (
+        request_id TEXT NOT NULL, user_id TEXT NOT NULL, record BYTES NOT NULL, at_ms BIGINT NOT NULL,
+        PRIMARY KEY (request_id, user_id))`,
+    ],
+  },
 ]

@@ -2,6 +2,7 @@ import { getFips } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
+import { sweepRequests } from '../access/approval-store.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
 import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
@@ -94,6 +95,10 @@ function refuseCeremonyOfFew(config: KmsConfig): void {
     throw new StartupError(
       `roles.crypto_officer_require_ceremony takes at least 3 users in roles.crypto_officer_users (there are ${listed})`,
     )
+  if (config['approvals.operations'].length > 0 && listed < 3)
+    throw new StartupError(
+      `approvals.operations takes at least 3 users in roles.crypto_officer_users (there are ${listed}): nobody approves an own request`,
+    )
   if (quorum !== undefined && (listed === 0 || quorum > listed))
     throw new StartupError(
       `roles.ceremony_quorum is ${quorum}, and roles.crypto_officer_users has ${listed}: no operation would reach it`,
@@ -114,6 +119,10 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
   }
 }
 
+/** Requests for approval are shown for a month after their end; the audit log has them for ever. */
+const approvalsKeptMs = 30 * 86_400_000
+
 async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
-  await db.commit([sweepPending(clock.now()), sweepEndedSessions(clock.now())])
+  const now = clock.now()
+  await db.commit([sweepPending(now), sweepEndedSessions(now), ...sweepRequests(now - approvalsKeptMs)])
 }

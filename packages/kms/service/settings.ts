@@ -10,6 +10,7 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
+import { type ApprovalSettings, approvable } from '../access/approval-policy.ts'
 import type { OfficerSettings } from '../access/officers.ts'
 import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
 import type { IdentityConfig } from '../identity/configured.ts'
@@ -28,6 +29,11 @@ const oidcSecret: Setting<string | undefined> = {
   default: undefined,
   env: 'UI_OIDC_CLIENT_SECRET',
   docs: 'Its secret there; unset = a public client (the code is protected by PKCE either way).',
+}
+
+function approvableProblem(names: readonly string[]): string | undefined {
+  const known: readonly string[] = approvable
+  return names.every((name) => known.includes(name)) ? undefined : `it names ${approvable.join(', ')}`
 }
 
 /** A name that no credential could give would own keys that nobody can be granted. */
@@ -71,6 +77,29 @@ export const kmsSettings = {
     min: 60,
     max: 31_536_000,
     docs: 'Seconds that an activation by a ceremony lasts.',
+  }),
+  'approvals.operations': list({
+    default: [],
+    docs: 'Operations that take the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export).',
+    check: approvableProblem,
+  }),
+  'approvals.tags': list({
+    default: [],
+    docs: 'Only for objects with one of these tags, which nobody takes away then; empty: for all.',
+  }),
+  'approvals.algorithms': list({
+    default: [],
+    docs: 'Only for objects of these algorithms (`AES`, `RSA` …); empty: for all.',
+  }),
+  'approvals.owners': list({
+    default: [],
+    docs: 'Only for objects of these owners; empty: for all.',
+  }),
+  'approvals.validity': integer({
+    default: 86_400,
+    min: 60,
+    max: 31_536_000,
+    docs: 'Seconds in which a request can be approved and used.',
   }),
   auth_verifier_url: optionalText({
     docs: 'Address of the authentication service whose session tokens are accepted as bearer tokens.',
@@ -206,6 +235,17 @@ export const kmsSettings = {
 export type KmsConfig = SettingValues<typeof kmsSettings> &
   SettingValues<ReturnType<typeof foundationSettings>> &
   Pick<IdentityConfig, 'app_tokens_by_default'>
+
+/** Those about approvals. */
+export function approvalSettings(config: KmsConfig): ApprovalSettings {
+  return {
+    operations: approvable.filter((operation) => config['approvals.operations'].includes(operation)),
+    tags: config['approvals.tags'],
+    algorithms: config['approvals.algorithms'],
+    owners: config['approvals.owners'],
+    validitySeconds: config['approvals.validity'],
+  }
+}
 
 /** Those about crypto officers. */
 export function officerSettings(config: KmsConfig): OfficerSettings {

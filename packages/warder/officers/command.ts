@@ -1,13 +1,30 @@
 import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { approveVerb, askVerb, refuseVerb, requestsVerb, withdrawVerb } from './approvals.ts'
 import { activateVerb, beginVerb, disableVerb, giveVerb, statusVerb } from './ceremony.ts'
 
 export const officersParts: KmsCommandParts = {
   name: 'officers',
-  summary: 'ceremonies of the crypto officers: nobody looks after the keys of others alone',
-  about: `For those listed in [roles] crypto_officer_users of kms.toml, where crypto_officer_require_ceremony is on. An officer is
+  summary: 'crypto officers: what takes the approval of several people, and ceremonies',
+  about: `Requests: operations that [approvals] in kms.toml names take the approval of a quorum of the crypto officers. Whoever
+owns the key asks, officers approve or refuse, and nobody an own request.
+
+Ceremonies: for those listed in [roles] crypto_officer_users of kms.toml, where crypto_officer_require_ceremony is on. An officer is
 dormant until a quorum gives its shares, and again after ceremony_validity seconds.`,
-  verbs: [statusVerb, beginVerb, giveVerb, activateVerb, disableVerb],
-  example: `  warder officers begin                     ann
+  verbs: [
+    askVerb,
+    requestsVerb,
+    approveVerb,
+    refuseVerb,
+    withdrawVerb,
+    statusVerb,
+    beginVerb,
+    giveVerb,
+    activateVerb,
+    disableVerb,
+  ],
+  example: `  warder officers ask destroy KEY           the owner of the key
+  warder officers approve REQUEST           three officers
+  warder officers begin                     ann
   warder officers give ann                  ben, cid
   warder officers activate                  ann
   warder officers disable ann               ben, when ann should no longer be one`,

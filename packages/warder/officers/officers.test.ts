@@ -3,6 +3,43 @@ import { test } from 'node:test'
 import { newUser, runInProcess, tokenOf } from '../testing/in-process.ts'
 import { startInstallation } from '../testing/index.ts'
 
+test('an owner asks, officers read what it is and approve, and the key is gone', async () => {
+  const warder = await startInstallation({
+    env: { KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin,ben,cid', KMS_APPROVALS_OPERATIONS: 'destroy,grant' },
+  })
+  try {
+    const tokens = {
+      admin: await tokenOf(warder, 'admin', warder.password),
+      ben: await newUser(warder, 'ben'),
+      cid: await newUser(warder, 'cid'),
+    }
+    const run = (user: keyof typeof tokens, ...words: string[]) =>
+      runInProcess(warder, words, { token: tokens[user] })
+    const made = await run('ben', 'keys', 'create', '--alg', 'A256GCM', '--json')
+    const { kid } = JSON.parse(made.out)
+    assert.match((await run('ben', 'keys', 'destroy', kid, '--yes')).err, /approval of 2 crypto officers/)
+    const asked = await run('ben', 'officers', 'ask', 'destroy', kid, '--json')
+    assert.equal(asked.code, 0, asked.err)
+    const { id } = JSON.parse(asked.out)
+    assert.match((await run('cid', 'officers', 'requests')).out, /open 0\/2 +destroy, key .*asked for by ben/)
+    assert.match((await run('ben', 'officers', 'approve', id, '--yes')).err, /own request/)
+    assert.match((await run('cid', 'officers', 'approve', id, '--yes')).out, /^open: 1 of 2 approvals/)
+    assert.match((await run('admin', 'officers', 'approve', id, '--yes')).out, /^done: 2 of 2 approvals/)
+    assert.match((await run('ben', 'keys', 'show', kid)).err, /no such key/)
+    assert.match((await run('ben', 'officers', 'requests')).out, /no such request/)
+    assert.match((await run('ben', 'officers', 'requests', '--all')).out, /done 2\/2/)
+    const other = JSON.parse((await run('ben', 'keys', 'create', '--alg', 'A256GCM', '--json')).out).kid
+    assert.equal((await run('ben', 'officers', 'ask', 'grant', other)).code, 2)
+    const grant = JSON.parse(
+      (await run('ben', 'officers', 'ask', 'grant', other, 'eve', 'get', '--json')).out,
+    )
+    assert.match((await run('cid', 'officers', 'refuse', grant.id, '--yes')).out, /^refused: 0 of 2/)
+    assert.match((await run('ben', 'officers', 'withdraw', grant.id)).err, /over: refused/)
+  } finally {
+    await warder.stop()
+  }
+})
+
 test('three officers hold a ceremony with the command, and end it', async () => {
   const warder = await startInstallation({
     env: {

@@ -1,6 +1,14 @@
 import type { Operation } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
+import { approvalOperations } from './approvals.ts'
 import { activate, begin, disable, latest, status } from './ceremony.ts'
 
 /** What crypto officers do about one another. */
-export const officerOperations: readonly Operation<KmsServices>[] = [status, latest, begin, activate, disable]
+export const officerOperations: readonly Operation<KmsServices>[] = [
+  status,
+  latest,
+  begin,
+  activate,
+  disable,
+  ...approvalOperations,
+]

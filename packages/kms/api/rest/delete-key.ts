@@ -1,8 +1,15 @@
 import { del } from '@warder/foundation/operations'
-import { type Database, retryOnGuard } from '@warder/foundation/sql'
+import { type Change, type Database, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { keyNotFound, keyRight, principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
-import { findObject, type ManagedObject, removalChanges } from '../../keys/index.ts'
+import {
+  approvalNeeded,
+  keyNotFound,
+  keyRight,
+  principalOf,
+  requireAllowed,
+  verdictOn,
+} from '../../access/index.ts'
+import { findObject, type ManagedObject, type ObjectId, removalChanges } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
 const attempts = 10
@@ -29,21 +36,39 @@ export const deleteKey = define({
     409: 'Changed by others at the same time.',
   },
   async act(_input, context) {
-    const { db, roles } = context.services
+    const { roles } = context.services
     const { name } = principalOf(context)
     const { id } = access.resolved(context).key.object
     await retryOnGuard(attempts, async () => {
-      const object = await findObject(db, id)
-      if (object === undefined) throw keyNotFound()
-      for (const right of ['destroy', 'revoke'] as const) {
-        requireAllowed(await verdictOn(db, roles, object, name, right))
-      }
-      const linked = await otherHalf(db, object)
+      const { objects, changes } = await destructionOf(context.services, id, name)
+      const [, linked] = objects
       if (linked !== undefined) context.audit({ details: { linked: linked.id } })
-      await context.commit(removalChanges(db, linked === undefined ? [object] : [object, linked]))
+      for (const object of objects)
+        if (await roles.approvals.covers('destroy', object)) throw approvalNeeded('destroy', roles.officers)
+      await context.commit(changes)
     })
   },
 })
+
+/**
+ * What takes a key and its other half away, for somebody who has both rights on it now.
+ * @returns the key, then the other half
+ * @throws failure('not_found' | 'forbidden')
+ */
+export async function destructionOf(
+  { db, roles }: Pick<KmsServices, 'db' | 'roles'>,
+  id: ObjectId,
+  name: string,
+): Promise<{ readonly objects: readonly ManagedObject[]; readonly changes: readonly Change[] }> {
+  const object = await findObject(db, id)
+  if (object === undefined) throw keyNotFound()
+  for (const right of ['destroy', 'revoke'] as const) {
+    requireAllowed(await verdictOn(db, roles, object, name, right))
+  }
+  const linked = await otherHalf(db, object)
+  const objects = linked === undefined ? [object] : [object, linked]
+  return { objects, changes: removalChanges(db, objects) }
+}
 
 /** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */
 async function otherHalf(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {

@@ -4,6 +4,7 @@ import { type Change, retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import {
   anyObject,
+  approvalNeeded,
   createRight,
   everybody,
   grantChanges,
@@ -16,7 +17,7 @@ import {
   revokeChanges,
   verdictOn,
 } from '../../access/index.ts'
-import { asObjectId, findObject, touchChanges } from '../../keys/index.ts'
+import { asObjectId, findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
 
 const GrantRequest = Type.Object({
@@ -47,7 +48,11 @@ interface Wanted {
   readonly rights: readonly Right[]
 }
 
-function readWanted(body: Static<typeof GrantRequest>, caller: string): Wanted {
+/** @throws failure('bad_request') */
+export function readWanted(
+  body: Pick<Static<typeof GrantRequest>, 'user_id' | 'operation_types'>,
+  caller: string,
+): Wanted {
   const user = body.user_id
   const isName =
     user.length > 0 && user.length <= 256 && user === user.trim() && !/[\p{Cc}\p{Cf}]/u.test(user)
@@ -98,11 +103,41 @@ async function changeOnObject(
   context: OperationContext<KmsServices>,
   kid: string,
   caller: string,
-  { user, rights }: Wanted,
+  wanted: Wanted,
   direction: Direction,
   more: readonly Change[],
 ): Promise<void> {
-  const { db, roles, clock } = context.services
+  const { services } = context
+  const { object, changes } = await rightsChange(services, kid, caller, wanted, direction)
+  const { approvals, officers } = services.roles
+  if (direction.gives && wanted.rights.some((right) => givesMaterial.has(right)))
+    if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
+  await context.commit([...changes, ...more])
+}
+
+/** Rights with which material leaves the service. */
+export const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
+
+/**
+ * What grants rights on a key to a user, for a caller who may decide that now.
+ * @throws failure('not_found' | 'forbidden' | 'bad_request')
+ */
+export function grantOf(
+  services: Pick<KmsServices, 'db' | 'roles' | 'clock'>,
+  kid: string,
+  caller: string,
+  wanted: Pick<Wanted, 'user' | 'rights'>,
+) {
+  return rightsChange(services, kid, caller, wanted, giving)
+}
+
+async function rightsChange(
+  { db, roles, clock }: Pick<KmsServices, 'db' | 'roles' | 'clock'>,
+  kid: string,
+  caller: string,
+  { user, rights }: Pick<Wanted, 'user' | 'rights'>,
+  direction: Direction,
+): Promise<{ readonly object: ManagedObject; readonly changes: readonly Change[] }> {
   const id = asObjectId(kid)
   const object = id === undefined ? undefined : await findObject(db, id)
   if (object === undefined) throw keyNotFound()
@@ -111,11 +146,8 @@ async function changeOnObject(
   if (object.owner !== caller && (await isBoundToOwnRights(roles, caller, user, direction))) {
     for (const right of rights) requireAllowed(await verdictOn(db, roles, object, caller, right))
   }
-  await context.commit([
-    ...touchChanges(db, object, clock.now()),
-    ...direction.changes(object.id, user, rights),
-    ...more,
-  ])
+  const changes = [...touchChanges(db, object, clock.now()), ...direction.changes(object.id, user, rights)]
+  return { object, changes }
 }
 
 /**

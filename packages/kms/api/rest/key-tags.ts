@@ -8,6 +8,7 @@ import {
   principalOf,
   type Right,
   requireAllowed,
+  requireKeptTags,
   verdictOn,
 } from '../../access/index.ts'
 import {
@@ -140,7 +141,11 @@ const removeTags = define({
     const tags = userTags(body.tags)
     context.audit({ details: { tags } })
     const { object } = removeAccess.resolved(context).key
-    return changeTags(context, object, 'deleteattribute', tags, () => removeTagChanges(object.id, tags))
+    return changeTags(context, object, 'deleteattribute', tags, (before) => {
+      const after = before.filter((tag) => !tags.includes(tag))
+      requireKeptTags(context.services.roles, before, after)
+      return removeTagChanges(object.id, tags)
+    })
   },
 })
 

@@ -20,7 +20,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { grantChanges } from '../../../access/index.ts'
+import { createApprovalPolicy, grantChanges } from '../../../access/index.ts'
 import {
   type ManagedObject,
   type ObjectId,
@@ -348,7 +348,11 @@ for (const { name, skip, open, runs } of engines) {
       await migrate(db, 'kms', kmsMigrations)
       const listed = new Set(['officer'])
       const isActive = (user: string) => listed.has(user)
-      const roles = { officers: { listed, requireCeremony: false, quorum: 2, validityMs: 0, isActive } }
+      const none = { operations: [], tags: [], algorithms: [], owners: [], validitySeconds: 60 }
+      const roles = {
+        officers: { listed, requireCeremony: false, quorum: 2, validityMs: 0, isActive },
+        approvals: createApprovalPolicy(none, db),
+      }
       await fc.assert(
         fc.asyncProperty(
           samples,

@@ -10,6 +10,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
+import { requireKeptTags } from '../../../../access/index.ts'
 import type { ManagedObject, ObjectChange } from '../../../../keys/index.ts'
 import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
@@ -72,7 +73,9 @@ export function stageEdit(
   { state }: Pick<Edited, 'state'>,
 ): void {
   context.objects.update(context.object, editableMembers(state.object))
-  if (state.tags !== before.tags) context.objects.retag(context.object, state.tags)
+  if (state.tags === before.tags) return
+  requireKeptTags(context.services.roles, before.tags, state.tags)
+  context.objects.retag(context.object, state.tags)
 }
 
 /** The members that an edit of attributes can change. */

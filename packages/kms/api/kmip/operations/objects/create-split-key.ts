@@ -4,6 +4,7 @@ import { splitSecret } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { requireKmipApproval } from '../../engine/approval.ts'
 import {
   creates,
   type KmipContext,
@@ -109,6 +110,7 @@ async function wholeOf(
   if (type !== 'SplitKey' && base.type !== type)
     throw kmipFailure('InvalidField', `The object is no ${type}.`)
   requireSplittable(context, base)
+  await requireKmipApproval(context, 'export', base)
   const material = base.form.format === undefined ? await context.objects.material(base) : undefined
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   return { base, material, algorithm: algorithmOf(base), bits: base.bits }

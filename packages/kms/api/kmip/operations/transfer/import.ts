@@ -1,5 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, optional, optionalName, textString } from '@warder/kmip/ttlv'
+import { approvalNeeded } from '../../../../access/index.ts'
 import { asObjectId, type ObjectId } from '../../../../keys/index.ts'
 import {
   creates,
@@ -92,6 +93,8 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
     if (!replace || before.owner !== context.principal.name) throw identifierTaken()
     if (before.type !== created.object.type)
       throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
+    if (await context.services.roles.approvals.covers('destroy', before))
+      throw approvalNeeded('destroy', context.services.roles.officers)
     const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
     context.objects.update(before, columns, created.material ?? null)
     context.objects.retag(before, created.tags)

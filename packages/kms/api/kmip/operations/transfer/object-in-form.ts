@@ -9,6 +9,7 @@ import {
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
+import { requireKmipApproval } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
   keyInForm,
@@ -96,6 +97,7 @@ async function inForm(
     shape.wrapped === true && wanted.wrapType !== 'NotWrapped' && wanted.specification === undefined
   if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
+  await requireKmipApproval(context, 'export', object)
   const material = await objects.material(object)
   if (material === undefined) return withoutValue(shape, wanted)
   try {

@@ -1,0 +1,172 @@
+import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import type { Approvable } from './approval-policy.ts'
+
+/** `approved`: an export that the requester may do once. `void`: its object changed meanwhile. */
+export type RequestState = 'open' | 'approved' | 'done' | 'refused' | 'withdrawn' | 'void'
+
+/** Exactly what is asked for: its hash is what officers approve. */
+export interface Wish {
+  readonly id: string
+  readonly operation: Approvable
+  readonly object: string
+  /** Version of the object: a changed one is another. */
+  readonly version: number
+  /** Of a grant. */
+  readonly user?: string
+  readonly rights?: readonly string[]
+  readonly requester: string
+  /** Unix milliseconds. */
+  readonly createdAt: number
+  readonly until: number
+}
+
+export interface ApprovalRequest {
+  readonly wish: Wish
+  readonly state: RequestState
+  /** Of the row: raised by each change. */
+  readonly version: number
+}
+
+export interface Vote {
+  readonly user: string
+  readonly approves: boolean
+  /** Hash of the wish. */
+  readonly hash: string
+  readonly at: number
+}
+
+interface RequestRow {
+  readonly id: string
+  readonly record: Uint8Array
+  readonly version: number
+}
+
+const byId = query<[id: string], RequestRow>('SELECT id, record, version FROM approval_request WHERE id = ?')
+const page = query<[after: string, limit: number], RequestRow>(
+  'SELECT id, record, version FROM approval_request WHERE id > ? ORDER BY id LIMIT ?',
+)
+const ofRequester = query<[requester: string, after: string, limit: number], RequestRow>(
+  'SELECT id, record, version FROM approval_request WHERE requester = ? AND id > ? ORDER BY id LIMIT ?',
+)
+const usable = query<[requester: string, object: string, operation: string, now: number], RequestRow>(
+  `SELECT id, record, version FROM approval_request
+   WHERE requester = ? AND object_id = ? AND operation = ? AND state = 'approved' AND until_ms > ? ORDER BY id`,
+)
+const counted = query<[requester: string, now: number], { readonly n: number }>(
+  `SELECT COUNT(*) AS n FROM approval_request WHERE requester = ? AND state IN ('open', 'approved') AND until_ms > ?`,
+)
+const insert = query<
+  [string, string, string, string, string, record: Uint8Array, createdAt: number, until: number],
+  unknown
+>(
+  `INSERT INTO approval_request (id, requester, object_id, operation, state, record, created_at, until_ms, version)
+   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)`,
+)
+const move = query<[state: string, record: Uint8Array, id: string, version: number], unknown>(
+  'UPDATE approval_request SET state = ?, record = ?, version = version + 1 WHERE id = ? AND version = ?',
+)
+const votes = query<[id: string], { readonly user_id: string; readonly record: Uint8Array }>(
+  'SELECT user_id, record FROM approval_vote WHERE request_id = ? ORDER BY at_ms, user_id',
+)
+const insertVote = query<[id: string, user: string, record: Uint8Array, at: number], unknown>(
+  'INSERT INTO approval_vote (request_id, user_id, record, at_ms) VALUES (?, ?, ?, ?)',
+)
+const sweepVotes = query<[before: number], unknown>(
+  'DELETE FROM approval_vote WHERE request_id IN (SELECT id FROM approval_request WHERE until_ms < ?)',
+)
+const sweep = query<[before: number], unknown>('DELETE FROM approval_request WHERE until_ms < ?')
+
+const requestPlace = (id: string): SealedPlace => ({ table: 'approval_request', row: id, column: 'record' })
+const votePlace = (id: string, user: string): SealedPlace => ({
+  table: 'approval_vote',
+  row: JSON.stringify([id, user]),
+  column: 'record',
+})
+
+function sealed(seal: Seal, place: SealedPlace, value: object): Uint8Array {
+  return seal.seal(place, Buffer.from(JSON.stringify(value)))
+}
+
+async function opened<T>(seal: Seal, place: SealedPlace, record: Uint8Array): Promise<T> {
+  return JSON.parse(Buffer.from(await seal.open(place, record)).toString('utf8')) as T
+}
+
+async function requestOf(seal: Seal, row: RequestRow): Promise<ApprovalRequest> {
+  const { wish, state } = await opened<Omit<ApprovalRequest, 'version'>>(
+    seal,
+    requestPlace(row.id),
+    row.record,
+  )
+  return { wish, state, version: row.version }
+}
+
+export async function findRequest(
+  db: Database,
+  seal: Seal,
+  id: string,
+): Promise<ApprovalRequest | undefined> {
+  const row = await db.get(byId, [id])
+  return row === undefined ? undefined : requestOf(seal, row)
+}
+
+/** Requests in the order in which they were made. @param requester undefined = of everybody */
+export async function listRequests(
+  db: Database,
+  seal: Seal,
+  {
+    requester,
+    after,
+    limit,
+  }: { readonly requester: string | undefined; readonly after: string; readonly limit: number },
+): Promise<readonly ApprovalRequest[]> {
+  const rows =
+    requester === undefined
+      ? await db.all(page, [after, limit])
+      : await db.all(ofRequester, [requester, after, limit])
+  return Promise.all(rows.map((row) => requestOf(seal, row)))
+}
+
+/** What the requester may do once with the object now. */
+export async function approvedRequests(
+  db: Database,
+  seal: Seal,
+  about: Pick<Wish, 'requester' | 'object' | 'operation'>,
+  now: number,
+): Promise<readonly ApprovalRequest[]> {
+  const rows = await db.all(usable, [about.requester, about.object, about.operation, now])
+  const requests = await Promise.all(rows.map((row) => requestOf(seal, row)))
+  return requests.filter(({ state }) => state === 'approved')
+}
+
+/** Requests of somebody that are still under way. */
+export async function runningRequests(db: Database, requester: string, now: number): Promise<number> {
+  return Number((await db.get(counted, [requester, now]))?.n ?? 0)
+}
+
+export function requestChange(seal: Seal, wish: Wish): Change {
+  const { id, requester, object, operation, createdAt, until } = wish
+  const record = sealed(seal, requestPlace(id), { wish, state: 'open' })
+  return change(insert, [id, requester, object, operation, 'open', record, createdAt, until])
+}
+
+/** Guarded by the version that was read: who loses reads again. */
+export function stateChange(seal: Seal, { wish, version }: ApprovalRequest, state: RequestState): Change {
+  const record = sealed(seal, requestPlace(wish.id), { wish, state })
+  return change(move, [state, record, wish.id, version], 1)
+}
+
+export async function votesOn(db: Database, seal: Seal, id: string): Promise<readonly Vote[]> {
+  const rows = await db.all(votes, [id])
+  return Promise.all(rows.map(({ user_id: user, record }) => opened<Vote>(seal, votePlace(id, user), record)))
+}
+
+/** One vote of each officer: a second one is a UniqueViolation. */
+export function voteChange(seal: Seal, id: string, vote: Vote): Change {
+  return change(insertVote, [id, vote.user, sealed(seal, votePlace(id, vote.user), vote), vote.at])
+}
+
+/** Forgets requests that ended before this moment. */
+export function sweepRequests(before: number): Change[] {
+  return [change(sweepVotes, [before]), change(sweep, [before])]
+}

@@ -1,0 +1,71 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import {
+  type ApprovalRequest,
+  approvable,
+  approvalsAmong,
+  findRequest,
+  hashOf,
+  principalOf,
+  votesOn,
+} from '../../access/index.ts'
+import type { KmsServices } from '../../services.ts'
+
+export type Context = OperationContext<KmsServices>
+export const tag = 'Approvals'
+export const attempts = 10
+
+/** A request for approval, as it is shown. */
+export const Request = Type.Object({
+  id: Type.String(),
+  hash: Type.String({
+    description: 'SHA-256 of exactly what is asked for: officers name it when they approve.',
+  }),
+  operation: Type.Enum([...approvable]),
+  key: Type.String(),
+  user_id: Type.Optional(Type.String()),
+  operation_types: Type.Optional(Type.Array(Type.String())),
+  requester: Type.String(),
+  state: Type.String({ description: 'open, approved, done, refused, withdrawn, void or expired.' }),
+  needed: Type.Integer({ description: 'Approvals that it takes.' }),
+  approved_by: Type.Array(Type.String()),
+  refused_by: Type.Array(Type.String()),
+  created_at: Type.String(),
+  until: Type.String(),
+})
+
+export async function shown(context: Context, request: ApprovalRequest): Promise<Static<typeof Request>> {
+  const { db, seal, roles, clock } = context.services
+  const { wish, state } = request
+  const votes = await votesOn(db, seal, wish.id)
+  const running = state === 'open' || state === 'approved'
+  return {
+    id: wish.id,
+    hash: hashOf(wish),
+    operation: wish.operation,
+    key: wish.object,
+    ...(wish.user !== undefined && { user_id: wish.user }),
+    ...(wish.rights !== undefined && { operation_types: [...wish.rights] }),
+    requester: wish.requester,
+    state: running && wish.until <= clock.now() ? 'expired' : state,
+    needed: roles.officers.quorum,
+    approved_by: [...approvalsAmong(votes, wish, roles.officers)],
+    refused_by: votes.filter(({ approves }) => !approves).map(({ user }) => user),
+    created_at: new Date(wish.createdAt).toISOString(),
+    until: new Date(wish.until).toISOString(),
+  }
+}
+
+export const PathId = Type.Object({ id: Type.String({ maxLength: 64 }) })
+
+/** A request that the caller may see. @throws failure('not_found') */
+export async function visible(context: Context, id: string): Promise<ApprovalRequest> {
+  const { db, seal, roles } = context.services
+  const { name } = principalOf(context)
+  const request = await findRequest(db, seal, id)
+  if (request === undefined || (request.wish.requester !== name && !roles.officers.listed.has(name)))
+    throw failure('not_found', 'There is no such request.')
+  context.audit({ object: request.wish.object, details: { request: id, operation: request.wish.operation } })
+  return request
+}
