@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, Operation, OperationContext, OperationInput } from '@warder/foundation/operations'
+import { andThen } from '@warder/foundation/promises'
 import Type, { type TSchema } from 'typebox'
 import { machineOf, sessionOf } from './callers/index.ts'
 import type { AuthServices } from './services.ts'
@@ -21,8 +22,7 @@ export function withStatedRealm(operation: Operation<AuthServices>): Operation<A
     check(input, context) {
       const allowed = access.check?.(input, context)
       if (input.query.realm === undefined) return allowed
-      if (allowed instanceof Promise) return allowed.then(() => requireStatedRealm(input, context))
-      requireStatedRealm(input, context)
+      return andThen(allowed, () => requireStatedRealm(input, context))
     },
   }
   return { ...operation, access: checked, queryParameters: Type.Object({ ...declared, realm: StatedRealm }) }

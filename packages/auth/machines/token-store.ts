@@ -1,10 +1,10 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import {
   type Change,
   type Commit,
   change,
   type Database,
   insertInto,
-  type MaybePromise,
   query,
   readOne,
 } from '@warder/foundation/sql'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Failure, failure, toFailure } from '../errors/index.ts'
-import type { MaybePromise } from '../promises/and-then.ts'
+import { andThen, type MaybePromise } from '../promises/and-then.ts'
 import { type Holding, smallBody } from './body-budget.ts'
 import type { BodyMessage, BodyTaker } from './body-message.ts'
 import { emptyBody } from './request.ts'
@@ -110,8 +110,11 @@ class BodyReader implements BodyTaker {
     if (this.#asked) return true
     this.#asked = true
     try {
-      const answer = this.#admit()
-      if (answer instanceof Promise) answer.catch((thrown: unknown) => this.#refuse(toFailure(thrown)))
+      andThen(
+        this.#admit(),
+        () => undefined,
+        (thrown) => this.#refuse(toFailure(thrown)),
+      )
       return true
     } catch (thrown) {
       this.#refuse(toFailure(thrown))

@@ -112,12 +112,11 @@ function performNow<Services>(
   } catch (thrown) {
     reply = failed(exchange, thrown)
   }
-  if (reply instanceof Promise) {
-    reply.then(
-      (late) => conclude(exchange, late, done),
-      (thrown: unknown) => conclude(exchange, failed(exchange, thrown), done),
-    )
-  } else conclude(exchange, reply, done)
+  andThen(
+    reply,
+    (ready) => conclude(exchange, ready, done),
+    (thrown) => conclude(exchange, failed(exchange, thrown), done),
+  )
 }
 
 function answer<Services>(

@@ -81,7 +81,7 @@ export interface Access<Services> {
   readonly name: string // shown in openapi.yaml and in the authorization matrix, e.g. 'key right: encrypt'
   readonly public?: true
   /** Throws failure('forbidden' | 'unauthorized' | 'not_found') to deny. `input` has passed validation. */
-  check?(input: OperationInput, context: OperationContext<Services>): void | Promise<void>
+  check?(input: OperationInput, context: OperationContext<Services>): MaybePromise<void>
 }
 
 /** Path parameters, query parameters and JSON body, each checked by its schema. */

@@ -26,3 +26,14 @@ test('a promise is waited for, and what fails rejects', async () => {
   await assert.rejects(Promise.resolve(failing), /no/)
   await assert.rejects(Promise.resolve(andThen(Promise.reject(new Error('before')), () => 1)), /before/)
 })
+
+test('what the value failed with goes to the third function, what follows from it does not', async () => {
+  const told = (thrown: unknown) => `failed: ${String(thrown)}`
+  assert.equal(await andThen(Promise.reject('no'), () => 'yes', told), 'failed: no')
+  assert.equal(await andThen(Promise.resolve(1), () => 'yes', told), 'yes')
+  const failing = (): string => {
+    throw new Error('after')
+  }
+  assert.throws(() => andThen(1, failing, told), /after/)
+  await assert.rejects(Promise.resolve(andThen(Promise.resolve(1), failing, told)), /after/)
+})

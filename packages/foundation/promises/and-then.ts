@@ -4,7 +4,13 @@ export type MaybePromise<T> = T | Promise<T>
 /**
  * What follows from a value, at once where it is there. What `next` throws is thrown at once, too, and rejects else.
  * It is not named `then`: a module that exports that name is taken for a promise by `import()`.
+ * @param failed what follows where the promise of the value rejects, as the second parameter of `Promise.then`: a value
+ * that is there cannot, and what `next` throws does not come here
  */
-export function andThen<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
-  return value instanceof Promise ? value.then(next) : next(value)
+export function andThen<T, U, F = never>(
+  value: MaybePromise<T>,
+  next: (value: T) => MaybePromise<U>,
+  failed?: (thrown: unknown) => MaybePromise<F>,
+): MaybePromise<U | F> {
+  return value instanceof Promise ? value.then(next, failed) : next(value)
 }

@@ -11,6 +11,7 @@ import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { tokenBucketMemory } from '../http/rate-limit/index.ts'
 import { createOutbound } from '../outbound/index.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
 import { isUnsealed, loadRootKeys, openSeal, type RootKey, sealMigrations } from '../seal/index.ts'
 import { commitCountMigrations, holdLease, leaseMigrations, migrate } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
@@ -64,7 +65,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
   const clock = systemClock
   const metrics = createMetrics()
   const node = config.node_name ?? hostname()
-  const cleanup: (() => Promise<void> | void)[] = []
+  const cleanup: (() => MaybePromise<void>)[] = []
   const urlAt = (port: number): string =>
     baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
   const undo = async (): Promise<void> => {

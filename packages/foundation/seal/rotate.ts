@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { takeLock } from '../locks/process-lock.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
 import type { Database } from '../sql/types.ts'
 import { dataKeyPlace } from './data-keys.ts'
 import { additionalData, openWith } from './envelope.ts'
@@ -19,7 +20,7 @@ export interface RotateOptions {
   readonly databases: readonly SealedDatabase[]
   readonly clock?: Clock
   /** Called after each step with its name; a test stops there. */
-  readonly onStep?: (step: string) => void | Promise<void>
+  readonly onStep?: (step: string) => MaybePromise<void>
 }
 
 /**

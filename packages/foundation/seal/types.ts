@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../promises/and-then.ts'
 /** Where a sealed value lives. It is the additional data of the encryption, so values cannot be swapped between rows. */
 export interface SealedPlace {
   readonly table: string
@@ -15,5 +16,5 @@ export interface Seal {
    * Synchronous for every known data key. Throws when the bytes were not sealed for this place, or by this root key.
    * @throws UnknownDataKey when there is no such data key now
    */
-  open(place: SealedPlace, sealed: Uint8Array): Uint8Array | Promise<Uint8Array>
+  open(place: SealedPlace, sealed: Uint8Array): MaybePromise<Uint8Array>
 }

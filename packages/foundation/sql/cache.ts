@@ -1,6 +1,7 @@
 import type { Clock } from '../clock/clock.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
 import { andThen } from '../promises/and-then.ts'
-import type { Database, MaybePromise, Query, RowCache } from './types.ts'
+import type { Database, Query, RowCache } from './types.ts'
 
 export interface RowCacheOptions<V> {
   readonly db: Database

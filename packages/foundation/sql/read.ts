@@ -1,5 +1,6 @@
+import type { MaybePromise } from '../promises/and-then.ts'
 import { andThen } from '../promises/and-then.ts'
-import type { Database, MaybePromise, Query, SqlValue } from './types.ts'
+import type { Database, Query, SqlValue } from './types.ts'
 
 /** The first row, as what it stands for; synchronous on SQLite. */
 export function readOne<P extends readonly SqlValue[], R, V>(

@@ -3,7 +3,6 @@ import type { MaybePromise } from '../promises/and-then.ts'
 /** A value of a column. BLOBs come back as Uint8Array, integers as number (all of ours are below 2^53). */
 export type SqlValue = string | number | Uint8Array | null
 export type Row = Readonly<Record<string, SqlValue>>
-export type { MaybePromise }
 
 /**
  * A statement, declared once at module level: `const byId = query<[id: string], KeyRow>('SELECT … WHERE id = ?')`.

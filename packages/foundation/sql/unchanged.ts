@@ -1,5 +1,6 @@
 import { setBounded } from '../memory/bounded-map.ts'
-import type { Database, MaybePromise } from './types.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
+import type { Database } from './types.ts'
 
 /** What was read from the database lately, used again for as long as nobody has committed anything to it. */
 export interface UnchangedRows<V> {

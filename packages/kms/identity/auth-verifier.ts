@@ -1,5 +1,6 @@
 import { createTokenCache, JwtRejected, type KeySet, verifyToken } from '@warder/foundation/jwt'
 import type { Principal } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
 import { trustSeconds } from './jwt-provider.ts'
@@ -7,7 +8,7 @@ import { trustSeconds } from './jwt-provider.ts'
 export interface AuthVerifierOptions {
   readonly keys: KeySet
   /** Whether a token may have this `iss`; undefined = any. */
-  readonly isIssuer: ((issuer: unknown) => boolean | Promise<boolean>) | undefined
+  readonly isIssuer: ((issuer: unknown) => MaybePromise<boolean>) | undefined
   /** The realm whose sessions are accepted; undefined = every realm. */
   readonly realm: string | undefined
   /** The realm that tokens without `aud` count as; undefined = they are refused. */

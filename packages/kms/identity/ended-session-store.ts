@@ -1,4 +1,5 @@
-import { type Change, change, type Database, type MaybePromise, query } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 const end = query<[id: string, until: number], unknown>(
   'INSERT INTO ended_session (id, until_ms) VALUES (?, ?) ON CONFLICT DO NOTHING',

@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/promises'
 
 /**
  * One way to find out who asks.
@@ -8,7 +9,7 @@ import type { IncomingRequest, Principal } from '@warder/foundation/operations'
  * @throws failure('unauthorized') when it carries one that is wrong, and another credential may still be right;
  *   failure('overloaded') when it cannot be checked now, which ends the request
  */
-export type Extractor = (request: IncomingRequest) => Principal | undefined | Promise<Principal | undefined>
+export type Extractor = (request: IncomingRequest) => MaybePromise<Principal | undefined>
 
 /** Names that only one kind of credential may give, so that no other can pretend to be it. */
 const reserved: Readonly<Record<string, readonly string[]>> = {

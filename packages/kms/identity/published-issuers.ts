@@ -1,5 +1,6 @@
 import { parseStrictObject } from '@warder/foundation/jwt'
 import type { Outbound } from '@warder/foundation/outbound'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 
@@ -28,7 +29,7 @@ export function publishedIssuers({
   outbound,
   clock,
   log,
-}: Options): (issuer: unknown) => boolean | Promise<boolean> {
+}: Options): (issuer: unknown) => MaybePromise<boolean> {
   let issuers: ReadonlySet<unknown> = new Set()
   let askedAt = Number.NEGATIVE_INFINITY
   let asking: Promise<void> | undefined

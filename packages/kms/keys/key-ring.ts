@@ -1,7 +1,8 @@
 import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import { type Seal, UnknownDataKey } from '@warder/foundation/seal'
-import { createRowCache, type Database, type MaybePromise, StorageUnavailable } from '@warder/foundation/sql'
+import { createRowCache, type Database, StorageUnavailable } from '@warder/foundation/sql'
 import { type BackendKey, type DescribedKey, type KeyBackend, softwareBackend } from '../backend/index.ts'
 import {
   type AlgorithmPolicy,

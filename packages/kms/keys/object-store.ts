@@ -1,5 +1,6 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
-import { type Change, change, type Database, type MaybePromise, query, readOne } from '@warder/foundation/sql'
+import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
 import { nameLinkChanges, removeNamesAndLinks } from './name-link-store.ts'

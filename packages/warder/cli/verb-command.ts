@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import { type Command, homeOf, homeOption, type Terminal } from './command.ts'
 import { optionsHelp } from './help.ts'
 import type { Options, Values, ValuesOf } from './options.ts'
@@ -11,7 +12,7 @@ export interface HomeContext {
 
 export interface HomeVerb extends Verb {
   /** Checks its arguments. What it returns does the work and gives the exit code. @throws UsageError */
-  parse(values: Values, names: readonly string[]): (context: HomeContext) => number | Promise<number>
+  parse(values: Values, names: readonly string[]): (context: HomeContext) => MaybePromise<number>
 }
 
 /** A verb whose `parse` gets the values of the options that it declares. */

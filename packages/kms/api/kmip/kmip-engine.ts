@@ -1,5 +1,5 @@
 import type { Principal } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { parseRoot } from '@warder/kmip/json'
 import {
   decodeRequest,
@@ -46,11 +46,10 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
           return unreadable(options, thrown, bytes, encoding, caller, answerOptions)
         throw thrown
       }
-      const principal = principalOf(options, request, caller)
       const size = bytes.buffer.byteLength
-      return principal instanceof Promise
-        ? principal.then((late) => answerAs(options, request, encoding, caller, late, size))
-        : answerAs(options, request, encoding, caller, principal, size)
+      return andThen(principalOf(options, request, caller), (principal) =>
+        answerAs(options, request, encoding, caller, principal, size),
+      )
     },
   }
 }
@@ -120,9 +119,7 @@ function answerAs(
   const answers = later
     ? putOff(message(), request.items, batchErrorContinuation)
     : runBatch(message, request.items, batchErrorContinuation)
-  return answers instanceof Promise
-    ? answers.then((late) => conclude(options, request, encoding, caller, late))
-    : conclude(options, request, encoding, caller, answers)
+  return andThen(answers, (answered) => conclude(options, request, encoding, caller, answered))
 }
 
 /** Records what happened and writes the answer. */

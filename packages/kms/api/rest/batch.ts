@@ -9,7 +9,7 @@ import {
   type OperationInput,
   post,
 } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { principalOf } from '../../access/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
@@ -95,9 +95,7 @@ export function batchOperation(
     const input: OperationInput = { path: noParameters, query: noParameters, body: item }
     const { operation } = verb
     const allowed = operation.access.check?.(input, context)
-    return allowed instanceof Promise
-      ? allowed.then(() => operation.act(input, context))
-      : operation.act(input, context)
+    return andThen(allowed, () => operation.act(input, context))
   }
 
   function answer(
@@ -136,8 +134,7 @@ export function batchOperation(
       return { reply: { op, status, error, description }, event: event(status, error) }
     }
     try {
-      const result = run(item, context)
-      return result instanceof Promise ? result.then(succeeded, failed) : succeeded(result)
+      return andThen(run(item, context), succeeded, failed)
     } catch (thrown) {
       return failed(thrown)
     }

@@ -1,5 +1,5 @@
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { keyNotFound, keyRight } from '../../access/index.ts'
 import { largeMember, sealLarge } from '../../bulk/index.ts'

@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
-import { type MaybePromise, retryOnGuard } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { retryOnGuard } from '@warder/foundation/sql'
 import { keyNotFound } from '../../access/index.ts'
 import { type Key, mayProtect, stageUse, stateAt, UnitOfWork, type Usage } from '../../keys/index.ts'
 import type { KmsServices } from '../../services.ts'

@@ -1,4 +1,5 @@
 import { post } from '@warder/foundation/operations'
+import { andThen } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { keyRight } from '../../access/index.ts'
 import { algorithmFor } from '../../crypto/index.ts'
@@ -45,7 +46,7 @@ export const verify = define({
     const { key, request } = access.resolved(context)
     const { kid, alg, algorithm, header, data, signature } = request
     requireUse(key, 'verify', context).requireBoundTo(alg)
-    const valid = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
-    return valid instanceof Promise ? valid.then((late) => ({ kid, valid: late })) : { kid, valid }
+    const verified = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
+    return andThen(verified, (valid) => ({ kid, valid }))
   },
 })

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, createSecretKey, ECDH, type KeyObject } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/promises'
 import { PkiError } from '@warder/pki/error'
 import { checkRsaNumbers, type RsaNumbers, requirePrimes } from '@warder/pki/keys'
 import { curves, type FixedKeyType, keyTypes, type MaterialAlgorithm } from '../algorithms/key-types.ts'
@@ -42,8 +43,8 @@ export function importKey(
   spec: Exclude<KeySpec, { readonly algorithm: 'RSA' }>,
   members: ImportMembers,
 ): KeyMaterial
-export function importKey(spec: KeySpec, members: ImportMembers): KeyMaterial | Promise<KeyMaterial>
-export function importKey(spec: KeySpec, members: ImportMembers): KeyMaterial | Promise<KeyMaterial> {
+export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial>
+export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial> {
   const known = membersOf[spec.algorithm]
   for (const [name, bytes] of Object.entries(members)) {
     if (bytes !== undefined && !known.includes(name as keyof ImportMembers))

@@ -1,5 +1,5 @@
 import { constants, type KeyObject, publicEncrypt, sign, timingSafeEqual, verify } from 'node:crypto'
-import type { MaybePromise } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
 import { CryptoFailure, refuse, unsupported } from '../algorithms/failure.ts'
 import { digest } from '../algorithms/hashes.ts'
 import type { SignaturePlan } from '../algorithms/signatures.ts'
@@ -23,7 +23,7 @@ export function signWith(
   plan: SignaturePlan,
   what: ToSign,
   inPlace = signsInPlace(key),
-): Buffer | Promise<Buffer> {
+): MaybePromise<Buffer> {
   if ('digest' in what) return signDigest(key, plan, what.digest)
   // OpenSSL through Node takes the mask's hash from the hash.
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
@@ -115,7 +115,7 @@ export function signsInPlace(key: KeyShape): boolean {
 }
 
 /** A digest that somebody else made. Node hashes by itself: the padding of RSA and the scalars of ECDSA are ours to make. */
-function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): Buffer | Promise<Buffer> {
+function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): MaybePromise<Buffer> {
   switch (plan.scheme) {
     case 'pkcs1':
       return rsaPrivate(key, pkcs1Encode(plan.hash, digested, Math.ceil(modulusBits(key) / 8)))

@@ -1,11 +1,5 @@
-import {
-  type Change,
-  change,
-  type Database,
-  insertInto,
-  type MaybePromise,
-  query,
-} from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
 /** How long an answer waits to be fetched, and a request to be done, in milliseconds. */
 export const lifetime = 600_000

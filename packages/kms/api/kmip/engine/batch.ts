@@ -1,5 +1,6 @@
 import type { AnnouncedCommit } from '@warder/foundation/audit'
-import { GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { GuardFailed, OutcomeUnknown } from '@warder/foundation/sql'
 import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { UnitOfWork } from '../../../keys/index.ts'
@@ -28,8 +29,7 @@ export function runBatch(
 ): MaybePromise<readonly AnsweredItem[]> {
   const [only] = items
   if (items.length === 1 && only !== undefined) {
-    const answered = new ItemRun(newMessage(), only, undefined).run()
-    return answered instanceof Promise ? answered.then((late) => [late]) : [answered]
+    return andThen(new ItemRun(newMessage(), only, undefined).run(), (answered) => [answered])
   }
   if (continuation === 'Undo') return runWhole(newMessage, items)
   return runEach(newMessage(), items, continuation ?? 'Stop')

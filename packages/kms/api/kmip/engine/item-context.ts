@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { type AuditFields, mergedAuditFields, type Principal } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { mayCreate, type Right, type Verdict, verdictOn } from '../../../access/index.ts'
@@ -79,19 +79,15 @@ export class ItemContext implements KmipContext {
     this.audit({ object: id })
     const found = access.key ? this.#findKey(id, access.right) : this.#findObject(id, access.right)
     if (!access.creates) return found
-    return found instanceof Promise ? found.then(() => this.requireCreate()) : this.requireCreate()
+    return andThen(found, () => this.requireCreate())
   }
 
   #findKey(id: string, right: Right): MaybePromise<void> {
-    const key = this.permittedKey(id, right)
-    if (key instanceof Promise) return key.then((late) => this.#keep(late.object, late))
-    return this.#keep(key.object, key)
+    return andThen(this.permittedKey(id, right), (key) => this.#keep(key.object, key))
   }
 
   #findObject(id: string, right: Right): MaybePromise<void> {
-    const object = this.permitted(id, right)
-    if (object instanceof Promise) return object.then((late) => this.#keep(late, undefined))
-    return this.#keep(object, undefined)
+    return andThen(this.permitted(id, right), (object) => this.#keep(object, undefined))
   }
 
   #keep(object: ManagedObject, key: Key | undefined): void {
@@ -101,15 +97,11 @@ export class ItemContext implements KmipContext {
   }
 
   permitted(id: string, right: Right): MaybePromise<ManagedObject> {
-    const object = this.objects.read(id)
-    if (object instanceof Promise) return object.then((late) => this.#judged(id, late, late, right))
-    return this.#judged(id, object, object, right)
+    return andThen(this.objects.read(id), (object) => this.#judged(id, object, object, right))
   }
 
   permittedKey(id: string, right: Right): MaybePromise<Key> {
-    const key = this.objects.key(id)
-    if (key instanceof Promise) return key.then((late) => this.#judged(id, late?.object, late, right))
-    return this.#judged(id, key?.object, key, right)
+    return andThen(this.objects.key(id), (key) => this.#judged(id, key?.object, key, right))
   }
 
   /** What is unknown is looked up like what is not, so that both take the same time and read the same. */
@@ -122,8 +114,7 @@ export class ItemContext implements KmipContext {
     const { db, roles } = this.services
     const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
     const verdict = verdictOn(db, roles, about, this.principal.name, right)
-    if (verdict instanceof Promise) return verdict.then((late) => passed(late, object, found, right))
-    return passed(verdict, object, found, right)
+    return andThen(verdict, (now) => passed(now, object, found, right))
   }
 
   async requireCreate(): Promise<void> {

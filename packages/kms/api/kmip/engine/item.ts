@@ -1,7 +1,8 @@
 import type { AnnouncedCommit, AuditEvent } from '@warder/foundation/audit'
 import type { Failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
-import { type Change, GuardFailed, type MaybePromise, OutcomeUnknown } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { type Change, GuardFailed, OutcomeUnknown } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
 import { isLegacy, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
 import { optional, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
@@ -102,8 +103,11 @@ export class ItemRun {
   /** Does it. Never throws: whatever goes wrong is the answer. */
   run(): MaybePromise<AnsweredItem> {
     try {
-      const answered = this.#tried()
-      return answered instanceof Promise ? answered.catch((thrown) => this.failed(thrown)) : answered
+      return andThen(
+        this.#tried(),
+        (answered) => answered,
+        (thrown) => this.failed(thrown),
+      )
     } catch (thrown) {
       return this.failed(thrown)
     }
@@ -130,10 +134,7 @@ export class ItemRun {
     try {
       const payload = this.#message.data.resolved(this.item.payload)
       const allowed = context.authorise(row.access, payload)
-      done =
-        allowed instanceof Promise
-          ? allowed.then(() => acted(row, payload, context))
-          : acted(row, payload, context)
+      done = andThen(allowed, () => acted(row, payload, context))
     } catch (thrown) {
       this.#fields = context.fields
       throw thrown

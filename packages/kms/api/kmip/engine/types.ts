@@ -1,5 +1,5 @@
 import type { AuditFields, Principal } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Encoding, ResponseItem } from '@warder/kmip/messages'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import {
   byteString,
@@ -33,8 +34,8 @@ export interface WrappingKey {
 /** A key that authenticates what is wrapped: HMAC, CMAC or a signature. */
 export interface Authenticator {
   /** @throws when the key cannot */
-  sign(data: Uint8Array): Promise<Uint8Array> | Uint8Array
-  verify(data: Uint8Array, mac: Uint8Array): Promise<boolean> | boolean
+  sign(data: Uint8Array): MaybePromise<Uint8Array>
+  verify(data: Uint8Array, mac: Uint8Array): MaybePromise<boolean>
 }
 
 export interface WrappingKeys {

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import { type Roles, verdictOn } from '../../../access/index.ts'
 import type { UnitOfWork } from '../../../keys/index.ts'
@@ -199,6 +200,6 @@ function meetsRest(
   return isStored(storage, state, now) && meetsAll(left, state, now)
 }
 
-function all<R>(db: Database, { query, params }: Statement<R>): Promise<readonly R[]> | readonly R[] {
+function all<R>(db: Database, { query, params }: Statement<R>): MaybePromise<readonly R[]> {
   return db.all(query, params)
 }

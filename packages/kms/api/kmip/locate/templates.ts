@@ -1,5 +1,5 @@
 import type { AuditFields } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
 import { Enumeration, isLegacy, type KmipVersion, Tag } from '@warder/kmip/tables'
 import {
   decodeTtlv,

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import { setBounded } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import type { CipherStream } from '../../../crypto/index.ts'
@@ -37,10 +38,7 @@ function keptBy({ services }: KmipContext): Map<string, Kept> {
 }
 
 /** What the first part of the stream asked for; of one whose cipher is kept here without its data. */
-export function firstOf(
-  row: StreamRow,
-  context: KmipContext,
-): CryptographicRequest | Promise<CryptographicRequest> {
+export function firstOf(row: StreamRow, context: KmipContext): MaybePromise<CryptographicRequest> {
   const found = keptBy(context).get(row.id)
   return found !== undefined && found.tip === row.tip ? found.first : storedFirst(row, context)
 }

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { Authenticate, IncomingRequest, Principal } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { verifiedPeerCertificate } from '@warder/foundation/tls'
 
 const nothing = new Uint8Array()
@@ -29,10 +29,8 @@ export function ownerOf(
   const certificate = verified === undefined ? undefined : new X509Certificate(verified.raw)
   if (certificate === undefined) return { principal: undefined, validUntil: 0 }
   const validUntil = certificate.validToDate.getTime()
-  const principal = authenticate(connectionAsRequest(certificate, address, id))
-  return principal instanceof Promise
-    ? principal.then((found) => ({ principal: found, validUntil }))
-    : { principal, validUntil }
+  const authenticated = authenticate(connectionAsRequest(certificate, address, id))
+  return andThen(authenticated, (principal) => ({ principal, validUntil }))
 }
 
 function connectionAsRequest(certificate: X509Certificate, address: string, id: string): IncomingRequest {

@@ -7,7 +7,7 @@ import {
   type OperationContext,
   post,
 } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { asksForFetchForm } from '@warder/kmip/json'
 import { contentTypeOf, type Encoding, encodingOf } from '@warder/kmip/messages'
 import { define, type KmsServices, signedIn } from '../../../services.ts'
@@ -91,8 +91,8 @@ function answered(
   const { id: requestId, clientAddress } = request
   const fetchForm = options.bareVersion !== undefined && asksForFetchForm(request.headers)
   const caller = { principal, clientAddress, requestId, fetchForm }
-  const bytes = engine.answer(request.body, encoding, caller, options)
-  return bytes instanceof Promise ? bytes.then((late) => reply(late, encoding)) : reply(bytes, encoding)
+  const answer = engine.answer(request.body, encoding, caller, options)
+  return andThen(answer, (bytes) => reply(bytes, encoding))
 }
 
 function reply(raw: Uint8Array, encoding: Encoding) {

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { Tag, tagText } from '@warder/kmip/tables'
 import {
   memberOf,
@@ -62,8 +62,7 @@ export function attributeIndex(payload: StructureNode): number | undefined {
 export function attributeState(context: KmipContext, withTags: boolean): MaybePromise<AttributeState> {
   const { object } = context
   if (!withTags) return { object, tags: [] }
-  const tags = context.objects.tags(object)
-  return tags instanceof Promise ? tags.then((late) => ({ object, tags: late })) : { object, tags }
+  return andThen(context.objects.tags(object), (tags) => ({ object, tags }))
 }
 
 /** Stages what an edit changed. */

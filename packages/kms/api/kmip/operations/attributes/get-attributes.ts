@@ -1,3 +1,4 @@
+import { andThen } from '@warder/foundation/promises'
 import { atLeast, isLegacy, Tag } from '@warder/kmip/tables'
 import { encodeTtlv, membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
@@ -42,8 +43,7 @@ export const getAttributes: KmipOperation = {
         structure(Tag.Attributes, isLegacy(context.version) ? indexed(state.object, nodes) : nodes),
       ]
     }
-    const state = attributeState(context, needsTags)
-    return state instanceof Promise ? state.then(answer) : answer(state)
+    return andThen(attributeState(context, needsTags), answer)
   },
 }
 

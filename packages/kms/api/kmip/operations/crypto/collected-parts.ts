@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
 import { type OperationName, Tag } from '@warder/kmip/tables'
 import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'

@@ -1,7 +1,8 @@
+import { andThen } from '@warder/foundation/promises'
 import { type KmipOperation, keyUse } from '../../engine/index.ts'
 import { isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
 import { decryptPart } from './decrypt-parts.ts'
-import { heldKeyOf, requireUse, then } from './key-use.ts'
+import { heldKeyOf, requireUse } from './key-use.ts'
 import { decryptWhole } from './whole-decryption.ts'
 
 /** Decrypt (KMIP 2.1 §6.1.11). Whatever does not fit together is CryptographicFailure, CRYPTO. */
@@ -12,6 +13,6 @@ export const decrypt: KmipOperation = {
     const request = receivedRequest(payload, context)
     requireUse(context, context.key.object, 'decrypt')
     if (isPart(request)) return decryptPart(request, context)
-    return then(heldKeyOf(context), (key) => decryptWhole(key, request, context))
+    return andThen(heldKeyOf(context), (key) => decryptWhole(key, request, context))
   },
 }

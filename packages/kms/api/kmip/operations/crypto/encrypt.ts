@@ -1,7 +1,8 @@
+import { andThen } from '@warder/foundation/promises'
 import { type KmipOperation, keyUse } from '../../engine/index.ts'
 import { isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
 import { encryptPart } from './encrypt-parts.ts'
-import { heldKeyOf, requireUse, then } from './key-use.ts'
+import { heldKeyOf, requireUse } from './key-use.ts'
 import { encryptWhole } from './whole-encryption.ts'
 
 /**
@@ -16,6 +17,6 @@ export const encrypt: KmipOperation = {
     const { object } = context.key
     requireUse(context, object, 'encrypt')
     if (isPart(request)) return encryptPart(request, context)
-    return then(heldKeyOf(context), (key) => encryptWhole(key, request, context))
+    return andThen(heldKeyOf(context), (key) => encryptWhole(key, request, context))
   },
 }

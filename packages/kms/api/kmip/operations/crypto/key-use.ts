@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import type { MaybePromise } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
 import { type ResultReason, Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
 import { type BackendKey, softwareKey } from '../../../../backend/index.ts'
@@ -123,9 +123,4 @@ export function heldKeyOf({ key, objects }: KmipContext): MaybePromise<BackendKe
     default:
       throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is no key.`)
   }
-}
-
-/** Goes on at once where nothing has to be waited for. */
-export function then<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
-  return value instanceof Promise ? value.then(next) : next(value)
 }

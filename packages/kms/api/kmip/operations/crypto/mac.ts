@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import type { BackendKey } from '../../../../backend/index.ts'
@@ -13,15 +13,7 @@ import {
 } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import {
-  algorithmInUse,
-  heldKeyOf,
-  parametersOf,
-  requireBinding,
-  requireUse,
-  takeUse,
-  then,
-} from './key-use.ts'
+import { algorithmInUse, heldKeyOf, parametersOf, requireBinding, requireUse, takeUse } from './key-use.ts'
 import { validity } from './signature-verify.ts'
 
 /** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
@@ -31,7 +23,7 @@ export const mac: KmipOperation = {
   act(payload, context) {
     return withMac('macGenerate', payload, context, ({ key, plan, data }) => {
       takeUse(context, context.key.object, data.length, true)
-      return then(key.mac(plan, data), (made) => byteString(Tag.MACData, made))
+      return andThen(key.mac(plan, data), (made) => byteString(Tag.MACData, made))
     })
   },
 }
@@ -44,7 +36,7 @@ export const macVerify: KmipOperation = {
     return withMac('macVerify', payload, context, ({ key, plan, data, request }) => {
       if (request.macData === undefined) throw kmipFailure('MissingData', 'MACData is missing.')
       const { macData } = request
-      return then(key.mac(plan, data), (made) => validity(sameTag(made, macData)))
+      return andThen(key.mac(plan, data), (made) => validity(sameTag(made, macData)))
     })
   },
 }
@@ -65,7 +57,7 @@ function withMac(
   const { object } = context.key
   requireUse(context, object, use)
   return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', payload, context, (request) =>
-    then(heldKeyOf(context), (key) => {
+    andThen(heldKeyOf(context), (key) => {
       const parameters = parametersOf(object, request.parameters)
       const plan = planMac(
         { algorithm: algorithmInUse(object), key: key.shape },
@@ -76,7 +68,7 @@ function withMac(
       requireBinding(object, jose === undefined ? [] : [jose])
       context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
       const made = answer({ key, plan, data: requireData(request), request })
-      return then(made, (node) => [uniqueIdentifier(object.id), node])
+      return andThen(made, (node) => [uniqueIdentifier(object.id), node])
     }),
   )
 }

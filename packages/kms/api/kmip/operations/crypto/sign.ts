@@ -1,3 +1,4 @@
+import { andThen } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
 import { joseSignature, planSignature, type SignaturePlan, type ToSign } from '../../../../crypto/index.ts'
@@ -10,15 +11,7 @@ import {
 } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import {
-  algorithmInUse,
-  heldKeyOf,
-  parametersOf,
-  requireBinding,
-  requireUse,
-  takeUse,
-  then,
-} from './key-use.ts'
+import { algorithmInUse, heldKeyOf, parametersOf, requireBinding, requireUse, takeUse } from './key-use.ts'
 
 /** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
 export const sign: KmipOperation = {
@@ -28,7 +21,7 @@ export const sign: KmipOperation = {
     const { object } = context.key
     requireUse(context, object, 'sign')
     return collectParts('Sign', payload, context, (request) =>
-      then(heldKeyOf(context), (key) => {
+      andThen(heldKeyOf(context), (key) => {
         if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
         const what = whatIsSigned(request)
         const digestBytes = 'digest' in what ? what.digest.length : undefined
@@ -37,7 +30,7 @@ export const sign: KmipOperation = {
         takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
         requireBinding(object, joseSignature(key.shape, plan))
         context.audit({ algorithm: nameOf(plan, context) })
-        return then(key.sign(plan, what), (signature) => [
+        return andThen(key.sign(plan, what), (signature) => [
           uniqueIdentifier(object.id),
           byteString(Tag.SignatureData, signature),
         ])

@@ -1,9 +1,10 @@
+import { andThen } from '@warder/foundation/promises'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration } from '@warder/kmip/ttlv'
 import { joseSignature, planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
-import { heldKeyOf, parametersOf, requireBinding, requireUse, then } from './key-use.ts'
+import { heldKeyOf, parametersOf, requireBinding, requireUse } from './key-use.ts'
 import { nameOf, whatIsSigned } from './sign.ts'
 
 /** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
@@ -14,7 +15,7 @@ export const signatureVerify: KmipOperation = {
     const { object } = context.key
     requireUse(context, object, 'verify')
     return collectParts('SignatureVerify', payload, context, (request) =>
-      then(heldKeyOf(context), ({ shape, publicKey }) => {
+      andThen(heldKeyOf(context), ({ shape, publicKey }) => {
         if (publicKey === undefined)
           throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
         if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
@@ -24,7 +25,7 @@ export const signatureVerify: KmipOperation = {
         const plan = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
         requireBinding(object, joseSignature(shape, plan))
         context.audit({ algorithm: nameOf(plan, context) })
-        return then(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => [
+        return andThen(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => [
           uniqueIdentifier(object.id),
           validity(right),
         ])

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '@warder/foundation/sql'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { atLeast, Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import type { BackendKey } from '../../../../backend/index.ts'
@@ -12,7 +12,7 @@ import {
 } from '../../../../crypto/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
-import { algorithmInUse, parametersOf, requireBinding, then } from './key-use.ts'
+import { algorithmInUse, parametersOf, requireBinding } from './key-use.ts'
 import { cipherOf, requireNone } from './whole-encryption.ts'
 
 /** A whole decryption, in one go. */
@@ -22,7 +22,7 @@ export function decryptWhole(
   context: KmipContext,
 ): MaybePromise<readonly (TtlvNode | undefined)[]> {
   const { id } = context.key.object
-  return then(opened(key, request, context), (data) => [uniqueIdentifier(id), byteString(Tag.Data, data)])
+  return andThen(opened(key, request, context), (data) => [uniqueIdentifier(id), byteString(Tag.Data, data)])
 }
 
 function opened(key: BackendKey, request: CryptographicRequest, context: KmipContext): MaybePromise<Buffer> {

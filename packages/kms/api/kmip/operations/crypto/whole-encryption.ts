@@ -71,7 +71,7 @@ function encryptSecretly(
   // SP 800-38D §8.3 bounds what is done with random IVs.
   const waiting =
     plan.mode === 'GCM' && request.iv === undefined ? takeInvocation(context, object) : undefined
-  return waiting === undefined ? seal() : waiting.then(seal)
+  return andThen(waiting, seal)
 }
 
 /** The cipher that the request and the key agree on; the audit record names it. */

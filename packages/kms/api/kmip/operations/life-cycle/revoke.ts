@@ -1,3 +1,4 @@
+import { andThen } from '@warder/foundation/promises'
 import { Tag, type ValueName, valueName } from '@warder/kmip/tables'
 import {
   dateTime,
@@ -34,8 +35,7 @@ export const revoke: KmipOperation = {
     // Two steps of the life cycle at one moment, and the caller needs the right to both.
     const activated = (own: ManagedObject): readonly TtlvNode[] =>
       revoked(context, { ...own, ...transition(own, 'activate', now) }, reason, undefined)
-    const own = context.permitted(object.id, 'activate')
-    return own instanceof Promise ? own.then(activated) : activated(own)
+    return andThen(context.permitted(object.id, 'activate'), activated)
   },
 }
 

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+// `andThen` of @warder/foundation/promises goes on with a value or a promise of it, and `MaybePromise` is its type.
+
+const packages = fileURLToPath(new URL('../packages', import.meta.url))
+const sources = globSync('**/*.ts', { cwd: packages })
+  .map((file) => file.replaceAll('\\', '/'))
+  .filter(
+    (file) => !/node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\/|^foundation\/promises\//.test(file),
+  )
+  .map((file) => ({ file, text: readFileSync(join(packages, file), 'utf8') }))
+
+/** What a file has that tells promises from values by itself, or names a type for either. */
+const ownHelper =
+  /instanceof Promise\b|\bisPromise|(?:function|const) (?:then|andThen)\b|type MaybePromise\s*[<=]|typeof \w+\.then\b|'then' in /
+
+/** Files that have to know whether a value is there already, not only to go on with it. */
+const reasons: Readonly<Record<string, string>> = {
+  'kms/identity/cascade.ts': 'a loop over the steps: no closure for each of them in every request',
+  'kms/api/kmip/transport/connection.ts':
+    'its own loop goes on where the answer is there, a promise continues it',
+  'kms/api/kmip/engine/item.ts':
+    'an item that has nothing to wait for and nothing to commit is answered in its turn',
+  'kms/api/rest/batch.ts': 'a batch whose items are all answered waits for none of them',
+  'foundation/sql/unchanged.ts': 'what comes later may be older than the next commit and is not remembered',
+}
+
+test('no file of the packages has its own helper for values that may come later', () => {
+  assert.ok(sources.length > 500)
+  const own = sources.filter(({ text }) => ownHelper.test(text)).map(({ file }) => file)
+  assert.deepEqual(own.sort(), Object.keys(reasons).sort())
+})
+
+test('MaybePromise is imported from where it is declared', () => {
+  for (const { file, text } of sources)
+    for (const [, from = ''] of text.matchAll(/\{[^{}]*\bMaybePromise\b[^{}]*\} from '([^']+)'/g))
+      assert.match(from, /^(?:@warder\/foundation\/promises|\.\.\/promises\/and-then\.ts)$/, file)
+})
+
+test('the rule sees helpers of every kind, and no use of the one', () => {
+  for (const text of [
+    'return made instanceof Promise ? made.then(next) : next(made)',
+    'export function then<T>(value: T) {}',
+    'export type MaybePromise<T> = T | Promise<T>',
+    "if (typeof value.then === 'function')",
+    'const isPromiseLike = 1',
+  ]) {
+    assert.match(text, ownHelper)
+  }
+  for (const text of ['andThen(value, next)', 'promise.then(next)', 'type MaybePromises = 1'])
+    assert.doesNotMatch(text, ownHelper)
+})
