@@ -7,23 +7,20 @@ import {
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import {
-  basicConstraints,
-  extendedKeyUsage,
   extensionsOf,
   generalName,
   issueCertificate as issueX509,
-  keyPurposes,
-  keyUsage,
   nameFromParts,
+  type ProfileName,
+  profileExtensions,
   readCertificate,
   readKeyIdentifier,
-  subjectAltName,
 } from '@warder/pki/x509'
 
 /** What to put into a certificate of the local authority. */
 export interface CertificatePlan {
   readonly commonName: string
-  readonly purpose: 'authority' | 'server' | 'client'
+  readonly purpose: Extract<ProfileName, 'authority' | 'server' | 'client'>
   readonly hostnames: readonly string[]
   readonly addresses: readonly string[]
   readonly notBefore: Date
@@ -64,7 +61,11 @@ export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | u
     spki,
     notBefore: plan.notBefore.getTime(),
     notAfter: plan.notAfter.getTime(),
-    extensions: extensionsFor(plan),
+    extensions: profileExtensions(plan.purpose, {
+      spki,
+      names: namesIn(plan),
+      ...(plan.purpose === 'authority' && { pathLength: 0 }),
+    }),
   }
   const signer =
     issuer === undefined
@@ -78,19 +79,10 @@ export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | u
   }
 }
 
-function extensionsFor({ purpose, hostnames, addresses }: CertificatePlan) {
-  const names = [
+function namesIn({ hostnames, addresses }: CertificatePlan): readonly Uint8Array[] {
+  return [
     ...hostnames.map((name) => generalName(`DNS:${name}`)),
     ...addresses.map((address) => generalName(`IP:${address}`)),
-  ]
-  const alternativeNames = names.length === 0 ? [] : [subjectAltName(names)]
-  if (purpose === 'authority')
-    return [basicConstraints(true, 0), keyUsage(['keyCertSign', 'cRLSign']), ...alternativeNames]
-  return [
-    basicConstraints(false),
-    keyUsage(['digitalSignature']),
-    extendedKeyUsage([purpose === 'server' ? keyPurposes.serverAuth : keyPurposes.clientAuth]),
-    ...alternativeNames,
   ]
 }
 

@@ -259,6 +259,7 @@ export class UnitOfWork {
   }
 }
 
-function identifierTaken(): Failure {
+/** The identifier that a new object is to have is that of another one. */
+export function identifierTaken(): Failure {
   return failure('conflict', 'An object with this identifier exists already.')
 }

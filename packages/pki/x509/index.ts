@@ -34,6 +34,7 @@ export { opensslExtensions } from './openssl-extensions.ts'
 export { type ParsedCertificate, parseCertificate } from './parsed-certificate.ts'
 export { certificatePolicies } from './policies.ts'
 export {
+  endEntityUses,
   keyCapability,
   type Profile,
   type ProfileName,

@@ -44,6 +44,11 @@ const endEntity = {
   encipher: ['keyEncipherment'],
   agree: ['keyAgreement'],
 } as const
+/** The key usage (RFC 5280 §4.2.1.3) of an end entity, by what its key can do. @throws PkiError */
+export function endEntityUses(spki: Uint8Array): readonly KeyUsageName[] {
+  return endEntity[keyCapability(spki)]
+}
+
 const onlySign = { sign: ['digitalSignature'] } as const
 
 export const profiles = {

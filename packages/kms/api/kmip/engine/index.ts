@@ -38,7 +38,6 @@
  */
 
 export {
-  identifierTaken,
   inKmipReasons,
   KmipFailure,
   kmipFailure,

@@ -12,6 +12,7 @@ import {
 import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { PkiError } from '@warder/pki/error'
 import { CryptoFailure } from '../../../crypto/index.ts'
+import { identifierTaken } from '../../../keys/index.ts'
 import { kindOfReason, reasonOfCryptoFailure, reasonOfKind, reasonOfPkiError } from './reasons.ts'
 
 /** Why an operation failed, in the words of KMIP 2.1. The message goes to the client. */
@@ -49,11 +50,6 @@ export function withKmipReasons<T>(act: () => T): T {
   } catch (error) {
     throw inKmipReasons(error)
   }
-}
-
-/** The identifier that a new object is to have is that of another one. */
-export function identifierTaken(): KmipFailure {
-  return kmipFailure('ObjectAlreadyExists', 'An object with this identifier exists already.')
 }
 
 /** What was thrown, as the client, the audit record and HTTP are told of it. */

@@ -3,6 +3,7 @@ import { byteString, dateTime, enumeration, structure, type TtlvNode } from '@wa
 import {
   basicConstraints,
   type Extension,
+  endEntityUses,
   extensionIdentifiers,
   issueCertificate,
   type KeyUsageName,
@@ -107,12 +108,6 @@ function completed(given: readonly Extension[], spki: Uint8Array, selfSigned: bo
 
 function usesOf(spki: Uint8Array, authority: boolean): readonly KeyUsageName[] {
   if (authority) return ['keyCertSign', 'cRLSign']
-  const algorithm = certificateKey(spki)
-  if (algorithm === 'RSA') return ['digitalSignature', 'keyEncipherment']
-  if (algorithm === 'ECDH' || algorithm === 'DH') return ['keyAgreement']
-  return algorithm?.startsWith('ML_KEM') === true ? ['keyEncipherment'] : ['digitalSignature']
-}
-
-function certificateKey(spki: Uint8Array) {
-  return publicKeyFacts(spki)?.algorithm
+  const uses = endEntityUses(spki)
+  return publicKeyFacts(spki)?.algorithm === 'RSA' ? [...uses, 'keyEncipherment'] : uses
 }

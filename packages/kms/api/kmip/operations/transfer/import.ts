@@ -1,10 +1,9 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, optional, optionalName, textString } from '@warder/kmip/ttlv'
 import { approvalNeeded } from '../../../../access/index.ts'
-import { asObjectId, type ObjectId } from '../../../../keys/index.ts'
+import { asObjectId, identifierTaken, type ObjectId } from '../../../../keys/index.ts'
 import {
   creates,
-  identifierTaken,
   type KmipContext,
   type KmipOperation,
   kmipFailure,
