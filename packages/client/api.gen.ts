@@ -394,15 +394,11 @@ export interface Operations {
       /** base64url */
       readonly k?: string | null
       /** base64url */
-      readonly d?: string | null
-      /** base64url */
-      readonly x?: string | null
-      /** base64url */
-      readonly y?: string | null
-      /** base64url */
       readonly n?: string | null
       /** base64url */
       readonly e?: string | null
+      /** base64url */
+      readonly d?: string | null
       /** base64url */
       readonly p?: string | null
       /** base64url */
@@ -413,6 +409,10 @@ export interface Operations {
       readonly dq?: string | null
       /** base64url */
       readonly qi?: string | null
+      /** base64url */
+      readonly x?: string | null
+      /** base64url */
+      readonly y?: string | null
       /** base64url */
       readonly priv?: string | null
       /** base64url */

@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { ClaimsReply } from './claims.ts'
 
 /**
  * Names that only the service itself sets in tokens and certificates; `email` and `email_verified`, by which others who
@@ -6,20 +7,11 @@ import { failure } from '@warder/foundation/errors'
  * treats specially.
  */
 export const reservedClaims: ReadonlySet<string> = new Set([
-  'as_as',
-  'as_rid',
-  'aud',
+  ...Object.keys(ClaimsReply.properties),
   'auth_scheme',
   'email',
   'email_verified',
-  'exp',
-  'iat',
-  'iss',
-  'jti',
-  'nbf',
   'realm_id',
-  'roles',
-  'sub',
   'verification_key',
   '__proto__',
   'constructor',

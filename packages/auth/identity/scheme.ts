@@ -1,24 +1,22 @@
 import Type from 'typebox'
 
-/** How somebody authenticated: password, JWT, client certificate, FIDO2, digital credentials, SAML. */
-export type AuthScheme = 'up' | 'jwt' | 'cc' | 'f2' | 'dc' | 'sa'
-
-const longNames: Readonly<Record<string, AuthScheme>> = {
+const shortNames = {
   UsernamePassword: 'up',
   Jwt: 'jwt',
   ClientCertificate: 'cc',
   Fido2: 'f2',
   DigitalCredentials: 'dc',
   Saml: 'sa',
-}
-const shortNames: readonly AuthScheme[] = ['up', 'jwt', 'cc', 'f2', 'dc', 'sa']
+} as const
+/** How somebody authenticated: password, JWT, client certificate, FIDO2, digital credentials, SAML. */
+export type AuthScheme = (typeof shortNames)[keyof typeof shortNames]
 
 /** A scheme as callers may write it: `UsernamePassword` or `up`, and so on. */
 export const SchemeName = Type.Union(
-  [...Object.keys(longNames), ...shortNames].map((name) => Type.Literal(name)),
+  [...Object.keys(shortNames), ...Object.values(shortNames)].map((name) => Type.Literal(name)),
 )
 
 /** @param name a text that `SchemeName` let through */
 export function readScheme(name: string): AuthScheme {
-  return longNames[name] ?? (name as AuthScheme)
+  return Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : (name as AuthScheme)
 }

@@ -6,7 +6,7 @@ import type { ApprovalPolicy } from './approval-policy.ts'
 import { grantedTo } from './grant-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
-import { anyObject, createRight, type Right } from './right.ts'
+import { anyObject, createRight, officerRights, type Right } from './right.ts'
 
 /** Who is more than an owner, as configured. */
 export interface Roles {
@@ -17,24 +17,6 @@ export interface Roles {
   /** `max_objects_per_owner`; undefined = no limit. */
   readonly quota?: OwnerQuota | undefined
 }
-
-/**
- * What a crypto officer may do with objects of others: look after them and decide who uses them. Not: use them, or
- * take their material out.
- */
-const officerRights: ReadonlySet<Right> = new Set<Right>([
-  'getattributes',
-  'locate',
-  'validate',
-  'activate',
-  'revoke',
-  'destroy',
-  'addattribute',
-  'modifyattribute',
-  'setattribute',
-  'deleteattribute',
-  'authorize',
-])
 
 export type Verdict = 'allowed' | 'lacks_this_right' | 'nothing'
 

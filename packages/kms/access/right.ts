@@ -1,35 +1,56 @@
 import { failure } from '@warder/foundation/errors'
 
+interface RightRow {
+  /** The name of several rights that it is one of. */
+  readonly group?: 'Read' | 'UseKey' | 'Modify' | 'Destroy' | 'Authorize'
+  /**
+   * A crypto officer has it on objects of others: to look after them and decide who uses them. Not: to use them, or take
+   * their material out.
+   */
+  readonly officer?: true
+  /** Its use needs the material, which an archived object does not give (KMIP 2.1 §6.1.4). */
+  readonly material?: true
+}
+
 /**
  * Rights on one object. They are the KMIP operation names in the spelling of the API, and `authorize`, which lets its
  * holder grant and revoke on the owner's behalf. No right implies another.
  */
-export const rights = [
-  'encrypt',
-  'decrypt',
-  'sign',
-  'signatureverify',
-  'mac',
-  'hash',
-  'derivekey',
-  'get',
-  'getattributes',
-  'export',
-  'import',
-  'locate',
-  'certify',
-  'validate',
-  'rekey',
-  'activate',
-  'revoke',
-  'destroy',
-  'addattribute',
-  'modifyattribute',
-  'setattribute',
-  'deleteattribute',
-  'authorize',
-] as const
-export type Right = (typeof rights)[number]
+const table = {
+  encrypt: { group: 'UseKey', material: true },
+  decrypt: { group: 'UseKey', material: true },
+  sign: { group: 'UseKey', material: true },
+  signatureverify: { group: 'UseKey', material: true },
+  mac: { group: 'UseKey', material: true },
+  hash: {},
+  derivekey: { group: 'UseKey', material: true },
+  get: { group: 'Read', material: true },
+  getattributes: { group: 'Read', officer: true },
+  export: { group: 'Read', material: true },
+  import: {},
+  locate: { group: 'Read', officer: true },
+  certify: { group: 'UseKey', material: true },
+  validate: { group: 'Read', officer: true },
+  rekey: { group: 'Modify', material: true },
+  activate: { group: 'Modify', officer: true },
+  revoke: { group: 'Destroy', officer: true },
+  destroy: { group: 'Destroy', officer: true },
+  addattribute: { group: 'Modify', officer: true },
+  modifyattribute: { group: 'Modify', officer: true },
+  setattribute: { group: 'Modify', officer: true },
+  deleteattribute: { group: 'Modify', officer: true },
+  authorize: { group: 'Authorize', officer: true },
+} as const satisfies Readonly<Record<string, RightRow>>
+export type Right = keyof typeof table
+
+const rows = Object.entries(table) as readonly (readonly [Right, RightRow])[]
+export const rights: readonly Right[] = rows.map(([right]) => right)
+export const officerRights = rightsWith(({ officer }) => officer === true)
+export const materialRights = rightsWith(({ material }) => material === true)
+
+function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
+  return new Set(rows.filter(([, row]) => holds(row)).map(([right]) => right))
+}
 
 /** The right to create objects; it is on no object. */
 export const createRight = 'create'
@@ -37,17 +58,15 @@ export const createRight = 'create'
 export const anyObject = '*'
 export const everybody = '*'
 
-const groups: Readonly<Record<string, readonly Right[]>> = {
-  Read: ['get', 'getattributes', 'export', 'locate', 'validate'],
-  UseKey: ['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac', 'derivekey', 'certify'],
-  Modify: ['addattribute', 'modifyattribute', 'setattribute', 'deleteattribute', 'activate', 'rekey'],
-  Destroy: ['revoke', 'destroy'],
-  Authorize: ['authorize'],
-}
+const groups = Map.groupBy(
+  rows.filter(([, { group }]) => group !== undefined),
+  ([, { group }]) => String(group),
+)
 
 /** Reads one name of a grant: a group (`UseKey`), or an operation (`getattributes`, `get_attributes`, `Encrypt`). */
 export function parseRights(name: string): readonly (Right | typeof createRight)[] {
-  if (Object.hasOwn(groups, name)) return groups[name] ?? []
+  const group = groups.get(name)
+  if (group !== undefined) return group.map(([right]) => right)
   const plain = name.toLowerCase().replaceAll('_', '')
   if (plain === createRight) return [createRight]
   const right = rights.find((known) => known === plain)

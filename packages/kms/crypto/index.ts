@@ -18,6 +18,7 @@ export {
 } from './algorithms/algorithms.ts'
 export { isCipher } from './algorithms/ciphers.ts'
 export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'
+export { isFipsSymmetric } from './algorithms/fips-symmetric.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName, hashAlgorithm } from './algorithms/hashes.ts'
 export type { KeyType, MaterialAlgorithm } from './algorithms/key-types.ts'
 export { joseHmac } from './algorithms/macs.ts'
@@ -61,7 +62,7 @@ export { type MacPlan, macOf, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
 export { generateKey } from './material/generate-key.ts'
 export { inGenerationQueue } from './material/generation-queue.ts'
-export { type ImportMembers, importKey } from './material/import-jwk.ts'
+export { type ImportMembers, importKey, type MaterialMember, materialMembers } from './material/import-jwk.ts'
 export { type KeyRequest, type KeySpec, keySpecOf } from './material/key-request.ts'
 export {
   fits,

@@ -27,4 +27,4 @@ export {
   rsaPublicFromPkcs1,
   rsaToPkcs1,
 } from './rsa.ts'
-export { checkRsaNumbers, type RsaNumbers, requirePrimes } from './rsa-numbers.ts'
+export { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from './rsa-numbers.ts'

@@ -1,7 +1,9 @@
 import { checkPrime } from 'node:crypto'
 import { pkiError } from '../error.ts'
 
-export type RsaNumbers = Readonly<Record<'n' | 'e' | 'd' | 'p' | 'q' | 'dp' | 'dq' | 'qi', bigint>>
+/** The numbers of a private RSA key in the order of RSAPrivateKey (RFC 8017 §A.1.2), as JWK calls them. */
+export const rsaMembers = ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const
+export type RsaNumbers = Readonly<Record<(typeof rsaMembers)[number], bigint>>
 
 /** What a new key must have at least. */
 export const smallestRsaBits = 2048

@@ -3,7 +3,7 @@ import { PkiError, pkiError } from '../error.ts'
 import { bitLength, greatestCommonDivisor, inverse, squareRoot, toMagnitude, toNumber } from './numbers.ts'
 import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki } from './pkcs8.ts'
-import { checkRsaNumbers, type RsaNumbers, requirePrimes } from './rsa-numbers.ts'
+import { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from './rsa-numbers.ts'
 
 export const rsaIdentifier = '1.2.840.113549.1.1.1'
 
@@ -13,28 +13,16 @@ const longestNumber = 1024
 /** Bits of the shortest modulus that the rest of a key is computed from. */
 const shortestModulus = 512
 
-/** The numbers of RSAPrivateKey in their order (RFC 8017 §A.1.2). */
-const privateMembers = [
-  'n',
-  'e',
-  'd',
-  'p',
-  'q',
-  'dp',
-  'dq',
-  'qi',
-] as const satisfies readonly (keyof RsaNumbers)[]
-
 /** RSAPrivateKey (RFC 8017 §A.1.2), kept as it came inside a PKCS#8. @throws PkiError */
 export function rsaPrivateFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
   const what = 'The PKCS#1 private key'
   const [version, ...integers] = derMembers(pkcs1, what)
   if (derMagnitude(version, what)[0] !== 0)
     throw pkiError('invalid_key', 'RSA keys of more than two primes are not supported.')
-  if (integers.length !== privateMembers.length)
+  if (integers.length !== rsaMembers.length)
     throw pkiError('invalid_key', `${what} has a wrong number of members.`)
   const numbers = Object.fromEntries(
-    privateMembers.map((name, index) => [name, bounded(derMagnitude(integers[index], what))]),
+    rsaMembers.map((name, index) => [name, bounded(derMagnitude(integers[index], what))]),
   ) as unknown as RsaNumbers
   return checked(numbers, pkcs1, policy)
 }
@@ -48,7 +36,7 @@ export function rsaPrivateFromNumbers(
   policy: KeyPolicy,
 ): ParsedKey {
   const known: Partial<Record<keyof RsaNumbers, bigint>> = {}
-  for (const name of privateMembers) {
+  for (const name of rsaMembers) {
     const magnitude = given[name]
     if (magnitude !== undefined) known[name] = bounded(magnitude)
   }
@@ -82,7 +70,7 @@ export function rsaNumbersOf(
   const integers = derMembers(rsaToPkcs1(type, canonical), 'The stored key')
   const start = type === 'PrivateKey' ? 1 : 0
   const numbers: Partial<Record<keyof RsaNumbers, Uint8Array>> = {}
-  for (const [index, name] of privateMembers.entries()) {
+  for (const [index, name] of rsaMembers.entries()) {
     const element = integers[start + index]
     if (element !== undefined) numbers[name] = derMagnitude(element, 'The stored key')
   }
@@ -185,7 +173,7 @@ function factor(n: bigint, e: bigint, d: bigint): { p: bigint; q: bigint } | und
 }
 
 function pkcs1Of(numbers: RsaNumbers): Buffer {
-  return derSequence(derNumber(0), ...privateMembers.map((name) => derInteger(toMagnitude(numbers[name]))))
+  return derSequence(derNumber(0), ...rsaMembers.map((name) => derInteger(toMagnitude(numbers[name]))))
 }
 
 /** Names the numbers as what is wrong. */

@@ -2,23 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
 import { pkiError } from '../error.ts'
 
-/** The attributes of a distinguished name that are known by a short name. */
-export type NamePart =
-  | 'CN'
-  | 'O'
-  | 'OU'
-  | 'Email'
-  | 'C'
-  | 'ST'
-  | 'L'
-  | 'UID'
-  | 'SerialNumber'
-  | 'Title'
-  | 'DC'
-  | 'DNQualifier'
-
-/** Object identifiers of those parts (RFC 5280 §A.1, RFC 4519). */
-export const namePartIdentifiers: Readonly<Record<NamePart, string>> = {
+/** Object identifiers of the parts of a name that are known by a short name (RFC 5280 §A.1, RFC 4519). */
+export const namePartIdentifiers = {
   CN: '2.5.4.3',
   O: '2.5.4.10',
   OU: '2.5.4.11',
@@ -31,9 +16,10 @@ export const namePartIdentifiers: Readonly<Record<NamePart, string>> = {
   Title: '2.5.4.12',
   DC: '0.9.2342.19200300.100.1.25',
   DNQualifier: '2.5.4.46',
-}
+} as const
+export type NamePart = keyof typeof namePartIdentifiers
 
-const partByIdentifier = new Map(
+const partByIdentifier: ReadonlyMap<string, NamePart> = new Map(
   Object.entries(namePartIdentifiers).map(([part, identifier]) => [identifier, part as NamePart]),
 )
 

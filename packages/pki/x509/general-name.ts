@@ -54,7 +54,7 @@ export function spiffeName(id: string): Buffer {
 }
 
 /** What a GeneralName is. */
-export type GeneralNameKind = 'email' | 'DNS' | 'URI' | 'IP' | 'directory' | 'other'
+export type GeneralNameKind = keyof typeof tags | 'IP' | 'directory' | 'other'
 
 export interface ReadGeneralName {
   readonly kind: GeneralNameKind

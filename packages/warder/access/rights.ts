@@ -37,7 +37,7 @@ export const otherRights = [
 export const groupsHelp: Readonly<Record<string, string>> = {
   Read: 'get, getattributes, export, locate, validate',
   UseKey: 'encrypt, decrypt, sign, signatureverify, mac, derivekey, certify',
-  Modify: 'addattribute, modifyattribute, setattribute, deleteattribute, activate, rekey',
+  Modify: 'rekey, activate, addattribute, modifyattribute, setattribute, deleteattribute',
   Destroy: 'revoke, destroy',
   Authorize: 'authorize',
 }

@@ -3,15 +3,12 @@ import type { FileHandle } from 'node:fs/promises'
 import { FileRefused } from '../cli/refused.ts'
 import { readUpTo } from './read.ts'
 
-/** The wrapped data key: a flattened JWE (RFC 7516 §7.2.2), as the key management service makes and opens it. */
-export interface WrappedKey {
-  readonly protected: string
-  readonly encrypted_key: string
-  readonly iv: string
-  readonly ciphertext: string
-  readonly tag: string
-  readonly aad: string
-}
+/** Members of a flattened JWE (RFC 7516 §7.2.2), as the key management service makes and opens it. */
+export const jweMembers = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const
+export type JweMember = (typeof jweMembers)[number]
+
+/** The wrapped data key. */
+export type WrappedKey = Readonly<Record<JweMember, string>>
 
 export interface Header {
   readonly wrapped: WrappedKey
@@ -38,7 +35,6 @@ const magic = Buffer.from('WARDERF\x01', 'latin1')
 const macBytes = 32
 const longestWrappedKey = 16 * 1024
 const fixedBytes = magic.length + prefixBytes + 4
-const members = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const
 
 /** Keys for the chunks and for the header, from the data key (HKDF-SHA-256, RFC 5869). */
 export function deriveKeys(dataKey: Uint8Array): FileKeys {
@@ -56,7 +52,7 @@ export function deriveKeys(dataKey: Uint8Array): FileKeys {
 
 /** A header as it is written, with its authentication code (HMAC-SHA-256) at the end. */
 export function writeHeader(wrapped: WrappedKey, prefix: Buffer, keys: FileKeys): Header {
-  const picked = Object.fromEntries(members.map((name) => [name, wrapped[name]]))
+  const picked = Object.fromEntries(jweMembers.map((name) => [name, wrapped[name]]))
   const json = Buffer.from(JSON.stringify(picked), 'utf8')
   const length = Buffer.alloc(4)
   length.writeUInt32BE(json.length)
@@ -110,12 +106,12 @@ function parseWrappedKey(text: string): WrappedKey {
   }
   if (typeof json !== 'object' || json === null) throw broken
   const found = json as Readonly<Record<string, unknown>>
-  const read = (name: (typeof members)[number]): string => {
+  const read = (name: JweMember): string => {
     const value = found[name]
     if (typeof value !== 'string' || !/^[A-Za-z0-9_-]*$/.test(value)) throw broken
     return value
   }
-  if (Object.keys(found).length !== members.length) throw broken
+  if (Object.keys(found).length !== jweMembers.length) throw broken
   const wrapped = {
     protected: read('protected'),
     encrypted_key: read('encrypted_key'),

@@ -2,6 +2,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
+import type { JweMember } from '../crypto-files/header.ts'
 import { keyOption, readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
@@ -12,8 +13,7 @@ export const mostData = 32 * 1024 * 1024
 const mostJwe = 64 * 1024 * 1024
 
 const mebibytes = mostData / 1024 / 1024
-const members = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const
-type Jwe = Readonly<Record<(typeof members)[number], string | undefined>>
+type Jwe = Readonly<Record<JweMember, string | undefined>>
 
 function base64url(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64url')
@@ -32,7 +32,7 @@ function readJwe(bytes: Buffer): Jwe {
   }
   if (typeof json !== 'object' || json === null) throw broken
   const found = json as Readonly<Record<string, unknown>>
-  const text = (name: (typeof members)[number]): string | undefined => {
+  const text = (name: JweMember): string | undefined => {
     const value = found[name]
     if (value === undefined || typeof value === 'string') return value
     throw broken

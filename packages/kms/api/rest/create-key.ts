@@ -12,6 +12,8 @@ import {
   keyFacts,
   keyOpsOf,
   keySpecOf,
+  type MaterialMember,
+  materialMembers,
   requirePermitted,
 } from '../../crypto/index.ts'
 import { decodeBase64Url } from '../../jose/index.ts'
@@ -30,10 +32,13 @@ import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
 import { policyOf } from './policy.ts'
 
-/** Members that are material, of whichever half: one of them makes the request an import. */
-const materialMembers = ['k', 'd', 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi', 'priv', 'pub'] as const
 const longestMember = 16_384
 const Member = Type.Optional(Type.String({ maxLength: longestMember, description: 'base64url' }))
+
+/** One of them makes the request an import. */
+const membersOfMaterial = Object.fromEntries(materialMembers.map((name) => [name, Member])) as Readonly<
+  Record<MaterialMember, typeof Member>
+>
 
 const KeyRequest = Type.Object({
   kty: Type.String({ description: 'oct, RSA, EC, OKP or AKP' }),
@@ -46,19 +51,7 @@ const KeyRequest = Type.Object({
   ),
   tags: Type.Optional(Tags),
   ext: Ext,
-  k: Member,
-  d: Member,
-  x: Member,
-  y: Member,
-  n: Member,
-  e: Member,
-  p: Member,
-  q: Member,
-  dp: Member,
-  dq: Member,
-  qi: Member,
-  priv: Member,
-  pub: Member,
+  ...membersOfMaterial,
 })
 type KeyRequest = Static<typeof KeyRequest>
 

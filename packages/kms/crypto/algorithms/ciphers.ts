@@ -58,14 +58,9 @@ export const families: Readonly<Record<string, Family>> = {
   },
 }
 
-export const paddings: ReadonlySet<string> = new Set([
-  'None',
-  'PKCS5',
-  'ANSIX9_23',
-  'ISO10126',
-  'SSL3',
-  'Zeros',
-])
+/** Paddings of whole blocks. `Zeros` can be taken off again only where the data does not end with a zero byte. */
+export const paddings = ['None', 'PKCS5', 'ANSIX9_23', 'ISO10126', 'SSL3', 'Zeros'] as const
+export type BlockPadding = (typeof paddings)[number]
 
 /** JOSE's name of GCM with such a key; undefined where JOSE has none. */
 export function joseGcm(algorithm: string, keyBytes: number): string | undefined {

@@ -4,21 +4,6 @@ import { type CryptographicParameters, requireOnly } from './parameters.ts'
 import { permit } from './permit.ts'
 import type { AlgorithmPolicy } from './policy.ts'
 
-export type HashName =
-  | 'MD5'
-  | 'RIPEMD_160'
-  | 'SHA_1'
-  | 'SHA_224'
-  | 'SHA_256'
-  | 'SHA_384'
-  | 'SHA_512'
-  | 'SHA_512_224'
-  | 'SHA_512_256'
-  | 'SHA3_224'
-  | 'SHA3_256'
-  | 'SHA3_384'
-  | 'SHA3_512'
-
 export interface HashAlgorithm {
   readonly name: HashName
   /** OpenSSL's name. */
@@ -30,11 +15,16 @@ export interface HashAlgorithm {
   readonly signs: boolean
 }
 
-const row = (name: HashName, node: string, bytes: number, signs = true, fips = true) =>
-  [name, { name, node, bytes, signs, fips }] as const
+const row = <const Name extends string>(
+  name: Name,
+  node: string,
+  bytes: number,
+  signs = true,
+  fips = true,
+) => ({ name, node, bytes, signs, fips })
 
 /** KMIP 2.1 §11.21, those that are done here. MD2, MD4, Tiger and Whirlpool are not. */
-export const hashes: ReadonlyMap<string, HashAlgorithm> = new Map([
+const rows = [
   row('MD5', 'md5', 16, false, false),
   row('RIPEMD_160', 'ripemd160', 20, false, false),
   row('SHA_1', 'sha1', 20, false),
@@ -48,7 +38,10 @@ export const hashes: ReadonlyMap<string, HashAlgorithm> = new Map([
   row('SHA3_256', 'sha3-256', 32),
   row('SHA3_384', 'sha3-384', 48),
   row('SHA3_512', 'sha3-512', 64),
-])
+]
+export type HashName = (typeof rows)[number]['name']
+
+export const hashes: ReadonlyMap<string, HashAlgorithm> = new Map(rows.map((each) => [each.name, each]))
 
 /** @throws CryptoFailure unsupported for a hash that is not done here, or not in FIPS mode */
 export function hashAlgorithm(name: string, policy: AlgorithmPolicy): HashAlgorithm {

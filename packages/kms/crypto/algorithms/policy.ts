@@ -1,33 +1,23 @@
 import { failure } from '@warder/foundation/errors'
 
-/** What an operation wants to use, in names of KMIP or JOSE; several names of one thing are tried one by one. */
-export interface PolicyFacts {
-  readonly algorithms?: Names
-  readonly hashes?: Names
-  readonly signature_algorithms?: Names
-  readonly curves?: Names
-  readonly block_cipher_modes?: Names
-  readonly padding_methods?: Names
-  readonly mgf_hashes?: Names
-  readonly mask_generators?: Names
-  readonly rsa_key_sizes?: Names
-  readonly aes_key_sizes?: Names
-}
-type Names = string | readonly string[]
-export type PolicyList = keyof PolicyFacts
+/** The lists of a policy, and what a name in each of them is called. */
+const what = {
+  algorithms: 'algorithm',
+  hashes: 'hash',
+  signature_algorithms: 'signature algorithm',
+  curves: 'curve',
+  block_cipher_modes: 'block cipher mode',
+  padding_methods: 'padding',
+  mgf_hashes: 'hash of the mask generator',
+  mask_generators: 'mask generator',
+  rsa_key_sizes: 'size of an RSA key',
+  aes_key_sizes: 'size of an AES key',
+} as const
+export type PolicyList = keyof typeof what
+export const policyLists = Object.keys(what) as readonly PolicyList[]
 
-export const policyLists = [
-  'algorithms',
-  'hashes',
-  'signature_algorithms',
-  'curves',
-  'block_cipher_modes',
-  'padding_methods',
-  'mgf_hashes',
-  'mask_generators',
-  'rsa_key_sizes',
-  'aes_key_sizes',
-] as const satisfies readonly PolicyList[]
+/** What an operation wants to use, in names of KMIP or JOSE; several names of one thing are tried one by one. */
+export type PolicyFacts = { readonly [List in PolicyList]?: string | readonly string[] }
 
 /** What this server permits: the one answer, for REST and KMIP, for requests and for stored keys. */
 export interface AlgorithmPolicy {
@@ -75,19 +65,6 @@ export function algorithmPolicy({ fips, id, lists }: PolicyConfig): AlgorithmPol
 export function plainName(name: string): string {
   const letters = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
   return letters === 'ecdsa' || letters === 'ecdh' ? 'ec' : letters
-}
-
-const what: Readonly<Record<PolicyList, string>> = {
-  algorithms: 'algorithm',
-  hashes: 'hash',
-  signature_algorithms: 'signature algorithm',
-  curves: 'curve',
-  block_cipher_modes: 'block cipher mode',
-  padding_methods: 'padding',
-  mgf_hashes: 'hash of the mask generator',
-  mask_generators: 'mask generator',
-  rsa_key_sizes: 'size of an RSA key',
-  aes_key_sizes: 'size of an AES key',
 }
 
 /** Names of KMIP and JOSE that FIPS builds do not have (SP 800-140C, SP 800-186), as `plainName` writes them. */

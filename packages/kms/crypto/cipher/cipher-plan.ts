@@ -1,9 +1,8 @@
-import { families, joseGcm, paddings } from '../algorithms/ciphers.ts'
+import { type BlockPadding, families, joseGcm, paddings } from '../algorithms/ciphers.ts'
 import { refuse, unsupported } from '../algorithms/failure.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import type { BlockPadding } from './padding.ts'
 
 /** How a symmetric cipher works: by whole blocks with padding, as a stream, with a tag, or in one go over all data. */
 export type CipherKind = 'block' | 'stream' | 'aead' | 'whole'
@@ -118,9 +117,9 @@ function choose(
   switch (modeName) {
     case 'ECB':
     case 'CBC': {
-      const padding = paddingMethod ?? (modeName === 'ECB' ? 'None' : 'PKCS5')
-      if (!paddings.has(padding))
-        throw unsupported(`PaddingMethod ${padding} is not supported for ${algorithm}.`)
+      const name = paddingMethod ?? (modeName === 'ECB' ? 'None' : 'PKCS5')
+      const padding = paddings.find((known) => known === name)
+      if (padding === undefined) throw unsupported(`PaddingMethod ${name} is not supported for ${algorithm}.`)
       requireOnly(parameters, modeName, modeName === 'ECB' ? ecbNames : blockNames)
       requirePlain(prefix, algorithm)
       const bytes = modeName === 'ECB' ? 0 : block
@@ -132,7 +131,7 @@ function choose(
         cipher,
         kind: 'block',
         mode: modeName,
-        padding: padding as BlockPadding,
+        padding,
         iv: [bytes, bytes],
         freshIv: bytes,
       }

@@ -1,8 +1,6 @@
 import { randomFillSync } from 'node:crypto'
+import type { BlockPadding } from '../algorithms/ciphers.ts'
 import { decryptionFailed, refuse } from '../algorithms/failure.ts'
-
-/** Paddings of whole blocks. `Zeros` can be taken off again only where the data does not end with a zero byte. */
-export type BlockPadding = 'None' | 'PKCS5' | 'ANSIX9_23' | 'ISO10126' | 'SSL3' | 'Zeros'
 
 /**
  * What goes behind `rest`, the bytes that do not fill a block, so that it does.

@@ -2,30 +2,30 @@ import { createPrivateKey, createPublicKey, createSecretKey, ECDH, type KeyObjec
 import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/promises'
 import { PkiError } from '@warder/pki/error'
-import { checkRsaNumbers, type RsaNumbers, requirePrimes } from '@warder/pki/keys'
+import { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from '@warder/pki/keys'
 import { curves, type FixedKeyType, keyTypes, type MaterialAlgorithm } from '../algorithms/key-types.ts'
 import type { KeySpec } from './key-request.ts'
 import type { KeyMaterial } from './material.ts'
-
-/** Decoded members of an import request. The caller wipes them. */
-export type ImportMembers = Readonly<
-  Partial<
-    Record<'k' | 'd' | 'x' | 'y' | 'n' | 'e' | 'p' | 'q' | 'dp' | 'dq' | 'qi' | 'priv' | 'pub', Uint8Array>
-  >
->
 
 const longestHmacKey = 4096
 const seedBytes = 32
 
 /** Members that say something about a key of each kind; another one is a mistake that is better told than kept. */
-const membersOf: Readonly<Record<MaterialAlgorithm, readonly (keyof ImportMembers)[]>> = {
+const membersOf = {
   AES: ['k'],
   HMAC: ['k'],
-  RSA: ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'],
+  RSA: rsaMembers,
   EC: ['d', 'x', 'y'],
   Ed25519: ['d', 'x'],
   'ML-DSA-44': ['priv', 'pub', 'd', 'x'],
-}
+} as const satisfies Readonly<Record<MaterialAlgorithm, readonly string[]>>
+
+/** Members that are material, of whichever kind of key and half. */
+export type MaterialMember = (typeof membersOf)[MaterialAlgorithm][number]
+export const materialMembers: readonly MaterialMember[] = [...new Set(Object.values(membersOf).flat())]
+
+/** Decoded members of an import request. The caller wipes them. */
+export type ImportMembers = { readonly [Member in MaterialMember]?: Uint8Array }
 
 /**
  * Makes a key of given material after checking it whole: exact lengths, RSA numbers that belong together, an EC
@@ -45,9 +45,9 @@ export function importKey(
 ): KeyMaterial
 export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial>
 export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial> {
-  const known = membersOf[spec.algorithm]
+  const known: readonly string[] = membersOf[spec.algorithm]
   for (const [name, bytes] of Object.entries(members)) {
-    if (bytes !== undefined && !known.includes(name as keyof ImportMembers))
+    if (bytes !== undefined && !known.includes(name))
       throw failure('bad_request', `${name}: is not a member of this type of key`)
   }
   switch (spec.algorithm) {
@@ -65,7 +65,7 @@ export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<K
   }
 }
 
-function required(members: ImportMembers, name: keyof ImportMembers): Uint8Array {
+function required(members: ImportMembers, name: MaterialMember): Uint8Array {
   const bytes = members[name]
   if (bytes === undefined) throw failure('bad_request', `${name}: is required to import this key`)
   return bytes
@@ -85,13 +85,14 @@ function importSecret(algorithm: 'AES' | 'HMAC', bits: number, k: Uint8Array): K
 }
 
 async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
-  const names = ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const
   const numbers: RsaNumbers = Object.fromEntries(
-    names.map((name) => [name, toNumber(name, required(members, name))]),
+    rsaMembers.map((name) => [name, toNumber(name, required(members, name))]),
   ) as never
   try {
     const bits = checkRsaNumbers(numbers)
-    const jwk = Object.fromEntries(names.map((name) => [name, base64url(minimal(required(members, name)))]))
+    const jwk = Object.fromEntries(
+      rsaMembers.map((name) => [name, base64url(minimal(required(members, name)))]),
+    )
     const key = parse({ kty: 'RSA', ...jwk }, 'n')
     // From here on `members` may be wiped.
     await requirePrimes(numbers)

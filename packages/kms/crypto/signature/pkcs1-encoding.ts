@@ -3,7 +3,7 @@ import type { HashAlgorithm, HashName } from '../algorithms/hashes.ts'
 
 /** Last part of the object identifiers; those of SHA-2 and SHA-3 begin with 2.16.840.1.101.3.4.2. */
 const nistArc = '608648016503040200'
-const identifiers: Partial<Record<HashName, string>> = {
+const identifiers: Readonly<Record<HashName, string>> = {
   MD5: '2a864886f70d0205',
   RIPEMD_160: '2b24030201',
   SHA_1: '2b0e03021a',
@@ -29,7 +29,7 @@ function nist(last: number): string {
  * @throws bad_parameters when the key is too short
  */
 export function pkcs1Encode(hash: HashAlgorithm, digested: Uint8Array, bytes: number): Buffer {
-  const identifier = Buffer.from(identifiers[hash.name] ?? '', 'hex')
+  const identifier = Buffer.from(identifiers[hash.name], 'hex')
   // SEQUENCE { SEQUENCE { OID, NULL }, OCTET STRING }; all lengths are below 128.
   const algorithm = Buffer.concat([
     Buffer.from([0x06, identifier.length]),

@@ -3,7 +3,7 @@ import { type AuditFields, mergedAuditFields, type Principal } from '@warder/fou
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import { mayCreate, type Right, type Verdict, verdictOn } from '../../../access/index.ts'
+import { materialRights, mayCreate, type Right, type Verdict, verdictOn } from '../../../access/index.ts'
 import type { UnitOfWork } from '../../../keys/index.ts'
 import { asObjectId, isArchived, type Key, type ManagedObject, type ObjectId } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
@@ -133,20 +133,6 @@ export class ItemContext implements KmipContext {
   }
 }
 
-/** Rights whose use needs the material, which an archived object does not give (KMIP 2.1 §6.1.4). */
-const needsMaterial: ReadonlySet<Right> = new Set<Right>([
-  'get',
-  'export',
-  'encrypt',
-  'decrypt',
-  'sign',
-  'signatureverify',
-  'mac',
-  'derivekey',
-  'certify',
-  'rekey',
-])
-
 function passed<Found>(
   verdict: Verdict,
   object: ManagedObject | undefined,
@@ -158,7 +144,7 @@ function passed<Found>(
   if (verdict !== 'allowed')
     throw kmipFailure('PermissionDenied', 'The caller has other rights on the object, not this one.')
   // Of what is destroyed the operation says that it is gone.
-  if (isArchived(object) && needsMaterial.has(right))
+  if (isArchived(object) && materialRights.has(right))
     throw kmipFailure('ObjectArchived', 'The object is archived: recover it first.')
   return found
 }

@@ -1,6 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString, required, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import type { KeyPolicy } from '@warder/pki/keys'
+import { isFipsSymmetric } from '../../../crypto/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
 import type { CryptographicAlgorithm } from './stored-shape.ts'
@@ -23,20 +24,6 @@ const cipherBytes: Partial<Record<CryptographicAlgorithm, readonly number[]>> = 
   ChaCha20Poly1305: [32],
   Poly1305: [32],
 }
-
-/** Ciphers and hashes that may not be used at all under FIPS 140-3 (SP 800-140C). */
-const fipsAlgorithms: ReadonlySet<CryptographicAlgorithm> = new Set<CryptographicAlgorithm>([
-  'AES',
-  'HMAC_SHA1',
-  'HMAC_SHA224',
-  'HMAC_SHA256',
-  'HMAC_SHA384',
-  'HMAC_SHA512',
-  'HMAC_SHA3_224',
-  'HMAC_SHA3_256',
-  'HMAC_SHA3_384',
-  'HMAC_SHA3_512',
-])
 
 /** The bytes of a symmetric key: Raw, Opaque or {Key}. @throws KeyFormatTypeNotSupported, InvalidField */
 export function readSymmetric(format: KeyFormat, material: TtlvNode): Uint8Array {
@@ -85,7 +72,7 @@ export function symmetricBits(
   const sizes = algorithm === undefined ? undefined : cipherBytes[algorithm]
   if (sizes !== undefined && !sizes.includes(key.length))
     throw kmipFailure('InvalidField', `A key of ${algorithm} does not have ${bits} bits.`)
-  if (fips && algorithm !== undefined && !fipsAlgorithms.has(algorithm))
+  if (fips && algorithm !== undefined && !isFipsSymmetric(algorithm))
     throw kmipFailure('InvalidField', `Keys of ${algorithm} are not available in FIPS mode.`)
   if (claimed === undefined || claimed === bits) return bits
   if ((algorithm === 'DES' || algorithm === 'DES3') && claimed === key.length * 7) return claimed

@@ -2,25 +2,8 @@ import { atLeast, Tag } from '@warder/kmip/tables'
 import { type StructureNode, typed } from '@warder/kmip/ttlv'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 
-/** The members that cryptographic operations share (KMIP 2.1 §6.1.17 and others), as they were given. */
-export interface CryptographicRequest {
-  /** The CryptographicParameters structure. */
-  readonly parameters: StructureNode | undefined
-  readonly data: Uint8Array | undefined
-  readonly digestedData: Uint8Array | undefined
-  readonly iv: Uint8Array | undefined
-  readonly aad: Uint8Array | undefined
-  readonly tag: Uint8Array | undefined
-  readonly macData: Uint8Array | undefined
-  readonly signatureData: Uint8Array | undefined
-  readonly correlation: Uint8Array | undefined
-  readonly init: boolean
-  readonly final: boolean
-}
-
-type Bytes = 'data' | 'digestedData' | 'iv' | 'aad' | 'tag' | 'macData' | 'signatureData' | 'correlation'
-
-const byteMembers: ReadonlyMap<number, Bytes> = new Map([
+/** Members that are bytes. */
+const byteTags = [
   [Tag.Data, 'data'],
   [Tag.DigestedData, 'digestedData'],
   [Tag.IVCounterNonce, 'iv'],
@@ -29,7 +12,17 @@ const byteMembers: ReadonlyMap<number, Bytes> = new Map([
   [Tag.MACData, 'macData'],
   [Tag.SignatureData, 'signatureData'],
   [Tag.CorrelationValue, 'correlation'],
-])
+] as const
+type ByteMember = (typeof byteTags)[number][1]
+const byteMembers: ReadonlyMap<number, ByteMember> = new Map(byteTags)
+
+/** The members that cryptographic operations share (KMIP 2.1 §6.1.17 and others), as they were given. */
+export interface CryptographicRequest extends Readonly<Record<ByteMember, Uint8Array | undefined>> {
+  /** The CryptographicParameters structure. */
+  readonly parameters: StructureNode | undefined
+  readonly init: boolean
+  readonly final: boolean
+}
 
 type Writable = { -readonly [Name in keyof CryptographicRequest]: CryptographicRequest[Name] }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+import { isFipsSymmetric } from '../../../../crypto/index.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
@@ -57,7 +58,7 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
   const algorithm = requiredAlgorithm(attributes)
   const kind = symmetricKinds[algorithm]
   const { fips } = context.services
-  if (kind === undefined || (fips && !kind.fips))
+  if (kind === undefined || (fips && !isFipsSymmetric(algorithm)))
     throw kmipFailure('InvalidField', `A symmetric key for ${algorithm} cannot be made here.`)
   const bits = lengthOf(attributes) ?? kind.usual
   const least = fips && algorithm.startsWith('HMAC') ? leastFipsHmac : (kind.least ?? 0)

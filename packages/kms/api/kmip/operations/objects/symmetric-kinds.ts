@@ -9,12 +9,10 @@ export interface SymmetricKind {
   readonly usual: number
   /** Bytes of a key of that length; bits / 8 unless said. */
   readonly bytes?: (bits: number) => number
-  /** false: not in FIPS builds. */
-  readonly fips: boolean
 }
 
-const block = { lengths: [128, 192, 256], usual: 256, fips: false }
-const hmac = (usual: number): SymmetricKind => ({ least: 8, most: 32_768, usual, fips: true })
+const block = { lengths: [128, 192, 256], usual: 256 }
+const hmac = (usual: number): SymmetricKind => ({ least: 8, most: 32_768, usual })
 
 /** SP 800-107 §5.3.4: an HMAC key of less than 112 bits is not approved. */
 export const leastFipsHmac = 112
@@ -22,15 +20,15 @@ export const leastFipsHmac = 112
 /** The closed table of what Create makes. */
 export const symmetricKinds: Readonly<Partial<Record<AlgorithmName, SymmetricKind>>> = {
   // 512 is two AES-256 keys for XTS.
-  AES: { lengths: [128, 192, 256, 512], usual: 256, fips: true },
+  AES: { lengths: [128, 192, 256, 512], usual: 256 },
   // KMIP 2.1 §4.15: the length counts key bits without parity; clients also say it with parity.
-  DES3: { lengths: [112, 128, 168, 192], usual: 168, bytes: (bits) => (bits <= 128 ? 16 : 24), fips: false },
+  DES3: { lengths: [112, 128, 168, 192], usual: 168, bytes: (bits) => (bits <= 128 ? 16 : 24) },
   Camellia: block,
   ARIA: block,
-  SM4: { lengths: [128], usual: 128, fips: false },
-  ChaCha20: { lengths: [256], usual: 256, fips: false },
-  ChaCha20Poly1305: { lengths: [256], usual: 256, fips: false },
-  Poly1305: { lengths: [256], usual: 256, fips: false },
+  SM4: { lengths: [128], usual: 128 },
+  ChaCha20: { lengths: [256], usual: 256 },
+  ChaCha20Poly1305: { lengths: [256], usual: 256 },
+  Poly1305: { lengths: [256], usual: 256 },
   HMAC_SHA1: hmac(160),
   HMAC_SHA224: hmac(224),
   HMAC_SHA256: hmac(256),
