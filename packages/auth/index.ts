@@ -4,5 +4,4 @@
  */
 export { authService } from './service.ts'
 export type { AuthServices } from './services.ts'
-export { type AuthConfig, authSettings } from './settings.ts'
-export { version } from './version.ts'
+export type { AuthConfig } from './settings.ts'

@@ -1,8 +1,3 @@
-export {
-  adminInsertion,
-  adminsBehind,
-  countSuperAdmins,
-  findSuperCredentials,
-} from './admin-store.ts'
+export { adminsBehind, countSuperAdmins, findSuperCredentials } from './admin-store.ts'
 export { adminOperations } from './operations.ts'
 export { powersOf } from './powers.ts'

@@ -34,7 +34,7 @@ export async function powersOf(
  * Whether these powers cover an admin with these realms: a super admin's cover every one; a realm admin's cover who
  * administers only realms of theirs. Nobody but a super admin has to do with an empty list, or with `_`.
  */
-export function covers(powers: Powers, realms: readonly string[]): boolean {
+function covers(powers: Powers, realms: readonly string[]): boolean {
   return powers.isSuper || (realms.length > 0 && realms.every((realm) => powers.administers(realm)))
 }
 

@@ -67,7 +67,7 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
 }
 
 /** Seconds to wait after so many failures: 1, 2, 4 … from the fifth on. */
-export function waitAfter(failures: number): number {
+function waitAfter(failures: number): number {
   if (failures < freeFailures) return 0
   return Math.min(longestWait, 2 ** Math.min(20, failures - freeFailures))
 }

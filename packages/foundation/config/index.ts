@@ -1,14 +1,8 @@
 export { defaultConfigToml, foreignReference, settingsHelp, settingsReference } from './documents.ts'
-export {
-  type ForeignSetting,
-  type ForeignSettings,
-  foreignEnvName,
-  foreignSetting,
-} from './foreign-settings.ts'
+export type { ForeignSetting, ForeignSettings } from './foreign-settings.ts'
 export { foundationSettings, type ServiceDefaults } from './foundation-settings.ts'
 export {
   envNameOf,
-  flagOf,
   type LoadedConfig,
   type LoadOptions,
   loadConfig,

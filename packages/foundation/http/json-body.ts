@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { failure } from '../errors/index.ts'
 
 /** Deepest nesting of arrays and objects that a body may have. */
-export const maxJsonDepth = 64
+const maxJsonDepth = 64
 
 /**
  * Most values and names that a body may have. Each takes up to three microseconds to build, compare and check, in

@@ -6,7 +6,7 @@ import type { ErrorShape, IncomingRequest, RawReply } from '../operations/types.
  * A reply that is not plain JSON. It is a class of its own so that no JSON object, whatever its members, can be
  * mistaken for one.
  */
-export class BrandedReply implements RawReply {
+class BrandedReply implements RawReply {
   readonly #brand = true
   readonly status?: number
   readonly headers?: Readonly<Record<string, string | readonly string[]>>

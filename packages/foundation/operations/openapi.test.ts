@@ -12,7 +12,7 @@ import {
   post,
   toYaml,
 } from './index.ts'
-import { problemsOf } from './openapi-structure.ts'
+import { problemsOf } from './testing/openapi-structure.ts'
 
 const define = defineOperation<never>()
 const Kid = Type.Object({ kid: Type.String({ description: 'id: "quoted"' }) })

@@ -5,7 +5,7 @@ const version = 1
 const idBytes = 16
 const ivBytes = 12
 const tagBytes = 16
-export const overheadBytes = 1 + idBytes + ivBytes + tagBytes
+const overheadBytes = 1 + idBytes + ivBytes + tagBytes
 
 const pool = Buffer.alloc(ivBytes * 512)
 let used = pool.length

@@ -105,7 +105,7 @@ function checksumOf(migration: Migration): string {
  * The dialect's text of portable DDL. `BYTES` is BLOB or BYTEA; a table is STRICT on SQLite, and WITHOUT ROWID unless it
  * says `/* rowid *\/` (wide rows); text is compared by code point on PostgreSQL too, as SQLite does.
  */
-export function portable(ddl: string, dialect: Database['dialect']): string {
+function portable(ddl: string, dialect: Database['dialect']): string {
   if (dialect === 'postgresql') {
     return ddl
       .replace(/\/\* rowid \*\//g, '')

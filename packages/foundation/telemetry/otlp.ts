@@ -67,7 +67,7 @@ interface OtlpContext {
 }
 
 /** An ExportMetricsServiceRequest in JSON. Each thread is a resource of its own: counters of threads are not mixed. */
-export function otlpMetrics(snapshots: readonly unknown[], context: OtlpContext): unknown {
+function otlpMetrics(snapshots: readonly unknown[], context: OtlpContext): unknown {
   const times = { startTimeUnixNano: nanoseconds(context.startedAt), timeUnixNano: nanoseconds(context.at) }
   return {
     resourceMetrics: snapshots.filter(isSnapshot).map((snapshot, thread) => ({

@@ -5,6 +5,6 @@
  */
 export { decodeJson, decodeMembers, parseRoot } from './decode.ts'
 export type { JsonNode } from './dialect.ts'
-export { encodeJson, encodeJsonAs, type JsonForm, jsonValue } from './encode.ts'
+export { encodeJson, type JsonForm, jsonValue } from './encode.ts'
 export { asksForFetchForm, encodeJsonForFetch } from './fetch-form.ts'
 export { type Tolerance, tolerances } from './tolerances.ts'

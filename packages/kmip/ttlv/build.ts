@@ -3,7 +3,6 @@ import type {
   BigIntegerNode,
   BooleanNode,
   ByteStringNode,
-  DateTimeExtendedNode,
   DateTimeNode,
   EnumerationNode,
   IntegerNode,
@@ -74,11 +73,6 @@ export function dateTime(tag: number, value: number): DateTimeNode {
 /** @param value seconds */
 export function interval(tag: number, value: number): IntervalNode {
   return { tag, type: 'Interval', value }
-}
-
-/** @param value microseconds since 1970 */
-export function dateTimeExtended(tag: number, value: bigint): DateTimeExtendedNode {
-  return { tag, type: 'DateTimeExtended', value }
 }
 
 /** Two's complement without repeated sign bytes: a view of the same bytes. No bytes are zero. */

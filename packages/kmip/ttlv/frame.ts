@@ -1,10 +1,10 @@
 import { KmipDecodeError } from './error.ts'
 
 /** Bytes of a header: tag, type, length. */
-export const frameHeaderSize = 8
+const frameHeaderSize = 8
 
 /** The largest message that is read when nothing else is said: 64 MiB, as over HTTP. */
-export const defaultMaximumMessage = 64 * 1024 * 1024
+const defaultMaximumMessage = 64 * 1024 * 1024
 
 /**
  * How long is the message that begins with these bytes? For reading messages from a stream: collect until

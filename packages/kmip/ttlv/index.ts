@@ -8,7 +8,6 @@ export {
   boolean,
   byteString,
   dateTime,
-  dateTimeExtended,
   enumeration,
   integer,
   interval,
@@ -21,7 +20,7 @@ export {
 export { decodeTtlv } from './decode.ts'
 export { encodeTtlv } from './encode.ts'
 export { KmipDecodeError, type KmipDecodeReason, KmipEncodeError, type SeenVersion } from './error.ts'
-export { defaultMaximumMessage, frameHeaderSize, frameLength } from './frame.ts'
+export { frameLength } from './frame.ts'
 export {
   memberOf,
   membersOf,

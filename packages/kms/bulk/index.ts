@@ -3,8 +3,6 @@ import type { LargeBody, RawReply } from '@warder/foundation/operations'
 import { type ContentOpener, type ContentSealer, encodeBase64Url, openNow, sealNow } from '../jose/index.ts'
 import { bulkBytes, bulkThread } from './bulk.ts'
 
-export { bulkBytes } from './bulk.ts'
-
 /** Large bodies whose `member` is base64url are read on the thread. */
 export function largeMember(member: string): LargeBody {
   return { fromBytes: bulkBytes, read: (body) => bulkThread.run({ type: 'read', body, member }, body) }

@@ -2,15 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkSignature } from '../jose/index.ts'
 import { gcmDecrypt, gcmEncrypt, hmacCompute, hmacVerify, signed } from '../jose/testing/index.ts'
-import {
-  algorithmFor,
-  generateEc,
-  generateRsa,
-  generateSecret,
-  parseMaterial,
-  publicFromPrivate,
-  serializeMaterial,
-} from './index.ts'
+import { algorithmFor, generateEc, generateRsa, generateSecret, serializeMaterial } from './index.ts'
+import { parseMaterial, publicFromPrivate } from './testing/material.ts'
 
 const data = Buffer.from('a message')
 const aad = Buffer.from('header')

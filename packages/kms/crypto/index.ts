@@ -3,7 +3,6 @@
  * (`algorithmFor`, `planCipher`, `planSignature`, `planMac`, `planRsa`) or are refused by name, with what the server
  * permits asked of the one policy; the plan is carried out. What goes wrong is a CryptoFailure or a Failure.
  */
-export { agree } from './agreement/key-agreement.ts'
 export {
   type Algorithm,
   algorithmFor,
@@ -19,7 +18,7 @@ export {
 export { isCipher } from './algorithms/ciphers.ts'
 export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'
 export { isFipsSymmetric } from './algorithms/fips-symmetric.ts'
-export { chosenHash, digest, type HashAlgorithm, type HashName, hashAlgorithm } from './algorithms/hashes.ts'
+export { chosenHash, digest, type HashAlgorithm, type HashName } from './algorithms/hashes.ts'
 export type { KeyType, MaterialAlgorithm } from './algorithms/key-types.ts'
 export { joseHmac } from './algorithms/macs.ts'
 export {
@@ -73,8 +72,6 @@ export {
   loadKey,
   type MaterialDescriptor,
   type MaterialKind,
-  parseMaterial,
-  publicFromPrivate,
   serializeMaterial,
 } from './material/material.ts'
 export { type KeyShape, modulusBits, publicOf } from './material/public-half.ts'

@@ -3,7 +3,7 @@ import type { Logger } from '@warder/foundation/telemetry'
 import type { IdentityConfig } from './configured.ts'
 
 /** Whether `configuredSteps` will make one. Asked before the start, when none can be made yet. */
-export function hasMethod(config: IdentityConfig): boolean {
+function hasMethod(config: IdentityConfig): boolean {
   return (
     config.vault_auth_verifier_url !== undefined ||
     config.clients_ca_cert_file !== undefined ||

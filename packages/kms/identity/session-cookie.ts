@@ -7,7 +7,7 @@ import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
 export const sessionCookieName = 'auth_session'
 /** 24 hours (§8). */
-export const sessionSeconds = 86_400
+const sessionSeconds = 86_400
 
 const place: SealedPlace = { table: 'auth_session', row: 'cookie', column: 'value' }
 const longestCookie = 4096

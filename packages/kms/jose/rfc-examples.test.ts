@@ -3,14 +3,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { thumbprint } from '@warder/foundation/jwt'
 import { describedKey } from '../backend/index.ts'
-import {
-  algorithmFor,
-  type ImportMembers,
-  importKey,
-  type KeyMaterial,
-  keySpecOf,
-  publicFromPrivate,
-} from '../crypto/index.ts'
+import { algorithmFor, type ImportMembers, importKey, type KeyMaterial, keySpecOf } from '../crypto/index.ts'
+import { publicFromPrivate } from '../crypto/testing/material.ts'
 import {
   additionalData,
   ContentKeys,

@@ -1,7 +1,7 @@
 export * from './client-attributes.ts'
 export * from './create.ts'
 export * from './gcm-budget.ts'
-export { ensureBudget, maxInvocations, reserveBlock } from './gcm-budget-store.ts'
+export { maxInvocations } from './gcm-budget-store.ts'
 export * from './key-ring.ts'
 export * from './managed-object.ts'
 export * from './may-use.ts'

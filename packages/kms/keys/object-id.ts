@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 
 /** Longest identifier that an object can have, in UTF-16 units. */
-export const maxObjectIdLength = 256
+const maxObjectIdLength = 256
 
 declare const brand: unique symbol
 /** Identifier of a managed object: checked for form, not for existence. */

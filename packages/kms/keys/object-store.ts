@@ -63,7 +63,7 @@ const dueDeactivation = query<[now: number, limit: number], ObjectRow>(
      ORDER BY deactivation_at LIMIT ?`,
 )
 
-export function materialPlace(id: string): SealedPlace {
+function materialPlace(id: string): SealedPlace {
   return { table: 'managed_object', row: id, column: 'material' }
 }
 

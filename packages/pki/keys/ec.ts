@@ -121,7 +121,7 @@ function publicPoint(curve: Curve, d: Uint8Array): Buffer {
 }
 
 /** The same point in another form. @throws PkiError when it is not on the curve */
-export function pointIn(curve: Curve, point: Uint8Array, form: PointForm): Buffer {
+function pointIn(curve: Curve, point: Uint8Array, form: PointForm): Buffer {
   const first = point[0] ?? 0
   const bytes = first === 2 || first === 3 ? curve.fieldBytes + 1 : curve.fieldBytes * 2 + 1
   // The point at infinity, a single 0, is on every curve, and nobody's key.
@@ -137,7 +137,7 @@ function notOnCurve() {
   return pkiError('invalid_key', 'The public point is not on its curve.')
 }
 
-export function formOf(point: Uint8Array): PointForm {
+function formOf(point: Uint8Array): PointForm {
   const first = point[0] ?? 0
   return first === 4 ? 'uncompressed' : first >= 6 ? 'hybrid' : 'compressed'
 }

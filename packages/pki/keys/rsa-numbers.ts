@@ -6,7 +6,7 @@ export const rsaMembers = ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const
 export type RsaNumbers = Readonly<Record<(typeof rsaMembers)[number], bigint>>
 
 /** What a new key must have at least. */
-export const smallestRsaBits = 2048
+const smallestRsaBits = 2048
 const largestBits = 8192
 /**
  * FIPS 186-5 §A.1.1 allows e below 2^256; one machine word is enough, keeps verification cheap, and leaves no room for a

@@ -29,7 +29,7 @@ export interface VerbCall<V extends Verb, Common extends Options> {
 }
 
 /** The verb that the words begin with. */
-export function findVerb<V extends Verb>(verbs: readonly V[], words: readonly string[]): V | undefined {
+function findVerb<V extends Verb>(verbs: readonly V[], words: readonly string[]): V | undefined {
   return verbs.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
 }
 
@@ -77,7 +77,7 @@ function noVerb(verbs: readonly Verb[], word: string | undefined): UsageError {
 }
 
 /** How a verb is called, behind the name of its command. */
-export function callOf({ name, words, usage, options }: Verb): string {
+function callOf({ name, words, usage, options }: Verb): string {
   return [name, words, usage ?? optionsUsage(options)].filter((part) => part !== '').join(' ')
 }
 
@@ -87,7 +87,7 @@ export function verbsHelp(verbs: readonly Verb[]): string {
 }
 
 /** Lines of `warder COMMAND VERB --help`. @param common help that all verbs of the command share */
-export function verbHelp(command: string, verb: Verb, common: string): string {
+function verbHelp(command: string, verb: Verb, common: string): string {
   const about = [verb.about ?? '', optionsHelp(verb.options)].filter((part) => part !== '').join('\n')
   return [
     `warder ${command} ${callOf(verb)}`,

@@ -4,7 +4,7 @@ import { FileRefused } from '../cli/refused.ts'
 import { readUpTo } from './read.ts'
 
 /** Members of a flattened JWE (RFC 7516 §7.2.2), as the key management service makes and opens it. */
-export const jweMembers = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const
+const jweMembers = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const
 export type JweMember = (typeof jweMembers)[number]
 
 /** The wrapped data key. */

@@ -12,7 +12,7 @@ import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, protectionFor, readProtection } from './key-use.ts'
 
 /** What the name of an encrypted file ends with, unless another is given. */
-export const suffix = '.warder'
+const suffix = '.warder'
 
 const nothingLeft = 'no output was left behind'
 

@@ -1,4 +1,3 @@
 /** `warder kmip`: a client for messages as they are, and a reader for dumps of them. */
 export { type Connection, type Endpoint, openConnection, type Way, ways } from './connection.ts'
-export { type Explained, type ExplainOptions, explain } from './explain.ts'
-export { bytesOfDump } from './hex-dump.ts'
+export type { Explained, ExplainOptions } from './explain.ts'

@@ -15,7 +15,7 @@ import { principalOf } from '../../access/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
 
 /** Items that one batch may hold. */
-export const maxBatchItems = 1000
+const maxBatchItems = 1000
 
 interface Verb {
   readonly operation: Operation<KmsServices>

@@ -25,7 +25,7 @@ const EncryptRequest = Type.Object({
   aad: Type.Optional(Type.String({ description: 'Additional authenticated data, base64url.' })),
 })
 
-export const FlattenedJwe = Type.Object({
+const FlattenedJwe = Type.Object({
   protected: Type.String(),
   encrypted_key: Type.String(),
   iv: Type.String(),

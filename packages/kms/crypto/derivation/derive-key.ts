@@ -43,7 +43,7 @@ export interface Derivation {
 /** Bytes of one derivation at most: key material, not a stream. */
 export const maximumDerived = 8192
 /** OWASP's recommendation for PBKDF2 with SHA-256, and what deployed servers take when nothing is said. */
-export const defaultIterations = 600_000
+const defaultIterations = 600_000
 /** A bound on the work that one request can ask for: about a second of the thread pool. */
 export const maximumIterations = 2_000_000
 const smallestIterations = 1

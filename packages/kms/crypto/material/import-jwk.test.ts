@@ -3,14 +3,8 @@ import { createPrivateKey, generatePrimeSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { signed } from '../../jose/testing/index.ts'
-import {
-  generateKey,
-  type ImportMembers,
-  importKey,
-  type KeySpec,
-  keySpecOf,
-  publicFromPrivate,
-} from '../index.ts'
+import { generateKey, type ImportMembers, importKey, type KeySpec, keySpecOf } from '../index.ts'
+import { publicFromPrivate } from '../testing/material.ts'
 
 type Members = { -readonly [Name in keyof ImportMembers]: Buffer }
 const policy = { fips: false }

@@ -2,14 +2,8 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  generateKey,
-  type KeyMaterial,
-  type MaterialDescriptor,
-  parseMaterial,
-  publicFromPrivate,
-  serializeMaterial,
-} from '../index.ts'
+import { generateKey, type KeyMaterial, type MaterialDescriptor, serializeMaterial } from '../index.ts'
+import { parseMaterial, publicFromPrivate } from '../testing/material.ts'
 
 const refusal = { kind: 'internal_error' }
 const all: KeyMaterial[] = []

@@ -68,16 +68,6 @@ export function serializeMaterial(material: KeyMaterial): Uint8Array {
   }
 }
 
-/**
- * Loads what `serializeMaterial` wrote. The caller still owns `bytes` and wipes them.
- * @throws Failure internal_error when the bytes are not a key of the described type.
- */
-export function parseMaterial(descriptor: MaterialDescriptor, bytes: Uint8Array): KeyMaterial {
-  const key = loadKey(descriptor.kind, bytes)
-  if (!fits(descriptor, key)) throw failure('internal_error', 'stored key does not fit its descriptor')
-  return { ...descriptor, key }
-}
-
 /** Type, size and curve: a row that was changed must not turn a key into one of another strength. */
 export function fits({ kind, algorithm, bits, curve }: MaterialDescriptor, key: KeyShape): boolean {
   if (!Object.hasOwn(keyTypes, algorithm)) return false
@@ -89,12 +79,6 @@ export function fits({ kind, algorithm, bits, curve }: MaterialDescriptor, key: 
   if (algorithm !== 'EC') return true
   const known = curve === undefined ? undefined : curves[curve]
   return known !== undefined && details?.namedCurve === known.name && bits === known.bits
-}
-
-/** The public half of a private key. */
-export function publicFromPrivate(material: KeyMaterial): KeyMaterial {
-  if (material.kind !== 'private') throw failure('crypto_failure', 'The key is not a private key.')
-  return { ...material, kind: 'public', key: createPublicKey(material.key) }
 }
 
 /**

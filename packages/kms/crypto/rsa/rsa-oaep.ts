@@ -72,7 +72,7 @@ export function oaepUnwrapCek(
  * of the key. What is made of `encoded` must not show, by an error or by time, whether its padding was right.
  * @returns the encoded message as long as the modulus, to be wiped; `inRange` false = the ciphertext was none of the key
  */
-export function rsaOpen(
+function rsaOpen(
   key: KeyObject,
   ciphertext: Uint8Array,
 ): Promise<{ readonly encoded: Buffer; readonly inRange: boolean }> {

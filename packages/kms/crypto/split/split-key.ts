@@ -31,7 +31,7 @@ export interface SplitKey {
 /** The points of GF(2^8) but zero; nobody hands a key out to more hands, and parts are objects to be stored. */
 export const maximumParts = 255
 /** Bytes of a key that is split. */
-export const maximumSecret = 8192
+const maximumSecret = 8192
 
 /**
  * Multiplications of one request: parts × threshold × bytes. About a fifth of a second; 255 parts of a key of 64 bytes,

@@ -22,8 +22,8 @@ export interface Edited {
 }
 
 /** Attributes without a column that one object can have, and their encoding in bytes. */
-export const maxStoredAttributes = 1000
-export const maxStoredBytes = 256 * 1024
+const maxStoredAttributes = 1000
+const maxStoredBytes = 256 * 1024
 
 /**
  * AddAttribute (KMIP 2.1 §6.1.2): one more instance, or the only one.

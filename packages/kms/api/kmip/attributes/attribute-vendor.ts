@@ -12,7 +12,7 @@ export interface VendorName {
 }
 
 /** The vendor of the attributes that Warder itself defines. */
-export const ownVendor = 'warder'
+const ownVendor = 'warder'
 /** Vendors under which tags are understood: clients of another server call them so. */
 const tagVendors: ReadonlySet<string> = new Set([ownVendor, 'cosmian'])
 const tagAttribute = 'tag'

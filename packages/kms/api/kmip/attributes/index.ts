@@ -1,9 +1,4 @@
-export {
-  attributeMembers,
-  storedAttributes,
-  storedWithTag,
-  withStoredAttributes,
-} from '../stored/stored-attributes.ts'
+export { attributeMembers, storedAttributes, storedWithTag } from '../stored/stored-attributes.ts'
 export { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
 export {
   addAttribute,
@@ -22,7 +17,6 @@ export {
   referredName,
   requireRule,
 } from './attribute-name.ts'
-export { type AttributeRule, attributeRule, attributeRules } from './attribute-rules.ts'
+export { type AttributeRule, attributeRule } from './attribute-rules.ts'
 export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
-export { type AttributeState, attributeInstances, attributesOf, defaultLease } from './attribute-view.ts'
-export { indexRowsOf, indexValue } from './index-rows.ts'
+export { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'

@@ -37,12 +37,7 @@
  * Hot operations (keyUse) should return without a promise where they can: a cached key on SQLite is there at once.
  */
 
-export {
-  inKmipReasons,
-  KmipFailure,
-  kmipFailure,
-  withKmipReasons,
-} from '../failure/failure.ts'
+export { KmipFailure, kmipFailure, withKmipReasons } from '../failure/failure.ts'
 export { creates, keyUse, objectRight, signedIn } from './access.ts'
 export type { KmipEngineOptions } from './message.ts'
 export { membersWithin, requiredName, uniqueIdentifier } from './payload.ts'

@@ -3,9 +3,7 @@
  * key has (`writeManagedObject`), wrapped and unwrapped (`wrapKeyValue`, `unwrapObject`). Pure: no storage, no rights.
  */
 
-export type { KeyPolicy } from '@warder/pki/keys'
 export { curveByName } from './algorithm-names.ts'
-export { defaultFormat, isEcAlgorithm } from './asymmetric.ts'
 export {
   type CertificateFacts,
   certificateAttributes,
@@ -13,8 +11,8 @@ export {
   publicKeyFacts,
 } from './certificate-facts.ts'
 export { digestAttributes } from './digest.ts'
-export { type KeyBlock, type PlainKeyValue, plainKeyValue, readKeyBlock } from './key-block.ts'
-export { type KeyFormat, keyFormatName, keyFormatNumber, readKeyFormat } from './key-format.ts'
+export { type KeyBlock, type PlainKeyValue, readKeyBlock } from './key-block.ts'
+export { type KeyFormat, keyFormatNumber, readKeyFormat } from './key-format.ts'
 export {
   readWrappingData,
   readWrappingSpecification,

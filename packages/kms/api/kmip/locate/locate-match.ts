@@ -15,7 +15,7 @@ export function meetsAll(terms: readonly Term[], state: AttributeState, now: num
 }
 
 /** Does the object meet a term at `now`? KMIP 2.1 §6.1.28 says what that means for each kind of attribute. */
-export function meets(term: Term, state: AttributeState, now: number): boolean {
+function meets(term: Term, state: AttributeState, now: number): boolean {
   switch (term.kind) {
     case 'tags':
       return term.tags.every((tag) => state.tags.includes(tag))

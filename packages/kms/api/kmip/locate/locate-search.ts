@@ -20,9 +20,9 @@ import {
 import { conditionOf } from './locate-terms-store.ts'
 
 /** Identifiers that one answer holds at most, whatever is asked for. */
-export const mostLocated = 10_000
+const mostLocated = 10_000
 /** Rows that one search looks at one by one, where no index answers it. */
-export const mostScanned = 100_000
+const mostScanned = 100_000
 /** Objects that are counted at most. */
 const mostCounted = 10_000_000
 const pageSize = 500

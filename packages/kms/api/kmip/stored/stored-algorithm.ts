@@ -1,4 +1,4 @@
-import { Enumeration, Tag, type ValueName, valueName } from '@warder/kmip/tables'
+import { Enumeration, Tag, type ValueName } from '@warder/kmip/tables'
 import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
@@ -45,9 +45,4 @@ export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind 
 /** The algorithm as the client named it: EC keys may be called ECDSA or ECDH, and are to be called so again. */
 export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
   return enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm])
-}
-
-/** The name of an enumeration's number, for attributes that were read as nodes. */
-export function algorithmNamed(value: number): AlgorithmName | undefined {
-  return valueName('CryptographicAlgorithm', value)
 }

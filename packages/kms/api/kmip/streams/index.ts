@@ -5,8 +5,6 @@
 export { firstOf, keep, type RunningCipher, resumed } from './running-ciphers.ts'
 export {
   joined,
-  maximumParts,
-  maximumStreams,
   requestsBefore,
   requireNoDigest,
   requireSameParameters,

@@ -21,9 +21,9 @@ import {
 /** How long a stream waits for its next part. */
 export const streamLifetime = 5 * 60 * 1000
 /** Streams that one user may have open. */
-export const maximumStreams = 16
+const maximumStreams = 16
 /** Parts of one stream. */
-export const maximumParts = 4096
+const maximumParts = 4096
 const correlationBytes = 16
 
 /**

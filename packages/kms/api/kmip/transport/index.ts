@@ -3,4 +3,4 @@
  * routes over HTTPS are in `kmip/engine`; both call the same `KmipEngine`.
  */
 export { createKmipSocket, type KmipSocket, type KmipSocketOptions } from './kmip-socket.ts'
-export { defaultSocketLimits, type SocketLimits } from './limits.ts'
+export type { SocketLimits } from './limits.ts'

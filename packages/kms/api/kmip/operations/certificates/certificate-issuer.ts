@@ -28,7 +28,7 @@ const { Sign, CertificateSign } = Enumeration.CryptographicUsageMask
  * The private key with which to sign certificates, opened: the caller has the right to certify with it, it is Active,
  * and made to sign.
  */
-export async function signingKey(context: KmipContext, id: string): Promise<Key> {
+async function signingKey(context: KmipContext, id: string): Promise<Key> {
   const key = await context.permittedKey(id, 'certify')
   const { object } = key
   if (object.type !== 'PrivateKey')

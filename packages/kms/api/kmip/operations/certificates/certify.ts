@@ -21,7 +21,7 @@ import { type CertificateWish, readCertificateWish } from './certificate-wish.ts
 
 const day = 86_400_000
 /** Days that a certificate is valid when nobody says how long. */
-export const usualDays = 365
+const usualDays = 365
 
 /**
  * Certify (KMIP 2.1 §6.1.6): a certificate for a public key that is here, for a request that is sent or kept here, or

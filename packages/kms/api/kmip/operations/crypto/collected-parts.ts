@@ -31,7 +31,7 @@ export function collectParts(
 }
 
 /** Keeps this part, or does the work if it is the last one. */
-export async function collectPart(
+async function collectPart(
   operation: OperationName,
   request: CryptographicRequest,
   context: KmipContext,

@@ -25,7 +25,7 @@ import { type KmipOperation, signedIn } from '../../engine/index.ts'
 import { capabilities, profiles } from './query-capabilities.ts'
 
 /** Who says so: VendorIdentification. */
-export const vendorIdentification = 'Warder'
+const vendorIdentification = 'Warder'
 
 /**
  * Query (KMIP 2.1 §6.1.40): what this server can do, as far as it is so, in the words of the client's version.

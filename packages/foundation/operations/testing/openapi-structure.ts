@@ -1,4 +1,4 @@
-import type { Json } from './openapi.ts'
+import type { Json } from '../openapi.ts'
 
 type JsonObject = { readonly [name: string]: Json }
 
