@@ -22,7 +22,7 @@ export interface KmsServices extends AccessServices {
   readonly audit: AuditTrail
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
-  /** What is permitted, `fips` among it: see `policyOf`. */
+  /** What this server permits, `fips` among it: asked by every operation, of REST and of KMIP. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
   /** Authentication still has to succeed, then everybody is `defaultUsername`. */

@@ -22,13 +22,19 @@ export { encodeTtlv } from './encode.ts'
 export { KmipDecodeError, type KmipDecodeReason, KmipEncodeError, type SeenVersion } from './error.ts'
 export { frameLength } from './frame.ts'
 export {
+  memberLong,
+  memberNumber,
   memberOf,
   membersOf,
+  membersWithin,
+  memberText,
   optional,
   optionalName,
   optionalStructure,
   required,
+  requiredName,
   requiredStructure,
+  sameValue,
   typed,
 } from './members.ts'
 export type {

@@ -30,7 +30,6 @@ import { Ext, extractabilityOf } from './extractable.ts'
 import { jwksTag } from './jwks.ts'
 import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
-import { policyOf } from './policy.ts'
 
 const longestMember = 16_384
 const Member = Type.Optional(Type.String({ maxLength: longestMember, description: 'base64url' }))
@@ -121,7 +120,7 @@ export const createKey = define({
   errors: { 403: 'The caller may not create keys.', 422: 'The algorithm is not supported.' },
   async act({ body }, context) {
     const { services } = context
-    const spec = keySpecOf(body, policyOf(services))
+    const spec = keySpecOf(body, services.policy)
     const tags = userTags(body.tags ?? [])
     const made = await makeMaterial(spec, body)
     const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractabilityOf(body.ext))
@@ -132,7 +131,7 @@ export const createKey = define({
       )
     const [{ material }] = halves
     requireBits(body, material)
-    requirePermitted(policyOf(services), keyFacts(material))
+    requirePermitted(services.policy, keyFacts(material))
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
     const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }

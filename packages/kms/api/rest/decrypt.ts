@@ -17,7 +17,6 @@ import {
 import type { Key } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { requireUse } from './key-use.ts'
-import { policyOf } from './policy.ts'
 
 const DecryptRequest = Type.Object({
   protected: Type.String({ description: 'Holds alg, enc and kid; base64url.' }),
@@ -38,7 +37,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
 })
 
 function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
-  const policy = policyOf(services)
+  const { policy } = services
   const { alg, enc, kid } = readJweHeader(body.protected)
   const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
   const encryption = algorithmFor('content encryption', enc, policy)

@@ -15,7 +15,6 @@ import {
 import type { ObjectId } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { counted, requireUse } from './key-use.ts'
-import { policyOf } from './policy.ts'
 
 const EncryptRequest = Type.Object({
   kid: Type.String({ description: 'A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP.' }),
@@ -41,7 +40,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
 })
 
 function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
-  const policy = policyOf(services)
+  const { policy } = services
   const { kid, alg, enc, data, aad } = body
   const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
   const encryption = algorithmFor('content encryption', enc, policy)

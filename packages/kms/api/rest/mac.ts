@@ -7,7 +7,6 @@ import { algorithmFor, sameTag } from '../../crypto/index.ts'
 import { decodeBase64Url, encodeBase64Url } from '../../jose/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { counted, requireUse } from './key-use.ts'
-import { policyOf } from './policy.ts'
 
 const MacRequest = Type.Object({
   kid: Type.String(),
@@ -26,7 +25,7 @@ function read({ kid, alg, data, mac }: Static<typeof MacRequest>, services: KmsS
   return {
     kid,
     alg,
-    algorithm: algorithmFor('mac', alg, policyOf(services)),
+    algorithm: algorithmFor('mac', alg, services.policy),
     data: decodeBase64Url(data, 'data'),
     mac: mac === undefined ? undefined : decodeBase64Url(mac, 'mac'),
   }

@@ -5,7 +5,6 @@ import { algorithmFor } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsSign } from '../../jose/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { counted, requireUse } from './key-use.ts'
-import { policyOf } from './policy.ts'
 
 const SignRequest = Type.Object({
   kid: Type.String({ description: 'The private key.' }),
@@ -22,7 +21,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('sign', {
 })
 
 function read({ kid, alg, data }: Static<typeof SignRequest>, services: KmsServices) {
-  const algorithm = algorithmFor('signature', alg, policyOf(services))
+  const algorithm = algorithmFor('signature', alg, services.policy)
   decodeBase64Url(data, 'data')
   return { kid, alg: { name: alg, algorithm }, data }
 }

@@ -11,7 +11,6 @@ import { define, type KmsServices } from '../../services.ts'
 import { Ext, extractabilityOf } from './extractable.ts'
 import { KeyReply, usageOf } from './key-shape.ts'
 import { requireUse } from './key-use.ts'
-import { policyOf } from './policy.ts'
 
 const UnwrapRequest = Type.Object({
   protected: Type.String({ description: 'JWE header with kid, alg and enc; base64url.' }),
@@ -27,7 +26,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
 })
 
 function read(body: Static<typeof UnwrapRequest>, services: KmsServices) {
-  const policy = policyOf(services)
+  const { policy } = services
   const { alg, enc, kid } = readJweHeader(body.protected)
   const management = algorithmFor('key management', alg, policy)
   const encryption = algorithmFor('content encryption', enc, policy)

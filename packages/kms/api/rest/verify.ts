@@ -6,7 +6,6 @@ import { algorithmFor } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsVerify, readJwsHeader } from '../../jose/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { requireUse } from './key-use.ts'
-import { policyOf } from './policy.ts'
 
 const VerifyRequest = Type.Object({
   protected: Type.String({ description: 'Holds alg and kid, the public key; base64url.' }),
@@ -22,7 +21,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('signatureverify',
 
 function read(body: Static<typeof VerifyRequest>, services: KmsServices) {
   const { alg, kid } = readJwsHeader(body.protected)
-  const algorithm = algorithmFor('signature', alg, policyOf(services))
+  const algorithm = algorithmFor('signature', alg, services.policy)
   decodeBase64Url(body.data, 'data')
   const signature = decodeBase64Url(body.signature, 'signature')
   return { kid, alg, algorithm, header: body.protected, data: body.data, signature }

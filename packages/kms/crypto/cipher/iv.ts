@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 import { refuse } from '../algorithms/failure.ts'
 import { type CipherPlan, counterBytes } from './cipher-plan.ts'
-import { nextIv } from './iv-pool.ts'
 
 /** The IV as OpenSSL takes it, and what the client has to be told. */
 export interface ChosenIv {
@@ -30,7 +29,7 @@ export function encryptionIv(plan: CipherPlan, given: Uint8Array | undefined, da
   if (randomIV === false) throw missingIv()
   if (plan.freshIv === 0)
     throw refuse('bad_parameters', 'An IV with fixed and invocation fields is for the client to make.')
-  const fresh = plan.freshIv === 12 ? nextIv() : randomBytes(plan.freshIv)
+  const fresh = plan.freshIv === pooledLength ? nextIv() : randomBytes(plan.freshIv)
   return { bytes: asCipherIv(plan, fresh, data), fresh }
 }
 
@@ -119,4 +118,24 @@ function writeCounter(block: Buffer, bytes: number, value: bigint): void {
 
 function readCounter(block: Buffer, bytes: number): bigint {
   return BigInt(`0x${block.subarray(block.length - bytes).toString('hex')}`)
+}
+
+const pooledLength = 12
+const blockLength = pooledLength * 512
+let block = Buffer.alloc(0)
+let used = 0
+
+/**
+ * A random 96-bit IV. One call to the generator serves 512, each a window of its own on a block that is never filled
+ * again: no byte is handed out twice.
+ */
+function nextIv(): Buffer {
+  if (used === block.length) {
+    block = Buffer.allocUnsafeSlow(blockLength)
+    randomFillSync(block)
+    used = 0
+  }
+  const iv = block.subarray(used, used + pooledLength)
+  used += pooledLength
+  return iv
 }

@@ -1,7 +1,15 @@
 import { enumerationOf, Tag, tagText, valueName } from '@warder/kmip/tables'
-import { longInteger, memberOf, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  longInteger,
+  memberLong,
+  memberNumber,
+  memberOf,
+  memberText,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
-import { memberLong, memberNumber, memberText } from '../stored/attribute-values.ts'
 import type { AttributeRule } from './attribute-rules.ts'
 import { isTagName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
 import { requireSoftwareStorage, requireTrueStorage } from './storage-masks.ts'

@@ -1,8 +1,7 @@
 import { Tag, tagText } from '@warder/kmip/tables'
-import { boolean, type TtlvNode } from '@warder/kmip/ttlv'
+import { boolean, memberLong, memberText, type TtlvNode } from '@warder/kmip/ttlv'
 import { stateAt } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { memberLong, memberText } from '../stored/attribute-values.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
 
 /**

@@ -1,9 +1,15 @@
 import { legacyVendor } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
-import { memberOf, type StructureNode, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import {
+  memberOf,
+  memberText,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
 import { maxTags } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { memberText } from '../stored/attribute-values.ts'
 
 /** Who named an attribute that is not the standard's, and how (KMIP 2.1 §4.60). */
 export interface VendorName {

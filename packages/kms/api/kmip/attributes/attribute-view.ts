@@ -8,6 +8,7 @@ import {
   integer,
   interval,
   type StructureNode,
+  sameValue,
   structure,
   type TtlvNode,
   textString,
@@ -15,7 +16,6 @@ import {
 import { type ManagedObject, stateAt } from '../../../keys/index.ts'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { shapeOf } from '../key-blocks/object-shape.ts'
-import { sameValue } from '../stored/attribute-values.ts'
 import { storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
 import { tagsNode } from './attribute-vendor.ts'

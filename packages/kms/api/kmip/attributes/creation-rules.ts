@@ -1,8 +1,15 @@
 import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
-import { memberOf, membersOf, type StructureNode, structure, type TtlvNode, typed } from '@warder/kmip/ttlv'
+import {
+  memberOf,
+  membersOf,
+  type StructureNode,
+  sameValue,
+  structure,
+  type TtlvNode,
+  typed,
+} from '@warder/kmip/ttlv'
 import type { ObjectType } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { sameValue } from '../stored/attribute-values.ts'
 import { requireRule } from './attribute-name.ts'
 
 /** What a user wants of every new object of theirs. */

@@ -1,8 +1,15 @@
 import { createHash } from 'node:crypto'
 import { Tag, tagText } from '@warder/kmip/tables'
-import { boolean, dateTime, encodeTtlv, interval, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  boolean,
+  dateTime,
+  encodeTtlv,
+  interval,
+  type StructureNode,
+  sameValue,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
 import { indexedText, type ManagedObject } from '../../../keys/index.ts'
-import { sameValue } from '../stored/attribute-values.ts'
 import { type AttributeMembers, storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule } from './attribute-rules.ts'
 import { type VendorName, vendorNameOf } from './attribute-vendor.ts'

@@ -1,5 +1,13 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { boolean, dateTime, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  boolean,
+  dateTime,
+  enumeration,
+  integer,
+  sameValue,
+  structure,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import {
   asObjectId,
@@ -13,7 +21,6 @@ import {
   type UnitOfWork,
 } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { sameValue } from '../stored/attribute-values.ts'
 import { attributeMembers, commonAttribute } from '../stored/stored-attributes.ts'
 import { type AttributeSource, checkedValue } from './attribute-checks.ts'
 import { requireConsistent } from './attribute-conditions.ts'

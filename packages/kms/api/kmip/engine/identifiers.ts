@@ -1,5 +1,5 @@
 import { type OperationName, Tag, valueName } from '@warder/kmip/tables'
-import type { TtlvNode } from '@warder/kmip/ttlv'
+import { type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
 
 /** What earlier items of a batch made or found: what later ones may mean without naming it (KMIP 2.1 §6.1, §11.58). */
@@ -60,4 +60,9 @@ export class BatchIdentifiers {
         throw kmipFailure('InvalidField', 'A unique identifier is text, an enumeration or a number.')
     }
   }
+}
+
+/** UniqueIdentifier of a reply. */
+export function uniqueIdentifier(id: string): TtlvNode {
+  return textString(Tag.UniqueIdentifier, id)
 }

@@ -39,8 +39,8 @@
 
 export { KmipFailure, kmipFailure, withKmipReasons } from '../failure/failure.ts'
 export { creates, keyUse, objectRight, signedIn } from './access.ts'
+export { uniqueIdentifier } from './identifiers.ts'
 export type { KmipEngineOptions } from './message.ts'
-export { membersWithin, requiredName, uniqueIdentifier } from './payload.ts'
 export {
   type KmipAccess,
   type KmipAnswer,

@@ -1,9 +1,8 @@
 import { maskOf, Tag } from '@warder/kmip/tables'
-import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import { memberLong, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import { stateAt } from '../../../keys/index.ts'
 import { sameVendorName, vendorNameOf } from '../attributes/attribute-vendor.ts'
 import { type AttributeState, attributeInstances } from '../attributes/attribute-view.ts'
-import { memberLong, sameValue } from '../stored/attribute-values.ts'
 import type { StorageStatuses, Term } from './locate-criteria.ts'
 
 /** The last DateTime that there is: in a search it stands for "not set" (KMIP 2.1 §6.1.28). */

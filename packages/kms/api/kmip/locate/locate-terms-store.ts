@@ -1,6 +1,6 @@
 import type { SqlValue } from '@warder/foundation/sql'
 import { maskOf, Tag, valueName } from '@warder/kmip/tables'
-import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import { memberNumber, memberText, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import { indexedText, objectTypes } from '../../../keys/index.ts'
 import { attributeRule } from '../attributes/attribute-rules.ts'
 import { vendorNameOf } from '../attributes/attribute-vendor.ts'
@@ -12,7 +12,6 @@ import {
   usualValue,
   vendorIndexName,
 } from '../attributes/index-rows.ts'
-import { memberNumber, memberText, sameValue } from '../stored/attribute-values.ts'
 import { typeText } from '../stored/typed-attributes.ts'
 import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'

@@ -4,7 +4,11 @@ import {
   dateTime,
   enumeration,
   longInteger,
+  memberLong,
+  memberNumber,
+  memberText,
   type StructureNode,
+  sameValue,
   structure,
   type TtlvNode,
   textString,
@@ -16,7 +20,6 @@ import {
   type ObjectName,
   type UsageLimits,
 } from '../../../keys/index.ts'
-import { memberLong, memberNumber, memberText, sameValue } from './attribute-values.ts'
 
 /** What these members are of an object of which nobody said anything; their names are the members. */
 const unbounded = Object.freeze({

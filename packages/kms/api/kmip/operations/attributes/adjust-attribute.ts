@@ -1,13 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
-import { memberOf } from '@warder/kmip/ttlv'
+import { memberOf, requiredName } from '@warder/kmip/ttlv'
 import { adjustAttribute as adjusted, referredName } from '../../attributes/index.ts'
-import {
-  type KmipOperation,
-  kmipFailure,
-  objectRight,
-  requiredName,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
+import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { attributeState, stageEdit } from './attribute-request.ts'
 
 /** KMIP 2.1 §6.1.3: a number is raised, lowered or turned round without the client having to know it. */

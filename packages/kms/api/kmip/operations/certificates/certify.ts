@@ -1,12 +1,11 @@
 import { Tag } from '@warder/kmip/tables'
-import type { StructureNode } from '@warder/kmip/ttlv'
+import { membersWithin, type StructureNode } from '@warder/kmip/ttlv'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import {
   creates,
   type KmipContext,
   type KmipOperation,
   kmipFailure,
-  membersWithin,
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { type ChosenIssuer, namedIssuer, selfIssuer } from './certificate-issuer.ts'

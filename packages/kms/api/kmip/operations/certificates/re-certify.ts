@@ -1,14 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
+import { membersWithin } from '@warder/kmip/ttlv'
 import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
-import {
-  type KmipOperation,
-  kmipFailure,
-  membersWithin,
-  objectRight,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
+import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from '../objects/replacement.ts'
 import { type CertificateOrder, stageCertificate } from './certificate-object.ts'
 import { requestedSubject, subjectOf } from './certificate-subject.ts'

@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
-import { optional } from '@warder/kmip/ttlv'
-import { type KmipOperation, kmipFailure, requiredName, signedIn } from '../../engine/index.ts'
+import { optional, requiredName } from '@warder/kmip/ttlv'
+import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 
 /** Ping (KMIP 2.1 §6.1.36): the server is there, and knows who asks. */
 export const ping: KmipOperation = { name: 'Ping', access: signedIn, act: () => [] }

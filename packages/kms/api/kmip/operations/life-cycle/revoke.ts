@@ -4,6 +4,7 @@ import {
   dateTime,
   memberOf,
   optional,
+  requiredName,
   requiredStructure,
   type StructureNode,
   type TtlvNode,
@@ -11,7 +12,7 @@ import {
 import { type ManagedObject, stateAt, transition } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
-import { kmipFailure, objectRight, requiredName, uniqueIdentifier } from '../../engine/index.ts'
+import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 
 const longestMessage = 1024
 

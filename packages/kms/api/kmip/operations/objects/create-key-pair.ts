@@ -1,17 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { attributeOf, Enumeration, Tag, valueName } from '@warder/kmip/tables'
-import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { enumeration, membersWithin, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { newObjectId } from '../../../../keys/index.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
-import {
-  creates,
-  type KmipContext,
-  type KmipOperation,
-  kmipFailure,
-  membersWithin,
-} from '../../engine/index.ts'
+import { creates, type KmipContext, type KmipOperation, kmipFailure } from '../../engine/index.ts'
 import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode, type CurveName, storedKeyKind } from '../../stored/stored-algorithm.ts'

@@ -1,5 +1,13 @@
 import { Tag } from '@warder/kmip/tables'
-import { integer, memberOf, required, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  integer,
+  memberOf,
+  membersWithin,
+  required,
+  requiredName,
+  type StructureNode,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
 import { splitSecret } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
@@ -10,8 +18,6 @@ import {
   type KmipContext,
   type KmipOperation,
   kmipFailure,
-  membersWithin,
-  requiredName,
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
-import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+import { enumeration, membersWithin, requiredName, type TtlvNode } from '@warder/kmip/ttlv'
 import { isFipsSymmetric } from '../../../../crypto/index.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
@@ -10,8 +10,6 @@ import {
   type KmipContext,
   type KmipOperation,
   kmipFailure,
-  membersWithin,
-  requiredName,
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'

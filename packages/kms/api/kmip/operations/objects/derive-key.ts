@@ -1,5 +1,13 @@
 import { Tag } from '@warder/kmip/tables'
-import { membersOf, optional, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  membersOf,
+  membersWithin,
+  optional,
+  optionalStructure,
+  requiredName,
+  type StructureNode,
+  type TtlvNode,
+} from '@warder/kmip/ttlv'
 import {
   type Derivation,
   type DerivationMethod,
@@ -13,9 +21,7 @@ import {
   type KmipContext,
   type KmipOperation,
   kmipFailure,
-  membersWithin,
   objectRight,
-  requiredName,
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'

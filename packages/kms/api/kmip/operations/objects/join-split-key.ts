@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Tag } from '@warder/kmip/tables'
-import { membersOf, optionalName } from '@warder/kmip/ttlv'
+import { membersOf, membersWithin, optionalName, requiredName } from '@warder/kmip/ttlv'
 import { joinParts, maximumParts } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
@@ -10,8 +10,6 @@ import {
   type KmipContext,
   type KmipOperation,
   kmipFailure,
-  membersWithin,
-  requiredName,
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { isShare, stageActivation } from './ceremony-key.ts'

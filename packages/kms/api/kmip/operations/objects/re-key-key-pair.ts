@@ -1,14 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
-import { textString } from '@warder/kmip/ttlv'
+import { membersWithin, textString } from '@warder/kmip/ttlv'
 import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
-import {
-  type KmipContext,
-  type KmipOperation,
-  kmipFailure,
-  membersWithin,
-  objectRight,
-} from '../../engine/index.ts'
+import { type KmipContext, type KmipOperation, kmipFailure, objectRight } from '../../engine/index.ts'
 import { shapeOf } from '../../key-blocks/object-shape.ts'
 import { merged, stagePair } from './create-key-pair.ts'
 import { pairPlan } from './pair-kinds.ts'

@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { encodeTtlv, type TtlvNode } from '@warder/kmip/ttlv'
+import { encodeTtlv, membersWithin, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import type { NewObjectRequest } from '../../attributes/new-object.ts'
 import { stageNewObject } from '../../attributes/new-object.ts'
@@ -8,7 +8,6 @@ import {
   type KmipContext,
   type KmipOperation,
   kmipFailure,
-  membersWithin,
   objectRight,
   uniqueIdentifier,
 } from '../../engine/index.ts'

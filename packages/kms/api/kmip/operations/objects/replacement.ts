@@ -6,6 +6,7 @@ import {
   integer,
   memberOf,
   type StructureNode,
+  sameValue,
   structure,
   type TtlvNode,
   textString,
@@ -14,7 +15,6 @@ import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/inde
 import { isServerName, tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
 import { attributeInstances, attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { sameValue } from '../../stored/attribute-values.ts'
 
 /**
  * What replaces an object takes over its attributes (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the

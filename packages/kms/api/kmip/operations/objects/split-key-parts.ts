@@ -7,6 +7,7 @@ import {
   memberOf,
   optional,
   required,
+  requiredName,
   type StructureNode,
   structure,
   type TtlvNode,
@@ -16,7 +17,7 @@ import {
 import type { KeyPart, SplitKeyMethod } from '../../../../crypto/index.ts'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
-import { type KmipContext, kmipFailure, requiredName } from '../../engine/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { readKeyBlock, storedBlock } from '../../key-blocks/index.ts'
 import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
 

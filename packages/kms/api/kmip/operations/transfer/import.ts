@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { memberOf, optional, optionalName, textString } from '@warder/kmip/ttlv'
+import { memberOf, membersWithin, optional, optionalName, requiredName, textString } from '@warder/kmip/ttlv'
 import { approvalNeeded } from '../../../../access/index.ts'
 import { asObjectId, identifierTaken, type ObjectId } from '../../../../keys/index.ts'
 import {
@@ -7,8 +7,6 @@ import {
   type KmipContext,
   type KmipOperation,
   kmipFailure,
-  membersWithin,
-  requiredName,
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { readKeyBlock, type StoredObject, unwrapObject } from '../../key-blocks/index.ts'

@@ -1,18 +1,10 @@
 import { Tag } from '@warder/kmip/tables'
-import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import { membersWithin, requiredName, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
-import {
-  creates,
-  type KmipContext,
-  type KmipOperation,
-  membersWithin,
-  requiredName,
-  uniqueIdentifier,
-} from '../../engine/index.ts'
+import { creates, type KmipContext, type KmipOperation, uniqueIdentifier } from '../../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../../key-blocks/index.ts'
 import { checkTemplate, namesHeldBy, requireTemplates } from '../../locate/templates.ts'
-import { sameValue } from '../../stored/attribute-values.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 
