@@ -70,7 +70,8 @@ function linkRows(object: Named | undefined): readonly Pair[] {
   return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()]
 }
 
-function onlyIn(these: readonly Pair[], others: readonly Pair[]): readonly Pair[] {
+/** The rows that the others do not have, compared by what they hold. */
+export function onlyIn<R extends object>(these: readonly R[], others: readonly R[]): readonly R[] {
   if (these.length === 0 || others.length === 0) return these
   const known = new Set(others.map((row) => JSON.stringify(row)))
   return these.filter((row) => !known.has(JSON.stringify(row)))

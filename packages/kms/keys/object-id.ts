@@ -62,3 +62,10 @@ export function newObjectId(now: number): ObjectId {
   const variant = '89ab'[Number.parseInt(random[3] ?? '0', 16) & 3]
   return `${time.slice(0, 8)}-${time.slice(8)}-7${place}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}` as ObjectId
 }
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Has an identifier the form that the service itself gives? */
+export function isUuid(id: string): boolean {
+  return uuid.test(id)
+}

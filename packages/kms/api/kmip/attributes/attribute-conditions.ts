@@ -1,6 +1,6 @@
 import { Tag, tagText } from '@warder/kmip/tables'
-import { boolean, memberLong, memberText, type TtlvNode } from '@warder/kmip/ttlv'
-import { stateAt } from '../../../keys/index.ts'
+import { boolean, encodeTtlv, memberLong, memberText, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { maxTags, stateAt } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { type AttributeState, attributeInstances } from './attribute-view.ts'
 
@@ -132,4 +132,18 @@ export function consequences(after: TtlvNode): readonly TtlvNode[] {
   if (after.tag === Tag.RotateInterval && after.type === 'Interval' && after.value > 0)
     return [boolean(Tag.RotateAutomatic, true)]
   return []
+}
+
+/** Attributes without a column that one object can have, and their encoding in bytes. */
+const maxStoredAttributes = 1000
+const maxStoredBytes = 256 * 1024
+
+/** @throws kmipFailure ServerLimitExceeded */
+export function requireRoomFor(stored: readonly TtlvNode[], tags: readonly string[]): void {
+  if (
+    tags.length > maxTags ||
+    stored.length > maxStoredAttributes ||
+    encodeTtlv(structure(Tag.Attributes, stored)).length > maxStoredBytes
+  )
+    throw kmipFailure('ServerLimitExceeded', 'The object cannot have so many or so large attributes.')
 }

@@ -1,14 +1,15 @@
 import { Tag } from '@warder/kmip/tables'
-import { encodeTtlv, sameValue, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import { type ManagedObject, maxTags } from '../../../keys/index.ts'
+import { sameValue, type TtlvNode } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { storedAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
 import { isSameInstance } from '../stored/typed-attributes.ts'
 import { checkedValue } from './attribute-checks.ts'
-import { consequences, requireAllowedNow, requireUnused } from './attribute-conditions.ts'
+import { consequences, requireAllowedNow, requireRoomFor, requireUnused } from './attribute-conditions.ts'
 import { freeIndex, indexesOf, withIndexes } from './attribute-index.ts'
-import { type AttributeName, isCalled, nameOfAttribute, requireRule, shownName } from './attribute-name.ts'
+import { type AttributeName, isCalled, nameOfAttribute, shownName } from './attribute-name.ts'
 import type { AttributeRule } from './attribute-rules.ts'
+import { requireRule } from './attribute-rules.ts'
 import { isLegacyName, isServerName, isTagName, requireVendorName, tagsOfNode } from './attribute-vendor.ts'
 import { type AttributeState, attributeInstances, linkToOtherHalf } from './attribute-view.ts'
 
@@ -19,10 +20,6 @@ export interface Edited {
   /** By which 1.x knows it among the instances of its name. */
   readonly index: number
 }
-
-/** Attributes without a column that one object can have, and their encoding in bytes. */
-const maxStoredAttributes = 1000
-const maxStoredBytes = 256 * 1024
 
 /**
  * AddAttribute (KMIP 2.1 §6.1.2): one more instance, or the only one.
@@ -235,16 +232,6 @@ function ownTags(tags: readonly string[]): readonly string[] {
 
 function requireRoom({ object, tags }: AttributeState): void {
   requireRoomFor(storedAttributes(object), tags)
-}
-
-/** @throws kmipFailure ServerLimitExceeded */
-export function requireRoomFor(stored: readonly TtlvNode[], tags: readonly string[]): void {
-  if (
-    tags.length > maxTags ||
-    stored.length > maxStoredAttributes ||
-    encodeTtlv(structure(Tag.Attributes, stored)).length > maxStoredBytes
-  )
-    throw kmipFailure('ServerLimitExceeded', 'The object cannot have so many or so large attributes.')
 }
 
 function readOnly(): Error {

@@ -1,7 +1,7 @@
 import { attributeIn, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
-import { type AttributeRule, attributeRule } from './attribute-rules.ts'
+import { attributeRule, requireRule } from './attribute-rules.ts'
 import { isTagName, sameVendorName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
 
 /** Which attribute is meant: one of the standard's, or a vendor's. */
@@ -34,13 +34,6 @@ export function nameOfAttribute(node: TtlvNode): AttributeName {
   if (vendor === undefined)
     throw kmipFailure('InvalidAttribute', 'A vendor attribute names its vendor and itself.')
   return { tag: node.tag, vendor }
-}
-
-/** @throws kmipFailure InvalidAttribute */
-export function requireRule(tag: number): AttributeRule {
-  const rule = attributeRule(tag)
-  if (rule === undefined) throw kmipFailure('InvalidAttribute', `${tagText(tag)} is no attribute.`)
-  return rule
 }
 
 /** Does a client of this version know the attribute? Vendors' attributes are as old as the protocol: `x-…` in 1.x. */

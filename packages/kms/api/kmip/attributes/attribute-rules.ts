@@ -7,7 +7,9 @@ import {
   type OperationName,
   Tag,
   type TagName,
+  tagText,
 } from '@warder/kmip/tables'
+import { kmipFailure } from '../failure/failure.ts'
 
 /** What the standard says of an attribute besides its name, type and versions (KMIP 2.1 §4, KMIP 1.4 §3). */
 export interface AttributeRule extends AttributeRow {
@@ -203,4 +205,11 @@ export function isGoneFrom(version: KmipVersion, { until }: AttributeRule): bool
 /** The rule of an attribute by its tag; undefined when the tag is no attribute. */
 export function attributeRule(tag: number): AttributeRule | undefined {
   return byTag.get(tag)
+}
+
+/** @throws kmipFailure InvalidAttribute */
+export function requireRule(tag: number): AttributeRule {
+  const rule = attributeRule(tag)
+  if (rule === undefined) throw kmipFailure('InvalidAttribute', `${tagText(tag)} is no attribute.`)
+  return rule
 }

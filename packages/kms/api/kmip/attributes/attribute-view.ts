@@ -13,9 +13,10 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { type ManagedObject, stateAt } from '../../../keys/index.ts'
+import { isUuid, type ManagedObject, stateAt } from '../../../keys/index.ts'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { shapeOf } from '../key-blocks/object-shape.ts'
+import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
 import { tagsNode } from './attribute-vendor.ts'
@@ -145,23 +146,6 @@ const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.NeverExtractable, () => boolean(Tag.NeverExtractable, false)],
 ])
 
-const hmacs: Readonly<Record<string, number>> = {
-  HS256: Enumeration.CryptographicAlgorithm.HMAC_SHA256,
-  HS384: Enumeration.CryptographicAlgorithm.HMAC_SHA384,
-  HS512: Enumeration.CryptographicAlgorithm.HMAC_SHA512,
-}
-
-/** The algorithm that the columns tell of; what is stored may be more exact (`ECDSA` of an EC key). */
-export function usualAlgorithm({
-  algorithm: name,
-  boundAlg,
-}: Pick<ManagedObject, 'algorithm' | 'boundAlg'>): TtlvNode | undefined {
-  if (name === undefined) return undefined
-  const value =
-    name === 'HMAC' ? (hmacs[boundAlg ?? ''] ?? hmacs.HS256) : valueByName('CryptographicAlgorithm', name)
-  return value === undefined ? undefined : enumeration(Tag.CryptographicAlgorithm, value)
-}
-
 function domainParameters({ curve }: ManagedObject): StructureNode | undefined {
   const value = curve === undefined ? undefined : valueByName('RecommendedCurve', curve)
   if (value === undefined) return undefined
@@ -211,14 +195,8 @@ function revocationReason({
   ])
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
-export function isUuid(id: string): boolean {
-  return uuid.test(id)
-}
-
 /** 16 bytes instead of the text: those of a UUID, else the beginning of its SHA-256 (KMIP 2.1 §4.56). */
 export function shortIdentifier(id: string): Uint8Array {
-  if (uuid.test(id)) return Buffer.from(id.replaceAll('-', ''), 'hex')
+  if (isUuid(id)) return Buffer.from(id.replaceAll('-', ''), 'hex')
   return createHash('sha256').update(id).digest().subarray(0, 16)
 }

@@ -10,7 +10,7 @@ import {
 } from '@warder/kmip/ttlv'
 import type { ObjectType } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { requireRule } from './attribute-name.ts'
+import { requireRule } from './attribute-rules.ts'
 
 /** What a user wants of every new object of theirs. */
 export interface CreationRules {

@@ -9,11 +9,12 @@ import {
   sameValue,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { indexedText, type ManagedObject } from '../../../keys/index.ts'
+import { indexedText, isUuid, type ManagedObject } from '../../../keys/index.ts'
+import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { type AttributeMembers, storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule } from './attribute-rules.ts'
 import { type VendorName, vendorNameOf } from './attribute-vendor.ts'
-import { defaultLease, isUuid, shortIdentifier, usualAlgorithm } from './attribute-view.ts'
+import { defaultLease, shortIdentifier } from './attribute-view.ts'
 
 export interface ValueRow {
   readonly name: string

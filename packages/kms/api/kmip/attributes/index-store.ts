@@ -1,5 +1,5 @@
 import { type Change, change, insertInto, query } from '@warder/foundation/sql'
-import type { ManagedObject } from '../../../keys/index.ts'
+import { type ManagedObject, onlyIn } from '../../../keys/index.ts'
 import { typedMemberNames } from '../stored/typed-attributes.ts'
 import { type IndexedObject, indexRowsOf } from './index-rows.ts'
 
@@ -39,10 +39,4 @@ export function indexChanges(before: ManagedObject | undefined, after: IndexedOb
     ...onlyIn(was, is).map(({ name, value }) => change(deleteValue, [id, name, value])),
     ...onlyIn(is, was).map(({ name, value }) => change(insertValue, [id, name, value])),
   ]
-}
-
-function onlyIn<R extends object>(these: readonly R[], others: readonly R[]): readonly R[] {
-  if (these.length === 0 || others.length === 0) return these
-  const known = new Set(others.map((row) => JSON.stringify(row)))
-  return these.filter((row) => !known.has(JSON.stringify(row)))
 }

@@ -15,8 +15,7 @@ export {
   isAttributeOf,
   nameOfAttribute,
   referredName,
-  requireRule,
 } from './attribute-name.ts'
-export { type AttributeRule, attributeRule } from './attribute-rules.ts'
+export { type AttributeRule, attributeRule, requireRule } from './attribute-rules.ts'
 export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
 export { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'

@@ -19,15 +19,15 @@ import {
   type ObjectId,
   type ObjectType,
   type UnitOfWork,
+  usageMask,
 } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
+import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { attributeMembers, commonAttribute } from '../stored/stored-attributes.ts'
 import { type AttributeSource, checkedValue } from './attribute-checks.ts'
-import { requireConsistent } from './attribute-conditions.ts'
-import { requireRoomFor } from './attribute-edit.ts'
-import { requireRule } from './attribute-name.ts'
+import { requireConsistent, requireRoomFor } from './attribute-conditions.ts'
+import { requireRule } from './attribute-rules.ts'
 import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
-import { usualAlgorithm } from './attribute-view.ts'
 import { type CreationRules, requireWithin, withDefaults } from './creation-rules.ts'
 
 /** A new object as an operation wants it. */
@@ -258,4 +258,27 @@ export function randomNumberGenerator(tag: number): TtlvNode {
     integer(Tag.CryptographicLength, 256),
     enumeration(Tag.DRBGAlgorithm, Enumeration.DRBGAlgorithm.CTR),
   ])
+}
+
+/** What a key may be used for when its owner says nothing: all that it is good for. */
+export function usualMask({
+  objectType,
+  algorithm,
+}: {
+  readonly objectType: string
+  readonly algorithm?: string | undefined
+}): number {
+  switch (objectType) {
+    case 'SymmetricKey':
+      return algorithm?.startsWith('HMAC') === true
+        ? usageMask('macGenerate', 'macVerify')
+        : usageMask('encrypt', 'decrypt', 'wrapKey', 'unwrapKey')
+    case 'PrivateKey':
+      return usageMask('sign', 'decrypt', 'unwrapKey')
+    case 'PublicKey':
+    case 'Certificate':
+      return usageMask('verify', 'encrypt', 'wrapKey')
+    default:
+      return 0
+  }
 }

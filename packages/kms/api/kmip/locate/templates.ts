@@ -13,7 +13,7 @@ import {
 import type { AccessServices, Right } from '../../../access/index.ts'
 import type { ManagedObject, UnitOfWork } from '../../../keys/index.ts'
 import { checkedValue } from '../attributes/attribute-checks.ts'
-import { requireRule } from '../attributes/attribute-name.ts'
+import { requireRule } from '../attributes/attribute-rules.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { readCriteria } from './locate-criteria.ts'
 import { search } from './locate-search.ts'

@@ -1,5 +1,6 @@
-import { Enumeration, Tag, type ValueName } from '@warder/kmip/tables'
+import { Enumeration, Tag, type ValueName, valueByName } from '@warder/kmip/tables'
 import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../keys/index.ts'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
 export type CurveName = ValueName<'RecommendedCurve'>
@@ -28,6 +29,9 @@ const hmacsOfRest: Readonly<Partial<Record<AlgorithmName, string>>> = {
   HMAC_SHA384: 'HS384',
   HMAC_SHA512: 'HS512',
 }
+const hmacsOfKmip: ReadonlyMap<string, AlgorithmName> = new Map(
+  Object.entries(hmacsOfRest).map(([name, ofRest]) => [ofRest, name as AlgorithmName]),
+)
 const ellipticCurve: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['EC', 'ECDSA', 'ECDH', 'ECMQV'])
 
 /** So that a key made over KMIP is usable over REST, whenever its type allows. */
@@ -45,4 +49,17 @@ export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind 
 /** The algorithm as the client named it: EC keys may be called ECDSA or ECDH, and are to be called so again. */
 export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
   return enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm])
+}
+
+/** The algorithm that the columns tell of; what is stored may be more exact (`ECDSA` of an EC key). */
+export function usualAlgorithm({
+  algorithm: name,
+  boundAlg,
+}: Pick<ManagedObject, 'algorithm' | 'boundAlg'>): TtlvNode | undefined {
+  if (name === undefined) return undefined
+  const value =
+    name === 'HMAC'
+      ? Enumeration.CryptographicAlgorithm[hmacsOfKmip.get(boundAlg ?? '') ?? 'HMAC_SHA256']
+      : valueByName('CryptographicAlgorithm', name)
+  return value === undefined ? undefined : enumeration(Tag.CryptographicAlgorithm, value)
 }

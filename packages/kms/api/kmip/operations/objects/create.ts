@@ -3,7 +3,7 @@ import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, membersWithin, requiredName, type TtlvNode } from '@warder/kmip/ttlv'
 import { isFipsSymmetric } from '../../../../crypto/index.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
-import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
+import { type NewObjectRequest, stageNewObject, usualMask } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import {
   creates,
@@ -16,7 +16,6 @@ import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/di
 import type { KeyFormat } from '../../key-blocks/key-format.ts'
 import { type AlgorithmName, algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
-import { usualMask } from './registered-object.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
 
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, or random secret data. */

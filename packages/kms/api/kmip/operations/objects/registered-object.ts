@@ -1,9 +1,9 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import { type NewObject, usageMask } from '../../../../keys/index.ts'
+import type { NewObject } from '../../../../keys/index.ts'
 import { type AttributeSource, checkedValue } from '../../attributes/attribute-checks.ts'
 import { requireRule } from '../../attributes/index.ts'
-import { newObjectOf } from '../../attributes/new-object.ts'
+import { newObjectOf, usualMask } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
@@ -119,21 +119,4 @@ function generatorOf(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
 function isSettled({ tag }: TtlvNode, { objectType }: StoredShape): boolean {
   if (tag === Tag.Fresh || tag === Tag.RandomNumberGenerator) return true
   return tag === Tag.CertificateType && objectType === 'Certificate'
-}
-
-/** What a key may be used for when its owner says nothing: all that it is good for. */
-export function usualMask({ objectType, algorithm }: Pick<StoredShape, 'objectType' | 'algorithm'>): number {
-  switch (objectType) {
-    case 'SymmetricKey':
-      return algorithm?.startsWith('HMAC') === true
-        ? usageMask('macGenerate', 'macVerify')
-        : usageMask('encrypt', 'decrypt', 'wrapKey', 'unwrapKey')
-    case 'PrivateKey':
-      return usageMask('sign', 'decrypt', 'unwrapKey')
-    case 'PublicKey':
-    case 'Certificate':
-      return usageMask('verify', 'encrypt', 'wrapKey')
-    default:
-      return 0
-  }
 }

@@ -2,7 +2,7 @@ import { Tag, valueName } from '@warder/kmip/tables'
 import { dateTime, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import type { NewObject, State } from '../../../../keys/index.ts'
 import { checkedValue } from '../../attributes/attribute-checks.ts'
-import { requireRoomFor } from '../../attributes/attribute-edit.ts'
+import { requireRoomFor } from '../../attributes/attribute-conditions.ts'
 import { attributeMembers, attributeRule, requireRule, storedAttributes } from '../../attributes/index.ts'
 import { kmipFailure } from '../../engine/index.ts'
 
