@@ -1,6 +1,7 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { Database, MaybePromise } from '@warder/foundation/sql'
+import type { Database } from '@warder/foundation/sql'
 import { runningActivation } from './officer-store.ts'
 
 /** What the settings say about crypto officers. */
@@ -32,7 +33,7 @@ export interface Officers {
 }
 
 /** More than half, and never one alone. */
-export function quorumOf(officers: number, configured: number | undefined): number {
+function quorumOf(officers: number, configured: number | undefined): number {
   return Math.max(2, configured ?? Math.floor(officers / 2) + 1)
 }
 

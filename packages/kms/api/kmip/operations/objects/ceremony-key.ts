@@ -171,7 +171,7 @@ export function stageCeremony(
   )
 }
 
-export function ceremonyServices({ db, seal, roles }: KmsServices) {
+function ceremonyServices({ db, seal, roles }: KmsServices) {
   return { db, seal, officers: roles.officers }
 }
 
