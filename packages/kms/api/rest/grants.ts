@@ -116,7 +116,7 @@ async function changeOnObject(
 }
 
 /** Rights with which material leaves the service. */
-export const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
+const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
 
 /**
  * What grants rights on a key to a user, for a caller who may decide that now.
