@@ -20,6 +20,8 @@ export interface KmsServices extends AccessServices {
   readonly contentKeys: ContentKeys
   /** For records of batch items; everything else is recorded by the dispatcher. */
   readonly audit: AuditTrail
+  /** Told of requests for approval; undefined = nobody is. */
+  readonly notices: { tell(event: string, about: object): void } | undefined
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
   /** What this server permits, `fips` among it: asked by every operation, of REST and of KMIP. */

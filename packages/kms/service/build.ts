@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
-import type { ServiceEnvironment, ServiceInstance } from '@warder/foundation/runtime'
+import { Secret, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
 import { createApprovalPolicy, createOfficers, ownerQuota } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
+import { createNotices, type Notices } from '../api/officers/notices.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import {
   authenticateBy,
@@ -98,6 +99,7 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
           ? undefined
           : ownerQuota(db, clock, config.max_objects_per_owner),
     },
+    notices: configuredNotices(environment),
     fips: config.fips,
     policy,
     defaultUsername: config.default_username,
@@ -108,6 +110,18 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }
+}
+
+/** undefined: nobody is told. */
+function configuredNotices({
+  config,
+  outbound,
+  clock,
+  log,
+}: ServiceEnvironment<KmsConfig>): Notices | undefined {
+  const { 'approvals.webhook_url': url, 'approvals.webhook_secret': secret } = config
+  if (url === undefined || secret === undefined) return undefined
+  return createNotices({ url, secret: Secret.fromText(secret), outbound, clock, log })
 }
 
 const digests = new WeakMap<Key, Uint8Array>()

@@ -84,7 +84,19 @@ function refuseContradictions(config: KmsConfig): void {
     )
   }
   refuseCeremonyOfFew(config)
+  refuseUnsignedNotices(config)
   refuseHalfMethods(config)
+}
+
+/** @throws StartupError for notices that nobody could verify */
+function refuseUnsignedNotices(config: KmsConfig): void {
+  const { 'approvals.webhook_url': url, 'approvals.webhook_secret': secret } = config
+  if ((url === undefined) !== (secret === undefined))
+    throw new StartupError('approvals needs both webhook_url and webhook_secret, or neither of them')
+  if (secret !== undefined && secret.length < 32)
+    throw new StartupError(
+      'approvals.webhook_secret has at least 32 characters: openssl rand -hex 32 makes one',
+    )
 }
 
 /** @throws StartupError for a ceremony that one or two people could hold, or nobody */

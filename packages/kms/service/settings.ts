@@ -24,6 +24,12 @@ export const kmsDefaults = {
   bodyLimitBytes: 67_108_864,
 } as const satisfies ServiceDefaults
 
+const noticeSecret: Setting<string | undefined> = {
+  type: 'secret',
+  default: undefined,
+  docs: 'What signs those notices: at least 32 characters.',
+}
+
 const oidcSecret: Setting<string | undefined> = {
   type: 'secret',
   default: undefined,
@@ -101,6 +107,11 @@ export const kmsSettings = {
     max: 31_536_000,
     docs: 'Seconds in which a request can be approved and used.',
   }),
+  'approvals.webhook_url': optionalText({
+    docs: 'Address (https) that is told of each request for approval and of what becomes of it, signed with `approvals.webhook_secret`.',
+    check: httpsProblem,
+  }),
+  'approvals.webhook_secret': noticeSecret,
   auth_verifier_url: optionalText({
     docs: 'Address of the authentication service whose session tokens are accepted as bearer tokens.',
     check: httpsProblem,

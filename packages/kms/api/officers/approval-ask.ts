@@ -16,7 +16,7 @@ import { asObjectId, findObject, type ManagedObject, newObjectId } from '../../k
 import { define, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
 import { grantOf, readWanted } from '../rest/grants.ts'
-import { type Context, Request, shown, tag } from './approval-shape.ts'
+import { type Context, Request, tag, told } from './approval-shape.ts'
 
 /** Of one requester, under way at one time. */
 const mostRunning = 100
@@ -67,7 +67,7 @@ export const ask = define({
     }
     context.audit({ details: { operation: body.operation, request: wish.id, hash: hashOf(wish), ...about } })
     await context.commit([requestChange(seal, wish)])
-    return shown(context, { wish, state: 'open', version: 1 })
+    return told(context, 'approval.asked', { wish, state: 'open', version: 1 })
   },
 })
 

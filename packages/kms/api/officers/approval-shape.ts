@@ -69,3 +69,14 @@ export async function visible(context: Context, id: string): Promise<ApprovalReq
   context.audit({ object: request.wish.object, details: { request: id, operation: request.wish.operation } })
   return request
 }
+
+/** The request as it is after a step, of which the operator's receiver is told, too. */
+export async function told(
+  context: Context,
+  event: string,
+  request: ApprovalRequest,
+): Promise<Static<typeof Request>> {
+  const after = await shown(context, request)
+  context.services.notices?.tell(event, { by: principalOf(context).name, request: after })
+  return after
+}

@@ -19,7 +19,7 @@ import { asObjectId, findObject } from '../../keys/index.ts'
 import { define, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
 import { grantOf, readWanted } from '../rest/grants.ts'
-import { attempts, type Context, PathId, Request, shown, tag, visible } from './approval-shape.ts'
+import { attempts, type Context, PathId, Request, tag, told, visible } from './approval-shape.ts'
 
 const VoteRequest = Type.Object({
   hash: Type.String({ description: 'Hash of the request as the officer has read it.' }),
@@ -88,7 +88,7 @@ async function decide(
   })
   const done = await findRequest(db, seal, id)
   if (done === undefined) throw failure('not_found', 'There is no such request.')
-  return shown(context, done)
+  return told(context, approves ? 'approval.approved' : 'approval.refused', done)
 }
 
 /** What a vote brings about: with the last approval that it takes, the operation itself, in the same commit. */

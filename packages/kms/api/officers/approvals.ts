@@ -5,7 +5,7 @@ import Type from 'typebox'
 import { findRequest, listRequests, principalOf, stateChange } from '../../access/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
 import { ask } from './approval-ask.ts'
-import { attempts, PathId, Request, shown, tag, visible } from './approval-shape.ts'
+import { attempts, PathId, Request, shown, tag, told, visible } from './approval-shape.ts'
 import { approve, refuse } from './approval-vote.ts'
 
 const Page = Type.Object({
@@ -64,7 +64,7 @@ const withdraw = define({
     })
     const done = await findRequest(db, seal, path.id)
     if (done === undefined) throw failure('not_found', 'There is no such request.')
-    return shown(context, done)
+    return told(context, 'approval.withdrawn', done)
   },
 })
 

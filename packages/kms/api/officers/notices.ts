@@ -1,0 +1,82 @@
+import { createHmac } from 'node:crypto'
+import type { Outbound } from '@warder/foundation/outbound'
+import type { Clock, Secret } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
+
+/** Tells a receiver of the operator's what becomes of requests for approval. */
+export interface Notices {
+  /** Sends it when there is time; never throws, and nobody waits for it. */
+  tell(event: string, about: object): void
+}
+
+export interface NoticesOptions {
+  /** https. */
+  readonly url: string
+  /** What the receiver verifies the signature with. */
+  readonly secret: Secret
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly log: Logger
+  /** Milliseconds before the second and the third try. */
+  readonly waits?: readonly number[]
+}
+
+/** Notices that wait at one time; more are dropped, with a line in the log. */
+const mostWaiting = 1000
+const usualWaits = [1000, 10_000]
+
+/**
+ * The signature of a notice: `t=<Unix seconds>,v1=<HMAC-SHA256 of "t.body", in hex>`, in the header `Warder-Signature`.
+ * A receiver compares it in constant time and refuses a `t` that is minutes old.
+ */
+function signatureOf(secret: Uint8Array, seconds: number, body: string): string {
+  const mac = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')
+  return `t=${seconds},v1=${mac}`
+}
+
+export function createNotices(options: NoticesOptions): Notices {
+  const { url, secret, outbound, clock, log, waits = usualWaits } = options
+  let waiting = 0
+  let last: Promise<void> = Promise.resolve()
+
+  async function sent(body: string): Promise<boolean> {
+    const seconds = Math.floor(clock.now() / 1000)
+    const signature = secret.use((bytes) => signatureOf(bytes, seconds, body))
+    const headers = { 'content-type': 'application/json', 'warder-signature': signature }
+    try {
+      const { status } = await outbound.post(url, Buffer.from(body), { headers })
+      if (status < 300) return true
+      log.info({ status }, 'a notice was not taken')
+    } catch (error) {
+      log.info({ detail: String(error) }, 'a notice could not be sent')
+    }
+    return false
+  }
+
+  async function deliver(body: string): Promise<void> {
+    if (await sent(body)) return
+    for (const wait of waits) {
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, wait).unref()
+      })
+      if (await sent(body)) return
+    }
+    log.warn({ setting: 'approvals.webhook_url' }, 'a notice was given up: the audit log has what it said')
+  }
+
+  return {
+    tell(event, about) {
+      if (waiting >= mostWaiting) {
+        log.warn({ setting: 'approvals.webhook_url' }, 'a notice was dropped: too many wait')
+        return
+      }
+      waiting += 1
+      const body = JSON.stringify({ event, at: new Date(clock.now()).toISOString(), ...about })
+      last = last
+        .then(() => deliver(body))
+        .finally(() => {
+          waiting -= 1
+        })
+    },
+  }
+}
