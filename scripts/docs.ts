@@ -44,7 +44,13 @@ function authorization(): string {
   const db = openSqlite({ path: ':memory:' })
   // What a setting switches on is described, too.
   const authProxy = async () => assert.fail('only described')
-  const kms = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost', authProxy })
+  const kms = kmsOperations({
+    db,
+    clock: systemClock,
+    baseUrl: 'https://localhost',
+    authProxy,
+    external: 'described',
+  })
   const table = (operations: readonly Operation<never>[]): string =>
     [
       '| method | path | who may | operation |',

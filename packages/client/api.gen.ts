@@ -181,7 +181,7 @@ export interface Operations {
   /** Grant rights on a key */
   readonly 'access.grant': {
     readonly body: {
-      /** The key. May be left out when only `create` is named. */
+      /** The key. May be left out when only `create` or `external` is named. */
       readonly unique_identifier?: string | null
       /** A user, or `*` for everybody who is authenticated. */
       readonly user_id: string
@@ -303,7 +303,7 @@ export interface Operations {
   /** Take rights on a key back */
   readonly 'access.revoke': {
     readonly body: {
-      /** The key. May be left out when only `create` is named. */
+      /** The key. May be left out when only `create` or `external` is named. */
       readonly unique_identifier?: string | null
       /** A user, or `*` for everybody who is authenticated. */
       readonly user_id: string
@@ -530,6 +530,50 @@ export interface Operations {
       readonly valid: boolean
     }
   }
+  /** The external key stores, and which of them are stopped */
+  readonly 'external.list': {
+    readonly reply: readonly {
+      readonly name: string
+      /** Whether the settings of this node switch it on. */
+      readonly enabled: boolean
+      readonly stopped: null | {
+        readonly at: string
+        readonly by: string
+      }
+    }[]
+  }
+  /** Let a cloud that was stopped use its keys again */
+  readonly 'external.start': {
+    readonly path: {
+      /** aws, google, microsoft or azure */
+      readonly name: string
+    }
+    readonly reply: {
+      readonly name: string
+      /** Whether the settings of this node switch it on. */
+      readonly enabled: boolean
+      readonly stopped: null | {
+        readonly at: string
+        readonly by: string
+      }
+    }
+  }
+  /** Refuse every request of a cloud from now on, on every node */
+  readonly 'external.stop': {
+    readonly path: {
+      /** aws, google, microsoft or azure */
+      readonly name: string
+    }
+    readonly reply: {
+      readonly name: string
+      /** Whether the settings of this node switch it on. */
+      readonly enabled: boolean
+      readonly stopped: null | {
+        readonly at: string
+        readonly by: string
+      }
+    }
+  }
   /** Whether the service works, and which part of it does not */
   readonly health: {
     readonly reply: {
@@ -601,6 +645,10 @@ export interface Operations {
       readonly fips_provider: boolean
       readonly hsm_instances: readonly unknown[]
       readonly default_username: string
+      readonly external_stores: readonly {
+        readonly name: string
+        readonly stopped: boolean
+      }[]
     }
   }
   /** Who the caller is to this service */
@@ -660,6 +708,9 @@ export const routes = {
   'crypto.mac': { method: 'POST', path: '/v1/crypto/mac' },
   'crypto.sign': { method: 'POST', path: '/v1/crypto/sign' },
   'crypto.verify': { method: 'POST', path: '/v1/crypto/verify' },
+  'external.list': { method: 'GET', path: '/v1/external-stores' },
+  'external.start': { method: 'POST', path: '/v1/external-stores/{name}/start' },
+  'external.stop': { method: 'POST', path: '/v1/external-stores/{name}/stop' },
   health: { method: 'GET', path: '/health' },
   jwks: { method: 'GET', path: '/.well-known/jwks.json' },
   'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },

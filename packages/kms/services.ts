@@ -4,9 +4,17 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from './access/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
+import type { ExternalStoreName, StopSwitch } from './external/index.ts'
 import type { OidcLogin, PasswordLogin } from './identity/index.ts'
 import type { ContentKeys } from './jose/index.ts'
 import type { ApplyCreationRules, GcmBudgets, ObjectIndex } from './keys/index.ts'
+
+/** The external key stores, as the rest of the service knows them. */
+export interface ExternalServices {
+  readonly stopSwitch: StopSwitch
+  /** What callers are told of those that are enabled. */
+  readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
+}
 
 /** What the operations of the key management service work with. */
 export interface KmsServices extends AccessServices {
@@ -37,6 +45,7 @@ export interface KmsServices extends AccessServices {
   readonly oidcLogin: OidcLogin | undefined
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
+  readonly external: ExternalServices
   /** Keys that the JWKS shows at most; 0 = there is no JWKS. */
   readonly jwksKeys: number
 }

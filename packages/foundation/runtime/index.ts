@@ -12,7 +12,7 @@ export { type DatabasePlace, databasePlace, openSealedDatabase } from './databas
 export { createFairQueue, type FairQueue, type QueueOwner } from './fair-queue.ts'
 export { readableDatabase } from './health-parts.ts'
 export { openHome, writeOnce } from './home.ts'
-export { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
+export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './launch.ts'
 export { baseUrlOf, type ClaimedPort, claimPort } from './ports.ts'
 export type { RunningService } from './primary.ts'
 export type * from './service.ts'

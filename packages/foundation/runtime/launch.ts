@@ -85,3 +85,5 @@ export function toPlain(key: RootKey): PlainRootKey {
 
 /** Buckets of the rate limit, whatever the number of peers: 512 KiB. */
 export const rateLimitSlots = 65_536
+/** Number of the token buckets of `ServiceEnvironment.rateMemory`. */
+export const sharedRateSlots = 4096

@@ -20,6 +20,8 @@ export interface WorkerStart {
   readonly writer: MessagePort | undefined
   readonly audit: AuditConnection | undefined
   readonly buckets: SharedArrayBuffer | undefined
+  /** Token buckets for rate limits of the service's own. */
+  readonly rateMemory: SharedArrayBuffer
 }
 
 /** Certificates and keys as read by the primary: a worker needs no file, and all workers serve the same. */

@@ -20,7 +20,7 @@ import { ensureLocalAuthority } from '../tls/index.ts'
 import { startCommitRecords } from './commit-records.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'
-import { rateLimitSlots, rootKeySource, type ServiceLaunch, toPlain } from './launch.ts'
+import { rateLimitSlots, rootKeySource, type ServiceLaunch, sharedRateSlots, toPlain } from './launch.ts'
 import type { SocketStart, TlsMaterial, TlsMaterials } from './messages.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { noAudit } from './no-audit.ts'
@@ -181,6 +181,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     writer?.onProblem((problem) => log.error({ problem }, 'the database cannot be written any more'))
     const size = workerCount(config.workers)
     const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
+    const rateMemory = tokenBucketMemory(sharedRateSlots)
     const { env: _, onWaiting: __, ...plainLaunch } = launch
     // Where a port cannot be shared, nothing answers for a moment.
     if (!canSharePort(process.platform)) waiting?.close()
@@ -204,6 +205,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             writer: writer?.port(),
             audit: audit?.connect(),
             buckets,
+            rateMemory,
           },
           log,
         ),

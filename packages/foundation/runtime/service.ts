@@ -30,6 +30,8 @@ export interface ServiceEnvironment<Config> {
   readonly health?: readonly HealthPart[] | undefined
   /** Shown to services of this installation alone: they believe what is said about the client then. Known in workers. */
   readonly peerSecret?: Secret | undefined
+  /** Token buckets that the workers share, `sharedRateSlots` of them, for rate limits of the service's own. Known in workers. */
+  readonly rateMemory?: SharedArrayBuffer | undefined
 }
 
 export interface PeriodicWork<Config> {

@@ -79,6 +79,7 @@ async function run(): Promise<Running> {
     node: start.node,
     health: healthParts(db, audit, clock),
     peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
+    rateMemory: start.rateMemory,
   }
   const service = await definition.build(environment)
   const rateLimiter = rateLimiterOf()

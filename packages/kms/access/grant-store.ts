@@ -41,7 +41,17 @@ export function grantedTo(
   id: string,
   user: string,
 ): MaybePromise<ReadonlySet<string> | undefined> {
-  return andThen(db.all(ofUser, [id, user, everybody]), toSet)
+  return grantedToEither(db, id, user, everybody)
+}
+
+/** What was granted on an object to one of two names. */
+export function grantedToEither(
+  db: Database,
+  id: string,
+  user: string,
+  other: string,
+): MaybePromise<ReadonlySet<string> | undefined> {
+  return andThen(db.all(ofUser, [id, user, other]), toSet)
 }
 
 function toSet(rows: readonly OperationRow[]): ReadonlySet<string> | undefined {

@@ -3,10 +3,10 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
 import type { ApprovalPolicy } from './approval-policy.ts'
-import { grantedTo } from './grant-store.ts'
+import { grantedTo, grantedToEither } from './grant-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
-import { anyObject, createRight, officerRights, type Right } from './right.ts'
+import { anyObject, createRight, everybody, externalRight, officerRights, type Right } from './right.ts'
 
 /** Who is more than an owner, as configured. */
 export interface Roles {
@@ -61,6 +61,22 @@ export async function hasCreateRight(db: Database, roles: Roles, user: string): 
   const { listed } = roles.officers
   if (listed.size === 0 || listed.has(user)) return true
   return (await grantedTo(db, anyObject, user))?.has(createRight) === true
+}
+
+/**
+ * Active crypto officers, and whom they granted `external` by name, look after external key stores. Where none are listed
+ * `default_username` does.
+ */
+export async function hasExternalRight(
+  db: Database,
+  roles: Roles,
+  defaultUsername: string,
+  user: string,
+): Promise<boolean> {
+  const { officers } = roles
+  if (officers.listed.size === 0) return user === defaultUsername
+  if (await officers.isActive(user)) return true
+  return user !== everybody && (await grantedToEither(db, anyObject, user, user))?.has(externalRight) === true
 }
 
 /** Whether `user` may create something now: the right, and room for it. To be asked once for each creation. */

@@ -54,7 +54,11 @@ function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
 
 /** The right to create objects; it is on no object. */
 export const createRight = 'create'
-/** Where grants of `create` are kept, and everybody who is authenticated. */
+/** The right to look after external key stores: to stop one, and to give it credentials. On no object either. */
+export const externalRight = 'external'
+/** Rights that are on no object. */
+export type GeneralRight = typeof createRight | typeof externalRight
+/** Where grants of `create` and `external` are kept, and everybody who is authenticated. */
 export const anyObject = '*'
 export const everybody = '*'
 
@@ -64,11 +68,11 @@ const groups = Map.groupBy(
 )
 
 /** Reads one name of a grant: a group (`UseKey`), or an operation (`getattributes`, `get_attributes`, `Encrypt`). */
-export function parseRights(name: string): readonly (Right | typeof createRight)[] {
+export function parseRights(name: string): readonly (Right | GeneralRight)[] {
   const group = groups.get(name)
   if (group !== undefined) return group.map(([right]) => right)
   const plain = name.toLowerCase().replaceAll('_', '')
-  if (plain === createRight) return [createRight]
+  if (plain === createRight || plain === externalRight) return [plain]
   const right = rights.find((known) => known === plain)
   if (right === undefined) throw failure('bad_request', 'operation_types names an unknown right.')
   return [right]

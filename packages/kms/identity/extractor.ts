@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
+import { externalPrefix, externalStoreNames } from '../external/index.ts'
 
 /**
  * One way to find out who asks.
@@ -15,6 +16,7 @@ export type Extractor = (request: IncomingRequest) => MaybePromise<Principal | u
 const reserved: Readonly<Record<string, readonly string[]>> = {
   'app:': ['app_token'],
   'spiffe://': ['spiffe'],
+  ...Object.fromEntries(externalStoreNames.map((store) => [externalPrefix(store), []])),
 }
 
 /**

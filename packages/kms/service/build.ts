@@ -3,11 +3,13 @@ import { Failure } from '@warder/foundation/errors'
 import { Secret, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
 import { createApprovalPolicy, createOfficers, ownerQuota } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
+import { enabledStores } from '../api/external/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { createNotices, type Notices } from '../api/officers/notices.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
+import { createStopSwitch } from '../external/index.ts'
 import {
   authenticateBy,
   configuredLogin,
@@ -49,7 +51,15 @@ export async function build(
   return {
     services,
     authenticate,
-    operations: kmsOperations({ db, clock, baseUrl, kmip, authProxy, health: environment.health }),
+    operations: kmsOperations({
+      db,
+      clock,
+      baseUrl,
+      kmip,
+      authProxy,
+      health: environment.health,
+      external: environment,
+    }),
     socket: ({ tls, rateLimiter }) =>
       createKmipSocket({
         engine: kmip,
@@ -108,6 +118,10 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
+    external: {
+      stopSwitch: createStopSwitch({ db, clock, leaseMs: config.cache_lease_ms }),
+      enabled: enabledStores(config, baseUrl),
+    },
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }
 }

@@ -141,4 +141,14 @@ export const kmsMigrations: readonly Migration[] = [
         PRIMARY KEY (request_id, user_id))`,
     ],
   },
+  {
+    number: 11,
+    name: 'external key stores, and whether one was stopped',
+    statements: [
+      `CREATE TABLE external_store (
+        name TEXT NOT NULL PRIMARY KEY, stopped_at BIGINT, stopped_by TEXT, version BIGINT NOT NULL)`,
+      `INSERT INTO external_store (name, version) VALUES
+        ('aws', 1), ('google', 1), ('microsoft', 1), ('azure', 1)`,
+    ],
+  },
 ]

@@ -4,6 +4,13 @@ import { type Operation, openApiDocument } from '@warder/foundation/operations'
 import { type Clock, readableDatabase } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import { authProxyRoutes, type Forward } from '../api/auth-proxy/index.ts'
+import {
+  describedExternalOperations,
+  type ExternalConfig,
+  externalOperations,
+  externalSecuritySchemes,
+} from '../api/external/index.ts'
+import type { ExternalEnvironment } from '../api/external/scope/index.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { kmipRoutes } from '../api/kmip/transport/routes.ts'
 import { officerOperations } from '../api/officers/index.ts'
@@ -21,6 +28,8 @@ export interface OperationsOptions {
   readonly kmip?: KmipEngine
   /** Absent: `/v1/auth/…` is not passed on. */
   readonly authProxy?: Forward | undefined
+  /** What external key stores are made from. `described`: all of them, to be described; absent: none. */
+  readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
 }
 
 const nothing: KmipEngine = {
@@ -37,6 +46,7 @@ export function kmsOperations({
   health = [readableDatabase(db)],
   kmip = nothing,
   authProxy,
+  external,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
@@ -44,6 +54,11 @@ export function kmsOperations({
     ...kmipRoutes(kmip),
     ...withoutData(...officerOperations),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),
+    ...(external === 'described'
+      ? describedExternalOperations({ db, clock, baseUrl })
+      : external === undefined
+        ? []
+        : externalOperations(external)),
   ]
   const document = openApiDocument({
     title: 'Warder key management service',
@@ -54,6 +69,7 @@ export function kmsOperations({
       bearer: { type: 'http', scheme: 'bearer' },
       secretToken: { type: 'apiKey', in: 'header', name: 'X-Secret-Token' },
       certificate: { type: 'mutualTLS' },
+      ...externalSecuritySchemes,
     },
   })
   return [...operations, ...withoutData(...documentationOperations<KmsServices>({ document }))]

@@ -12,6 +12,7 @@ import {
 } from '@warder/foundation/config'
 import { type ApprovalSettings, approvable } from '../access/approval-policy.ts'
 import type { OfficerSettings } from '../access/officers.ts'
+import { externalSettings } from '../api/external/settings.ts'
 import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
 import type { IdentityConfig } from '../identity/configured.ts'
 import { principalNamed } from '../identity/extractor.ts'
@@ -48,7 +49,7 @@ function userNameProblem(name: string): string | undefined {
     principalNamed(name, 'default_username')
     return undefined
   } catch {
-    return 'it must be a name that a user can have: 1 to 256 characters, no blanks around them, none that is not seen, not `*`, and not begin with app: or spiffe://'
+    return 'it must be a name that a user can have: 1 to 256 characters, no blanks around them, none that is not seen, not `*`, and not begin with app:, spiffe://, aws:, google:, microsoft: or azure:'
   }
 }
 
@@ -218,6 +219,7 @@ export const kmsSettings = {
     docs: "With `fips`: do not start unless OpenSSL's FIPS provider is in force (the runtime was started with --enable-fips).",
   }),
   ...algorithmSettings,
+  ...externalSettings,
   jwks_endpoint_enabled: boolean({ default: true, docs: 'Serve /.well-known/jwks.json.' }),
   jwks_endpoint_max_keys: integer({
     default: 50,

@@ -23,6 +23,8 @@ export interface TokenBucketOptions {
   readonly clock: Clock
   /** From `tokenBucketMemory`, to share the buckets between threads; undefined = buckets of one's own. */
   readonly memory?: SharedArrayBuffer
+  /** What a bucket belongs to; default: the peer's address, or its /64. */
+  readonly key?: (name: string) => string
 }
 
 const keyBytes = 32
@@ -58,7 +60,7 @@ export function createTokenBuckets(options: TokenBucketOptions): TokenBuckets {
   const full = new BigInt64Array(memory, keyBytes, slots)
   const interval = Math.max(1, Math.round(1e6 / ratePerSecond)) // microseconds for one token
   const tolerance = Math.round(interval * burst)
-  const slotOf = slotFinder(key, slots)
+  const slotOf = slotFinder(key, slots, options.key ?? bucketKey)
   return {
     take(address) {
       const slot = slotOf(address)
@@ -75,12 +77,16 @@ export function createTokenBuckets(options: TokenBucketOptions): TokenBuckets {
   }
 }
 
-function slotFinder(key: Uint8Array, slots: number): (address: string) => number {
+function slotFinder(
+  key: Uint8Array,
+  slots: number,
+  keyOf: (address: string) => string,
+): (address: string) => number {
   const remembered = new Map<string, number>()
   return (address) => {
     const known = remembered.get(address)
     if (known !== undefined) return known
-    const digest = createHmac('sha256', key).update(bucketKey(address)).digest()
+    const digest = createHmac('sha256', key).update(keyOf(address)).digest()
     const slot = Number(digest.readBigUInt64BE(0) % BigInt(slots))
     if (remembered.size >= rememberedSlots) remembered.clear()
     remembered.set(address, slot)

@@ -88,8 +88,9 @@ async function wanted(
     const { user_id, operation_types } = body
     if (user_id === undefined || operation_types === undefined)
       throw failure('bad_request', 'A grant names user_id and operation_types.')
-    const { user, rights, create } = readWanted({ user_id, operation_types }, requester)
-    if (create) throw failure('bad_request', 'create is granted without an approval.')
+    const { user, rights, general } = readWanted({ user_id, operation_types }, requester)
+    if (general.length > 0)
+      throw failure('bad_request', `${general.join(' and ')} is granted without an approval.`)
     const { object } = await grantOf(services, id, requester, { user, rights })
     return { object, about: { user, rights } }
   }

@@ -7,6 +7,8 @@ import {
   approvalNeeded,
   createRight,
   everybody,
+  externalRight,
+  type GeneralRight,
   grantChanges,
   keyNotFound,
   parseRights,
@@ -22,7 +24,7 @@ import { define, type KmsServices, signedIn } from '../../services.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
-    Type.String({ description: 'The key. May be left out when only `create` is named.' }),
+    Type.String({ description: 'The key. May be left out when only `create` or `external` is named.' }),
   ),
   user_id: Type.String({ description: 'A user, or `*` for everybody who is authenticated.' }),
   operation_types: Type.Array(Type.String({ maxLength: 64 }), {
@@ -42,9 +44,16 @@ interface Direction {
 const giving: Direction = { gives: true, changes: grantChanges }
 const takingBack: Direction = { gives: false, changes: revokeChanges }
 
+const generalRights: readonly GeneralRight[] = [createRight, externalRight]
+
+function isGeneral(name: Right | GeneralRight): name is GeneralRight {
+  return name === createRight || name === externalRight
+}
+
 interface Wanted {
   readonly user: string
-  readonly create: boolean
+  /** Those on no object. */
+  readonly general: readonly GeneralRight[]
   readonly rights: readonly Right[]
 }
 
@@ -59,8 +68,10 @@ export function readWanted(
   if (!isName || !user.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
   if (user === caller) throw failure('bad_request', 'Rights of oneself cannot be changed.')
   const names = new Set(body.operation_types.flatMap(parseRights))
-  const create = names.delete(createRight)
-  return { user, create, rights: [...names].filter((name) => name !== createRight) }
+  const general = generalRights.filter((name) => names.has(name))
+  if (user === everybody && general.includes(externalRight))
+    throw failure('bad_request', 'The right `external` is granted to users by their names, not to everybody.')
+  return { user, general, rights: [...names].filter((name) => !isGeneral(name)) }
 }
 
 /** One change of rights: who may, what exactly, and its commit; the object's version tells every process. */
@@ -74,29 +85,34 @@ async function changeRights(
   const { unique_identifier: kid } = body
   context.audit({
     ...(kid !== undefined && { object: kid }),
-    details: { user: wanted.user, operations: [...wanted.rights, ...(wanted.create ? [createRight] : [])] },
+    details: { user: wanted.user, operations: [...wanted.rights, ...wanted.general] },
   })
-  const createChanges = wanted.create ? await changesOfCreate(context, caller, wanted, direction) : []
+  const generalChanges =
+    wanted.general.length === 0 ? [] : await changesOfGeneral(context, caller, wanted, direction)
   if (wanted.rights.length === 0) {
-    if (createChanges.length > 0) await context.commit(createChanges)
+    if (generalChanges.length > 0) await context.commit(generalChanges)
     return
   }
   if (kid === undefined) throw failure('bad_request', 'unique_identifier is missing.')
-  await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, direction, createChanges))
+  await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, direction, generalChanges))
 }
 
-/** Only officers decide who else may create; without officers everybody may, and there is nothing to change. */
-async function changesOfCreate(
+/**
+ * Only officers decide who else may create and look after external key stores; without officers that is settled, and
+ * there is nothing to change.
+ */
+async function changesOfGeneral(
   { services }: OperationContext<KmsServices>,
   caller: string,
-  { user }: Wanted,
+  { user, general }: Wanted,
   { changes }: Direction,
 ): Promise<Change[]> {
   const { officers } = services.roles
   if (officers.listed.size === 0) return []
   if (!(await officers.isActive(caller))) throw failure('forbidden')
-  if (officers.listed.has(user)) throw failure('bad_request', 'A crypto officer may create by configuration.')
-  return changes(anyObject, user, [createRight])
+  if (officers.listed.has(user))
+    throw failure('bad_request', 'A crypto officer has this right by configuration.')
+  return changes(anyObject, user, general)
 }
 
 async function changeOnObject(

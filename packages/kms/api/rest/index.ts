@@ -6,6 +6,7 @@ import { createKey } from './create-key.ts'
 import { decrypt } from './decrypt.ts'
 import { deleteKey } from './delete-key.ts'
 import { encrypt } from './encrypt.ts'
+import { externalStoreOperations } from './external-stores.ts'
 import { getKey } from './get-key.ts'
 import { grantOperations } from './grants.ts'
 import { jwks } from './jwks.ts'
@@ -36,5 +37,11 @@ export const restOperations: readonly Operation<KmsServices>[] = [
   verify,
   mac,
   batchOperation({ encrypt, decrypt, sign, verify, mac }),
-  ...withoutData(...tagOperations, ...grantOperations, ...accessQueries, ...uiOperations),
+  ...withoutData(
+    ...tagOperations,
+    ...grantOperations,
+    ...accessQueries,
+    ...externalStoreOperations,
+    ...uiOperations,
+  ),
 ]

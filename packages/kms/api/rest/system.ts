@@ -3,7 +3,7 @@ import type { Operation } from '@warder/foundation/operations'
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { principalOf } from '../../access/index.ts'
-import { anybody, define, type KmsServices, signedIn } from '../../services.ts'
+import { anybody, define, type ExternalServices, type KmsServices, signedIn } from '../../services.ts'
 import { version } from '../../version.ts'
 
 /** `GET /version`: one JSON string, as clients of the reference read it. */
@@ -25,6 +25,12 @@ const ServerInfo = Type.Object({
   fips_provider: Type.Boolean({ description: 'The FIPS provider of OpenSSL does the cryptography.' }),
   hsm_instances: Type.Array(Type.Unknown()),
   default_username: Type.String(),
+  external_stores: Type.Array(
+    Type.Object(
+      { name: Type.String(), stopped: Type.Boolean() },
+      { additionalProperties: true, description: 'A cloud that may use keys of this service.' },
+    ),
+  ),
 })
 
 const serverInfo = define({
@@ -34,14 +40,23 @@ const serverInfo = define({
   tag: 'Diagnostics',
   access: signedIn,
   reply: ServerInfo,
-  act: (_input, { services }) => ({
+  act: async (_input, { services }) => ({
     version,
     fips_mode: services.fips,
     fips_provider: getFips() === 1,
     hsm_instances: [],
     default_username: services.defaultUsername,
+    external_stores: await Promise.all(services.external.enabled.map((store) => withState(store, services))),
   }),
 })
+
+async function withState(
+  store: ExternalServices['enabled'][number],
+  { external }: KmsServices,
+): Promise<Readonly<Record<string, unknown>> & { readonly name: string; readonly stopped: boolean }> {
+  const { stopped_at } = await external.stopSwitch.state(store.name)
+  return { ...store, stopped: stopped_at !== null }
+}
 
 const whoAmI = define({
   name: 'server.me',

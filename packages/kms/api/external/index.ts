@@ -1,0 +1,51 @@
+import type { SettingsTable, SettingValues } from '@warder/foundation/config'
+import type { Operation, SecurityScheme } from '@warder/foundation/operations'
+import type { KmsServices } from '../../services.ts'
+import {
+  type CommonConfig,
+  type ExternalEnvironment,
+  type ExternalStore,
+  operationsInScope,
+} from './scope/index.ts'
+import { externalSettings } from './settings.ts'
+
+export type ExternalConfig = SettingValues<typeof externalSettings>
+export { externalSettings }
+
+/** Every external key store. Nothing else lists them. */
+export const externalStores: readonly ExternalStore<ExternalConfig>[] = []
+
+/** The operations of the stores that are enabled. */
+export function externalOperations(
+  environment: ExternalEnvironment<ExternalConfig>,
+): readonly Operation<KmsServices>[] {
+  return externalStores
+    .filter((store) => store.enabled(environment.config))
+    .flatMap((store) => operationsInScope(store, environment))
+}
+
+/** Those of all stores, to be described only: nothing can be done with them. */
+export function describedExternalOperations(
+  environment: Pick<ExternalEnvironment<ExternalConfig>, 'db' | 'clock' | 'baseUrl'>,
+): readonly Operation<KmsServices>[] {
+  const defaults = Object.entries(externalSettings as SettingsTable).map(([key, setting]) => [
+    key,
+    setting.default,
+  ])
+  const config = { kms_public_url: undefined, cache_lease_ms: 0, ...Object.fromEntries(defaults) }
+  const described = { ...environment, config } as unknown as ExternalEnvironment<ExternalConfig>
+  return externalStores.flatMap((store) => operationsInScope(store, described))
+}
+
+/** What callers are told of the stores that are enabled. */
+export function enabledStores(config: ExternalConfig & CommonConfig, baseUrl: string) {
+  return externalStores
+    .filter((store) => store.enabled(config))
+    .map((store) => ({ name: store.name, ...store.facts(config, baseUrl) }))
+}
+
+/** How callers of the stores say who they are, for openapi.yaml. */
+export const externalSecuritySchemes: Readonly<Record<string, SecurityScheme>> = Object.assign(
+  {},
+  ...externalStores.map(({ securitySchemes }) => securitySchemes),
+)

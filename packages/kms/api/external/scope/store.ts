@@ -1,0 +1,42 @@
+import type { ErrorShape, Operation, SecurityScheme } from '@warder/foundation/operations'
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import type { ExternalStoreName } from '../../../external/index.ts'
+import type { KmsServices } from '../../../services.ts'
+
+/** Settings beside its own that a store reads. */
+export interface CommonConfig {
+  /** Where clouds and browsers reach this service; unset: `baseUrl`. */
+  readonly kms_public_url: string | undefined
+  readonly cache_lease_ms: number
+}
+
+/**
+ * What a store is made from, in each worker. `rateMemory`: of its rate limit, shared by the workers. Nothing of it is
+ * used while the operations are made: they are also made to be described.
+ */
+export type ExternalEnvironment<Config> = Pick<
+  ServiceEnvironment<Config & CommonConfig>,
+  'config' | 'baseUrl' | 'db' | 'seal' | 'outbound' | 'clock' | 'log' | 'metrics' | 'rateMemory'
+>
+
+/**
+ * An external key store: the one row by which the rest of the service knows it. Its operations have its own
+ * authenticator and error shape (docs/adr/0039); the scope adds what all stores have: `scope.ts`.
+ */
+export interface ExternalStore<Config = never> {
+  readonly name: ExternalStoreName
+  /** For people; tag of its operations in openapi.yaml. */
+  readonly title: string
+  /** Off by default. */
+  enabled(config: Config): boolean
+  /** Requests a second that all of its callers may make together; undefined = no limit. */
+  ratePerSecond(config: Config): number | undefined
+  /** What `/server-info` and `GET /v1/external-stores` say of it besides name and state. Nothing secret. */
+  facts(config: Config & CommonConfig, baseUrl: string): Readonly<Record<string, unknown>>
+  /** Of openapi.yaml, by the names that `security` of the operations has. */
+  readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
+  readonly errorShape: ErrorShape
+  /** The failure that callers are told while it is stopped, in its error shape. */
+  stopped(): Error
+  operations(environment: ExternalEnvironment<Config>): readonly Operation<KmsServices>[]
+}

@@ -1,0 +1,30 @@
+import type { OperationContext } from '@warder/foundation/operations'
+import { type ExternalStoreName, externalPrincipal } from '../../../external/index.ts'
+
+/** What the vendor says of a request, for the audit record. Its signature or token was verified. */
+export interface VendorRequest {
+  /** By which the vendor's own log names the request. */
+  readonly requestId: string | undefined
+  /** The vendor's name of who asks; undefined where it names nobody. */
+  readonly principal: string | undefined
+  /** More of it, under names of one's own. Nothing secret. */
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** Longest text of a vendor that is recorded, in characters. */
+const longest = 2048
+
+/** Puts the vendor's request id and principal into the record of this request. */
+export function recordVendor(
+  { audit }: Pick<OperationContext<never>, 'audit'>,
+  store: ExternalStoreName,
+  { requestId, principal, details }: VendorRequest,
+): void {
+  audit({
+    ...(principal !== undefined && { principal: externalPrincipal(store, principal.slice(0, longest)) }),
+    details: {
+      ...(requestId !== undefined && { vendor_request_id: requestId.slice(0, longest) }),
+      ...details,
+    },
+  })
+}

@@ -1,0 +1,2 @@
+/** Settings of all external key stores. */
+export const externalSettings = {} as const

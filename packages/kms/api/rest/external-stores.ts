@@ -1,0 +1,98 @@
+import { failure } from '@warder/foundation/errors'
+import { type Access, get, type Operation, type OperationContext, post } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import { hasExternalRight, principalOf } from '../../access/index.ts'
+import { type ExternalStoreName, externalStoreNames, stopChanges } from '../../external/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+
+/** Who looks after the external key stores; see `hasExternalRight`. */
+export const externalAccess: Access<KmsServices> = {
+  name: 'external key stores',
+  async check(_input, context) {
+    const { db, roles, defaultUsername } = context.services
+    const { name } = principalOf(context)
+    if (!(await hasExternalRight(db, roles, defaultUsername, name))) throw failure('forbidden')
+  },
+}
+
+const Store = Type.Object(
+  {
+    name: Type.String(),
+    enabled: Type.Boolean({ description: 'Whether the settings of this node switch it on.' }),
+    stopped: Type.Union([
+      Type.Null(),
+      Type.Object({ at: Type.String({ format: 'date-time' }), by: Type.String() }),
+    ]),
+  },
+  { additionalProperties: true },
+)
+
+const NamePath = Type.Object({ name: Type.String({ description: 'aws, google, microsoft or azure' }) })
+
+async function shown(name: ExternalStoreName, { external }: KmsServices): Promise<Static<typeof Store>> {
+  const { stopped_at: at, stopped_by: by } = await external.stopSwitch.state(name)
+  const enabled = external.enabled.find((store) => store.name === name)
+  const stopped = at === null ? null : { at: new Date(at).toISOString(), by: by ?? '' }
+  return { ...enabled, name, enabled: enabled !== undefined, stopped }
+}
+
+const list = define({
+  name: 'external.list',
+  route: get('/v1/external-stores'),
+  summary: 'The external key stores, and which of them are stopped',
+  tag: 'External key stores',
+  access: externalAccess,
+  reply: Type.Array(Store),
+  errors: { 403: 'The caller does not look after external key stores.' },
+  act: (_input, { services }) => Promise.all(externalStoreNames.map((name) => shown(name, services))),
+})
+
+async function setStopped(
+  context: OperationContext<KmsServices>,
+  wanted: string,
+  stop: boolean,
+): Promise<Static<typeof Store>> {
+  const { services } = context
+  const name = externalStoreNames.find((known) => known === wanted)
+  if (name === undefined)
+    throw failure(
+      'not_found',
+      `There is no external key store of that name: ${externalStoreNames.join(', ')}.`,
+    )
+  const by = principalOf(context).name
+  context.audit({ object: name })
+  await retryOnGuard(10, async () => {
+    const { stopped_at, version } = await services.external.stopSwitch.state(name)
+    if ((stopped_at !== null) === stop) return
+    const stopped = stop ? { at: services.clock.now(), by } : undefined
+    await context.commit(stopChanges(services.db, name, version, stopped))
+  })
+  return shown(name, services)
+}
+
+const common = {
+  tag: 'External key stores',
+  access: externalAccess,
+  pathParameters: NamePath,
+  reply: Store,
+  errors: { 403: 'The caller does not look after external key stores.', 404: 'No such store.' },
+}
+
+const stop = define({
+  ...common,
+  name: 'external.stop',
+  route: post('/v1/external-stores/{name}/stop'),
+  summary: 'Refuse every request of a cloud from now on, on every node',
+  act: ({ path }, context) => setStopped(context, path.name, true),
+})
+
+const start = define({
+  ...common,
+  name: 'external.start',
+  route: post('/v1/external-stores/{name}/start'),
+  summary: 'Let a cloud that was stopped use its keys again',
+  act: ({ path }, context) => setStopped(context, path.name, false),
+})
+
+export const externalStoreOperations: readonly Operation<KmsServices>[] = [list, stop, start]

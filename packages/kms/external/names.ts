@@ -1,0 +1,16 @@
+/** The external key stores: clouds that use keys of this service, each by a protocol of its own. */
+export const externalStoreNames = ['aws', 'google', 'microsoft', 'azure'] as const
+export type ExternalStoreName = (typeof externalStoreNames)[number]
+
+/**
+ * What the names of a store's principals begin with in grants and in the audit log: `aws:arn:aws:iam::123456789012:role/r`.
+ * No other credential gives such a name.
+ */
+export function externalPrefix(store: ExternalStoreName): `${ExternalStoreName}:` {
+  return `${store}:`
+}
+
+/** What a principal of a store is called here; the vendor's own name follows the prefix as it came. */
+export function externalPrincipal(store: ExternalStoreName, name: string): string {
+  return `${externalPrefix(store)}${name}`
+}

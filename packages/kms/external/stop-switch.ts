@@ -1,0 +1,47 @@
+import { failure } from '@warder/foundation/errors'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Clock } from '@warder/foundation/runtime'
+import { createRowCache, type Database } from '@warder/foundation/sql'
+import {
+  type ExternalStoreRow,
+  externalStoreTopic,
+  externalStoreVersion,
+  readExternalStore,
+} from './external-store-store.ts'
+import type { ExternalStoreName } from './names.ts'
+
+/** Whether an external key store was stopped: asked on each of its requests. */
+export interface StopSwitch {
+  /** Synchronous on SQLite; within the lease on PostgreSQL. */
+  state(store: ExternalStoreName): MaybePromise<ExternalStoreRow>
+}
+
+export interface StopSwitchOptions {
+  readonly db: Database
+  readonly clock: Clock
+  /** PostgreSQL only: see `createRowCache`. */
+  readonly leaseMs: number
+}
+
+export function createStopSwitch({ db, clock, leaseMs }: StopSwitchOptions): StopSwitch {
+  const rows = createRowCache<ExternalStoreRow>({
+    db,
+    clock,
+    leaseMs,
+    topic: externalStoreTopic,
+    version: externalStoreVersion,
+    capacity: 16,
+    async load(name) {
+      const row = await readExternalStore(db, name as ExternalStoreName)
+      return row && { version: row.version, value: row }
+    },
+  })
+  return {
+    state: (store) =>
+      andThen(rows.get(store), (row) => {
+        if (row === undefined)
+          throw failure('internal_error', `there is no row of the external store ${store}`)
+        return row
+      }),
+  }
+}
