@@ -530,6 +530,43 @@ export interface Operations {
       readonly valid: boolean
     }
   }
+  /** Make an access key for AWS KMS */
+  readonly 'external.aws.keys.create': {
+    readonly body: {
+      /** AWS region of the key store. */
+      readonly region: string
+      /** Path before `/kms/xks/v1`; default /aws. */
+      readonly uri_prefix?: string | null
+    }
+    readonly reply: {
+      /** AccessKeyId */
+      readonly id: string
+      readonly uri_prefix: string
+      readonly region: string
+      readonly created_at: string
+      readonly created_by: string
+      /** RawSecretAccessKey */
+      readonly secret: string
+    }
+  }
+  /** Take an access key away: what it signs is refused from the next request on */
+  readonly 'external.aws.keys.delete': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: undefined
+  }
+  /** Access keys that AWS KMS may sign with, without their secrets */
+  readonly 'external.aws.keys.list': {
+    readonly reply: readonly {
+      /** AccessKeyId */
+      readonly id: string
+      readonly uri_prefix: string
+      readonly region: string
+      readonly created_at: string
+      readonly created_by: string
+    }[]
+  }
   /** The external key stores, and which of them are stopped */
   readonly 'external.list': {
     readonly reply: readonly {
@@ -708,6 +745,9 @@ export const routes = {
   'crypto.mac': { method: 'POST', path: '/v1/crypto/mac' },
   'crypto.sign': { method: 'POST', path: '/v1/crypto/sign' },
   'crypto.verify': { method: 'POST', path: '/v1/crypto/verify' },
+  'external.aws.keys.create': { method: 'POST', path: '/v1/external-stores/aws/access-keys' },
+  'external.aws.keys.delete': { method: 'DELETE', path: '/v1/external-stores/aws/access-keys/{id}' },
+  'external.aws.keys.list': { method: 'GET', path: '/v1/external-stores/aws/access-keys' },
   'external.list': { method: 'GET', path: '/v1/external-stores' },
   'external.start': { method: 'POST', path: '/v1/external-stores/{name}/start' },
   'external.stop': { method: 'POST', path: '/v1/external-stores/{name}/stop' },

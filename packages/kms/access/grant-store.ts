@@ -28,6 +28,9 @@ const ofUserAfter = query<
        WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) everybodys
    ORDER BY object_id, operation LIMIT ?`,
 )
+const ofUsersLike = query<[id: string, pattern: string], OperationRow>(
+  'SELECT operation FROM object_grant WHERE object_id = ? AND user_id LIKE ? LIMIT 1',
+)
 const grant = query<[id: string, user: string, operation: string], unknown>(
   'INSERT INTO object_grant (object_id, user_id, operation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
 )
@@ -42,6 +45,11 @@ export function grantedTo(
   user: string,
 ): MaybePromise<ReadonlySet<string> | undefined> {
   return grantedToEither(db, id, user, everybody)
+}
+
+/** Whether anything was granted on an object to anybody whose name begins so; the beginning holds no `%` or `_`. */
+export function grantedToAnyWith(db: Database, id: string, beginning: string): MaybePromise<boolean> {
+  return andThen(db.get(ofUsersLike, [id, `${beginning}%`]), (row) => row !== undefined)
 }
 
 /** What was granted on an object to one of two names. */

@@ -1,24 +1,27 @@
+import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import {
   type AccessServices,
+  grantedToAnyWith,
   grantedToEither,
   keyNotFound,
   type Right,
-  requireAllowed,
 } from '../access/index.ts'
-import { asObjectId, type Key } from '../keys/index.ts'
-import { type ExternalStoreName, externalPrincipal } from './names.ts'
+import { asObjectId, type Key, type ObjectId } from '../keys/index.ts'
+import { type ExternalStoreName, externalPrefix, externalPrincipal } from './names.ts'
+
+type Services = Pick<AccessServices, 'db' | 'keys'>
 
 /**
  * The key with this id, if `right` on it was granted to this principal of the store (`aws:arn:…`) or to all of them
  * (`aws:*`). Nothing else counts: neither ownership, nor roles, nor what was granted to everybody, so that a cloud uses
  * only the keys that were given to it (docs/adr/0052).
  * @param principal the vendor's own name of who asks
- * @throws failure('not_found') when there is none, or nothing on it was granted; failure('forbidden') when something
- *   else was
+ * @throws failure('not_found') when there is none, or nothing on it was granted to anybody of the store;
+ *   failure('forbidden') when something was: to others, or another right
  */
 export function grantedKey(
-  services: Pick<AccessServices, 'db' | 'keys'>,
+  services: Services,
   store: ExternalStoreName,
   principal: string,
   kid: string,
@@ -29,10 +32,15 @@ export function grantedKey(
   return andThen(services.keys.get(id), (key) => {
     if (key === undefined) throw keyNotFound()
     const names = [externalPrincipal(store, principal), externalPrincipal(store, '*')] as const
-    return andThen(grantedToEither(services.db, key.object.id, ...names), (granted) => {
-      if (granted === undefined) throw keyNotFound()
-      requireAllowed(granted.has(right) ? 'allowed' : 'lacks_this_right')
-      return key
-    })
+    return andThen(grantedToEither(services.db, id, ...names), (granted) =>
+      granted?.has(right) === true ? key : refuse(services, store, id),
+    )
+  })
+}
+
+function refuse({ db }: Services, store: ExternalStoreName, id: ObjectId): MaybePromise<Key> {
+  return andThen(grantedToAnyWith(db, id, externalPrefix(store)), (given): never => {
+    if (given) throw failure('forbidden', 'This use of the key was not granted to this principal.')
+    throw keyNotFound()
   })
 }

@@ -151,4 +151,13 @@ export const kmsMigrations: readonly Migration[] = [
         ('aws', 1), ('google', 1), ('microsoft', 1), ('azure', 1)`,
     ],
   },
+  {
+    number: 12,
+    name: 'access keys of AWS KMS',
+    statements: [
+      `CREATE TABLE aws_access_key (
+        id TEXT NOT NULL PRIMARY KEY, uri_prefix TEXT NOT NULL, region TEXT NOT NULL, secret BYTES NOT NULL,
+        created_at BIGINT NOT NULL, created_by TEXT NOT NULL, version BIGINT NOT NULL)`,
+    ],
+  },
 ]

@@ -204,10 +204,8 @@ export const peerSettings: ForeignSettings = {
   ms_dke_service_url: { refused: noStore },
   'google_cse_config.google_cse_enable': { refused: noStore, env: 'KMS_GOOGLE_CSE_ENABLE' },
   'azure_ekm_config.azure_ekm_enable': { refused: noStore, env: 'KMS_AZURE_EKM_ENABLE' },
-  'aws_xks_config.aws_xks_enable': { refused: noStore, env: 'KMS_AWS_XKS_ENABLE' },
   'google_cse_config.*': { needless: 'the section is switched off' },
   'azure_ekm_config.*': { needless: 'the section is switched off' },
-  'aws_xks_config.*': { needless: 'the section is switched off' },
   'notifications.*': { needless: 'Warder sends no mail' },
   'opa.opa_mode': {
     refused: 'Warder asks no policy service; rights are granted with /access',

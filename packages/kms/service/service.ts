@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
+import { refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
 import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
@@ -86,6 +87,7 @@ function refuseContradictions(config: KmsConfig): void {
   refuseCeremonyOfFew(config)
   refuseUnsignedNotices(config)
   refuseHalfMethods(config)
+  refuseHalfStores(config)
 }
 
 /** @throws StartupError for notices that nobody could verify */

@@ -1,6 +1,7 @@
 import type { SettingsTable, SettingValues } from '@warder/foundation/config'
 import type { Operation, SecurityScheme } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
+import { aws } from './aws/index.ts'
 import {
   type CommonConfig,
   type ExternalEnvironment,
@@ -13,7 +14,7 @@ export type ExternalConfig = SettingValues<typeof externalSettings>
 export { externalSettings }
 
 /** Every external key store. Nothing else lists them. */
-export const externalStores: readonly ExternalStore<ExternalConfig>[] = []
+export const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws]
 
 /** The operations of the stores that are enabled. */
 export function externalOperations(
@@ -33,7 +34,7 @@ export function describedExternalOperations(
     setting.default,
   ])
   const config = { kms_public_url: undefined, cache_lease_ms: 0, ...Object.fromEntries(defaults) }
-  const described = { ...environment, config } as unknown as ExternalEnvironment<ExternalConfig>
+  const described = { ...environment, config, node: '' } as unknown as ExternalEnvironment<ExternalConfig>
   return externalStores.flatMap((store) => operationsInScope(store, described))
 }
 

@@ -1,6 +1,7 @@
 import type { Operation } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
 import { accessQueries } from './access-queries.ts'
+import { awsAccessKeyOperations } from './aws-access-keys.ts'
 import { batchOperation } from './batch.ts'
 import { createKey } from './create-key.ts'
 import { decrypt } from './decrypt.ts'
@@ -42,6 +43,7 @@ export const restOperations: readonly Operation<KmsServices>[] = [
     ...grantOperations,
     ...accessQueries,
     ...externalStoreOperations,
+    ...awsAccessKeyOperations,
     ...uiOperations,
   ),
 ]

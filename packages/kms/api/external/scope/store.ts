@@ -16,7 +16,7 @@ export interface CommonConfig {
  */
 export type ExternalEnvironment<Config> = Pick<
   ServiceEnvironment<Config & CommonConfig>,
-  'config' | 'baseUrl' | 'db' | 'seal' | 'outbound' | 'clock' | 'log' | 'metrics' | 'rateMemory'
+  'config' | 'baseUrl' | 'db' | 'seal' | 'outbound' | 'clock' | 'log' | 'metrics' | 'node' | 'rateMemory'
 >
 
 /**

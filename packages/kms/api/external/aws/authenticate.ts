@@ -1,0 +1,107 @@
+import { failure } from '@warder/foundation/errors'
+import type { AuthenticationContext, Principal } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { AccessKey, AccessKeys } from '../../../external/aws/index.ts'
+import { externalPrincipal } from '../../../external/index.ts'
+import type { KmsServices } from '../../../services.ts'
+import {
+  amzDate,
+  canonicalRequest,
+  readSignatureHeader,
+  type SignatureHeader,
+  sameSignature,
+  signatureOf,
+  signingKey,
+  UnsentHeader,
+} from './sigv4.ts'
+
+/** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
+const skewMs = 5 * 60 * 1000
+
+/** Paths in which nothing is encoded or resolved, so that what is signed is what is routed. */
+const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/
+
+export interface SignatureOptions {
+  readonly accessKeys: AccessKeys
+  readonly service: string
+}
+
+/** Who signed the request, for the key store at `uriPrefix`. */
+export type Authenticator = (context: AuthenticationContext<KmsServices>) => MaybePromise<Principal>
+
+/**
+ * The authenticator of one path prefix: AWS Signature Version 4 over method, path, headers and the whole body
+ * (XKS Proxy API, appendix A). Whose signature does not hold learns in one sentence why, and nothing of keys.
+ */
+export function signedBy({ accessKeys, service }: SignatureOptions, uriPrefix: string): Authenticator {
+  return ({ request, services, audit }) => {
+    const { path, headers } = request
+    if (!plainPath.test(path)) throw refused('The path holds characters that no path of this API has.')
+    if (request.query.size > 0) throw refused('This API takes no query.')
+    const header = readSignatureHeader(headers.authorization)
+    if (typeof header === 'string') throw refused(header)
+    audit({ details: { access_key_id: header.accessKeyId } })
+    const at = headers['x-amz-date'] ?? ''
+    requireRecent(header, at, services.clock.now())
+    return andThen(accessKeys.get(header.accessKeyId), (key) => {
+      if (key === undefined || key.uriPrefix !== uriPrefix)
+        throw refused('The access key is not one of this key store.')
+      if (header.region !== key.region || header.service !== service)
+        throw refused('The signature is for another region or service.')
+      requirePlainPayload(headers['x-amz-content-sha256'])
+      if (!sameSignature(expected(request, header, key, at), header.signature))
+        throw refused('The signature does not match the request.')
+      return { name: externalPrincipal('aws', key.id), method: 'sigv4' }
+    })
+  }
+}
+
+function requireRecent({ date }: SignatureHeader, at: string, now: number): void {
+  const signedAt = amzDate(at)
+  if (signedAt === undefined) throw refused('The header X-Amz-Date must be written as 20261231T235959Z.')
+  if (!at.startsWith(date)) throw refused('The date of Credential must be that of X-Amz-Date.')
+  if (Math.abs(now - signedAt) > skewMs)
+    throw refused('The request was signed more than 5 minutes ago, or is from the future.')
+}
+
+/** The body is signed as a whole: `UNSIGNED-PAYLOAD` and signatures by chunks leave it open. */
+function requirePlainPayload(digest: string | undefined): void {
+  if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
+    throw refused('The header X-Amz-Content-Sha256 must be the digest of the whole body.')
+}
+
+function expected(
+  request: AuthenticationContext<KmsServices>['request'],
+  header: SignatureHeader,
+  key: AccessKey,
+  at: string,
+): Buffer {
+  let canonical: string
+  try {
+    canonical = canonicalRequest(request, header.signedHeaders)
+  } catch (error) {
+    if (error instanceof UnsentHeader) throw refused('A header that is signed was not sent.')
+    throw error
+  }
+  return signatureOf(signingKeyOf(key, header), header, at, canonical)
+}
+
+interface Derived {
+  readonly scope: string
+  readonly key: Buffer
+}
+/** The last one of each access key: it changes once a day. */
+const derived = new WeakMap<AccessKey, Derived>()
+
+function signingKeyOf(accessKey: AccessKey, { date, region, service }: SignatureHeader): Buffer {
+  const scope = `${date}/${region}/${service}`
+  const known = derived.get(accessKey)
+  if (known?.scope === scope) return known.key
+  const key = accessKey.secret.use((secret) => signingKey(secret, date, region, service))
+  derived.set(accessKey, { scope, key })
+  return key
+}
+
+function refused(sentence: string): Error {
+  return failure('unauthorized', sentence)
+}

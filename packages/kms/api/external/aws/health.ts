@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import { post } from '@warder/foundation/operations'
+import { StorageUnavailable } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { define, type KmsServices, signedIn } from '../../../services.ts'
+import { version } from '../../../version.ts'
+import { xksFailure } from './errors.ts'
+import { authenticatedData, gcmPlan } from './key.ts'
+import { HealthMetadata, recordMetadata } from './request.ts'
+import type { XksRoute } from './route.ts'
+
+/** Longest that the database is waited for: AWS KMS waits for 250 ms. */
+const patienceMs = 200
+
+/**
+ * The database answers and can be written, and a key made for this moment encrypts and decrypts where keys are used.
+ * @throws what is told as DependencyTimeoutException or InternalException
+ */
+async function requireHealth({ db, keys }: KmsServices): Promise<void> {
+  const problem = db.problem()
+  if (problem !== undefined) throw new StorageUnavailable(problem)
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new StorageUnavailable('the database is late')), patienceMs)
+  try {
+    await Promise.race([db.ping(), late])
+  } finally {
+    clearTimeout(timer)
+  }
+  const key = await keys.backend.open('secret', randomBytes(32))
+  const data = randomBytes(32)
+  const aad = authenticatedData(data, data.subarray(0, 1))
+  const made = await key.encrypt(gcmPlan(), { data, iv: undefined, aad })
+  const opened = await key.decrypt(gcmPlan(), { data: made.data, iv: made.iv, tag: made.tag, aad })
+  if (!opened.equals(data))
+    throw xksFailure('InternalException', 'a test key did not decrypt what it encrypted')
+}
+
+/** XKS Proxy API, GetHealthStatus: no key and no grant is asked about. */
+export function healthOperation(route: XksRoute) {
+  return define({
+    ...route.common('health'),
+    route: post(route.path('/health')),
+    summary: 'Whether keys can be used now, for AWS KMS',
+    access: signedIn,
+    request: Type.Object({ requestMetadata: HealthMetadata }),
+    reply: Type.Object({
+      xksProxyFleetSize: Type.Integer(),
+      xksProxyVendor: Type.String(),
+      xksProxyModel: Type.String(),
+      ekmVendor: Type.String(),
+      ekmFleetDetails: Type.Array(
+        Type.Object({ id: Type.String(), model: Type.String(), healthStatus: Type.String() }),
+      ),
+    }),
+    async act({ body }, context) {
+      recordMetadata(context, body.requestMetadata)
+      await requireHealth(context.services)
+      const model = `Warder ${version}`
+      return {
+        xksProxyFleetSize: 1,
+        xksProxyVendor: 'Warder',
+        xksProxyModel: model,
+        ekmVendor: 'Warder',
+        ekmFleetDetails: [{ id: route.node, model, healthStatus: 'ACTIVE' }],
+      }
+    },
+  })
+}

@@ -1,0 +1,55 @@
+import { post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { allows, type Key, type Usage } from '../../../keys/index.ts'
+import { define } from '../../../services.ts'
+import { xksFailure } from './errors.ts'
+import { awsRight, isAes256Gcm, resolvedKey } from './key.ts'
+import { KeyPath, RequestMetadata } from './request.ts'
+import type { XksRoute } from './route.ts'
+
+const usages: readonly (readonly [name: string, use: Usage])[] = [
+  ['ENCRYPT', 'encrypt'],
+  ['DECRYPT', 'decrypt'],
+  ['SIGN', 'sign'],
+  ['VERIFY', 'verify'],
+  ['WRAP', 'wrapKey'],
+  ['UNWRAP', 'unwrapKey'],
+  ['DERIVE', 'deriveKey'],
+]
+
+/** `AES_256` is the one that AWS KMS takes; others say what they are. */
+function keySpec({ object }: Key): string {
+  return `${object.algorithm ?? object.type}${object.bits === undefined ? '' : `_${object.bits}`}`
+}
+
+function keyUsage(key: Key): readonly string[] {
+  const may = usages.filter(([, use]) => allows(key.object.usageMask, use)).map(([name]) => name)
+  // A key that is bound to another algorithm does no AES-GCM.
+  const gcm = key.object.algorithm !== 'AES' || key.object.bits !== 256 || isAes256Gcm(key)
+  return gcm ? may : may.filter((name) => name !== 'ENCRYPT' && name !== 'DECRYPT')
+}
+
+/** XKS Proxy API, GetKeyMetadata. */
+export function metadataOperation(route: XksRoute) {
+  return define({
+    ...route.common('metadata'),
+    route: post(route.path('/keys/{externalKeyId}/metadata')),
+    summary: 'What a key is, for AWS KMS',
+    access: awsRight('getattributes'),
+    pathParameters: KeyPath,
+    request: Type.Object({ requestMetadata: RequestMetadata }),
+    reply: Type.Object({
+      keySpec: Type.String(),
+      keyUsage: Type.Array(Type.String()),
+      keyStatus: Type.String({ description: 'ENABLED or DISABLED' }),
+    }),
+    act(_input, context) {
+      const key = resolvedKey(context)
+      const { state } = key
+      if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+        throw xksFailure('KeyNotFoundException', `The key is ${state}.`)
+      const enabled = state === 'Active' && key.object.archivedAt === undefined
+      return { keySpec: keySpec(key), keyUsage: keyUsage(key), keyStatus: enabled ? 'ENABLED' : 'DISABLED' }
+    },
+  })
+}

@@ -1,0 +1,36 @@
+import type { Operation } from '@warder/foundation/operations'
+import type { KmsServices } from '../../../services.ts'
+import type { Authenticator } from './authenticate.ts'
+import { xksErrors } from './errors.ts'
+
+/** The operations of one path prefix: where they are, what they are called, and who may sign for them. */
+export interface XksRoute {
+  /** Name of this node. */
+  readonly node: string
+  path(rest: string): string
+  common(
+    operation: string,
+  ): Pick<Operation<KmsServices>, 'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'>
+}
+
+export const title = 'AWS XKS proxy'
+
+/** Above the 25 KB of the largest request of the API, and so small that the signature covers it before it is read on. */
+const bodyLimit = 64 * 1024
+
+export function xksRoute(prefix: string, authenticate: Authenticator, node: string): XksRoute {
+  // The first of all prefixes is the usual one: its operations have the plain names.
+  const suffix = prefix === '/aws' ? '' : `.${prefix === '' ? 'root' : prefix.slice(1).replaceAll('/', '.')}`
+  return {
+    node,
+    path: (rest) => `${prefix}/kms/xks/v1${rest}`,
+    common: (operation) => ({
+      name: `aws.xks.${operation}${suffix}`,
+      tag: title,
+      bodyLimit,
+      authenticate,
+      security: ['awsSigV4'],
+      errorShape: xksErrors,
+    }),
+  }
+}

@@ -1,0 +1,80 @@
+import {
+  boolean,
+  list,
+  optionalInteger,
+  optionalText,
+  type Setting,
+  type SettingValues,
+  text,
+} from '@warder/foundation/config'
+import { regionProblem, uriPrefixProblem } from '../../../external/aws/index.ts'
+
+const secret: Setting<string | undefined> = {
+  type: 'secret',
+  default: undefined,
+  env: 'KMS_AWS_XKS_SIGV4_SECRET_ACCESS_KEY',
+  flag: 'aws-xks-sigv4-secret-access-key',
+  docs: 'Its secret: 43 to 64 letters, digits, `+`, `/` and `=`.',
+  check: (value) =>
+    /^[A-Za-z0-9+/=]{43,64}$/.test(value) ? undefined : 'it must be 43 to 64 letters, digits, +, / and =',
+}
+
+const accessKeySettings = [
+  'aws_xks_config.aws_xks_region',
+  'aws_xks_config.aws_xks_sigv4_access_key_id',
+  'aws_xks_config.aws_xks_sigv4_secret_access_key',
+] as const
+
+/** @returns a sentence where an access key is given in part */
+export function awsSettingsProblem(config: SettingValues<typeof awsSettings>): string | undefined {
+  const missing = accessKeySettings.filter((name) => config[name] === undefined)
+  if (missing.length === 0 || missing.length === accessKeySettings.length) return undefined
+  return `an access key of AWS KMS needs ${accessKeySettings.join(', ')}: ${missing.join(' and ')} is not set`
+}
+
+/** Settings of the AWS XKS proxy. The names are those of the deployed peer where it has them. */
+export const awsSettings = {
+  'aws_xks_config.aws_xks_enable': boolean({
+    default: false,
+    env: 'KMS_AWS_XKS_ENABLE',
+    flag: 'aws-xks-enable',
+    docs: 'Serve the AWS XKS proxy API: AWS KMS may use the keys that were granted to `aws:…`.',
+  }),
+  'aws_xks_config.aws_xks_uri_path_prefixes': list({
+    default: ['/aws'],
+    env: 'KMS_AWS_XKS_URI_PATH_PREFIXES',
+    flag: 'aws-xks-uri-path-prefixes',
+    docs: 'Paths before `/kms/xks/v1`, one for each external key store. Each access key is for one of them.',
+    check(prefixes) {
+      if (new Set(prefixes).size !== prefixes.length) return 'each path prefix can be given once'
+      if (prefixes.length === 0 || prefixes.length > 32) return 'it must have 1 to 32 path prefixes'
+      return prefixes.map(uriPrefixProblem).find((problem) => problem !== undefined)
+    },
+  }),
+  'aws_xks_config.aws_xks_service': text({
+    default: 'kms-xks-proxy',
+    env: 'KMS_AWS_XKS_SERVICE',
+    flag: 'aws-xks-service',
+    docs: 'The service in the scope of signatures. AWS KMS writes the default.',
+  }),
+  'aws_xks_config.aws_xks_rate_limit_per_second': optionalInteger({
+    env: 'KMS_AWS_XKS_RATE_LIMIT_PER_SECOND',
+    flag: 'aws-xks-rate-limit-per-second',
+    min: 1,
+    max: 1_000_000,
+    docs: 'Requests a second of AWS KMS on one node; more are told to come later. AWS KMS sends 1800 unless another quota was agreed. Unset = no limit.',
+  }),
+  'aws_xks_config.aws_xks_region': optionalText({
+    env: 'KMS_AWS_XKS_REGION',
+    flag: 'aws-xks-region',
+    docs: 'Region of the access key that is given here; access keys in the database have their own.',
+    check: regionProblem,
+  }),
+  'aws_xks_config.aws_xks_sigv4_access_key_id': optionalText({
+    env: 'KMS_AWS_XKS_SIGV4_ACCESS_KEY_ID',
+    flag: 'aws-xks-sigv4-access-key-id',
+    docs: 'An access key beside those of the database, for the first path prefix: 20 to 30 of A to Z and 2 to 7.',
+    check: (id) => (/^[A-Z2-7]{20,30}$/.test(id) ? undefined : 'it must be 20 to 30 of A to Z and 2 to 7'),
+  }),
+  'aws_xks_config.aws_xks_sigv4_secret_access_key': secret,
+} as const

@@ -1,0 +1,75 @@
+import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+
+/** What everybody who looks after external key stores may read of an access key. */
+export interface AccessKeyRow {
+  readonly id: string
+  /** Path before `/kms/xks/v1`; empty, or beginning with a slash. */
+  readonly uri_prefix: string
+  readonly region: string
+  /** Unix milliseconds. */
+  readonly created_at: number
+  readonly created_by: string
+}
+
+interface SecretRow extends AccessKeyRow {
+  readonly secret: Uint8Array
+  readonly version: number
+}
+
+/** Topic of `db.changed`: the keys are ids of access keys. */
+export const accessKeyTopic = 'aws_access_key'
+
+const columns = 'id, uri_prefix, region, created_at, created_by'
+const byId = query<[id: string], SecretRow>(
+  `SELECT ${columns}, secret, version FROM aws_access_key WHERE id = ?`,
+)
+const all = query<[most: number], AccessKeyRow>(
+  `SELECT ${columns} FROM aws_access_key ORDER BY created_at, id LIMIT ?`,
+)
+const insert = query<
+  [id: string, prefix: string, region: string, secret: Uint8Array, at: number, by: string],
+  unknown
+>(
+  `INSERT INTO aws_access_key (id, uri_prefix, region, secret, created_at, created_by, version)
+   VALUES (?, ?, ?, ?, ?, ?, 1)`,
+)
+const remove = query<[id: string], unknown>('DELETE FROM aws_access_key WHERE id = ?')
+
+export const accessKeyVersion = query<[id: string], { readonly version: number }>(
+  'SELECT version FROM aws_access_key WHERE id = ?',
+)
+
+function secretPlace(id: string): SealedPlace {
+  return { table: 'aws_access_key', row: id, column: 'secret' }
+}
+
+/** With its secret in clear. */
+export async function readAccessKey(
+  db: Database,
+  seal: Seal,
+  id: string,
+): Promise<(AccessKeyRow & { readonly version: number; readonly clear: Uint8Array }) | undefined> {
+  const row = await db.get(byId, [id])
+  if (row === undefined) return undefined
+  return { ...row, clear: await seal.open(secretPlace(id), row.secret) }
+}
+
+/** Most access keys that there are. */
+export const mostAccessKeys = 100
+
+export async function listAccessKeys(db: Database): Promise<readonly AccessKeyRow[]> {
+  return db.all(all, [mostAccessKeys + 1])
+}
+
+/** A new one; `clear` is sealed for its row. */
+export function insertAccessKey(seal: Seal, row: AccessKeyRow, clear: Uint8Array): Change {
+  const { id, uri_prefix, region, created_at, created_by } = row
+  const sealed = seal.seal(secretPlace(id), clear)
+  return change(insert, [id, uri_prefix, region, sealed, created_at, created_by], 1)
+}
+
+/** Fails when it is not there. */
+export function removeAccessKey(db: Database, id: string): Change[] {
+  return [change(remove, [id], 1), db.changed(accessKeyTopic, id)]
+}

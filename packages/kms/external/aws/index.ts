@@ -1,0 +1,15 @@
+export {
+  type AccessKeyRow,
+  insertAccessKey,
+  listAccessKeys,
+  mostAccessKeys,
+  removeAccessKey,
+} from './access-key-store.ts'
+export {
+  type AccessKey,
+  type AccessKeys,
+  createAccessKeys,
+  newAccessKey,
+  regionProblem,
+  uriPrefixProblem,
+} from './access-keys.ts'
