@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { normalAddress } from '../net/client-address.ts'
 import type { SweptConnection } from '../net/idle-sweep.ts'
+import type { IssuedUnder } from '../tls/client-authorities.ts'
 import type { PreparedReply } from './reply.ts'
 
 /** The reply that ends a connection, to bytes that no operation sees. */
@@ -15,6 +16,10 @@ export interface Connection extends SweptConnection {
   readonly peerAddress: string
   /** null = not looked at yet. */
   certificate: X509Certificate | undefined | null
+  /** That of a partner; null = not looked at yet. */
+  partnerCertificate: X509Certificate | undefined | null
+  /** Set where there are authorities of partners: those in force when the connection began. */
+  readonly issuedUnder: IssuedUnder | undefined
   /** Those of `open` whose body is still arriving. */
   reading: number
   /** A last reply is being sent and the connection then ends. */
@@ -38,7 +43,8 @@ export interface Connections {
   all(): Iterable<readonly [Socket, Connection]>
 }
 
-export function createConnections(): Connections {
+/** @param issuedUnder the authorities in force now */
+export function createConnections(issuedUnder: () => IssuedUnder | undefined = () => undefined): Connections {
   const connections = new Map<Socket, Connection>()
   return {
     of(socket) {
@@ -47,6 +53,8 @@ export function createConnections(): Connections {
       const connection: Connection = {
         peerAddress: normalAddress(socket.remoteAddress ?? '') ?? 'unknown',
         certificate: null,
+        partnerCertificate: null,
+        issuedUnder: issuedUnder(),
         reading: 0,
         closing: false,
         open: 0,

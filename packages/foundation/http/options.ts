@@ -7,6 +7,7 @@ import type { ListenOptions } from '../net/listen.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Commit } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
+import type { ClientAuthorities } from '../tls/client-authorities.ts'
 import type { TokenBuckets } from './rate-limit/token-buckets.ts'
 
 /** Every bound of the server. Times in milliseconds, sizes in bytes. */
@@ -53,6 +54,8 @@ export interface ServiceServerOptions<Services> {
   readonly serviceName: string
   /** undefined = plain HTTP (behind a proxy that ends TLS). */
   readonly tls?: (SecureContextOptions & TlsOptions) | undefined
+  /** Where `tls` trusts authorities of partners beside those of users. */
+  readonly clientAuthorities?: ClientAuthorities | undefined
   /** Origins besides the service's own, e.g. `https://console.example`. */
   readonly corsAllowedOrigins?: readonly string[]
   readonly trustedProxyCidrs?: readonly string[]
@@ -72,7 +75,7 @@ export interface ServiceServer {
   /** Stops accepting, lets requests in flight finish, and after `timeoutMs` cuts what is left. */
   drain(timeoutMs: number): Promise<void>
   /** New certificates and trust for new connections. A plain HTTP server refuses. */
-  setTls(options: SecureContextOptions): void
+  setTls(options: SecureContextOptions, clientAuthorities?: ClientAuthorities): void
   /** Requests begun and not answered. */
   inFlight(): number
 }

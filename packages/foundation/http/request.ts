@@ -71,19 +71,35 @@ export class HttpRequest implements IncomingRequest {
   readonly peerCertificate = (): X509Certificate | undefined => {
     if (this.connection.certificate !== null) return this.connection.certificate
     const socket = this.#message.socket
-    this.connection.certificate = socket instanceof TLSSocket ? verifiedCertificate(socket) : undefined
+    this.connection.certificate =
+      socket instanceof TLSSocket ? verifiedCertificate(socket, this.connection) : undefined
     return this.connection.certificate
+  }
+
+  /** That of a partner, which is nobody's elsewhere. */
+  readonly partnerCertificate = (): X509Certificate | undefined => {
+    const { connection } = this
+    if (connection.partnerCertificate === null) {
+      const { socket } = this.#message
+      const found = socket instanceof TLSSocket ? verifiedPeerCertificate(socket) : undefined
+      const isPartner = found !== undefined && connection.issuedUnder?.(found, 'partners') === true
+      connection.partnerCertificate = isPartner ? new X509Certificate(found.raw) : undefined
+    }
+    return connection.partnerCertificate
   }
 }
 
 /** Who presents a certificate that does not verify wants to be somebody, and must not pass as nobody. */
-function verifiedCertificate(socket: TLSSocket): X509Certificate | undefined {
+function verifiedCertificate(socket: TLSSocket, { issuedUnder }: Connection): X509Certificate | undefined {
   if (presentedUnverified(socket)) {
     throw failure('unauthorized', undefined, {
       detail: `the client certificate did not verify: ${socket.authorizationError}`,
     })
   }
   const certificate = verifiedPeerCertificate(socket)
+  if (certificate !== undefined && issuedUnder?.(certificate, 'users') === false) {
+    throw failure('unauthorized', undefined, { detail: 'the client certificate is not one of a user' })
+  }
   return certificate === undefined ? undefined : new X509Certificate(certificate.raw)
 }
 

@@ -8,6 +8,7 @@ import { startIdleSweep } from '../net/idle-sweep.ts'
 import { listenOn } from '../net/listen.ts'
 import { Stages } from '../net/stages.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
+import { issuedUnder } from '../tls/client-authorities.ts'
 import { announcesBody } from './body.ts'
 import { BodyBudget } from './body-budget.ts'
 import { BodyMessage } from './body-message.ts'
@@ -41,7 +42,10 @@ const lingerMs = 1000
 export function createServiceServer<Services>(options: ServiceServerOptions<Services>): ServiceServer {
   assertUniqueOperations(options.operations)
   const limits: ServerLimits = { ...defaultLimits, ...options.limits }
-  const connections = createConnections()
+  const issuedBy = (authorities: ServiceServerOptions<Services>['clientAuthorities']) =>
+    authorities && issuedUnder(authorities, () => options.clock.now())
+  let issued = issuedBy(options.clientAuthorities)
+  const connections = createConnections(() => issued)
   const trusted = addressSet(options.trustedProxyCidrs ?? [])
   const showsSecret = peerSecretCheck(options.peerSecret)
   const dispatcher: Dispatcher<Services> = {
@@ -213,8 +217,9 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
         server.closeIdleConnections()
       })
     },
-    setTls(tls) {
+    setTls(tls, clientAuthorities) {
       if (options.tls === undefined) throw failure('internal_error', 'this server has no TLS to reload')
+      issued = issuedBy(clientAuthorities)
       ;(server as HttpsServer).setSecureContext(tls)
     },
     inFlight: () => inFlight,

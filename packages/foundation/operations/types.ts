@@ -35,6 +35,11 @@ export interface IncomingRequest {
    * @throws failure('unauthorized') when one was presented that does not verify
    */
   readonly peerCertificate: () => X509Certificate | undefined
+  /**
+   * The client certificate, if it verified under an authority of partners: it counts for the interface of that partner
+   * alone. undefined where there are none.
+   */
+  readonly partnerCertificate?: () => X509Certificate | undefined
   /** The connection it came over: one object for all of its requests, to remember things by for as long as it lives. */
   readonly connection: object
   /** Raw body bytes; empty when none. */

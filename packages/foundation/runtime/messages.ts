@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { AuditConnection } from '../audit/index.ts'
+import type { ClientAuthorities } from '../tls/index.ts'
 import type { DatabasePlace } from './database.ts'
 import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 
@@ -14,6 +15,7 @@ export interface WorkerStart {
   readonly baseUrl: string
   readonly rootKeys: readonly PlainRootKey[]
   readonly tls: TlsMaterial | undefined
+  readonly clientAuthorities: ClientAuthorities | undefined
   /** The listener beside HTTPS, its port chosen. */
   readonly socket: SocketStart | undefined
   readonly database: DatabasePlace
@@ -37,6 +39,8 @@ export interface SocketStart {
 /** Certificates of both listeners, read at one time. */
 export interface TlsMaterials {
   readonly https: TlsMaterial | undefined
+  /** Set where the service has authorities of partners. */
+  readonly clientAuthorities?: ClientAuthorities | undefined
   readonly socket: TlsMaterial | undefined
 }
 

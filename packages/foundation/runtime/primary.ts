@@ -21,7 +21,7 @@ import { startCommitRecords } from './commit-records.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'
 import { rateLimitSlots, rootKeySource, type ServiceLaunch, sharedRateSlots, toPlain } from './launch.ts'
-import type { SocketStart, TlsMaterial, TlsMaterials } from './messages.ts'
+import type { SocketStart, TlsMaterial } from './messages.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { noAudit } from './no-audit.ts'
 import { startPeriodic } from './periodic.ts'
@@ -29,7 +29,8 @@ import { baseUrlOf, type ClaimedPort, canSharePort, claimPort } from './ports.ts
 import { acceptRollback, findRollback, missingFile, refuseRollback } from './rollback.ts'
 import type { ServiceDefinition, ServiceEnvironment, SocketPlace } from './service.ts'
 import { startTeam } from './team.ts'
-import { canRequireCertificates, inHome, tlsReader, usesLocalAuthority } from './tls-material.ts'
+import { canRequireCertificates, inHome, usesLocalAuthority } from './tls-material.ts'
+import { materialsReader } from './tls-materials.ts'
 import { startWaitingListener, type WaitingListener } from './waiting-listener.ts'
 import { startWorker, WorkerStartFailed } from './worker.ts'
 
@@ -76,9 +77,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       const certificates = launch.localCertificates ?? [{ name, commonName: `Warder ${name}` }]
       await ensureLocalAuthority({ folder: join(home, 'tls'), clock, certificates })
     }
-    const readTls = tlsReader(config, home, name)
-    const readSocketTls = socketTlsReader(definition, config, home)
-    const readMaterials = (): TlsMaterials => ({ https: readTls(), socket: readSocketTls() })
+    const readMaterials = materialsReader(definition, config, home)
     /** Those of the last reload: a worker that takes another's place begins with them. */
     let tls = readMaterials()
     const place = databasePlace(config.database_url, home, name)
@@ -200,6 +199,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             baseUrl: url,
             rootKeys: rootKeys.map(toPlain),
             tls: tls.https,
+            clientAuthorities: tls.clientAuthorities,
             socket: socketStart(socket, tls.socket),
             database: place,
             writer: writer?.port(),
@@ -275,17 +275,6 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     if (error instanceof WorkerStartFailed && error.startup) throw new StartupError(error.message)
     throw error
   }
-}
-
-type AnyDefinition = ServiceDefinition<unknown, unknown>
-
-function socketTlsReader(
-  definition: AnyDefinition,
-  config: ServiceLaunch['config'],
-  home: string,
-): ReturnType<typeof tlsReader> {
-  if (!canRequireCertificates(config) || definition.socket?.(config) === undefined) return () => undefined
-  return tlsReader(config, home, definition.name, { requireClientCertificate: true })
 }
 
 function socketStart(place: SocketPlace | undefined, tls: TlsMaterial | undefined): SocketStart | undefined {

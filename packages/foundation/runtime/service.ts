@@ -9,6 +9,7 @@ import type { Outbound } from '../outbound/types.ts'
 import type { Seal } from '../seal/types.ts'
 import type { Database, Migration } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
+import type { AuthoritiesFile } from '../tls/index.ts'
 import type { TlsMaterial } from './messages.ts'
 
 /** What the runtime gives a service, in the primary and again in each worker. */
@@ -92,6 +93,8 @@ export interface ServiceDefinition<Config = never, Services = never> {
   /** In each worker. */
   build(environment: ServiceEnvironment<Config>): Promise<ServiceInstance<Services>>
   readonly periodic: readonly PeriodicWork<Config>[]
+  /** PEM file of authorities of partners (`ClientAuthorities`), and the setting that names it; undefined = none. */
+  partners?(config: Config): AuthoritiesFile | undefined
   /** Where the service listens beside HTTPS; undefined = nowhere. Only asked where there is TLS and a client authority. */
   socket?(config: Config): SocketPlace | undefined
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
-import { newTicketKeys, tlsProfile } from '../tls/index.ts'
+import { type AuthoritiesFile, newTicketKeys, tlsProfile } from '../tls/index.ts'
 import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterial } from './messages.ts'
 
@@ -32,7 +32,10 @@ export function tlsReader(
   config: RuntimeConfig,
   home: string,
   service: string,
-  options: { readonly requireClientCertificate: boolean } = { requireClientCertificate: false },
+  options: {
+    readonly requireClientCertificate: boolean
+    readonly partnersCaFile?: AuthoritiesFile | undefined
+  } = { requireClientCertificate: false },
 ): () => TlsMaterial | undefined {
   if (config.plaintext_http) return () => undefined
   const ticketKeys = newTicketKeys()

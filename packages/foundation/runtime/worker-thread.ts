@@ -32,7 +32,11 @@ const { config } = launch
 const clock = systemClock
 const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const metrics = createMetrics()
-const tls = tlsInForce({ https: start.tls, socket: start.socket?.tls })
+const tls = tlsInForce({
+  https: start.tls,
+  socket: start.socket?.tls,
+  clientAuthorities: start.clientAuthorities,
+})
 
 interface Running {
   readonly server: ServiceServer
@@ -94,6 +98,7 @@ async function run(): Promise<Running> {
     clock,
     serviceName: definition.name,
     tls: tls.current().https,
+    clientAuthorities: tls.current().clientAuthorities,
     corsAllowedOrigins: config.cors_allowed_origins,
     trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
     peerSecret: launch.peerSecret,
@@ -106,8 +111,8 @@ async function run(): Promise<Running> {
     },
     baseUrl: start.baseUrl,
   })
-  tls.follow(({ https }) => {
-    if (https !== undefined) server.setTls(https)
+  tls.follow(({ https, clientAuthorities }) => {
+    if (https !== undefined) server.setTls(https, clientAuthorities)
   })
   metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
   const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })

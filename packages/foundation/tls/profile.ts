@@ -19,6 +19,12 @@ interface Pair {
   readonly keySetting: string
 }
 
+/** A file of authorities, and the setting that names it. */
+export interface AuthoritiesFile {
+  readonly file: string
+  readonly setting: string
+}
+
 export interface TlsFiles {
   /** PEM: the server's certificate, then its intermediates. */
   readonly certFile: string
@@ -27,6 +33,8 @@ export interface TlsFiles {
   readonly second?: Pair | undefined
   /** PEM: authorities whose client certificates are accepted; a certificate is then asked for. */
   readonly clientsCaFile?: string | undefined
+  /** PEM: authorities of partners, beside those (`ClientAuthorities`). */
+  readonly partnersCaFile?: AuthoritiesFile | undefined
   readonly cipherSuites?: string | undefined
   /** true: a connection without a verified client certificate is closed in the handshake (a listener beside HTTPS). */
   readonly requireClientCertificate?: boolean
@@ -56,10 +64,14 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
       'clients_ca_cert_file is not set: client certificates cannot be required without it',
     )
   }
-  const ca =
-    files.clientsCaFile === undefined
-      ? undefined
-      : readAuthorities(files.clientsCaFile, 'clients_ca_cert_file')
+  const ca = joined([
+    ...(files.clientsCaFile === undefined
+      ? []
+      : [readAuthorities(files.clientsCaFile, 'clients_ca_cert_file')]),
+    ...(files.partnersCaFile === undefined
+      ? []
+      : [readAuthorities(files.partnersCaFile.file, files.partnersCaFile.setting)]),
+  ])
   return {
     cert: second === undefined ? first.cert : pairs.map(({ cert }) => cert),
     key: second === undefined ? first.key : pairs.map(({ key }) => key),
@@ -79,6 +91,11 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     ...(files.ticketKeys === undefined ? {} : { ticketKeys: files.ticketKeys }),
     sessionIdContext: trustContext(ca, files.requireClientCertificate === true),
   }
+}
+
+function joined(authorities: readonly Buffer[]): Buffer | undefined {
+  if (authorities.length < 2) return authorities[0]
+  return Buffer.concat(authorities.flatMap((pem) => [pem, Buffer.from('\n')]))
 }
 
 /**

@@ -203,9 +203,18 @@ export const peerSettings: ForeignSettings = {
   hsm_instances: { refused: noHsm },
   ms_dke_service_url: { refused: noStore },
   'google_cse_config.google_cse_enable': { refused: noStore, env: 'KMS_GOOGLE_CSE_ENABLE' },
-  'azure_ekm_config.azure_ekm_enable': { refused: noStore, env: 'KMS_AZURE_EKM_ENABLE' },
+  'azure_ekm_config.azure_ekm_path_prefix': {
+    to: 'azure_ekm_config.azure_ekm_path_prefixes',
+    env: 'KMS_AZURE_EKM_PATH_PREFIX',
+    value: (prefix) => [prefix],
+  },
+  'azure_ekm_config.azure_ekm_disable_client_auth': {
+    refused: 'pools are known by their client certificates: name them in azure_ekm_client_names',
+    harmless: [false],
+    env: 'KMS_AZURE_EKM_DISABLE_CLIENT_AUTH',
+  },
   'google_cse_config.*': { needless: 'the section is switched off' },
-  'azure_ekm_config.*': { needless: 'the section is switched off' },
+  'azure_ekm_config.*': { needless: 'the proxy says its own name and version' },
   'notifications.*': { needless: 'Warder sends no mail' },
   'opa.opa_mode': {
     refused: 'Warder asks no policy service; rights are granted with /access',

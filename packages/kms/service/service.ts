@@ -36,6 +36,11 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     config.socket_server_start
       ? { name: 'kmip', host: config.socket_server_hostname ?? config.host, port: config.socket_server_port }
       : undefined,
+  partners(config) {
+    const file = config['azure_ekm_config.azure_ekm_ca_cert_file']
+    if (!config['azure_ekm_config.azure_ekm_enable'] || file === undefined) return undefined
+    return { file, setting: 'azure_ekm_config.azure_ekm_ca_cert_file' }
+  },
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
     { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },

@@ -67,12 +67,17 @@ export interface TwoNodes extends AsyncDisposable {
 }
 
 /** What the near node changes counts on the far one at once: neither trusts what it read before. */
-export async function startTwoNodes(engine: Engine, more: StartOptions['config'] = {}): Promise<TwoNodes> {
+export async function startTwoNodes(
+  engine: Engine,
+  more: StartOptions['config'] = {},
+  options: Pick<StartOptions, 'partners'> = {},
+): Promise<TwoNodes> {
   const url = await engine.url()
   const [one, other] = [await engine.open(url), await engine.open(url)]
   const rootKey = randomBytes(32)
-  const near = await startKms({ db: one, rootKey, config: { ...more, cache_lease_ms: 0 } })
+  const near = await startKms({ ...options, db: one, rootKey, config: { ...more, cache_lease_ms: 0 } })
   const far = await startKms({
+    ...options,
     db: other,
     rootKey,
     config: { ...more, cache_lease_ms: 0, auth_verifier_jwks: `file:${join(near.home, 'jwks.json')}` },

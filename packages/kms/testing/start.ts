@@ -35,6 +35,8 @@ export interface StartOptions {
   /** true: tokens of `user()` are the only way in. Default. */
   readonly tokens?: boolean
   readonly clientCertificates?: boolean
+  /** PEM of authorities of partners (`ClientAuthorities`). */
+  readonly partners?: string
   /** Where keys are used; default is in this process. */
   readonly backend?: KeyBackend
   /** Whom outbound requests trust; default is the home's own authority. */
@@ -65,6 +67,8 @@ export interface Started extends AsyncDisposable {
   with(headers: Readonly<Record<string, string>>): Caller
   /** A caller with the local authority's client certificate (CN `kmip-client`). */
   certified(): Caller
+  /** A caller with a client certificate, PEM. */
+  presenting(cert: string, key: string, headers?: Readonly<Record<string, string>>): Caller
   /** Every byte of the database's files, or of its rows on PostgreSQL; nothing of a database that the test brought. */
   storedBytes(): Promise<Buffer>
   /** The same of SQLite alone. */
@@ -157,12 +161,18 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     tls: {
       cert: pem('kms.crt'),
       key: pem('kms.key'),
-      ...(options.clientCertificates === true && {
-        ca: pem('ca.crt'),
+      ...((options.clientCertificates === true || options.partners !== undefined) && {
+        ca: `${options.clientCertificates === true ? pem('ca.crt') : ''}\n${options.partners ?? ''}`,
         requestCert: true,
         rejectUnauthorized: false,
       }),
     },
+    ...(options.partners !== undefined && {
+      clientAuthorities: {
+        users: options.clientCertificates === true ? pem('ca.crt') : undefined,
+        partners: options.partners,
+      },
+    }),
   })
   const { port } = await server.listen({ host: '127.0.0.1', port: 0 })
   const agents: Agent[] = []
@@ -190,6 +200,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     user: (name) =>
       caller({ port, ca, headers: { authorization: `Bearer ${token({ sub: name })}` } }, agents),
     with: (headers) => caller({ port, ca, headers }, agents),
+    presenting: (cert, key, headers = {}) => caller({ port, ca, cert, key, headers }, agents),
     certified: () => caller({ port, ca, cert: pem('client.crt'), key: pem('client.key') }, agents),
     storedBytes: async () => own?.bytes() ?? Buffer.alloc(0),
     databaseBytes: () =>

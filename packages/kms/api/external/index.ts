@@ -2,6 +2,7 @@ import type { SettingsTable, SettingValues } from '@warder/foundation/config'
 import type { Operation, SecurityScheme } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
 import { aws } from './aws/index.ts'
+import { azure } from './azure/index.ts'
 import {
   type CommonConfig,
   type ExternalEnvironment,
@@ -14,7 +15,7 @@ export type ExternalConfig = SettingValues<typeof externalSettings>
 export { externalSettings }
 
 /** Every external key store. Nothing else lists them. */
-export const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws]
+export const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure]
 
 /** The operations of the stores that are enabled. */
 export function externalOperations(

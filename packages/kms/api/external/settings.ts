@@ -1,12 +1,15 @@
 import type { SettingValues } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { awsSettings, awsSettingsProblem } from './aws/settings.ts'
+import { azureSettings, azureSettingsProblem } from './azure/settings.ts'
 
 /** Settings of all external key stores. */
-export const externalSettings = { ...awsSettings } as const
+export const externalSettings = { ...awsSettings, ...azureSettings } as const
 
 /** What is given in part, of any store. @throws StartupError */
-export function refuseHalfStores(config: SettingValues<typeof externalSettings>): void {
-  const problem = awsSettingsProblem(config)
+export function refuseHalfStores(
+  config: SettingValues<typeof externalSettings> & { readonly plaintext_http: boolean },
+): void {
+  const problem = awsSettingsProblem(config) ?? azureSettingsProblem(config)
   if (problem !== undefined) throw new StartupError(problem)
 }

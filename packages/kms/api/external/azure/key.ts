@@ -1,0 +1,86 @@
+import type { Access, OperationContext } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Static } from 'typebox'
+import type { Right } from '../../../access/index.ts'
+import { grantedKey } from '../../../external/index.ts'
+import { Key, type UseRefusal } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
+import { type EkmError, ekmFailure } from './errors.ts'
+import { type RequestContext, recordContext, requireApiVersion } from './request.ts'
+
+/** The key in the path, if `right` on it was granted to the pool of the certificate (docs/adr/0052). */
+export function azureRight(right: Right): Access<KmsServices> {
+  return {
+    name: `key right granted to azure: ${right}`,
+    check({ path, query, body }, context) {
+      requireApiVersion(query)
+      const { request_context } = body as { readonly request_context: Static<typeof RequestContext> }
+      const { key_name = '' } = path
+      const pool = recordContext(context, request_context)
+      context.audit({ object: key_name })
+      return andThen(grantedKey(context.services, 'azure', pool, key_name, right), (found) => {
+        context.found = found
+      })
+    },
+  }
+}
+
+/** What `azureRight` found. */
+export function resolvedKey({ found }: OperationContext<KmsServices>): Key {
+  if (found instanceof Key) return found
+  throw ekmFailure('InternalError', 'the access check did not run')
+}
+
+export type KeyType = 'oct' | 'RSA'
+
+/** Of keys that the API knows. @throws ekmFailure('OperationNotAllowed') */
+export function keyTypeOf({ object }: Key): KeyType {
+  const { type, algorithm, bits = 0 } = object
+  if (type === 'SymmetricKey' && algorithm === 'AES' && bits === 256) return 'oct'
+  if (type === 'PrivateKey' && algorithm === 'RSA' && [2048, 3072, 4096].includes(bits)) return 'RSA'
+  throw ekmFailure(
+    'OperationNotAllowed',
+    'Managed HSM uses AES keys of 256 bits, and private RSA keys of 2048, 3072 or 4096.',
+  )
+}
+
+const refusals: Readonly<Record<UseRefusal, EkmError>> = {
+  destroyed: 'KeyNotFound',
+  archived: 'KeyDisabled',
+  state: 'KeyDisabled',
+  'not yet': 'KeyDisabled',
+  'no longer': 'KeyDisabled',
+  'usage mask': 'OperationNotAllowed',
+  policy: 'OperationNotAllowed',
+}
+
+/** What is not Active is disabled to Managed HSM, for unwrapping, too. @throws ekmFailure */
+export function requireEnabled(key: Key): void {
+  const { state } = key
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
+    throw ekmFailure('KeyNotFound', `The key is ${state}.`)
+  if (state !== 'Active') throw ekmFailure('KeyDisabled', `The key is ${state}.`)
+  if (key.object.archivedAt !== undefined) throw ekmFailure('KeyDisabled', 'The key is archived.')
+}
+
+/**
+ * Whether the pool may use the key so now. The public half wraps: where the private key is for unwrapping alone, as KMIP
+ * clients make pairs, the public key has to be there and to be for wrapping.
+ */
+export function requireEkmUse(
+  key: Key,
+  use: 'wrapKey' | 'unwrapKey',
+  { services }: OperationContext<KmsServices>,
+): MaybePromise<void> {
+  requireEnabled(key)
+  const now = services.clock.now()
+  const verdict = key.mayUse(use, now)
+  if (verdict.allowed) return
+  const { linkedId, type } = key.object
+  const byPublicHalf = use === 'wrapKey' && verdict.why === 'usage mask' && type === 'PrivateKey'
+  if (!byPublicHalf || linkedId === undefined) throw ekmFailure(refusals[verdict.why], verdict.sentence)
+  return andThen(services.keys.get(linkedId), (half) => {
+    const other = half?.object.type === 'PublicKey' ? half.mayUse(use, now) : verdict
+    if (!other.allowed) throw ekmFailure(refusals[other.why], other.sentence)
+  })
+}

@@ -1,0 +1,36 @@
+import type { Operation } from '@warder/foundation/operations'
+import type { KmsServices } from '../../../services.ts'
+import type { PoolAuthenticator } from './authenticate.ts'
+import { ekmErrors } from './errors.ts'
+
+/** The operations of one path prefix: where they are, what they are called, and who is let in. */
+export interface EkmRoute {
+  path(rest: string): string
+  common(
+    operation: string,
+  ): Pick<Operation<KmsServices>, 'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'>
+}
+
+export const title = 'Azure EKM proxy'
+
+/** Nothing that is wrapped is larger. */
+const bodyLimit = 64 * 1024
+
+export function ekmPath(prefix: string): string {
+  return prefix === '' ? '/azureekm' : `/azureekm/${prefix}`
+}
+
+export function ekmRoute(prefix: string, authenticate: PoolAuthenticator): EkmRoute {
+  const suffix = prefix === '' ? '' : `.${prefix.replaceAll('/', '.')}`
+  return {
+    path: (rest) => `${ekmPath(prefix)}${rest}`,
+    common: (operation) => ({
+      name: `azure.ekm.${operation}${suffix}`,
+      tag: title,
+      bodyLimit,
+      authenticate,
+      security: ['azureMutualTls'],
+      errorShape: ekmErrors,
+    }),
+  }
+}

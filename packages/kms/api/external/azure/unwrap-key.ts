@@ -1,0 +1,50 @@
+import { post } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { encodeBase64Url } from '../../../jose/index.ts'
+import type { Key } from '../../../keys/index.ts'
+import { define } from '../../../services.ts'
+import { type WrapPlan, wrapPlan } from './algorithm.ts'
+import { ekmFailure } from './errors.ts'
+import { azureRight, keyTypeOf, requireEkmUse, resolvedKey } from './key.ts'
+import { decodeValue, KeyPath } from './request.ts'
+import type { EkmRoute } from './route.ts'
+import { WrapReply, WrapRequest } from './wrap-key.ts'
+
+/** Bytes that the largest RSA key wraps to. */
+const mostRsaBytes = 512
+
+function unwrapped(key: Key, wrap: WrapPlan, value: Buffer): MaybePromise<Buffer> {
+  if (wrap.keyType === 'oct')
+    return key.held.decrypt(wrap.plan, { data: value, iv: undefined, aad: undefined, tag: undefined })
+  if (value.length > mostRsaBytes)
+    throw ekmFailure('InvalidRequest', `value can have at most ${mostRsaBytes} bytes.`)
+  return key.held.decryptRsa(wrap.plan, value)
+}
+
+/** EKM Proxy API, Unwrap key. */
+export function unwrapKeyOperation(route: EkmRoute) {
+  return define({
+    ...route.common('unwrapkey'),
+    route: post(route.path('/{key_name}/unwrapkey')),
+    summary: 'Unwrap a key for Azure Managed HSM',
+    access: azureRight('decrypt'),
+    pathParameters: KeyPath,
+    request: WrapRequest,
+    reply: WrapReply,
+    act({ body: { alg, value } }, context) {
+      const key = resolvedKey(context)
+      const keyType = keyTypeOf(key)
+      const plan = wrapPlan(alg, keyType, key.object.bits ?? 0, context.services.policy)
+      const bytes = decodeValue(value)
+      context.audit({ algorithm: alg })
+      return andThen(requireEkmUse(key, 'unwrapKey', context), () => {
+        key.requireBoundTo(alg)
+        return andThen(unwrapped(key, plan, bytes), (opened) => {
+          const reply = { value: encodeBase64Url(opened) }
+          opened.fill(0)
+          return reply
+        })
+      })
+    },
+  })
+}
