@@ -8,6 +8,7 @@ import { realTerminal } from './cli/terminal.ts'
 import { version } from './cli/version.ts'
 import { config } from './config/command.ts'
 import { crypto } from './crypto/command.ts'
+import { external } from './external/command.ts'
 import { keys } from './keys/command.ts'
 import { kmip } from './kmip/command.ts'
 import { officers } from './officers/command.ts'
@@ -24,6 +25,7 @@ export const commands: readonly Command[] = [
   crypto,
   access,
   officers,
+  external,
   kmip,
   admin,
   audit,

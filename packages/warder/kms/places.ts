@@ -11,6 +11,8 @@ export interface Places {
   readonly kms: Server
   /** undefined: not known, so nobody can log in there. */
   readonly auth: Server | undefined
+  /** The service is not that of the home. */
+  readonly elsewhere: boolean
 }
 
 /** Options that say where the services are. */
@@ -54,7 +56,7 @@ export function readPlaceOptions(values: ValuesOf<typeof placeOptions>, env: Ter
 export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places {
   if (caFile !== undefined) requireAuthority(caFile)
   const named = authUrl === undefined ? undefined : { url: authUrl, caFile }
-  if (url !== undefined) return { home, kms: { url, caFile }, auth: named }
+  if (url !== undefined) return { home, kms: { url, caFile }, auth: named, elsewhere: true }
   const { auth, kms } = readEndpoints(home)
   const found = serverAt(home, auth, caFile)
   return {
@@ -62,6 +64,7 @@ export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places
     kms: serverAt(home, kms, caFile),
     // At another address is another server, and its certificate is not the one that the home speaks of.
     auth: authUrl === undefined ? found : { url: authUrl, caFile: found.caFile },
+    elsewhere: false,
   }
 }
 

@@ -46,9 +46,11 @@ export async function runKms(
     askSecret: (question) => person.prompter.askSecret(question, signal),
   }
   try {
-    return await withClient(findPlaces(places), account, { terminal, prompter, signal }, (kms) =>
+    const found = findPlaces(places)
+    return await withClient(found, account, { terminal, prompter, signal }, (kms) =>
       act({
         kms,
+        places: found,
         signal,
         show(document, lines) {
           progress.clear()

@@ -1,10 +1,13 @@
 import type { KmsClient } from '@warder/client'
 import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
+import type { Places } from './places.ts'
 
 /** What a verb works with, once it is known who asks. */
 export interface KmsContext {
   readonly kms: KmsClient
+  /** Where it is, for what speaks another protocol with it. */
+  readonly places: Places
   /** Aborted by Ctrl-C and the like: what is under way has to leave nothing behind. */
   readonly signal: AbortSignal
   /** Prints lines for people, or with `--json` one document for programs. */

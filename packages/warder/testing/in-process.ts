@@ -6,6 +6,7 @@ import type { Command } from '../cli/command.ts'
 import type { Person } from '../cli/person.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { cryptoParts } from '../crypto/command.ts'
+import { externalParts } from '../external/command.ts'
 import { keysParts } from '../keys/command.ts'
 import { kmsCommand } from '../kms/command.ts'
 import { officersParts } from '../officers/command.ts'
@@ -34,7 +35,13 @@ export interface RunOptions {
   readonly interruptAfter?: number
 }
 
-const parts = { keys: keysParts, crypto: cryptoParts, access: accessParts, officers: officersParts }
+const parts = {
+  keys: keysParts,
+  crypto: cryptoParts,
+  access: accessParts,
+  external: externalParts,
+  officers: officersParts,
+}
 
 /** Runs `warder WORDS…` in this process, over HTTPS, with somebody or nobody at the terminal. */
 export async function runInProcess(

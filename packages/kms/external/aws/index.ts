@@ -13,3 +13,14 @@ export {
   regionProblem,
   uriPrefixProblem,
 } from './access-keys.ts'
+export {
+  algorithm,
+  amzDate,
+  canonicalRequest,
+  readSignatureHeader,
+  type SignatureHeader,
+  sameSignature,
+  signatureOf,
+  signingKey,
+  UnsentHeader,
+} from './sigv4.ts'

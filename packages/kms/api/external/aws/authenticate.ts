@@ -2,8 +2,6 @@ import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { AccessKey, AccessKeys } from '../../../external/aws/index.ts'
-import { externalPrincipal } from '../../../external/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import {
   amzDate,
   canonicalRequest,
@@ -13,7 +11,9 @@ import {
   signatureOf,
   signingKey,
   UnsentHeader,
-} from './sigv4.ts'
+} from '../../../external/aws/index.ts'
+import { externalPrincipal } from '../../../external/index.ts'
+import type { KmsServices } from '../../../services.ts'
 
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000

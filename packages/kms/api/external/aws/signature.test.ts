@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import {
+  amzDate,
+  canonicalRequest,
+  readSignatureHeader,
+  signatureOf,
+  signingKey,
+} from '../../../external/aws/index.ts'
 import { signedHeaders } from './fixtures/xks.ts'
-import { amzDate, canonicalRequest, readSignatureHeader, signatureOf, signingKey } from './sigv4.ts'
 
 const scope = { date: '20150830', region: 'us-east-1', service: 'service' }
 const secret = Buffer.from('wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY')

@@ -1,0 +1,75 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { KmsContext } from '../kms/verb.ts'
+import { writeWhole } from './settings-file.ts'
+import { grantKey, setStopped, stateOf, writeSettings } from './store.ts'
+
+export interface AwsWish {
+  readonly region: string
+  readonly prefix: string
+  /** undefined: a new one is made. */
+  readonly key: string | undefined
+  /** Names as AWS writes them; empty = everybody at AWS. */
+  readonly principals: readonly string[]
+  /** Where the configuration file for the console goes; undefined = the secret is printed. */
+  readonly out: string | undefined
+}
+
+/** Makes what a new external key store needs, and says what to enter at AWS. */
+export async function enableAws(context: KmsContext, wish: AwsWish): Promise<number> {
+  const { kms } = context
+  const { region, prefix, key, out } = wish
+  const state = await stateOf(context, 'aws')
+  if (state.enabled && Array.isArray(state.paths) && !state.paths.includes(`${prefix}/kms/xks/v1`))
+    throw new StartupError(
+      `the server has the paths ${state.paths.join(', ')}: add '${prefix}' to aws_xks_config.aws_xks_uri_path_prefixes`,
+    )
+  const kid =
+    key ??
+    (await kms.call('crypto.keys.create', { body: { kty: 'oct', alg: 'A256GCM', tags: ['aws-xks'] } })).kid
+  const names = wish.principals.length === 0 ? ['*'] : wish.principals
+  await grantKey(
+    context,
+    kid,
+    names.map((name) => `aws:${name}`),
+  )
+  const accessKey = await kms.call('external.aws.keys.create', { body: { region, uri_prefix: prefix } })
+  const settings = writeSettings(context, settingsFor(prefix), state.enabled)
+  if (state.stopped !== null) await setStopped(context, 'aws', false)
+  const uriPath = `${prefix}/kms/xks/v1`
+  const file = {
+    XksProxyUriPath: uriPath,
+    XksProxyAuthenticationCredential: { AccessKeyId: accessKey.id, RawSecretAccessKey: accessKey.secret },
+  }
+  if (out !== undefined) writeWhole(out, `${JSON.stringify(file, undefined, 2)}\n`)
+  const endpoint = typeof state.endpoint === 'string' ? state.endpoint : context.places.kms.url
+  const secretLine =
+    out === undefined
+      ? [`  Secret access key       ${accessKey.secret}`, '  It is shown this once and can be read nowhere.']
+      : [`  Secret access key       in ${out}, which the console takes as configuration file: remove it then`]
+  context.show(
+    { key: kid, principals: names, region, endpoint, ...(out === undefined ? file : { file: out }) },
+    [
+      ...settings,
+      `Key ${kid} may be used by ${names.map((name) => `aws:${name}`).join(', ')}.`,
+      '',
+      `In AWS KMS, region ${region}: Custom key stores, External key stores, Create:`,
+      `  Proxy URI endpoint      ${endpoint}`,
+      `  Proxy URI path prefix   ${uriPath.slice(0, -'/kms/xks/v1'.length)} (the whole path is ${uriPath})`,
+      `  Access key ID           ${accessKey.id}`,
+      ...secretLine,
+      'Connect it, then create a key in it:',
+      `  External key ID         ${kid}`,
+      '',
+      'AWS reaches the endpoint by its public name on port 443, or by a VPC endpoint service, with a certificate of a',
+      'public authority. `warder external aws test` tries the exchange from here.',
+    ],
+  )
+  return 0
+}
+
+function settingsFor(prefix: string): ReadonlyMap<string, unknown> {
+  return new Map<string, unknown>([
+    ['aws_xks_config.aws_xks_enable', true],
+    ...(prefix === '/aws' ? [] : ([['aws_xks_config.aws_xks_uri_path_prefixes', [prefix]]] as const)),
+  ])
+}

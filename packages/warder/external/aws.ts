@@ -1,0 +1,118 @@
+import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
+import { printable, tableLines } from '../cli/table.ts'
+import { readKid } from '../kms/key-word.ts'
+import { type KmsContext, kmsVerb } from '../kms/verb.ts'
+import { enableAws } from './aws-enable.ts'
+import { testAws } from './aws-test.ts'
+import { disable, readAction, stateLine, stateOf } from './store.ts'
+
+const actions = ['enable', 'show', 'test', 'disable', 'new-credential', 'remove-credential'] as const
+
+async function show(context: KmsContext): Promise<number> {
+  const state = await stateOf(context, 'aws')
+  const keys = await context.kms.call('external.aws.keys.list')
+  const rows = keys.map(({ id, uri_prefix, region, created_at, created_by }) => [
+    id,
+    region,
+    `${uri_prefix}/kms/xks/v1`,
+    created_at.slice(0, 10),
+    created_by,
+  ])
+  context.show({ ...state, access_keys: keys }, [
+    stateLine(state),
+    ...tableLines(
+      ['access key', 'region', 'path', 'made', 'by'],
+      rows,
+      'No access key: AWS KMS cannot sign in. `warder external aws enable` makes one.',
+    ),
+  ])
+  return 0
+}
+
+async function newCredential({ kms, show }: KmsContext, region: string, prefix: string): Promise<number> {
+  const made = await kms.call('external.aws.keys.create', { body: { region, uri_prefix: prefix } })
+  show(made, [
+    `Access key ID           ${made.id}`,
+    `Secret access key       ${made.secret}`,
+    'It is shown this once. Enter both at AWS KMS (Edit external key store); those of before work until they are removed:',
+    '  warder external aws remove-credential ID',
+  ])
+  return 0
+}
+
+async function removeCredential({ kms, show }: KmsContext, id: string): Promise<number> {
+  await kms.call('external.aws.keys.delete', { path: { id } })
+  show({ removed: id }, [`What ${printable(id)} signs is refused from the next request on.`])
+  return 0
+}
+
+function regionIn(region: string | undefined): string {
+  if (region === undefined) throw new UsageError('say the AWS region of the key store: --region eu-west-1')
+  return region
+}
+
+export const awsVerb = kmsVerb({
+  name: 'aws',
+  words: actions.slice(0, 4).join('|'),
+  summary: 'keys of AWS KMS: S3, DynamoDB and whatever encrypts with it (external key store)',
+  about: `enable   makes a key (or takes --key), lets AWS use it, makes an access key, switches the interface on in the
+         settings, and says what to enter at AWS
+show     whether it is on, and the access keys that AWS may sign with
+test     plays a whole exchange as AWS KMS has it against the started service
+disable  cuts AWS off, on every node from the next request on; enable lets it in again
+new-credential, remove-credential ID    exchange the access key without an interruption`,
+  examples: [
+    'warder external aws enable --region eu-west-1',
+    'warder external aws enable --region eu-west-1 --key KEY --principal arn:aws:iam::123456789012:role/backup',
+    'warder external aws test',
+    'warder external aws disable',
+  ],
+  options: {
+    region: { type: 'text', value: 'R', help: 'AWS region of the key store' },
+    key: { type: 'text', value: 'KEY', help: 'an AES-256 key of yours (default: a new one)' },
+    principal: {
+      type: 'list',
+      value: 'ARN',
+      help: 'who at AWS may use the key; also several times (default: everybody whom its policy at AWS lets)',
+    },
+    prefix: { type: 'text', value: 'P', help: 'path before /kms/xks/v1 (default /aws)' },
+    out: {
+      type: 'text',
+      value: 'F',
+      help: 'writes the credential to a file that the AWS console takes, in place of printing it',
+    },
+  },
+  parse({ region, key, principal, prefix = '/aws', out }, names) {
+    const action = readAction('aws', names, actions)
+    const [, ...rest] = names
+    const id = action === 'remove-credential' ? rest.shift() : undefined
+    requireNoNames(rest)
+    switch (action) {
+      case 'enable': {
+        const wish = {
+          region: regionIn(region),
+          prefix,
+          key: key === undefined ? undefined : readKid(key),
+          principals: principal,
+          out,
+        }
+        return (context) => enableAws(context, wish)
+      }
+      case 'show':
+        return show
+      case 'test':
+        return (context) => testAws(context, prefix, region ?? 'eu-west-1')
+      case 'disable':
+        return (context) => disable(context, 'aws')
+      case 'new-credential': {
+        const where = regionIn(region)
+        return (context) => newCredential(context, where, prefix)
+      }
+      case 'remove-credential': {
+        if (id === undefined) throw new UsageError('say which access key: warder external aws show')
+        return (context) => removeCredential(context, id)
+      }
+    }
+  },
+})

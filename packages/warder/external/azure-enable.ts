@@ -1,0 +1,65 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { KmsContext } from '../kms/verb.ts'
+import { azureFiles, readAzureCertificates, testClientName, writeAzureFiles } from './azure-client.ts'
+import { grantKey, setStopped, stateOf, writeSettings } from './store.ts'
+
+export interface AzureWish {
+  /** What `az keyvault ekm-connection certificate show` printed. */
+  readonly certificates: string
+  readonly prefix: string
+  /** undefined: a new RSA key is made. */
+  readonly key: string | undefined
+}
+
+/** Makes what an EKM connection needs, and says what to enter at Azure. */
+export async function enableAzure(context: KmsContext, wish: AzureWish): Promise<number> {
+  const { kms, places } = context
+  if (places.elsewhere)
+    throw new StartupError('this writes files into the home of the service: run it there, without --url')
+  const { name, authorities } = readAzureCertificates(wish.certificates)
+  const state = await stateOf(context, 'azure')
+  const kid =
+    wish.key ??
+    (
+      await kms.call('crypto.keys.create', {
+        body: { kty: 'RSA', bits: 3072, alg: 'RSA-OAEP-256', tags: ['azure-ekm'] },
+      })
+    ).kid
+  await grantKey(context, kid, [`azure:${name}`])
+  const files = azureFiles(places.home)
+  await writeAzureFiles(places.home, authorities, Date.now())
+  const settings = writeSettings(context, settingsFor(name, wish.prefix), state.enabled)
+  if (state.stopped !== null) await setStopped(context, 'azure', false)
+  const endpoint = typeof state.endpoint === 'string' ? state.endpoint : places.kms.url
+  const path = wish.prefix === '' ? 'azureekm' : `azureekm/${wish.prefix}`
+  context.show({ key: kid, pool: name, endpoint, path_prefix: path, authorities: files.authorities }, [
+    ...settings,
+    ...(state.enabled
+      ? [
+          `For another pool than before: ${name} has to stand in azure_ekm_config.azure_ekm_client_names. Restart the`,
+          `service, as after any change of it; SIGHUP makes it read ${files.authorities} again.`,
+        ]
+      : []),
+    `Key ${kid} may be used by azure:${name}.`,
+    '',
+    'In Azure, as Managed HSM EKM Administrator:',
+    `  az keyvault ekm-connection create --hsm-name HSM --host ${new URL(endpoint).hostname} \\`,
+    `    --server-ca-certificate ROOT.pem --path-prefix /${path}`,
+    '  az keyvault ekm-connection check --hsm-name HSM',
+    `  az keyvault key create --hsm-name HSM --name NAME --external-key-id ${kid}`,
+    'ROOT.pem is the root of the certificate of this service, whose name has to be that host.',
+    '',
+    `Azure reaches the host by its public name on port 443. \`warder external azure test\` tries the exchange from here, as`,
+    `${testClientName}, with a certificate that was made for it and runs out in 30 days.`,
+  ])
+  return 0
+}
+
+function settingsFor(name: string, prefix: string): ReadonlyMap<string, unknown> {
+  return new Map<string, unknown>([
+    ['azure_ekm_config.azure_ekm_enable', true],
+    ['azure_ekm_config.azure_ekm_ca_cert_file', 'azure-ekm/authorities.pem'],
+    ['azure_ekm_config.azure_ekm_client_names', [name, testClientName]],
+    ...(prefix === '' ? [] : ([['azure_ekm_config.azure_ekm_path_prefixes', [prefix]]] as const)),
+  ])
+}

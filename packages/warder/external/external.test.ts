@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { issueCertificate } from '@warder/foundation/tls'
+import { newUser, runInProcess } from '../testing/in-process.ts'
+import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
+
+const home = temporaryHome()
+let warder: Installation = await startInstallation({ home })
+after(async () => {
+  await warder.stop()
+  rmSync(home, { recursive: true, force: true })
+})
+const restart = async (): Promise<void> => {
+  await warder.stop()
+  warder = await startInstallation({ home })
+}
+const run = async (...words: string[]) => runInProcess(warder, ['external', ...words])
+const runOk = async (...words: string[]) => {
+  const ran = await run(...words)
+  assert.equal(ran.code, 0, ran.err)
+  return ran.out
+}
+
+test('AWS: a fresh installation is set up, tried, and cut off, with what has to be entered at AWS', async () => {
+  const before = await run('aws', 'test')
+  assert.equal(before.code, 1)
+  assert.match(before.err, /off: the settings/)
+  const out = await runOk('aws', 'enable', '--region', 'eu-west-1')
+  const [, kid = ''] = /External key ID +(\S+)/.exec(out) ?? []
+  const [, id = ''] = /Access key ID +([A-Z2-7]{20,30})$/m.exec(out) ?? []
+  const [, secret = ''] = /Secret access key +([A-Za-z0-9+/=]{43,64})$/m.exec(out) ?? []
+  assert.ok(kid !== '' && id !== '' && secret !== '', out)
+  assert.match(out, /switches it on now: restart/)
+  assert.match(out, /\/aws\/kms\/xks\/v1/)
+  assert.match(readFileSync(join(home, 'kms.toml'), 'utf8'), /\[aws_xks_config\]\naws_xks_enable = true/)
+  await restart()
+  const tried = await runOk('aws', 'test')
+  assert.doesNotMatch(tried, /FAILED/)
+  assert.equal(tried.match(/^ok /gm)?.length, 7)
+  // The trial leaves nothing behind.
+  const shown = await runOk('aws', 'show')
+  assert.ok(shown.includes(id) && shown.startsWith('aws: on'))
+  assert.equal(shown.trim().split('\n').length, 3)
+  assert.ok(!shown.includes(secret))
+
+  assert.match(await runOk('aws', 'disable'), /every request is refused on every node/)
+  assert.equal((await run('aws', 'test')).code, 1)
+  const file = join(home, 'xks.json')
+  const again = await runOk('aws', 'enable', '--region', 'eu-west-1', '--key', kid, '--out', file)
+  assert.doesNotMatch(again, /restart/)
+  const written = JSON.parse(readFileSync(file, 'utf8'))
+  assert.equal(written.XksProxyUriPath, '/aws/kms/xks/v1')
+  assert.ok(!again.includes(written.XksProxyAuthenticationCredential.RawSecretAccessKey))
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  assert.match(await runOk('aws', 'test'), /answers as aws expects/)
+  assert.match(await runOk('aws', 'remove-credential', id), /refused from the next request/)
+  assert.equal((await run('aws', 'remove-credential', id)).code, 1)
+  assert.match(await runOk('aws', 'new-credential', '--region', 'eu-west-1'), /Secret access key/)
+  const json = JSON.parse(await runOk('aws', 'test', '--json'))
+  assert.deepEqual([json.store, json.ok], ['aws', true])
+})
+
+test('Azure: a fresh installation is set up, tried, and cut off, with what has to be entered at Azure', async () => {
+  const now = Date.now()
+  const plan = {
+    hostnames: [],
+    addresses: [],
+    notBefore: new Date(now - 1e6),
+    notAfter: new Date(now + 1e9),
+  } as const
+  const authority = await issueCertificate({ ...plan, commonName: 'Azure', purpose: 'authority' }, undefined)
+  const pool = join(home, 'pool.json')
+  const der = new X509Certificate(authority.certificatePem).raw.toString('base64')
+  writeFileSync(
+    pool,
+    JSON.stringify({ caCertificates: [der], subjectCommonName: 'contoso.managedhsmclient.azure.net' }),
+  )
+  const out = await runOk('azure', 'enable', '--certificates', pool)
+  assert.match(out, /az keyvault ekm-connection create --hsm-name HSM --host localhost|--host 127\.0\.0\.1/)
+  assert.match(out, /--path-prefix \/azureekm$/m)
+  assert.match(out, /--external-key-id [0-9a-f-]{36}/)
+  assert.match(out, /switches it on now: restart/)
+  await restart()
+  const tried = await runOk('azure', 'test')
+  assert.doesNotMatch(tried, /FAILED/)
+  assert.equal(tried.match(/^ok /gm)?.length, 7)
+  assert.match(await runOk('azure', 'show'), /^azure: on\n {2}https:.*\/azureekm$/m)
+  assert.match(await runOk('azure', 'disable'), /stopped by/)
+  assert.equal((await run('azure', 'test')).code, 1)
+  assert.match(await runOk('azure', 'enable', '--certificates', pool), /may be used by azure:contoso/)
+  assert.ok(existsSync(join(home, 'azure-ekm', 'test-client.crt')))
+  const authorities = readFileSync(join(home, 'azure-ekm', 'authorities.pem'), 'utf8')
+  assert.equal(authorities.match(/BEGIN CERTIFICATE/g)?.length, 2)
+  // One cloud that is stopped leaves the other alone.
+  assert.match(await runOk('aws', 'show'), /^aws: on/)
+})
+
+test('what is said wrongly is told, and nobody else may', async () => {
+  for (const [words, says] of [
+    [['aws'], /say what to do/],
+    [['aws', 'start'], /not 'start'/],
+    [['aws', 'enable'], /--region/],
+    [['aws', 'remove-credential'], /which access key/],
+    [['azure', 'enable'], /--certificates/],
+    [['azure', 'test', 'more'], /unknown argument/],
+  ] as const) {
+    const { code, err } = await run(...words)
+    assert.equal(code, 2, words.join(' '))
+    assert.match(err, says)
+  }
+  const wrong = join(home, 'wrong.json')
+  for (const text of [
+    '{',
+    '{}',
+    '{"subjectCommonName":"a","caCertificates":[]}',
+    '{"subjectCommonName":"a","caCertificates":["x"]}',
+  ]) {
+    writeFileSync(wrong, text)
+    const { code, err } = await run('azure', 'enable', '--certificates', wrong)
+    assert.equal(code, 1, text)
+    assert.match(err, /is not what/)
+  }
+  assert.equal((await run('aws', 'enable', '--region', 'nowhere')).code, 1)
+  const token = await newUser(warder, 'eve')
+  for (const words of [
+    ['aws', 'show'],
+    ['aws', 'disable'],
+    ['aws', 'test'],
+    ['azure', 'disable'],
+  ]) {
+    const { code, err } = await runInProcess(warder, ['external', ...words], { token })
+    assert.equal(code, 1)
+    assert.match(err, /Access denied/)
+  }
+})

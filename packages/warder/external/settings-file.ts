@@ -1,0 +1,47 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { settingsToml } from '@warder/foundation/config'
+import { StartupError } from '@warder/foundation/errors'
+
+/** What became of settings that were to be written. */
+export type Written = 'written' | 'there already' | 'not ours'
+
+/**
+ * Adds settings to a file, where none of their section is in it: what somebody wrote there is theirs. Whole or not at
+ * all, for its owner only.
+ * @param settings by their dotted names, all of one section
+ * @returns `not ours`: the section is there and says something else
+ */
+export function addSettings(path: string, settings: ReadonlyMap<string, unknown>): Written {
+  const before = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  const added = settingsToml(settings).trim()
+  if (before.includes(added)) return 'there already'
+  const [section = ''] = [...settings.keys()].map((key) => key.split('.')[0] ?? '')
+  if (new RegExp(`^\\s*(?:\\[\\s*)?"?${section}"?\\s*[\\].=]`, 'm').test(before)) return 'not ours'
+  const gap = before === '' || before.endsWith('\n\n') ? '' : before.endsWith('\n') ? '\n' : '\n\n'
+  writeWhole(path, `${before}${gap}${added}\n`)
+  return 'written'
+}
+
+/** @throws StartupError */
+export function writeWhole(path: string, text: string): void {
+  const beside = `${path}.new`
+  try {
+    rmSync(beside, { force: true })
+    const file = openSync(beside, 'wx', 0o600)
+    writeSync(file, text)
+    fsyncSync(file)
+    closeSync(file)
+    renameSync(beside, path)
+  } catch (error) {
+    throw new StartupError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`)
+  }
+}

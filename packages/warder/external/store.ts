@@ -1,0 +1,151 @@
+import { join } from 'node:path'
+import { settingsToml } from '@warder/foundation/config'
+import { StartupError } from '@warder/foundation/errors'
+import { UsageError } from '../cli/command.ts'
+import { lineFor } from '../kms/refusal.ts'
+import type { KmsContext } from '../kms/verb.ts'
+import { addSettings } from './settings-file.ts'
+
+export type StoreName = 'aws' | 'azure'
+
+/** An external key store as `GET /v1/external-stores` tells it. */
+export interface StoreState {
+  readonly name: string
+  readonly enabled: boolean
+  readonly stopped: { readonly at: string; readonly by: string } | null
+  readonly endpoint?: unknown
+  readonly paths?: unknown
+}
+
+export async function stateOf({ kms }: KmsContext, name: StoreName): Promise<StoreState> {
+  const stores: readonly StoreState[] = await kms.call('external.list', {})
+  const found = stores.find((store) => store.name === name)
+  if (found === undefined) throw new StartupError(`this server knows no external key store ${name}`)
+  return found
+}
+
+/** One line about the state, for people. */
+export function stateLine({ name, enabled, stopped }: StoreState): string {
+  if (stopped !== null)
+    return `${name}: stopped by ${stopped.by} at ${stopped.at}: every request is refused on every node`
+  return enabled ? `${name}: on` : `${name}: off: the settings of the server do not switch it on`
+}
+
+/** Cuts the cloud off, or lets it in again. */
+export async function setStopped(context: KmsContext, name: StoreName, stop: boolean): Promise<StoreState> {
+  return context.kms.call(stop ? 'external.stop' : 'external.start', { path: { name } })
+}
+
+export async function disable(context: KmsContext, name: StoreName): Promise<number> {
+  const state = await setStopped(context, name, true)
+  context.show(state, [
+    stateLine(state),
+    `Keys, grants and credentials stay. \`warder external ${name} enable\` lets it in again.`,
+  ])
+  return 0
+}
+
+/**
+ * Writes the settings into the file of the home, or says what to write where that is somewhere else.
+ * @returns lines for people
+ */
+export function writeSettings(
+  { places }: KmsContext,
+  settings: ReadonlyMap<string, unknown>,
+  isEnabled: boolean,
+): readonly string[] {
+  const text = settingsToml(settings).trim().split('\n')
+  if (places.elsewhere)
+    return isEnabled ? [] : ['Its kms.toml needs this, and then a restart:', ...indented(text)]
+  const file = join(places.home, 'kms.toml')
+  switch (addSettings(file, settings)) {
+    case 'written':
+      return [`${file} switches it on now: restart the service.`]
+    case 'there already':
+      return isEnabled ? [] : [`${file} switches it on already: restart the service.`]
+    case 'not ours':
+      return isEnabled
+        ? []
+        : [`${file} has this section already. Make it say, and restart:`, ...indented(text)]
+  }
+}
+
+export function indented(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => `  ${line}`)
+}
+
+export interface NewOrGivenKey {
+  readonly kid: string
+  readonly made: boolean
+}
+
+/** Lets principals of a cloud use a key. */
+export async function grantKey({ kms }: KmsContext, kid: string, users: readonly string[]): Promise<void> {
+  for (const user_id of users) {
+    const operation_types = ['encrypt', 'decrypt', 'getattributes']
+    await kms.call('access.grant', { body: { unique_identifier: kid, user_id, operation_types } })
+  }
+}
+
+/** One step of an exchange that is tried. */
+export interface Step {
+  readonly what: string
+  /** undefined: it came out as it should. */
+  readonly problem: string | undefined
+}
+
+/** Prints the steps. @returns the exit code */
+export function showSteps(context: KmsContext, name: StoreName, steps: readonly Step[]): number {
+  const failed = steps.filter(({ problem }) => problem !== undefined)
+  context.show(
+    {
+      store: name,
+      ok: failed.length === 0,
+      steps: steps.map(({ what, problem }) => ({ what, problem: problem ?? null })),
+    },
+    [
+      ...steps.map(({ what, problem }) =>
+        problem === undefined ? `ok      ${what}` : `FAILED  ${what}: ${problem}`,
+      ),
+      failed.length === 0
+        ? `The server answers as ${name} expects.`
+        : `${failed.length} of ${steps.length} steps failed.`,
+    ],
+  )
+  return failed.length === 0 ? 0 : 1
+}
+
+/** @throws StartupError unless the store serves now */
+export function requireServing(state: StoreState): void {
+  if (!state.enabled)
+    throw new StartupError(`${stateLine(state)}: \`warder external ${state.name} enable\`, and restart it`)
+  if (state.stopped !== null) throw new StartupError(stateLine(state))
+}
+
+/** Runs what undoes a trial, whatever came of it; what cannot be undone is told. */
+export async function cleanUp(
+  context: KmsContext,
+  undo: () => Promise<unknown>,
+  what: string,
+): Promise<void> {
+  try {
+    await undo()
+  } catch (error) {
+    const told = lineFor(error)
+    context.note(`${what} is still there: ${told instanceof Error ? told.message : String(told)}`)
+  }
+}
+
+/** @throws UsageError for a word that is none of the actions */
+export function readAction<A extends string>(
+  store: StoreName,
+  names: readonly string[],
+  actions: readonly A[],
+): A {
+  const [word] = names
+  const action = actions.find((one) => one === word)
+  if (action !== undefined) return action
+  throw new UsageError(
+    `say what to do: warder external ${store} ${actions.join('|')}${word === undefined ? '' : `, not '${word}'`}`,
+  )
+}
