@@ -39,7 +39,17 @@ test('every command of the overview is in the README, and teaches itself with an
 })
 
 test('the help of every verb is its own, with examples that call it', async () => {
-  for (const name of ['keys', 'crypto', 'access', 'kmip', 'admin', 'audit', 'root-key', 'config']) {
+  for (const name of [
+    'keys',
+    'crypto',
+    'access',
+    'external',
+    'kmip',
+    'admin',
+    'audit',
+    'root-key',
+    'config',
+  ]) {
     const { out } = await run(name, '--help')
     const verbs = [...out.matchAll(/^ {2}([a-z-]+)( .*)?\n {6}[a-z]/gm)].map((match) => match[1] ?? '')
     assert.ok(verbs.length >= (name === 'root-key' ? 1 : 2), `${name}: ${verbs}`)

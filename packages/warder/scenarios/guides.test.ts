@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { issueCertificate } from '@warder/foundation/tls'
 import {
   commandsOf,
   type Installation,
@@ -82,5 +84,37 @@ test('the commands of the guide to KMIP work, in their order', {
     /"tag": "LocatedItems"|"tag": "UniqueIdentifier"/,
     /ProtocolVersionMajor/,
     /"operation":"kmip\.Encrypt".*"principal":"storage-1"/,
+  ])
+})
+
+test('the commands of the guides to external key stores work, in their order', { skip }, async () => {
+  await follow(commandsOf('docs/guides/external-aws.md'), {}, [
+    /switches it on now: restart the service/,
+    /External key ID +[0-9a-f-]{36}/,
+    /^aws: off: the settings of the server do not switch it on$/m,
+    /^aws:arn:aws:iam::123456789012:role\/backup may now: encrypt, decrypt, getattributes/m,
+    /^Secret access key +\S{43,64}$/m,
+    /^aws: stopped by admin at /m,
+  ])
+  assert.equal(JSON.parse(read('xks.json')).XksProxyUriPath, '/aws/kms/xks/v1')
+  const authority = await issueCertificate(
+    {
+      commonName: 'Azure',
+      purpose: 'authority',
+      hostnames: [],
+      addresses: [],
+      notBefore: new Date(Date.now() - 1000),
+      notAfter: new Date(Date.now() + 1e9),
+    },
+    undefined,
+  )
+  const der = new X509Certificate(authority.certificatePem).raw.toString('base64')
+  const pool = { caCertificates: [der], subjectCommonName: 'contoso.managedhsmclient.azure.net' }
+  writeFileSync(join(folder, 'pool.json'), JSON.stringify(pool))
+  await follow(commandsOf('docs/guides/external-azure.md'), {}, [
+    /az keyvault ekm-connection create --hsm-name HSM/,
+    /^azure: off: the settings of the server do not switch it on$/m,
+    /^azure:contoso\.managedhsmclient\.azure\.net may now: /m,
+    /^azure: stopped by admin at /m,
   ])
 })
