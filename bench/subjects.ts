@@ -1,4 +1,5 @@
 import { type Installation, startInstallation } from 'warder/testing'
+import { prepareExternalScenarios } from './external/scenarios.ts'
 import { prepareKmipScenarios } from './kmip/scenarios.ts'
 import { type LoadClient, startLoadClient } from './load/client.ts'
 import type { Target } from './load/drive.ts'
@@ -32,6 +33,7 @@ export async function startSubjects(): Promise<Subjects> {
       env: {
         AUTH_WORKERS: '1',
         KMS_WORKERS: '1',
+        KMS_AWS_XKS_ENABLE: 'true',
         KMS_CLIENTS_CA_CERT_FILE: 'tls/ca.crt',
         KMS_UNWRAPPED_CACHE_MAX_SIZE: String(rememberedTokens),
       },
@@ -58,10 +60,11 @@ export async function startSubjects(): Promise<Subjects> {
     const [echo, ...rest] = await prepareScenarios(warder, kms, httpsEcho.url)
     if (echo === undefined) throw new Error('no scenario')
     const kmip = await prepareKmipScenarios(warder, { httpsUrl: httpsEcho.url, frameUrl: frameEcho.url })
+    const external = await prepareExternalScenarios(warder, httpsEcho.url)
     return {
       load,
       echo,
-      scenarios: [...rest, ...kmip],
+      scenarios: [...rest, ...external, ...kmip],
       pinned,
       async ofClient(run) {
         if (pinned === undefined) return run(warder)

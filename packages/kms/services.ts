@@ -4,7 +4,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from './access/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
-import type { ExternalStoreName, StopSwitch } from './external/index.ts'
+import type { ExternalStoreName, KnownGrants, StopSwitch } from './external/index.ts'
 import type { OidcLogin, PasswordLogin } from './identity/index.ts'
 import type { ContentKeys } from './jose/index.ts'
 import type { ApplyCreationRules, GcmBudgets, ObjectIndex } from './keys/index.ts'
@@ -12,6 +12,7 @@ import type { ApplyCreationRules, GcmBudgets, ObjectIndex } from './keys/index.t
 /** The external key stores, as the rest of the service knows them. */
 export interface ExternalServices {
   readonly stopSwitch: StopSwitch
+  readonly grants: KnownGrants
   /** What callers are told of those that are enabled. */
   readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
 }

@@ -159,9 +159,12 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const bodyless = status === 204 || status === 304
     const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
     const cacheControl = (status < 400 ? operation?.cacheControl : undefined) ?? 'no-store'
-    const anyOrigin = operation?.cors === 'any-origin' || exchange.preflightAnyOrigin
+    const { origin } = request.headers
+    // A reply that caches keep may be given to a page later; any other one goes to who asks, and only pages say Origin.
+    const mayBeRead = origin !== undefined || operation?.cacheControl !== undefined
+    const anyOrigin = mayBeRead && (operation?.cors === 'any-origin' || exchange.preflightAnyOrigin)
     const unread = !message.complete && announcesBody(message) && !drainable(message)
-    const plain = !anyOrigin && request.headers.origin === undefined && message.httpVersion === '1.1'
+    const plain = !anyOrigin && origin === undefined && message.httpVersion === '1.1'
     if (plain && !unread && !draining && typeof body === 'string' && length !== undefined) {
       if (message.method !== 'HEAD' && heads.write(response, reply, request.id, cacheControl, length)) {
         if (response.socket === null) queueBehindOthers(exchange)
@@ -170,7 +173,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
       }
     }
     const headers = responseHeaders(reply, request.id, cacheControl, length)
-    dispatcher.cors.reply(headers, request.headers.origin, request.headers.host, anyOrigin)
+    dispatcher.cors.reply(headers, origin, request.headers.host, anyOrigin)
     if (unread || draining) {
       exchange.connection.closing = true
       headers.push('Connection', 'close')

@@ -22,6 +22,8 @@ export interface IncomingRequest {
   /** Path without query, not decoded. */
   readonly path: string
   readonly query: URLSearchParams
+  /** The text after `?`, or empty. */
+  readonly rawQuery: string
   /** Lower-case name -> value; repeated headers are joined as node:http does. */
   readonly headers: Readonly<Record<string, string | undefined>>
   /** Values of all `Cookie` members with this name (duplicates are for the caller to refuse). */

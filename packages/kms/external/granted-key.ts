@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { createUnchangedRows, type Database, type UnchangedRows } from '@warder/foundation/sql'
 import {
   type AccessServices,
   grantedToAnyWith,
@@ -10,7 +11,18 @@ import {
 import { asObjectId, type Key, type ObjectId } from '../keys/index.ts'
 import { type ExternalStoreName, externalPrefix, externalPrincipal } from './names.ts'
 
-type Services = Pick<AccessServices, 'db' | 'keys'>
+/** What was granted to principals of clouds, as long as nothing in the database changes. */
+export type KnownGrants = UnchangedRows<ReadonlySet<string>>
+
+interface Services extends Pick<AccessServices, 'db' | 'keys'> {
+  readonly external: { readonly grants: KnownGrants }
+}
+
+const mostGrants = 10_000
+
+export function createKnownGrants(db: Database): KnownGrants {
+  return createUnchangedRows(db, mostGrants)
+}
 
 /**
  * The key with this id, if `right` on it was granted to this principal of the store (`aws:arn:…`) or to all of them
@@ -31,11 +43,23 @@ export function grantedKey(
   if (id === undefined) throw keyNotFound()
   return andThen(services.keys.get(id), (key) => {
     if (key === undefined) throw keyNotFound()
-    const names = [externalPrincipal(store, principal), externalPrincipal(store, '*')] as const
-    return andThen(grantedToEither(services.db, id, ...names), (granted) =>
-      granted?.has(right) === true ? key : refuse(services, store, id),
+    return andThen(granted(services, store, principal, id), (rights) =>
+      rights?.has(right) === true ? key : refuse(services, store, id),
     )
   })
+}
+
+function granted(
+  { db, external }: Services,
+  store: ExternalStoreName,
+  principal: string,
+  id: ObjectId,
+): MaybePromise<ReadonlySet<string> | undefined> {
+  const one = externalPrincipal(store, principal)
+  // No id has a control character: the line end stands between the two.
+  return external.grants.get(`${id}\n${one}`, () =>
+    grantedToEither(db, id, one, externalPrincipal(store, '*')),
+  )
 }
 
 function refuse({ db }: Services, store: ExternalStoreName, id: ObjectId): MaybePromise<Key> {

@@ -1,4 +1,4 @@
 export { type ExternalStoreRow, stopChanges } from './external-store-store.ts'
-export { grantedKey } from './granted-key.ts'
+export { createKnownGrants, grantedKey, type KnownGrants } from './granted-key.ts'
 export { type ExternalStoreName, externalPrefix, externalPrincipal, externalStoreNames } from './names.ts'
 export { createStopSwitch, type StopSwitch } from './stop-switch.ts'

@@ -45,6 +45,7 @@ function requestWith(headers: Readonly<Record<string, string>>): IncomingRequest
     method: 'GET',
     path: '/',
     query: new URLSearchParams(),
+    rawQuery: '',
     headers,
     cookies: () => [],
     clientAddress: '127.0.0.1',

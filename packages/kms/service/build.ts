@@ -9,7 +9,7 @@ import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { createNotices, type Notices } from '../api/officers/notices.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
-import { createStopSwitch } from '../external/index.ts'
+import { createKnownGrants, createStopSwitch } from '../external/index.ts'
 import {
   authenticateBy,
   configuredLogin,
@@ -120,6 +120,7 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     external: {
       stopSwitch: createStopSwitch({ db, clock, leaseMs: config.cache_lease_ms }),
+      grants: createKnownGrants(db),
       enabled: enabledStores(config, baseUrl),
     },
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,

@@ -1,4 +1,5 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { setBounded } from '@warder/foundation/runtime'
 
 /** The scheme of the header Authorization, and the algorithm in the text that is signed. */
 export const algorithm = 'AWS4-HMAC-SHA256'
@@ -21,8 +22,23 @@ const signedHeadersForm = /^[a-z0-9!#$%&'*+.^_`|~-]+(?:;[a-z0-9!#$%&'*+.^_`|~-]+
 const signatureForm = /^[0-9a-f]{64}$/
 const mostSignedHeaders = 64
 
+type Scope = Omit<SignatureHeader, 'signature'>
+const signatureMember = 'Signature='
+const mostScopes = 64
+/** What stands before the signature, which is the same in all requests of a day. */
+const scopes = new Map<string, Scope>()
+
 /** @returns a sentence when it is no such header; it repeats nothing of it */
 export function readSignatureHeader(header: string | undefined): SignatureHeader | string {
+  const at = header === undefined ? -1 : header.lastIndexOf(signatureMember)
+  const scope = header === undefined || at === -1 ? undefined : scopes.get(header.slice(0, at))
+  if (header === undefined || scope === undefined) return readWhole(header)
+  const signature = header.slice(at + signatureMember.length)
+  if (!signatureForm.test(signature)) return readWhole(header)
+  return { ...scope, signature: Buffer.from(signature, 'hex') }
+}
+
+function readWhole(header: string | undefined): SignatureHeader | string {
   if (header === undefined) return 'The header Authorization is missing.'
   if (!header.startsWith(`${algorithm} `)) return `The header Authorization must be of ${algorithm}.`
   const parts: Record<string, string> = Object.create(null)
@@ -45,7 +61,11 @@ export function readSignatureHeader(header: string | undefined): SignatureHeader
   for (const needed of ['host', 'x-amz-date'])
     if (!signedHeaders.includes(needed)) return `The header ${needed} must be signed.`
   if (!signatureForm.test(Signature)) return 'Signature in the header Authorization is malformed.'
-  return { accessKeyId, date, region, service, signedHeaders, signature: Buffer.from(Signature, 'hex') }
+  const scope: Scope = { accessKeyId, date, region, service, signedHeaders }
+  // Only where the signature is the last member: what is behind it belongs to what was read.
+  if (header.endsWith(`${signatureMember}${Signature}`))
+    setBounded(scopes, header.slice(0, -Signature.length - signatureMember.length), scope, mostScopes)
+  return { ...scope, signature: Buffer.from(Signature, 'hex') }
 }
 
 /** The bytes of a request that a signature covers, as they came. */
@@ -113,11 +133,17 @@ function hmac(key: Uint8Array, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest()
 }
 
+/** The last one that was read: requests of one second have the same. */
+let lastDate: { readonly text: string; readonly at: number } | undefined
+
 /** Unix milliseconds of `YYYYMMDDTHHMMSSZ`; undefined when it is not of that form. */
 export function amzDate(text: string | undefined): number | undefined {
+  if (text !== undefined && text === lastDate?.text) return lastDate.at
   const found = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text ?? '')
   if (found === null) return undefined
   const [, year, month, day, hour, minute, second] = found
   const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
-  return Number.isNaN(at) ? undefined : at
+  if (text === undefined || Number.isNaN(at)) return undefined
+  lastDate = { text, at }
+  return at
 }

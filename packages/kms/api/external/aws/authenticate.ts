@@ -37,7 +37,7 @@ export function signedBy({ accessKeys, service }: SignatureOptions, uriPrefix: s
   return ({ request, services, audit }) => {
     const { path, headers } = request
     if (!plainPath.test(path)) throw refused('The path holds characters that no path of this API has.')
-    if (request.query.size > 0) throw refused('This API takes no query.')
+    if (request.rawQuery !== '') throw refused('This API takes no query.')
     const header = readSignatureHeader(headers.authorization)
     if (typeof header === 'string') throw refused(header)
     audit({ details: { access_key_id: header.accessKeyId } })

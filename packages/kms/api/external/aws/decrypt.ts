@@ -64,7 +64,6 @@ export function decryptOperation(route: XksRoute) {
       const input = read(body)
       const key = resolvedKey(context)
       requireXksUse(key, 'decrypt', context)
-      context.audit({ algorithm: 'AES_GCM' })
       return andThen(key.held.decrypt(gcmPlan(), input), (opened) => {
         const plaintext = opened.toString('base64')
         opened.fill(0)

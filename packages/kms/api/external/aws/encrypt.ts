@@ -66,7 +66,6 @@ export function encryptOperation(route: XksRoute) {
       const { plaintext, aad, cdiv } = read(body)
       const key = resolvedKey(context)
       requireXksUse(key, 'encrypt', context)
-      context.audit({ algorithm: 'AES_GCM' })
       const waiting = services.budgets.take(key.object)
       const made =
         waiting === undefined

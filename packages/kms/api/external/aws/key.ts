@@ -15,8 +15,10 @@ export function awsRight(right: Right): Access<KmsServices> {
     check({ path, body }, context) {
       const { requestMetadata } = body as { readonly requestMetadata: RequestMetadata }
       const { externalKeyId = '' } = path
-      recordMetadata(context, requestMetadata)
-      context.audit({ object: externalKeyId })
+      recordMetadata(context, requestMetadata, {
+        object: externalKeyId,
+        ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
+      })
       const key = grantedKey(context.services, 'aws', requestMetadata.awsPrincipalArn, externalKeyId, right)
       return andThen(key, (found) => {
         context.found = found

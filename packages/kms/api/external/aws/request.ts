@@ -1,6 +1,6 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { recordVendor } from '../scope/index.ts'
+import { recordVendor, type VendorRequest } from '../scope/index.ts'
 import { xksFailure } from './errors.ts'
 
 /** An ARN has at most 2048 characters. */
@@ -35,6 +35,7 @@ export const KeyPath = Type.Object({
 export function recordMetadata(
   context: Pick<OperationContext<never>, 'audit'>,
   metadata: Partial<RequestMetadata>,
+  about: Pick<VendorRequest, 'object' | 'algorithm'> = {},
 ): void {
   const {
     awsPrincipalArn,
@@ -46,6 +47,7 @@ export function recordMetadata(
     kmsViaService,
   } = metadata
   recordVendor(context, 'aws', {
+    ...about,
     requestId: kmsRequestId,
     principal: awsPrincipalArn,
     details: {

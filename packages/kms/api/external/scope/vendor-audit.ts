@@ -9,6 +9,9 @@ export interface VendorRequest {
   readonly principal: string | undefined
   /** More of it, under names of one's own. Nothing secret. */
   readonly details?: Readonly<Record<string, unknown>>
+  /** The key that it is about. */
+  readonly object?: string
+  readonly algorithm?: string
 }
 
 /** Longest text of a vendor that is recorded, in characters. */
@@ -18,10 +21,12 @@ const longest = 2048
 export function recordVendor(
   { audit }: Pick<OperationContext<never>, 'audit'>,
   store: ExternalStoreName,
-  { requestId, principal, details }: VendorRequest,
+  { requestId, principal, details, object, algorithm }: VendorRequest,
 ): void {
   audit({
     ...(principal !== undefined && { principal: externalPrincipal(store, principal.slice(0, longest)) }),
+    ...(object !== undefined && { object }),
+    ...(algorithm !== undefined && { algorithm }),
     details: {
       ...(requestId !== undefined && { vendor_request_id: requestId.slice(0, longest) }),
       ...details,

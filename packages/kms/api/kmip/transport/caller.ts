@@ -39,6 +39,7 @@ function connectionAsRequest(certificate: X509Certificate, address: string, id: 
     method: 'POST',
     path: '/kmip',
     query: new URLSearchParams(),
+    rawQuery: '',
     headers: {},
     cookies: () => [],
     clientAddress: address,

@@ -1,0 +1,1 @@
+export { type AwsCredential, awsHeaders } from './aws-signing.ts'
