@@ -70,13 +70,8 @@ export function writeSettings(
   }
 }
 
-export function indented(lines: readonly string[]): readonly string[] {
+function indented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${line}`)
-}
-
-export interface NewOrGivenKey {
-  readonly kid: string
-  readonly made: boolean
 }
 
 /** Lets principals of a cloud use a key. */

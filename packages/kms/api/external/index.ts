@@ -15,7 +15,7 @@ export type ExternalConfig = SettingValues<typeof externalSettings>
 export { externalSettings }
 
 /** Every external key store. Nothing else lists them. */
-export const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure]
+const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure]
 
 /** The operations of the stores that are enabled. */
 export function externalOperations(
