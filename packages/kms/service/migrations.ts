@@ -160,4 +160,36 @@ export const kmsMigrations: readonly Migration[] = [
         created_at BIGINT NOT NULL, created_by TEXT NOT NULL, version BIGINT NOT NULL)`,
     ],
   },
+  {
+    number: 13,
+    name: 'certificate authorities, what they issued, their revocation lists and responders',
+    statements: [
+      `CREATE TABLE pki_issuer (
+        id TEXT NOT NULL PRIMARY KEY, crl_number BIGINT NOT NULL, crl_due_at BIGINT NOT NULL,
+        responder_due_at BIGINT NOT NULL, version BIGINT NOT NULL)`,
+      'CREATE INDEX pki_issuer_by_crl_due ON pki_issuer (crl_due_at)',
+      'CREATE INDEX pki_issuer_by_responder_due ON pki_issuer (responder_due_at)',
+      'CREATE TABLE pki_issuer_hash (hash TEXT NOT NULL PRIMARY KEY, issuer TEXT NOT NULL)',
+      `CREATE TABLE pki_authority (
+        certificate_id TEXT NOT NULL PRIMARY KEY, issuer TEXT NOT NULL, key_id TEXT NOT NULL, key_hash TEXT NOT NULL,
+        certificate BYTES NOT NULL, chain BYTES NOT NULL, settings TEXT NOT NULL, created_at BIGINT NOT NULL,
+        version BIGINT NOT NULL)`,
+      'CREATE INDEX pki_authority_by_issuer ON pki_authority (issuer, created_at)',
+      'CREATE INDEX pki_authority_by_key ON pki_authority (key_hash)',
+      `CREATE TABLE pki_issued (
+        id TEXT NOT NULL PRIMARY KEY, issuer TEXT NOT NULL, authority_id TEXT NOT NULL, certificate_id TEXT,
+        owner TEXT NOT NULL, profile TEXT NOT NULL, subject TEXT NOT NULL, fingerprint TEXT NOT NULL,
+        not_before BIGINT NOT NULL, not_after BIGINT NOT NULL, issued_at BIGINT NOT NULL, revoked_at BIGINT,
+        reason TEXT, invalidity_at BIGINT, changed_at BIGINT NOT NULL, crl_number BIGINT, version BIGINT NOT NULL)`,
+      'CREATE INDEX pki_issued_by_certificate ON pki_issued (certificate_id) WHERE certificate_id IS NOT NULL',
+      'CREATE INDEX pki_issued_by_authority ON pki_issued (authority_id, not_after, id)',
+      'CREATE INDEX pki_issued_revoked ON pki_issued (issuer, id) WHERE revoked_at IS NOT NULL',
+      `CREATE TABLE pki_crl (
+        issuer TEXT NOT NULL PRIMARY KEY, number BIGINT NOT NULL, this_update BIGINT NOT NULL,
+        next_update BIGINT NOT NULL, etag TEXT NOT NULL, der BYTES NOT NULL)`,
+      `CREATE TABLE pki_responder (
+        issuer TEXT NOT NULL PRIMARY KEY, private_key BYTES NOT NULL, certificate BYTES NOT NULL,
+        not_after BIGINT NOT NULL, version BIGINT NOT NULL)`,
+    ],
+  },
 ]

@@ -15,6 +15,7 @@ export {
   keyPurposes,
   keyUsage,
   readBasicConstraints,
+  readExtendedKeyUsage,
   readExtensions,
   readKeyIdentifier,
   readKeyUsage,
@@ -30,6 +31,7 @@ export {
 export { type Issuer, issueCertificate, type NewCertificate, randomSerial } from './issue.ts'
 export { nameFromParts } from './name.ts'
 export { type NewNameConstraints, nameConstraints } from './name-constraints.ts'
+export { nameFromText } from './name-from-text.ts'
 export { opensslExtensions } from './openssl-extensions.ts'
 export { type ParsedCertificate, parseCertificate } from './parsed-certificate.ts'
 export { certificatePolicies } from './policies.ts'
@@ -53,4 +55,5 @@ export {
   readCrlDistributionPoints,
   urlsIn,
 } from './revocation-access.ts'
+export { type RevocationReason, revocationReasons } from './revocation-reasons.ts'
 export { type CertificateSigner, certificateSigner } from './signing.ts'
