@@ -672,6 +672,282 @@ export interface Operations {
       readonly tags: readonly string[]
     }
   }
+  /** Make a certificate authority, or import one */
+  readonly 'pki.authorities.create': {
+    readonly body: {
+      /** RFC 4514: `CN=Root, O=Acme` */
+      readonly subject?: string | null
+      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      readonly alg?: string | null
+      /** RSA: 2048 to 8192, default 2048. */
+      readonly bits?: number | null
+      /** A private key that is here, in place of a new one. */
+      readonly kid?: string | null
+      readonly days?: number | null
+      /** Authority that signs the certificate; absent: it signs itself. */
+      readonly issuer?: string | null
+      /** Authorities that may follow below it. */
+      readonly path_length?: number | null
+      /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
+      readonly permitted_names?: readonly string[] | null
+      /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
+      readonly excluded_names?: readonly string[] | null
+      /** Import: its certificate and those above it, PEM. Needs kid. */
+      readonly certificate?: string | null
+      /** Kinds of certificates that it issues; absent: all. */
+      readonly profiles?: readonly ('server' | 'client' | 'code_signing' | 'spiffe' | 'authority')[] | null
+      /** Longest validity of what it issues. */
+      readonly max_days?: number | null
+    }
+    readonly reply: {
+      /** Of its certificate: the issuer_id of its revocation list. */
+      readonly id: string
+      readonly kid: string
+      /** PEM */
+      readonly certificate: string
+      /** The certificates above it, the next one first, PEM; empty of a root. */
+      readonly chain: string
+    }
+  }
+  /** One authority */
+  readonly 'pki.authorities.get': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly kid: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly not_before: string
+      readonly not_after: string
+      /** Authorities that may follow below it. */
+      readonly path_length?: number
+      readonly profiles?: readonly string[]
+      readonly max_days?: number
+      /** PEM */
+      readonly certificate: string
+      /** The certificates above it, the next one first, PEM. */
+      readonly chain: string
+      readonly crl?: {
+        readonly number: number
+        readonly this_update: string
+        readonly next_update: string
+      }
+      readonly crl_url?: string
+      readonly ocsp_url?: string
+    }
+  }
+  /** Authorities that the caller owns or has a right on, in pages */
+  readonly 'pki.authorities.list': {
+    readonly query?: {
+      readonly after?: string
+      /** 1 to 100, default 100. */
+      readonly limit?: string
+    }
+    readonly reply: readonly {
+      readonly id: string
+      readonly kid: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly not_before: string
+      readonly not_after: string
+      /** Authorities that may follow below it. */
+      readonly path_length?: number
+      readonly profiles?: readonly string[]
+      readonly max_days?: number
+    }[]
+  }
+  /** One certificate: JSON, PEM, DER, or with those above it, as the header Accept asks */
+  readonly 'pki.certificates.get': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+      readonly issuer?: string
+      readonly names?: readonly string[]
+      /** SHA-256, hexadecimal. */
+      readonly fingerprint?: string
+      /** PEM; absent where the object is gone. */
+      readonly certificate?: string
+    }
+  }
+  /** Issue a certificate: for a request, a public key, a key that is here, or a new one */
+  readonly 'pki.certificates.issue': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** PKCS#10 request, PEM */
+      readonly csr?: string | null
+      /** SubjectPublicKeyInfo, PEM */
+      readonly public_key?: string | null
+      /** A key that is here. */
+      readonly kid?: string | null
+      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      readonly alg?: string | null
+      /** RSA: 2048 to 8192, default 2048. */
+      readonly bits?: number | null
+      /** RFC 4514: `CN=Root, O=Acme` */
+      readonly subject?: string | null
+      readonly profile?: 'server' | 'client' | 'code_signing' | 'spiffe' | null
+      /** DNS names, IP addresses, mailboxes and URIs; with `DNS:`, `IP:`, `email:` or `URI:` in front, or as they are. */
+      readonly names?: readonly string[] | null
+      readonly days?: number | null
+    }
+    readonly reply: {
+      readonly id: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** PEM */
+      readonly certificate: string
+      /** The authority and those above it, PEM. */
+      readonly chain: string
+      /** The private key, where it is here. */
+      readonly kid?: string
+    }
+  }
+  /** What an authority issued, in the order of its end, in pages */
+  readonly 'pki.certificates.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      /** X-Next-After of the page before. */
+      readonly after?: string
+      /** 1 to 1000, default 100. */
+      readonly limit?: string
+      readonly state?: 'valid' | 'hold' | 'revoked' | 'expired'
+      /** Text within the subject, upper and lower case alike. */
+      readonly subject?: string
+      /** RFC 3339 */
+      readonly expires_before?: string
+    }
+    readonly reply: readonly {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+    }[]
+  }
+  /** Give a certificate back that is on hold */
+  readonly 'pki.certificates.release': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+    }
+  }
+  /** Issue a certificate like this one, by the same authority, for the same key */
+  readonly 'pki.certificates.renew': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body?: {
+      readonly days?: number | null
+    }
+    readonly reply: {
+      readonly id: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** PEM */
+      readonly certificate: string
+      /** The authority and those above it, PEM. */
+      readonly chain: string
+      /** The private key, where it is here. */
+      readonly kid?: string
+    }
+  }
+  /** Take a certificate back */
+  readonly 'pki.certificates.revoke': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body?: {
+      /** RFC 5280 §5.3.1; absent: unspecified. certificateHold can be taken back by release. */
+      readonly reason?: 'unspecified' | 'keyCompromise' | 'cACompromise' | 'affiliationChanged' | 'superseded' | 'cessationOfOperation' | 'certificateHold' | 'removeFromCRL' | 'privilegeWithdrawn' | 'aACompromise' | null
+      /** Since when the key was not to be trusted. */
+      readonly invalidity_date?: string | null
+    }
+    readonly reply: {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+    }
+  }
+  /** Make a request (PKCS#10) for the certificate of an authority, to be signed by an outside one */
+  readonly 'pki.requests.create': {
+    readonly body: {
+      /** RFC 4514: `CN=Root, O=Acme` */
+      readonly subject: string
+      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      readonly alg?: string | null
+      /** RSA: 2048 to 8192, default 2048. */
+      readonly bits?: number | null
+      /** A private key that is here, in place of a new one. */
+      readonly kid?: string | null
+      /** DNS names, IP addresses, mailboxes and URIs; with `DNS:`, `IP:`, `email:` or `URI:` in front, or as they are. */
+      readonly names?: readonly string[] | null
+    }
+    readonly reply: {
+      readonly kid: string
+      /** PEM */
+      readonly csr: string
+    }
+  }
   /** What this server is and can do */
   readonly 'server.info': {
     readonly reply: {
@@ -756,6 +1032,16 @@ export const routes = {
   'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.list': { method: 'GET', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.remove': { method: 'DELETE', path: '/v1/crypto/keys/{kid}/tags' },
+  'pki.authorities.create': { method: 'POST', path: '/v1/pki/authorities' },
+  'pki.authorities.get': { method: 'GET', path: '/v1/pki/authorities/{id}' },
+  'pki.authorities.list': { method: 'GET', path: '/v1/pki/authorities' },
+  'pki.certificates.get': { method: 'GET', path: '/v1/pki/certificates/{id}' },
+  'pki.certificates.issue': { method: 'POST', path: '/v1/pki/authorities/{id}/certificates' },
+  'pki.certificates.list': { method: 'GET', path: '/v1/pki/authorities/{id}/certificates' },
+  'pki.certificates.release': { method: 'POST', path: '/v1/pki/certificates/{id}/release' },
+  'pki.certificates.renew': { method: 'POST', path: '/v1/pki/certificates/{id}/renew' },
+  'pki.certificates.revoke': { method: 'POST', path: '/v1/pki/certificates/{id}/revoke' },
+  'pki.requests.create': { method: 'POST', path: '/v1/pki/requests' },
   'server.info': { method: 'GET', path: '/server-info' },
   'server.me': { method: 'GET', path: '/me' },
   'ui.login': { method: 'POST', path: '/ui/login' },

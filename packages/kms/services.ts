@@ -3,6 +3,12 @@ import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from './access/index.ts'
+import type {
+  Maintenance,
+  MakeCertificateObject,
+  PublishedStatus,
+  RevocationConfig,
+} from './authority/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
 import type { ExternalStoreName, KnownGrants, StopSwitch } from './external/index.ts'
 import type { OidcLogin, PasswordLogin } from './identity/index.ts'
@@ -47,6 +53,14 @@ export interface KmsServices extends AccessServices {
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
   readonly external: ExternalServices
+  /** How authorities tell what was revoked. */
+  readonly revocation: RevocationConfig
+  /** Makes the object of a certificate that an authority issued. */
+  readonly certificateObject: MakeCertificateObject
+  /** Signs what authorities have due: CRLs, certificates of responders. */
+  readonly maintenance: Maintenance
+  /** Revocation lists and answers of OCSP, for everybody. */
+  readonly published: PublishedStatus
   /** Keys that the JWKS shows at most; 0 = there is no JWKS. */
   readonly jwksKeys: number
 }

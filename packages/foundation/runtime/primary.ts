@@ -24,7 +24,7 @@ import { rateLimitSlots, rootKeySource, type ServiceLaunch, sharedRateSlots, toP
 import type { SocketStart, TlsMaterial } from './messages.ts'
 import { startMetricsListener } from './metrics-listener.ts'
 import { noAudit } from './no-audit.ts'
-import { startPeriodic } from './periodic.ts'
+import { boundTo, startPeriodic } from './periodic.ts'
 import { baseUrlOf, type ClaimedPort, canSharePort, claimPort } from './ports.ts'
 import { acceptRollback, findRollback, missingFile, refuseRollback } from './rollback.ts'
 import type { ServiceDefinition, ServiceEnvironment, SocketPlace } from './service.ts'
@@ -242,7 +242,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
           })
     if (listener !== undefined) cleanup.push(() => listener.close())
     const periodic = startPeriodic(
-      definition.periodic.map((job) => ({ ...job, run: () => job.run({ ...environment, baseUrl: url }) })),
+      definition.periodic.map((job) => boundTo(job, { ...environment, baseUrl: url })),
       (job, seconds) => holdLease(db, `${name}:${job}`, `${node}:${process.pid}`, seconds, clock),
       log,
     )

@@ -38,6 +38,8 @@ export interface ServiceEnvironment<Config> {
 export interface PeriodicWork<Config> {
   readonly name: string
   readonly everySeconds: number
+  /** Whether there is something to do: asked first on every node, so that idle nodes write nothing. Default: always. */
+  due?(environment: ServiceEnvironment<Config>): Promise<boolean>
   /** Runs in the primary, on one node at a time. */
   run(environment: ServiceEnvironment<Config>): Promise<void>
 }

@@ -1,5 +1,5 @@
 import type { ProfileWish } from '@warder/pki/x509'
-import type { RevocationConfig } from './settings.ts'
+import type { RevocationConfig } from './register/settings.ts'
 
 /** Where relying parties learn about what an authority issued; nothing while nobody knows the address of this service. */
 export function addressesOf(

@@ -9,7 +9,6 @@ import {
   readBasicConstraints,
 } from '@warder/pki/x509'
 import { stageUse, type UnitOfWork } from '../keys/index.ts'
-import { type Authority, issuerOf } from './authority.ts'
 import {
   requireFreeKey,
   requireNames,
@@ -18,8 +17,9 @@ import {
   requireValidity,
 } from './limits.ts'
 import { requireClean } from './lint.ts'
-import { type IssuedCertificate, issuedChange, registerId } from './register-store.ts'
-import { newSerial } from './serial.ts'
+import { type IssuedCertificate, issuedChange, registerId } from './register/register-store.ts'
+import { newSerial } from './register/serial.ts'
+import { type Authority, issuerOf } from './signing/authority.ts'
 
 /** A certificate that an authority is to sign. Times in Unix milliseconds. */
 export interface WantedCertificate {

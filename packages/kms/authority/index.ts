@@ -4,17 +4,8 @@
  * the front end commits.
  */
 export { addressesOf } from './addresses.ts'
-export {
-  type Authority,
-  certificateSign,
-  findAuthority,
-  issuerOf,
-  newAuthority,
-  openAuthority,
-  requireAuthorityCertificate,
-} from './authority.ts'
-export { type StoredAuthority, visibleAuthorities } from './authority-store.ts'
 export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
+export type { StoredCrl } from './crl/crl-store.ts'
 export { withPkiFailures } from './failures.ts'
 export {
   type Issued,
@@ -23,8 +14,12 @@ export {
   issue,
   type MakeCertificateObject,
 } from './issue.ts'
-export { issuerId } from './issuer-id.ts'
 export { pathLengthLeft } from './limits.ts'
+export { createMaintenance, type Maintenance, type MaintenanceServices } from './maintenance.ts'
+export type { OcspReply } from './ocsp/answers.ts'
+export { createPublishedStatus, type PublishedStatus } from './published-status.ts'
+export { type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
+export { issuerId } from './register/issuer-id.ts'
 export {
   findIssued,
   type IssuedCertificate,
@@ -33,8 +28,27 @@ export {
   issuedPage,
   registerId,
   serialOf,
-} from './register-store.ts'
+} from './register/register-store.ts'
+export { newSerial } from './register/serial.ts'
+export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
+export { namesOf, requestLike } from './renew.ts'
 export { type Revocation, release, revoke } from './revoke.ts'
-export { newSerial } from './serial.ts'
-export type { AuthoritySettings, RevocationConfig } from './settings.ts'
+export {
+  type AuthorityCertificate,
+  type NewRoot,
+  openForIssuing,
+  spkiOf,
+  stageAuthority,
+  stageRoot,
+} from './root.ts'
+export {
+  type Authority,
+  authoritySigner,
+  certificateSign,
+  findAuthority,
+  issuerOf,
+  newAuthority,
+  openAuthority,
+  requireAuthorityCertificate,
+} from './signing/authority.ts'
 export { type CertificateStatus, entryOf, findBySerial, statusOf } from './status.ts'

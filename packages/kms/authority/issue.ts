@@ -11,10 +11,10 @@ import {
 } from '@warder/pki/x509'
 import type { ManagedObject, NewObject, ObjectId, ObjectLink, UnitOfWork } from '../keys/index.ts'
 import { addressesOf } from './addresses.ts'
-import type { Authority } from './authority.ts'
 import { certify } from './certify.ts'
 import { pathLengthLeft } from './limits.ts'
-import type { RevocationConfig } from './settings.ts'
+import type { RevocationConfig } from './register/settings.ts'
+import type { Authority } from './signing/authority.ts'
 
 /** The object of a certificate, as every protocol finds it: KMIP's attributes are made of what stands in it. */
 export type MakeCertificateObject = (
@@ -28,7 +28,7 @@ export type MakeCertificateObject = (
     readonly id?: ObjectId
   },
   now: number,
-) => NewObject
+) => Promise<NewObject>
 
 export interface IssueServices {
   readonly db: Database
@@ -111,7 +111,7 @@ export async function issue(
     ...(request.links ?? []),
   ]
   const object = objects.create(
-    services.certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, now),
+    await services.certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, now),
   )
   objects.also(signed.register({ certificateId: object.id, owner }))
   return { der: signed.der, serial: signed.serial, object }

@@ -10,9 +10,9 @@ import {
   readExtendedKeyUsage,
 } from '@warder/pki/x509'
 import { wantedNameProblem } from '@warder/pki/x509/path'
-import type { Authority } from './authority.ts'
-import { isAuthorityKey, type StoredAuthority } from './authority-store.ts'
-import { keyHashOf } from './issuer-id.ts'
+import { isAuthorityKey, type StoredAuthority } from './register/authority-store.ts'
+import { keyHashOf } from './register/issuer-id.ts'
+import type { Authority } from './signing/authority.ts'
 
 const day = 86_400_000
 

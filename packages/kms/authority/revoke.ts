@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
 import type { RevocationReason } from '@warder/pki/x509'
 import { type ManagedObject, stateAt, transition, type UnitOfWork } from '../keys/index.ts'
-import { type IssuedCertificate, revocationChanges } from './register-store.ts'
+import { type IssuedCertificate, revocationChanges } from './register/register-store.ts'
 
 export interface Revocation {
   readonly reason: RevocationReason

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
-import { findIssued, type IssuedCertificate, issuedAs, registerId } from './register-store.ts'
+import { findIssued, type IssuedCertificate, issuedAs, registerId } from './register/register-store.ts'
 
 /** What is known about a certificate that was issued here. */
 export type CertificateStatus = 'good' | 'hold' | 'revoked'

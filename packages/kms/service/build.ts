@@ -8,6 +8,8 @@ import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { createNotices, type Notices } from '../api/officers/notices.ts'
+import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
+import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { createKnownGrants, createStopSwitch } from '../external/index.ts'
 import {
@@ -22,6 +24,7 @@ import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } f
 import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { kmsOperations } from './operations.ts'
+import { revocationConfig } from './pki-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 const mostBudgets = 100_000
@@ -81,8 +84,12 @@ export async function build(
 }
 
 function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBackend): KmsServices {
-  const { config, home, baseUrl, outbound, db, seal, audit, clock, peerSecret } = environment
+  const { config, home, baseUrl, outbound, db, seal, audit, clock, log, peerSecret } = environment
   const policy = configuredPolicy(config)
+  const revocation = revocationConfig(config)
+  const leaseMs = config.cache_lease_ms
+  const capacity = config.unwrapped_cache_max_size
+  const keys = createKeyRing({ db, seal, clock, backend, policy, capacity, leaseMs })
   return {
     db,
     seal,
@@ -90,17 +97,9 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     applyCreationRules: createCreationGate({ db, policy }),
     clock,
     audit,
-    keys: createKeyRing({
-      db,
-      seal,
-      clock,
-      backend,
-      policy,
-      capacity: config.unwrapped_cache_max_size,
-      leaseMs: config.cache_lease_ms,
-    }),
+    keys,
     budgets: createGcmBudgets(db, mostBudgets),
-    contentKeys: new ContentKeys(config.unwrapped_cache_max_size),
+    contentKeys: new ContentKeys(capacity),
     roles: {
       approvals: createApprovalPolicy(approvalSettings(config), db),
       officers: createOfficers(officerSettings(config), { db, seal, clock }),
@@ -123,6 +122,10 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
       grants: createKnownGrants(db),
       enabled: enabledStores(config, baseUrl),
     },
+    revocation,
+    certificateObject: certificateObjects(policy),
+    maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
+    published: createPublishedStatus({ db, seal, keys, clock, policy, revocation, leaseMs }),
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }
 }

@@ -14,6 +14,7 @@ import type { ExternalEnvironment } from '../api/external/scope/index.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { kmipRoutes } from '../api/kmip/transport/routes.ts'
 import { officerOperations } from '../api/officers/index.ts'
+import { pkiOperations } from '../api/pki/index.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
 import type { KmsServices } from '../services.ts'
 import { version } from '../version.ts'
@@ -51,6 +52,7 @@ export function kmsOperations({
   const operations = [
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
     ...restOperations,
+    ...pkiOperations,
     ...kmipRoutes(kmip),
     ...withoutData(...officerOperations),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),

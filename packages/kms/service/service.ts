@@ -5,6 +5,7 @@ import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
 import { refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
+import { dueIssuers } from '../authority/crl/crl-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
 import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
 import { lifeCycleChanges, overdueObjects, stateAt } from '../keys/index.ts'
@@ -43,6 +44,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   },
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
+    { name: 'kms revocation lists and responders', everySeconds: 2, due: isSigningDue, run: signWhatIsDue },
     { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },
   ],
 }
@@ -140,6 +142,16 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
 
 /** Requests for approval are shown for a month after their end; the audit log has them for ever. */
 const approvalsKeptMs = 30 * 86_400_000
+/** One look at an index: most of the time nothing is due, and nothing that signs is loaded. */
+async function isSigningDue({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
+  return (await dueIssuers(db, clock.now(), 1)).length > 0
+}
+
+/** Signs the revocation lists and certifies the responders that are due, in the primary: no request waits for it. */
+async function signWhatIsDue(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
+  const { maintenanceOf } = await import('./maintenance.ts')
+  await maintenanceOf(environment).run(environment.clock.now())
+}
 
 async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
   const now = clock.now()

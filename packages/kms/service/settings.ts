@@ -17,6 +17,7 @@ import { httpsProblem, keySetProblem, providersProblem } from '../identity/addre
 import type { IdentityConfig } from '../identity/configured.ts'
 import { principalNamed } from '../identity/extractor.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
+import { pkiSettings } from './pki-settings.ts'
 
 /** For the common settings. */
 export const kmsDefaults = {
@@ -220,6 +221,7 @@ export const kmsSettings = {
   }),
   ...algorithmSettings,
   ...externalSettings,
+  ...pkiSettings,
   jwks_endpoint_enabled: boolean({ default: true, docs: 'Serve /.well-known/jwks.json.' }),
   jwks_endpoint_max_keys: integer({
     default: 50,

@@ -30,7 +30,7 @@ export {
 } from './general-name.ts'
 export { type Issuer, issueCertificate, type NewCertificate, randomSerial } from './issue.ts'
 export { nameFromParts } from './name.ts'
-export { type NewNameConstraints, nameConstraints } from './name-constraints.ts'
+export { type NewNameConstraints, nameConstraints, readNameConstraints } from './name-constraints.ts'
 export { nameFromText } from './name-from-text.ts'
 export { opensslExtensions } from './openssl-extensions.ts'
 export { type ParsedCertificate, parseCertificate } from './parsed-certificate.ts'
@@ -45,6 +45,7 @@ export {
   profiles,
 } from './profiles.ts'
 export { type CertificationRequest, readCertificationRequest } from './request.ts'
+export { issueRequest } from './request-write.ts'
 export {
   type AuthorityAccess,
   authorityInformationAccess,

@@ -1,6 +1,11 @@
 import { type CertificateSigner, certificateSigner } from '@warder/pki/x509'
-import type { BackendKey } from '../backend/index.ts'
-import { type AlgorithmPolicy, type CryptographicParameters, planSignature, refuse } from '../crypto/index.ts'
+import type { BackendKey } from '../../backend/index.ts'
+import {
+  type AlgorithmPolicy,
+  type CryptographicParameters,
+  planSignature,
+  refuse,
+} from '../../crypto/index.ts'
 
 /**
  * How a stored key signs certificates, CRLs and answers of OCSP: where the backend keeps it, by the algorithm that

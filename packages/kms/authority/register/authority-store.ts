@@ -1,6 +1,6 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import { derElements } from '@warder/pki/asn1'
-import type { ObjectId } from '../keys/index.ts'
+import type { ObjectId } from '../../keys/index.ts'
 import type { AuthoritySettings } from './settings.ts'
 
 /** Topic of `Database.changed` for issuers: their authorities and responders. */

@@ -10,11 +10,11 @@ import {
   readKeyUsage,
 } from '@warder/pki/x509'
 import { issuerKeysOf } from '@warder/pki/x509/ocsp'
-import type { AlgorithmPolicy } from '../crypto/index.ts'
-import { type Key, type ManagedObject, mayUse, stateAt, type UnitOfWork, usage } from '../keys/index.ts'
-import { authorityChanges, readAuthority, type StoredAuthority } from './authority-store.ts'
-import { issuerId, keyHashOf } from './issuer-id.ts'
-import { findIssued, registerId } from './register-store.ts'
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
+import { type Key, type ManagedObject, mayUse, stateAt, type UnitOfWork, usage } from '../../keys/index.ts'
+import { authorityChanges, readAuthority, type StoredAuthority } from '../register/authority-store.ts'
+import { issuerId, keyHashOf } from '../register/issuer-id.ts'
+import { findIssued, registerId } from '../register/register-store.ts'
 import { signerOf } from './signer.ts'
 
 /** KMIP 2.1 §12.1: Certificate Sign. A key that has it signs certificates, whether or not it signs anything else. */
@@ -43,7 +43,7 @@ export function findAuthority(db: Database, id: string): Promise<StoredAuthority
  */
 export async function openAuthority(
   services: AuthorityServices,
-  objects: UnitOfWork,
+  objects: Pick<UnitOfWork, 'read' | 'key'>,
   stored: StoredAuthority,
   now: number,
 ): Promise<Authority> {
@@ -63,7 +63,7 @@ export async function openAuthority(
  */
 export function authoritySigner(
   key: Key,
-  { spki }: ParsedCertificate,
+  { spki }: Pick<ParsedCertificate, 'spki'>,
   policy: AlgorithmPolicy,
   now: number,
 ): CertificateSigner {
