@@ -51,4 +51,5 @@ export {
   openAuthority,
   requireAuthorityCertificate,
 } from './signing/authority.ts'
+export { signerOf } from './signing/signer.ts'
 export { type CertificateStatus, entryOf, findBySerial, statusOf } from './status.ts'

@@ -1,4 +1,5 @@
-import { createRowCache, type MaybePromise } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { createRowCache } from '@warder/foundation/sql'
 import { crlOfAuthority, crlTopic, crlVersion, type StoredCrl } from './crl/crl-store.ts'
 import { createOcspAnswers, type OcspAnswers } from './ocsp/answers.ts'
 import type { ResponderServices } from './ocsp/responders.ts'

@@ -35,7 +35,7 @@ export interface KeyWish {
 }
 
 /** KMIP 2.1 §12.1: CRL Sign. */
-const crlSign = 0x800
+const crlSign = 0x2000
 
 /**
  * The pair that is named, or a new one. The key of an authority signs certificates and CRLs, and nothing else.

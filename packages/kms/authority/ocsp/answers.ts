@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { andThen } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { setBounded } from '@warder/foundation/runtime'
-import { createRowCache, type MaybePromise, type RowCache } from '@warder/foundation/sql'
+import { createRowCache, type RowCache } from '@warder/foundation/sql'
 import { PkiError } from '@warder/pki/error'
 import {
   type CertId,

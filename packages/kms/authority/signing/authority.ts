@@ -10,6 +10,7 @@ import {
   readKeyUsage,
 } from '@warder/pki/x509'
 import { issuerKeysOf } from '@warder/pki/x509/ocsp'
+import { grantedTo } from '../../access/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
 import { type Key, type ManagedObject, mayUse, stateAt, type UnitOfWork, usage } from '../../keys/index.ts'
 import { authorityChanges, readAuthority, type StoredAuthority } from '../register/authority-store.ts'
@@ -18,7 +19,7 @@ import { findIssued, registerId } from '../register/register-store.ts'
 import { signerOf } from './signer.ts'
 
 /** KMIP 2.1 §12.1: Certificate Sign. A key that has it signs certificates, whether or not it signs anything else. */
-export const certificateSign = 0x400
+export const certificateSign = 0x1000
 
 /** An authority that may issue now. */
 export interface Authority extends StoredAuthority {
@@ -54,7 +55,23 @@ export async function openAuthority(
   const key = await objects.key(stored.keyId)
   if (key === undefined)
     throw failure('crypto_failure', 'The private key of the authority is not here any more.')
+  await requireKeyOf(services.db, certificate, key)
   return { ...stored, parsed, key, signer: authoritySigner(key, parsed, services.policy, now) }
+}
+
+/**
+ * The key is that of the owner of the authority, or of somebody who still lets them certify with it: a right that was
+ * taken back ends the authority that was made with it.
+ */
+async function requireKeyOf(
+  db: Database,
+  certificate: Pick<ManagedObject, 'owner'>,
+  { object }: Key,
+): Promise<void> {
+  if (object.owner === certificate.owner) return
+  const granted = await grantedTo(db, object.id, certificate.owner)
+  if (granted?.has('certify') !== true)
+    throw failure('crypto_failure', 'The owner of the authority may not certify with its key any more.')
 }
 
 /**
@@ -81,7 +98,7 @@ function requireIssuing(
   certificate: ManagedObject | undefined,
   { notBefore, notAfter }: ParsedCertificate,
   now: number,
-): void {
+): asserts certificate is ManagedObject {
   if (certificate === undefined)
     throw failure('crypto_failure', 'The certificate of the authority is not here any more.')
   const state = stateAt(certificate, now)

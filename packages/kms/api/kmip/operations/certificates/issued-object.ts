@@ -3,10 +3,9 @@ import { byteString, dateTime, enumeration, structure } from '@warder/kmip/ttlv'
 import type { MakeCertificateObject } from '../../../../authority/index.ts'
 import type { AlgorithmPolicy } from '../../../../crypto/index.ts'
 import { noRules } from '../../attributes/creation-rules.ts'
-import { newObjectOf } from '../../attributes/new-object.ts'
+import { newObjectOf, usualMask } from '../../attributes/new-object.ts'
 import { readManagedObject } from '../../key-blocks/index.ts'
 import { storedColumns } from '../../key-blocks/object-shape.ts'
-import { usualMask } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
 
 /** The object of a certificate that was issued here, whoever asked for it: with the attributes that KMIP clients read. */
