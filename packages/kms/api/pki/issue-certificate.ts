@@ -137,23 +137,19 @@ function hex(bytes: Uint8Array): string {
 
 /** Without a number of days what is usual, as far as the authority permits. */
 export function datesOf(
-  { parsed, settings }: Authority,
+  { parsed, settings: { maxDays } }: Authority,
   days: number | undefined,
   now: number,
 ): Pick<IssueRequest, 'notBefore' | 'notAfter'> {
-  const wanted = days ?? Math.min(usualDays, settings.maxDays ?? usualDays)
-  const { notBefore, notAfter } = validityOf(now, wanted, parsed.notBefore)
-  if (days !== undefined) return { notBefore: startOf(notBefore, notAfter, settings.maxDays), notAfter }
-  const end = Math.min(notAfter, parsed.notAfter)
-  return { notBefore: startOf(notBefore, end, settings.maxDays), notAfter: end }
+  const wanted = validityOf(now, days ?? Math.min(usualDays, maxDays ?? usualDays), parsed.notBefore)
+  const notAfter = days === undefined ? Math.min(wanted.notAfter, parsed.notAfter) : wanted.notAfter
+  if (maxDays === undefined) return { notBefore: wanted.notBefore, notAfter }
+  // What begins a little before now is not for longer than the authority permits.
+  const latest = Math.floor(now / 1000) * 1000
+  return { notBefore: Math.max(wanted.notBefore, Math.min(latest, notAfter - maxDays * day)), notAfter }
 }
 
 const day = 86_400_000
-
-/** What begins before now does not make the validity longer than the authority permits. */
-function startOf(notBefore: number, notAfter: number, maxDays: number | undefined): number {
-  return maxDays === undefined ? notBefore : Math.max(notBefore, notAfter - maxDays * day)
-}
 
 const sources = ['csr', 'public_key', 'kid', 'alg'] as const
 
