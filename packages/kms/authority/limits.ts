@@ -5,13 +5,13 @@ import {
   type Extension,
   extensionIdentifiers,
   keyPurposes,
-  parseCertificate,
   readBasicConstraints,
   readExtendedKeyUsage,
 } from '@warder/pki/x509'
 import { wantedNameProblem } from '@warder/pki/x509/path'
 import { isAuthorityKey, type StoredAuthority } from './register/authority-store.ts'
 import { keyHashOf } from './register/issuer-id.ts'
+import { parsedOnce } from './register/parsed.ts'
 import type { Authority } from './signing/authority.ts'
 
 const day = 86_400_000
@@ -48,7 +48,7 @@ export function requireNames(
 /** RFC 5280 §4.2.1.9: how many authorities may follow below this one; undefined: any number. */
 export function pathLengthLeft({ certificate, chain }: StoredAuthority): number | undefined {
   return [certificate, ...chain].reduce<number | undefined>((least, der, between) => {
-    const { pathLength } = readBasicConstraints(parseCertificate(der).extensions)
+    const { pathLength } = readBasicConstraints(parsedOnce(der).extensions)
     if (pathLength === undefined) return least
     return Math.max(0, Math.min(least ?? Number.POSITIVE_INFINITY, pathLength - between))
   }, undefined)
@@ -72,7 +72,7 @@ export function requirePurposes(
 ): void {
   const wanted = readExtendedKeyUsage(extensions)
   for (const der of [certificate, ...chain]) {
-    const permitted = readExtendedKeyUsage(parseCertificate(der).extensions)
+    const permitted = readExtendedKeyUsage(parsedOnce(der).extensions)
     if (permitted === undefined || permitted.includes(anyPurpose)) continue
     // The responder of an authority answers about all that it issues.
     const outside = wanted?.find((each) => !permitted.includes(each) && each !== keyPurposes.OCSPSigning)

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { UniqueViolation } from '@warder/foundation/sql'
-import { publicFromSpki, requireLoadable } from '@warder/pki/keys'
+import { type ParsedKey, publicFromSpki, requireLoadable } from '@warder/pki/keys'
 import { readCertificationRequest } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
 import { principalOf } from '../../access/index.ts'
@@ -170,8 +170,9 @@ async function askedFor(
   const { csr, public_key: publicKey } = body
   const profile = profileNames[body.profile ?? 'server']
   if (csr !== undefined) {
+    // Its signature was verified with the key, which OpenSSL has loaded then.
     const request = readCertificationRequest(Buffer.from(csr, 'utf8'))
-    requireKey(request.spki, context)
+    requirePermittedKey(publicFromSpki(request.spki, { fips: context.services.fips }), context)
     const subject = body.subject === undefined ? request.subject : subjectOf(body.subject)
     const names = body.names === undefined ? requestedNames(request.extensions) : namesOf(body.names)
     return { profile, subject, names, spki: request.spki }
@@ -197,10 +198,16 @@ async function askedFor(
 }
 
 /** A key from outside is well-formed, and of a kind that this server permits. @throws Failure unsupported_algorithm; PkiError */
-function requireKey(spki: Uint8Array, { services }: OperationContext<KmsServices>): void {
-  const key = publicFromSpki(spki, { fips: services.fips })
+function requireKey(spki: Uint8Array, context: OperationContext<KmsServices>): void {
+  const key = publicFromSpki(spki, { fips: context.services.fips })
   requireLoadable('PublicKey', key)
-  const { algorithm, bits, curve } = key
+  requirePermittedKey(key, context)
+}
+
+function requirePermittedKey(
+  { algorithm, bits, curve }: ParsedKey,
+  { services }: OperationContext<KmsServices>,
+): void {
   const named = curve === undefined ? undefined : (curveNames.get(curve.name) ?? curve.name)
   requirePermitted(services.policy, keyFacts({ algorithm, bits, curve: named }))
 }

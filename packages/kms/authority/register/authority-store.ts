@@ -1,3 +1,4 @@
+import { setBounded } from '@warder/foundation/runtime'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import { derElements } from '@warder/pki/asn1'
 import type { ObjectId } from '../../keys/index.ts'
@@ -70,9 +71,20 @@ const visible = query<[after: string, all: number, owner: string, user: string, 
      ORDER BY a.certificate_id LIMIT ?`,
 )
 
+/** Rows of authorities are written once and never changed nor removed: what was read is so for good. */
+const known = new WeakMap<Database, Map<string, StoredAuthority>>()
+const mostKnown = 1000
+
 export async function readAuthority(db: Database, id: string): Promise<StoredAuthority | undefined> {
+  const authorities = known.get(db) ?? new Map<string, StoredAuthority>()
+  known.set(db, authorities)
+  const before = authorities.get(id)
+  if (before !== undefined) return before
   const row = await db.get(byId, [id])
-  return row === undefined ? undefined : toAuthority(row)
+  if (row === undefined) return undefined
+  const authority = toAuthority(row)
+  setBounded(authorities, id, authority, mostKnown)
+  return authority
 }
 
 /** The authorities with one name and key, the newest first. */

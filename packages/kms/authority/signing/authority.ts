@@ -11,10 +11,12 @@ import {
 } from '@warder/pki/x509'
 import { issuerKeysOf } from '@warder/pki/x509/ocsp'
 import { grantedTo } from '../../access/index.ts'
+import type { BackendKey } from '../../backend/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
 import { type Key, type ManagedObject, mayUse, stateAt, type UnitOfWork, usage } from '../../keys/index.ts'
 import { authorityChanges, readAuthority, type StoredAuthority } from '../register/authority-store.ts'
 import { issuerId, keyHashOf } from '../register/issuer-id.ts'
+import { parsedOnce } from '../register/parsed.ts'
 import { findIssued, registerId } from '../register/register-store.ts'
 import { signerOf } from './signer.ts'
 
@@ -49,7 +51,7 @@ export async function openAuthority(
   now: number,
 ): Promise<Authority> {
   const certificate = await objects.read(stored.id)
-  const parsed = parseCertificate(stored.certificate)
+  const parsed = parsedOnce(stored.certificate)
   requireIssuing(certificate, parsed, now)
   await requireGood(services.db, stored, now)
   const key = await objects.key(stored.keyId)
@@ -88,10 +90,29 @@ export function authoritySigner(
   const signs = (object.usageMask & certificateSign) !== 0 ? object.usageMask | usage.sign : object.usageMask
   const verdict = mayUse({ ...object, usageMask: signs }, 'sign', now, policy)
   if (!verdict.allowed) throw failure('crypto_failure', `The key of the authority: ${verdict.sentence}`)
-  const own = key.held.publicKey?.export({ format: 'der', type: 'spki' })
-  if (own === undefined || !own.equals(spki))
+  const { spki: own, signer } = prepared(key.held, policy)
+  if (!own.equals(spki))
     throw failure('crypto_failure', 'The key of the authority is not that of its certificate.')
-  return signerOf(key.held, policy)
+  return signer
+}
+
+interface Prepared {
+  readonly policy: AlgorithmPolicy
+  readonly spki: Buffer
+  readonly signer: CertificateSigner
+}
+
+/** How an open key signs does not change; whether it may is asked each time. */
+const preparedKeys = new WeakMap<BackendKey, Prepared>()
+
+function prepared(held: BackendKey, policy: AlgorithmPolicy): Prepared {
+  const before = preparedKeys.get(held)
+  if (before?.policy === policy) return before
+  const signer = signerOf(held, policy)
+  const spki = held.publicKey?.export({ format: 'der', type: 'spki' }) ?? Buffer.alloc(0)
+  const made = { policy, spki, signer }
+  preparedKeys.set(held, made)
+  return made
 }
 
 function requireIssuing(
@@ -110,7 +131,7 @@ function requireIssuing(
 
 /** Neither the authority nor one above it that is known here was revoked, or is on hold. */
 async function requireGood(db: Database, stored: StoredAuthority, now: number): Promise<void> {
-  const path = [stored.certificate, ...stored.chain].map(parseCertificate)
+  const path = [stored.certificate, ...stored.chain].map(parsedOnce)
   for (const [index, certificate] of path.entries()) {
     const above = path[index + 1]
     if (now > certificate.notAfter)

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { query } from '@warder/foundation/sql'
 import { parseCertificate } from '@warder/pki/x509'
 import { crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
-import { derOf, makeAuthorities, runSigning } from '../../api/pki/testing/index.ts'
+import { issuerId } from '../../authority/index.ts'
 import { bothEngines } from '../../testing/engines.ts'
 import { startKms } from '../../testing/index.ts'
-import { issuerId } from '../index.ts'
+import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
 
 const day = 86_400_000
 
