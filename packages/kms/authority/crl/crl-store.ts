@@ -36,9 +36,11 @@ const place = query<
   `SELECT i.crl_number, c.number, c.this_update
      FROM pki_issuer i LEFT JOIN pki_crl c ON c.issuer = i.id WHERE i.id = ?`,
 )
-const due = query<[now: number, now2: number, limit: number], DueRow>(
-  `SELECT id, crl_due_at, responder_due_at FROM pki_issuer WHERE crl_due_at <= ?
-   UNION SELECT id, crl_due_at, responder_due_at FROM pki_issuer WHERE responder_due_at <= ? LIMIT ?`,
+const crlDue = query<[now: number, limit: number], { readonly id: string }>(
+  'SELECT id FROM pki_issuer WHERE crl_due_at <= ? ORDER BY crl_due_at LIMIT ?',
+)
+const responderDue = query<[now: number, limit: number], { readonly id: string }>(
+  'SELECT id FROM pki_issuer WHERE responder_due_at <= ? ORDER BY responder_due_at LIMIT ?',
 )
 const listed = query<
   [issuer: string, after: string, last: number, last2: number, limit: number],
@@ -74,12 +76,6 @@ const postpone = query<[number, number, number, number, issuer: string], unknown
      responder_due_at = CASE WHEN responder_due_at < ? THEN ? ELSE responder_due_at END WHERE id = ?`,
 )
 
-interface DueRow {
-  readonly id: string
-  readonly crl_due_at: number
-  readonly responder_due_at: number
-}
-
 /** An issuer with something to be signed. */
 export interface DueIssuer {
   readonly id: string
@@ -94,14 +90,12 @@ export async function crlOfAuthority(db: Database, authorityId: string): Promise
   return { number, thisUpdate, nextUpdate, etag, der }
 }
 
-/** Issuers whose list or responder is to be signed now. */
+/** Issuers whose list or responder is to be signed now, at most `limit` of each. */
 export async function dueIssuers(db: Database, now: number, limit: number): Promise<readonly DueIssuer[]> {
-  const rows = await db.all(due, [now, now, limit])
-  return rows.map((row) => ({
-    id: row.id,
-    crl: row.crl_due_at <= now,
-    responder: row.responder_due_at <= now,
-  }))
+  const idsOf = (rows: readonly { readonly id: string }[]) => new Set(rows.map(({ id }) => id))
+  const crls = idsOf(await db.all(crlDue, [now, limit]))
+  const responders = idsOf(await db.all(responderDue, [now, limit]))
+  return [...crls.union(responders)].map((id) => ({ id, crl: crls.has(id), responder: responders.has(id) }))
 }
 
 /** Where the numbers of an issuer are: that of the revocations, and that of the list which was signed last. */
