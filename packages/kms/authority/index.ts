@@ -29,7 +29,6 @@ export {
   registerId,
   serialOf,
 } from './register/register-store.ts'
-export { newSerial } from './register/serial.ts'
 export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
 export { namesOf, requestLike } from './renew.ts'
 export { type Revocation, release, revoke } from './revoke.ts'
@@ -46,10 +45,8 @@ export {
   authoritySigner,
   certificateSign,
   findAuthority,
-  issuerOf,
   newAuthority,
   openAuthority,
-  requireAuthorityCertificate,
 } from './signing/authority.ts'
 export { signerOf } from './signing/signer.ts'
 export { type CertificateStatus, entryOf, findBySerial, statusOf } from './status.ts'
