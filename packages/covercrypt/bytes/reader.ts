@@ -1,0 +1,99 @@
+import { covercryptError } from '../error.ts'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** Ten groups of seven bits hold 64 bits; a padded number is read up to there. */
+const maxLebBytes = 10
+
+/** Reads one object from its first byte to its last. Slices share the memory of the source. */
+export class Reader {
+  readonly #bytes: Uint8Array
+  readonly #what: string
+  #at = 0
+
+  /** @param what the object, for errors: `user key` */
+  constructor(bytes: Uint8Array, what: string) {
+    this.#bytes = bytes
+    this.#what = what
+  }
+
+  get left(): number {
+    return this.#bytes.length - this.#at
+  }
+
+  get position(): number {
+    return this.#at
+  }
+
+  /** @throws CovercryptError malformed, with the object and what is wrong with it */
+  refuse(reason: string): never {
+    throw covercryptError('malformed', `The ${this.#what} is malformed: ${reason}.`)
+  }
+
+  take(length: number): Uint8Array {
+    if (length > this.left) this.refuse('it ends early')
+    const taken = this.#bytes.subarray(this.#at, this.#at + length)
+    this.#at += length
+    return taken
+  }
+
+  /** What was read since `from`, a former `position`. */
+  since(from: number): Uint8Array {
+    return this.#bytes.subarray(from, this.#at)
+  }
+
+  /** Unsigned LEB128, padded forms included, up to 2^53 - 1. */
+  leb(): number {
+    let value = 0n
+    for (let index = 0; index < maxLebBytes; index++) {
+      const byte = this.take(1)[0] as number
+      value |= BigInt(byte & 0x7f) << BigInt(7 * index)
+      if (byte < 0x80) {
+        if (value > BigInt(Number.MAX_SAFE_INTEGER)) break
+        return Number(value)
+      }
+    }
+    return this.refuse('a number is out of range')
+  }
+
+  /** One of the numbers `allowed`. */
+  code<Code extends number>(allowed: readonly Code[], name: string): Code {
+    const value = this.leb()
+    const found = allowed.find((code) => code === value)
+    return found ?? this.refuse(`${name} ${value} is unknown`)
+  }
+
+  flag(name: string): boolean {
+    return this.code([0, 1], name) === 1
+  }
+
+  /**
+   * The number of elements of a list. A number that the bytes left cannot hold is refused before anything is
+   * allocated for it.
+   */
+  count(minElementBytes: number): number {
+    const count = this.leb()
+    if (count > this.left / minElementBytes) this.refuse('a count exceeds the data')
+    return count
+  }
+
+  list<Element>(minElementBytes: number, read: () => Element): Element[] {
+    return Array.from({ length: this.count(minElementBytes) }, read)
+  }
+
+  bytes(): Uint8Array {
+    return this.take(this.count(1))
+  }
+
+  text(): string {
+    try {
+      return utf8.decode(this.bytes())
+    } catch (error) {
+      if (error instanceof TypeError) return this.refuse('a text is not UTF-8')
+      throw error
+    }
+  }
+
+  end(): void {
+    if (this.left > 0) this.refuse('bytes follow its end')
+  }
+}

@@ -1,0 +1,123 @@
+import { type KeyObject, timingSafeEqual } from 'node:crypto'
+import { covercryptError } from '../error.ts'
+import { type RightSecret, secretMode, type UserKey } from '../keys/index.ts'
+import {
+  importDecapsulationKey,
+  kemOpen,
+  type Point,
+  plus,
+  type Scalar,
+  sha3_256,
+  times,
+  toScalar,
+} from '../primitives/index.ts'
+import {
+  cannotOpen,
+  type Encapsulation,
+  fullTranscriptOf,
+  masked,
+  tagAndSecret,
+  transcriptOf,
+} from './encapsulation.ts'
+
+/** Secrets of a user key times rights of a ciphertext. */
+const maxTrials = 65_536
+
+/**
+ * The secret of an encapsulation, 32 bytes. Every secret of the user key in the mode of the encapsulation is tried with
+ * every target, also after one has opened, so that the time does not tell which right opened; the check of the points
+ * is done whether or not one has. Revisions of the past are tried like those of today.
+ *
+ * @throws CovercryptError cannot_open, too_large
+ */
+export function decapsulate(userKey: UserKey, encapsulation: Encapsulation): Uint8Array {
+  const { mode, points, targets, tag } = encapsulation
+  if (mode !== 'PostQuantum' && points.length !== userKey.id.length) throw cannotOpen()
+  const secrets = [...userKey.rights.values()].flat().filter((secret) => secretMode(secret) === mode)
+  if (secrets.length * targets.length > maxTrials)
+    throw covercryptError('too_large', 'The user key and the ciphertext have too many rights together.')
+  const shared = mode === 'PostQuantum' ? undefined : (weightedSum(userKey.id, points) ?? unopened())
+  const transcript = transcriptOf(
+    points,
+    targets.flatMap(({ kemCiphertext }) => kemCiphertext ?? []),
+  )
+  const fullTranscript = fullTranscriptOf(
+    transcript,
+    targets.map(({ maskedSeed }) => maskedSeed),
+  )
+  const found = new Found()
+  for (const secret of secrets) {
+    const opener = openerOf(secret, shared, transcript)
+    for (const { kemCiphertext, maskedSeed } of targets) {
+      const seed = masked(maskedSeed, opener(kemCiphertext))
+      const opened = tagAndSecret(seed, fullTranscript)
+      found.take(timingSafeEqual(opened.tag, tag), seed, opened.secret)
+    }
+  }
+  const honest = mode === 'PostQuantum' || arePointsOf(found.seed, userKey.tracingPoints, points)
+  if (!found.any || !honest) throw cannotOpen()
+  return found.secret
+}
+
+/** Keeps what opened, by selection and not by branches. */
+class Found {
+  readonly seed = new Uint8Array(32)
+  readonly secret = new Uint8Array(32)
+  any = false
+
+  take(opens: boolean, seed: Uint8Array, secret: Uint8Array): void {
+    const mask = -Number(opens) & 0xff
+    select(this.seed, seed, mask)
+    select(this.secret, secret, mask)
+    this.any = Boolean(Number(this.any) | Number(opens))
+  }
+}
+
+/** Writes `from` into `into` where the mask is 255, and leaves it where it is 0. */
+function select(into: Uint8Array, from: Uint8Array, mask: number): void {
+  for (let index = 0; index < into.length; index++) {
+    const old = into[index] as number
+    into[index] = old ^ (mask & (old ^ (from[index] as number)))
+  }
+}
+
+/** A function from the ciphertext of ML-KEM of a target to the mask of its seed. */
+function openerOf(
+  { scalar, decapsulationKey }: RightSecret,
+  shared: Point | undefined,
+  transcript: Uint8Array,
+): (kemCiphertext: Uint8Array | undefined) => Uint8Array {
+  const first = scalar === undefined || shared === undefined ? [] : [times(scalar, shared) ?? unopened()]
+  if (decapsulationKey === undefined) {
+    const mask = sha3_256(...first, transcript)
+    return () => mask
+  }
+  const key: KeyObject = importDecapsulationKey(decapsulationKey) ?? unopened()
+  return (kemCiphertext) => sha3_256(...first, kemOpen(key, kemCiphertext ?? unopened()), transcript)
+}
+
+/** The sum of the products; undefined where it is the identity, which no honest encapsulation gives. */
+function weightedSum(scalars: readonly Scalar[], points: readonly Point[]): Point | undefined {
+  let sum: Point | undefined
+  for (const [index, scalar] of scalars.entries()) {
+    const product = times(scalar, points[index] as Point)
+    if (product === undefined) return undefined
+    sum = sum === undefined ? product : plus(sum, product)
+  }
+  return sum
+}
+
+/** Fujisaki-Okamoto: whether the points were made from this seed. */
+function arePointsOf(seed: Uint8Array, tracingPoints: readonly Point[], points: readonly Point[]): boolean {
+  const scalar = toScalar(seed)
+  let same = 1
+  for (const [index, tracing] of tracingPoints.entries()) {
+    const made = times(scalar, tracing)
+    same &= Number(made !== undefined && timingSafeEqual(made, points[index] as Point))
+  }
+  return same === 1
+}
+
+function unopened(): never {
+  throw cannotOpen()
+}

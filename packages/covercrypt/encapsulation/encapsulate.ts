@@ -1,0 +1,99 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { covercryptError } from '../error.ts'
+import { type PublicKey, publicMode, type RightPublic } from '../keys/index.ts'
+import {
+  type KemSealed,
+  kemSeal,
+  type Point,
+  type Scalar,
+  sha3_256,
+  times,
+  toScalar,
+} from '../primitives/index.ts'
+import type { Right, SecurityMode } from '../structure/index.ts'
+import {
+  type Encapsulation,
+  fullTranscriptOf,
+  masked,
+  seedBytes,
+  tagAndSecret,
+  transcriptOf,
+} from './encapsulation.ts'
+
+export interface Encapsulated {
+  readonly encapsulation: Encapsulation
+  /** 32 bytes, which every right that was encapsulated for opens. */
+  readonly secret: Uint8Array
+}
+
+/**
+ * Encapsulates a fresh secret for rights of one mode.
+ *
+ * @throws CovercryptError disabled_attribute (the public key lacks a right), mixed_modes, malformed
+ */
+export function encapsulate(publicKey: PublicKey, rights: Iterable<Right>): Encapsulated {
+  const targets = shuffled([...rights].map((right) => publicKey.rights.get(right) ?? missing()))
+  const mode = commonMode(targets)
+  const seed = randomBytes(seedBytes)
+  const scalar = toScalar(seed)
+  const points =
+    mode === 'PostQuantum' ? [] : publicKey.tracingPoints.map((point) => times(scalar, point) ?? malformed())
+  const sealed = targets.map(
+    ({ encapsulationKey }) => encapsulationKey && (kemSeal(encapsulationKey) ?? malformed()),
+  )
+  const transcript = transcriptOf(
+    points,
+    sealed.flatMap((one) => one?.ciphertext ?? []),
+  )
+  const maskedTargets = targets.map((target, index) => ({
+    kemCiphertext: sealed[index]?.ciphertext,
+    maskedSeed: masked(seed, maskOf(target, scalar, sealed[index], transcript)),
+  }))
+  const seeds = maskedTargets.map(({ maskedSeed }) => maskedSeed)
+  const { tag, secret } = tagAndSecret(seed, fullTranscriptOf(transcript, seeds))
+  seed.fill(0)
+  scalar.fill(0)
+  return { encapsulation: { mode, tag, points, targets: maskedTargets }, secret }
+}
+
+/** SHA3-256(K1 || K2 || T), absent parts left out. */
+function maskOf(
+  { point }: RightPublic,
+  scalar: Scalar,
+  sealed: KemSealed | undefined,
+  transcript: Uint8Array,
+): Uint8Array {
+  const shared: Point[] = point === undefined ? [] : [times(scalar, point) ?? malformed()]
+  return sha3_256(...shared, ...(sealed === undefined ? [] : [sealed.sharedKey]), transcript)
+}
+
+function commonMode(targets: readonly RightPublic[]): SecurityMode {
+  const modes = new Set(targets.map(publicMode))
+  const [mode] = modes
+  if (mode === undefined || modes.size > 1)
+    throw covercryptError(
+      'mixed_modes',
+      'The alternatives of the policy differ in their protection (classic, hybrid, post-quantum): encrypt for each apart.',
+    )
+  return mode
+}
+
+/** The order of the targets must not tell that of the policy. */
+function shuffled<Element>(elements: readonly Element[]): readonly Element[] {
+  const order = [...elements]
+  for (let index = order.length - 1; index > 0; index--) {
+    const other = randomInt(index + 1)
+    const kept = order[index] as Element
+    order[index] = order[other] as Element
+    order[other] = kept
+  }
+  return order
+}
+
+function missing(): never {
+  throw covercryptError('disabled_attribute', 'The policy names an attribute that is disabled.')
+}
+
+function malformed(): never {
+  throw covercryptError('malformed', 'The public key is malformed: a key of a right is refused.')
+}

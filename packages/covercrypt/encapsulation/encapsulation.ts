@@ -1,0 +1,49 @@
+import { covercryptError } from '../error.ts'
+import { type Point, sha3_256, sha3_384 } from '../primitives/index.ts'
+import type { SecurityMode } from '../structure/index.ts'
+
+export const tagBytes = 16
+export const seedBytes = 32
+
+/** What one right opens: F, and in the modes with ML-KEM its ciphertext E. */
+export interface Target {
+  readonly kemCiphertext: Uint8Array | undefined
+  readonly maskedSeed: Uint8Array
+}
+
+export interface Encapsulation {
+  readonly mode: SecurityMode
+  readonly tag: Uint8Array
+  /** The points c, one for each tracer; none in the mode PostQuantum. */
+  readonly points: readonly Point[]
+  readonly targets: readonly Target[]
+}
+
+/** T: binds the points and the ciphertexts of ML-KEM. */
+export function transcriptOf(points: readonly Point[], kemCiphertexts: readonly Uint8Array[]): Uint8Array {
+  return sha3_256(...points, ...kemCiphertexts)
+}
+
+/** U: binds the masked seeds besides. */
+export function fullTranscriptOf(transcript: Uint8Array, maskedSeeds: readonly Uint8Array[]): Uint8Array {
+  return sha3_256(transcript, ...maskedSeeds)
+}
+
+/** The tag (16 bytes) and the secret (32 bytes) of a seed. */
+export function tagAndSecret(
+  seed: Uint8Array,
+  fullTranscript: Uint8Array,
+): { tag: Uint8Array; secret: Uint8Array } {
+  const both = sha3_384(seed, fullTranscript)
+  return { tag: both.subarray(0, tagBytes), secret: both.subarray(tagBytes) }
+}
+
+/** Masks or unmasks a seed: XOR of 32 bytes. */
+export function masked(seed: Uint8Array, mask: Uint8Array): Uint8Array {
+  return seed.map((byte, index) => byte ^ (mask[index] as number))
+}
+
+/** The one error for a key that opens nothing and for a ciphertext that was altered. */
+export function cannotOpen(): Error {
+  return covercryptError('cannot_open', 'The key does not open the ciphertext.')
+}

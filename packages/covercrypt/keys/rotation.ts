@@ -1,0 +1,45 @@
+import { covercryptError } from '../error.ts'
+import { type Right, rightsOf } from '../structure/index.ts'
+import type { MasterKey, Revision } from './key-types.ts'
+import { freshSecret } from './master-key.ts'
+
+/** Secrets that a right keeps: the present one and those of the past. */
+export const maxRevisions = 64
+
+/**
+ * Gives each of the rights a fresh secret, before those it has. A disabled right stays disabled.
+ *
+ * @throws CovercryptError unknown_attribute (the master key has no such right), too_large
+ */
+export function rekey(master: MasterKey, chosen: Iterable<Right>): MasterKey {
+  const states = rightsOf(master.structure)
+  return changed(master, chosen, (right, revisions) => {
+    const state = states.get(right)
+    if (state === undefined) return missing()
+    if (revisions.length >= maxRevisions)
+      throw covercryptError(
+        'too_large',
+        `A right keeps at most ${maxRevisions} secrets: prune the policy first.`,
+      )
+    return [{ enabled: state.enabled, secret: freshSecret(state.mode) }, ...revisions]
+  })
+}
+
+/** Drops all but the newest secret of each of the rights. @throws CovercryptError unknown_attribute */
+export function prune(master: MasterKey, chosen: Iterable<Right>): MasterKey {
+  return changed(master, chosen, (_right, revisions) => revisions.slice(0, 1))
+}
+
+function changed(
+  master: MasterKey,
+  chosen: Iterable<Right>,
+  change: (right: Right, revisions: readonly Revision[]) => readonly Revision[],
+): MasterKey {
+  const rights = new Map(master.rights)
+  for (const right of chosen) rights.set(right, change(right, rights.get(right) ?? missing()))
+  return { ...master, rights }
+}
+
+function missing(): never {
+  throw covercryptError('unknown_attribute', 'The master key lacks a right of this policy.')
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { createHash, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { ristretto255 } from '@noble/curves/ed25519.js'
+import { kmac256 as noble256 } from '@noble/hashes/sha3-addons.js'
+import { ml_kem512 } from '@noble/post-quantum/ml-kem.js'
+import {
+  decodeMasterKey,
+  decodePublicKey,
+  decodeUserKey,
+  encodeMasterKey,
+  encodePublicKey,
+  encodeUserKey,
+  publicKeyOf,
+  refreshUserKey,
+} from './keys/index.ts'
+import {
+  baseTimes,
+  deriveKey,
+  importDecapsulationKey,
+  kemOpen,
+  kemSeal,
+  kmac256,
+  plus,
+  randomScalar,
+  scalarDifference,
+  scalarInverse,
+  scalarProduct,
+  scalarSum,
+  times,
+  toScalar,
+} from './primitives/index.ts'
+import { open, opensWith } from './sealing/index.ts'
+import { bytesOf, hexOf } from './testing/keys.ts'
+
+interface KnownAnswers {
+  readonly master: string
+  readonly public: string
+  readonly high: string
+  readonly low: string
+  readonly aad: string
+  readonly plaintext: string
+  readonly sealed: Readonly<Record<'*' | 'Level::low' | 'Level::high', string>>
+}
+
+const file = new URL('./fixtures/known-answers.json', import.meta.url)
+const answers = JSON.parse(readFileSync(file, 'utf8')) as KnownAnswers
+
+test('keys and ciphertexts of before are read, written again and opened', () => {
+  const master = decodeMasterKey(bytesOf(answers.master))
+  assert.equal(hexOf(encodeMasterKey(master)), answers.master)
+  assert.equal(hexOf(encodePublicKey(publicKeyOf(master))), answers.public)
+  assert.equal(hexOf(encodePublicKey(decodePublicKey(bytesOf(answers.public)))), answers.public)
+  for (const usk of [answers.high, answers.low])
+    assert.equal(hexOf(encodeUserKey(refreshUserKey(master, decodeUserKey(bytesOf(usk))))), usk)
+  for (const [policy, sealed] of Object.entries(answers.sealed)) {
+    const read = (usk: string) =>
+      open(opensWith(decodeUserKey(bytesOf(usk))), bytesOf(sealed), bytesOf(answers.aad))
+    assert.equal(hexOf(read(answers.high)), answers.plaintext)
+    if (policy === 'Level::high') assert.throws(() => read(answers.low), { code: 'cannot_open' })
+    else assert.equal(hexOf(read(answers.low)), answers.plaintext)
+  }
+})
+
+test('encapsulations have the sizes of the deployed service', () => {
+  const sizes = Object.values(answers.sealed).map((hex) => hex.length / 2 - 28 - answers.plaintext.length / 2)
+  assert.deepEqual(sizes, [115, 115, 883])
+})
+
+test('ristretto255 agrees with another library', () => {
+  const { Point } = ristretto255
+  const number = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`)
+  const order = Point.Fn.ORDER
+  for (let round = 0; round < 10; round++) {
+    const [one, other] = [randomScalar(), randomScalar()]
+    const point = Point.BASE.multiply(number(one))
+    assert.equal(hexOf(baseTimes(one)), point.toHex())
+    assert.equal(hexOf(times(other, baseTimes(one)) as Uint8Array), point.multiply(number(other)).toHex())
+    assert.equal(
+      hexOf(plus(baseTimes(one), baseTimes(other))),
+      point.add(Point.BASE.multiply(number(other))).toHex(),
+    )
+    assert.equal(number(scalarProduct(one, other)), (number(one) * number(other)) % order)
+    assert.equal(number(scalarSum(one, other)), (number(one) + number(other)) % order)
+    assert.equal(number(scalarDifference(one, other)), (number(one) - number(other) + order) % order)
+    assert.equal((number(scalarInverse(one)) * number(one)) % order, 1n)
+    const seed = randomBytes(32)
+    assert.equal(number(toScalar(seed)), number(seed) % order)
+  }
+  assert.equal(times(one(), new Uint8Array(32)), undefined, 'the identity')
+})
+
+const one = (): Uint8Array => new Uint8Array(32).with(0, 1)
+
+test('an expanded key of ML-KEM-512 is the one that the runtime makes of the same seed', () => {
+  const seed = randomBytes(64)
+  const { publicKey, secretKey } = ml_kem512.keygen(seed)
+  const input = { key: seed, format: 'raw-seed', asymmetricKeyType: 'ml-kem-512' } as never
+  const runtime = createPublicKey(createPrivateKey(input)).export({ format: 'der', type: 'spki' })
+  assert.equal(hexOf(runtime.subarray(-800)), hexOf(publicKey))
+  const sealed = kemSeal(publicKey)
+  const key = importDecapsulationKey(secretKey)
+  assert.ok(sealed !== undefined && key !== undefined)
+  assert.equal(hexOf(kemOpen(key, sealed.ciphertext)), hexOf(sealed.sharedKey))
+})
+
+test('KMAC256 agrees with another library, and the key derivation is SHAKE256', () => {
+  const [key, data] = [randomBytes(16), randomBytes(200)]
+  const personalization = Buffer.from('USK signature')
+  assert.equal(
+    hexOf(kmac256(key, 'USK signature', data)),
+    hexOf(noble256(key, data, { dkLen: 32, personalization })),
+  )
+  const shake = createHash('shake256', { outputLength: 32 }).update('secretlabel').digest()
+  assert.equal(hexOf(deriveKey(Buffer.from('secret'), 'label')), hexOf(shake))
+})

@@ -1,0 +1,154 @@
+import { covercryptError } from '../error.ts'
+import { type AttributeName, parseAttributeName } from '../structure/index.ts'
+
+/** Attributes joined by AND. The empty clause is the policy `*`. */
+export type Clause = readonly AttributeName[]
+
+/** A policy in disjunctive normal form: its clauses joined by OR. */
+export type Policy = readonly Clause[]
+
+export const maxPolicyBytes = 16_384
+/** Attributes written in a policy, and attributes in all clauses of its disjunctive normal form. */
+const maxTerms = 512
+const maxExpandedTerms = 8192
+const maxDepth = 64
+
+type Token = '(' | ')' | '&&' | '||' | '*' | AttributeName
+
+/**
+ * Reads a policy into its disjunctive normal form:
+ *
+ *     policy  = clause *( "||" clause )
+ *     clause  = element *( 1*"&&" element / element ) [ 1*"&&" ]
+ *     element = "(" policy ")" / attribute / "*"
+ *
+ * `&&` may be left out next to a parenthesis, and may follow the last element. `*` must be the last element or stand
+ * alone in parentheses: it changes nothing in an AND, and includes everything in an OR.
+ *
+ * @throws CovercryptError invalid_policy, too_large
+ */
+export function parsePolicy(text: string): Policy {
+  if (Buffer.byteLength(text) > maxPolicyBytes)
+    throw covercryptError('too_large', `A policy has at most ${maxPolicyBytes} bytes.`)
+  return new Parser(tokensOf(text)).policy()
+}
+
+function refuse(reason: string): never {
+  throw covercryptError('invalid_policy', `The policy cannot be read: ${reason}.`)
+}
+
+function tokensOf(text: string): readonly Token[] {
+  const tokens: Token[] = []
+  let terms = 0
+  for (const [found] of text.matchAll(/&+|\|+|[()]|[^()&|]+/g)) {
+    const piece = found.trim()
+    if (piece === '') continue
+    if (piece === '(' || piece === ')' || piece === '&&' || piece === '||' || piece === '*')
+      tokens.push(piece)
+    else if (/^[&|]/.test(piece)) refuse(`${piece.slice(0, 8)} is no operator; write && or ||`)
+    else tokens.push(parseAttributeName(piece))
+    if (!/^[()&|]/.test(piece) && ++terms > maxTerms)
+      throw covercryptError('too_large', `A policy names at most ${maxTerms} attributes.`)
+  }
+  return tokens
+}
+
+class Parser {
+  readonly #tokens: readonly Token[]
+  #at = 0
+  #depth = 0
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens
+  }
+
+  policy(): Policy {
+    if (this.#tokens.length === 0) refuse('it is empty; write * for everybody')
+    const policy = this.#alternatives()
+    if (this.#next() !== undefined) refuse('a closing parenthesis has no opening one')
+    return policy
+  }
+
+  #next(): Token | undefined {
+    return this.#tokens[this.#at]
+  }
+
+  #alternatives(): Policy {
+    let policy = this.#conjunction()
+    while (this.#next() === '||') {
+      this.#at++
+      policy = bounded(either(policy, this.#conjunction()))
+    }
+    return policy
+  }
+
+  #conjunction(): Policy {
+    let policy = this.#element()
+    for (;;) {
+      const before = this.#tokens[this.#at - 1]
+      const joined = this.#operators()
+      const next = this.#next()
+      if (next === undefined || next === ')') return policy
+      if (next === '||') {
+        if (joined) refuse('|| follows &&')
+        return policy
+      }
+      if (!joined && before !== ')' && next !== '(') refuse('an operator is missing between two attributes')
+      policy = both(policy, this.#element())
+    }
+  }
+
+  /** Skips `&&`, repeated ones included. */
+  #operators(): boolean {
+    const start = this.#at
+    while (this.#next() === '&&') this.#at++
+    return this.#at > start
+  }
+
+  #element(): Policy {
+    const token = this.#tokens[this.#at++]
+    if (token === '(') return this.#parenthesised()
+    if (token === '*') {
+      const next = this.#next()
+      if (next !== undefined && next !== ')') refuse('* must be the last element, or stand in parentheses')
+      return [[]]
+    }
+    if (token === undefined) return refuse('it ends after an operator')
+    if (typeof token === 'string') return refuse(`an attribute is missing before ${token}`)
+    return [[token]]
+  }
+
+  #parenthesised(): Policy {
+    if (++this.#depth > maxDepth) refuse(`parentheses are nested more than ${maxDepth} deep`)
+    const policy = this.#alternatives()
+    if (this.#tokens[this.#at++] !== ')') refuse('an opening parenthesis is not closed')
+    this.#depth--
+    return policy
+  }
+}
+
+const isEverything = (policy: Policy): boolean => policy.some((clause) => clause.length === 0)
+
+function either(left: Policy, right: Policy): Policy {
+  return isEverything(left) || isEverything(right) ? [[]] : [...left, ...right]
+}
+
+function both(left: Policy, right: Policy): Policy {
+  const size = (policy: Policy): number => policy.reduce((sum, { length }) => sum + length, 0)
+  // Refused before it is built.
+  checkSize(size(left) * right.length + size(right) * left.length)
+  return left.flatMap((one) => right.map((other) => [...one, ...other]))
+}
+
+function bounded(policy: Policy): Policy {
+  checkSize(policy.reduce((sum, { length }) => sum + length, 0))
+  return policy
+}
+
+function checkSize(terms: number): void {
+  if (terms > maxExpandedTerms)
+    throw covercryptError(
+      'too_large',
+      'The policy has too many combinations; write it with fewer alternatives.',
+    )
+}

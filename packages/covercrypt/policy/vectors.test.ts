@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CovercryptError } from '../error.ts'
+import { decodeStructure, encodeStructure, rightsOf, structureFromJson } from '../structure/index.ts'
+import { bytesOf, hexOf } from '../testing/keys.ts'
+import { skipVectors as skip, vectors } from '../testing/vectors.ts'
+import { encryptionRights, parsePolicy, userRights } from './index.ts'
+
+interface Policies {
+  readonly policies: readonly {
+    policy: string
+    parse: 'ok' | 'refused' | 'crash'
+    dnf: string[][]
+    encryption_rights: string[] | 'refused'
+    user_rights: string[] | 'refused'
+  }[]
+  readonly access_structures: readonly { json: string; bytes?: string; refused?: true }[]
+  readonly leb: readonly { access_structure_bytes: string; accepted: boolean }[]
+}
+
+const rightsOrRefused = (read: () => ReadonlySet<string>): readonly string[] | 'refused' => {
+  try {
+    return [...read()].toSorted()
+  } catch (error) {
+    if (error instanceof CovercryptError) return 'refused'
+    throw error
+  }
+}
+
+test('policies are read into the clauses and rights of the deployed one', { skip }, () => {
+  const { policies, access_structures } = vectors<Policies>('policies.json')
+  const structure = decodeStructure(bytesOf(access_structures[0]?.bytes as string))
+  const all = rightsOf(structure)
+  const strict: string[] = []
+  for (const { policy, parse, dnf, encryption_rights, user_rights } of policies) {
+    if (parse === 'refused') assert.throws(() => parsePolicy(policy), { code: 'invalid_policy' }, policy)
+    if (parse === 'refused') continue
+    const parsed = parsePolicy(policy)
+    if (parse === 'crash') continue
+    assert.deepEqual(
+      parsed.map((clause) => clause.map(({ dimension, name }) => `${dimension}::${name}`)),
+      dnf,
+      policy,
+    )
+    // Two attributes of one dimension give a right that no key has: refused here when it is named.
+    const twice = encryption_rights !== 'refused' && encryption_rights.some((right) => !all.has(right))
+    if (twice) strict.push(policy)
+    assert.deepEqual(
+      rightsOrRefused(() => encryptionRights(structure, parsed)),
+      twice ? 'refused' : encryption_rights,
+      policy,
+    )
+    const held = rightsOrRefused(() => userRights(structure, parsed))
+    assert.deepEqual(held, twice ? 'refused' : user_rights, policy)
+  }
+  assert.equal(strict.length, 4)
+})
+
+test('the text of a structure gives the attributes of the deployed one, or is refused for a name nobody could write', {
+  skip,
+}, () => {
+  const { access_structures, leb } = vectors<Policies>('policies.json')
+  const strict: string[] = []
+  for (const { json, bytes } of access_structures) {
+    let structure: ReturnType<typeof structureFromJson>
+    try {
+      structure = structureFromJson(JSON.parse(json))
+    } catch (error) {
+      assert.ok(error instanceof CovercryptError && error.code === 'invalid_structure')
+      if (bytes !== undefined) strict.push(json)
+      if (bytes !== undefined) assert.equal(hexOf(encodeStructure(decodeStructure(bytesOf(bytes)))), bytes)
+      continue
+    }
+    assert.ok(bytes !== undefined, json)
+    const shape = ({ dimensions }: ReturnType<typeof decodeStructure>) =>
+      dimensions
+        .map(({ name, ordered, attributes }) => ({
+          name,
+          ordered,
+          attributes: ordered ? attributes : attributes.toSorted((one, other) => one.id - other.id),
+        }))
+        .map((dimension) => ({
+          ...dimension,
+          attributes: dimension.attributes.map(({ id, ...rest }) => rest),
+        }))
+        .toSorted((one, other) => one.name.localeCompare(other.name))
+    const byId = shape({
+      dimensions: structure.dimensions.map((one) => ({ ...one, attributes: [...one.attributes] })),
+    })
+    assert.deepEqual(byId, shape(decodeStructure(bytesOf(bytes as string))), json)
+  }
+  assert.equal(strict.length, 7)
+  for (const { access_structure_bytes, accepted } of leb)
+    if (accepted) decodeStructure(bytesOf(access_structure_bytes))
+    else assert.throws(() => decodeStructure(bytesOf(access_structure_bytes)), { code: 'malformed' })
+})

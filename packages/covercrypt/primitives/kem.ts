@@ -1,0 +1,82 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  decapsulate,
+  encapsulate,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
+import { ml_kem512 } from '@noble/post-quantum/ml-kem.js'
+import { sha3_256 } from './hashes.ts'
+
+/** ML-KEM-512 (FIPS 203): bytes of an encapsulation key, an expanded decapsulation key and a ciphertext. */
+export const encapsulationKeyBytes = 800
+export const decapsulationKeyBytes = 1632
+export const kemCiphertextBytes = 768
+/** An expanded decapsulation key is dk_pke, the encapsulation key, its hash, and the value of implicit rejection. */
+const encapsulationKeyStart = 768
+const encapsulationKeyEnd = encapsulationKeyStart + encapsulationKeyBytes
+
+/** PKCS#8 of an expanded decapsulation key of ML-KEM-512 (RFC 9935, 6), without the key. */
+const expandedKeyHeader = Buffer.from('30820678020100300b06096086480165030404010482066404820660', 'hex')
+
+/**
+ * A fresh decapsulation key in the expanded form. The runtime makes the same key from the same seed but exports the
+ * seed only, so the expansion is the library's.
+ */
+export function randomDecapsulationKey(): Uint8Array {
+  const seed = randomBytes(64)
+  const { secretKey } = ml_kem512.keygen(seed)
+  seed.fill(0)
+  return secretKey
+}
+
+/** The encapsulation key within an expanded decapsulation key. */
+export function encapsulationKeyOf(decapsulationKey: Uint8Array): Uint8Array {
+  return decapsulationKey.subarray(encapsulationKeyStart, encapsulationKeyEnd)
+}
+
+/** Whether an expanded key holds the hash of its encapsulation key (FIPS 203, 7.3). */
+export function isDecapsulationKey(bytes: Uint8Array): boolean {
+  if (bytes.length !== decapsulationKeyBytes) return false
+  const hash = bytes.subarray(encapsulationKeyEnd, encapsulationKeyEnd + 32)
+  return Buffer.compare(sha3_256(encapsulationKeyOf(bytes)), hash) === 0
+}
+
+/** A decapsulation key in the form that `kemOpen` takes; undefined when the runtime refuses it. */
+export function importDecapsulationKey(bytes: Uint8Array): KeyObject | undefined {
+  const der = Buffer.concat([expandedKeyHeader, bytes])
+  try {
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+  } catch {
+    return undefined
+  } finally {
+    der.fill(0)
+  }
+}
+
+export interface KemSealed {
+  readonly sharedKey: Uint8Array
+  readonly ciphertext: Uint8Array
+}
+
+/** Encapsulates for a raw encapsulation key; undefined when the runtime refuses the key (FIPS 203, 7.2). */
+export function kemSeal(encapsulationKey: Uint8Array): KemSealed | undefined {
+  const key = publicKeyOf(encapsulationKey)
+  return key === undefined ? undefined : encapsulate(key)
+}
+
+/** The 32 bytes of shared key; a ciphertext of another key gives other bytes, not an error (implicit rejection). */
+export function kemOpen(key: KeyObject, ciphertext: Uint8Array): Uint8Array {
+  return decapsulate(key, ciphertext)
+}
+
+function publicKeyOf(raw: Uint8Array): KeyObject | undefined {
+  try {
+    // The published types do not have the raw formats yet.
+    const input = { key: Buffer.from(raw), format: 'raw-public', asymmetricKeyType: 'ml-kem-512' }
+    return createPublicKey(input as never)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,52 @@
+import { covercryptError } from '../error.ts'
+import type { PublicKey, UserKey } from '../keys/index.ts'
+import { type BulkSealRequest, decodeItems, encodeItems } from './frames.ts'
+import { dataKeyFor, dataKeyOf, type KeyOpener, open, sealWith } from './sealing.ts'
+
+/** Different encapsulations among the items of one request to open. */
+const maxEncapsulations = 256
+
+/** One encapsulation for all items, repeated in each; a nonce for each. */
+export function sealMany(
+  publicKey: PublicKey,
+  { policy, plaintexts }: BulkSealRequest,
+  aad: Uint8Array,
+): Uint8Array<ArrayBuffer> {
+  const dataKey = dataKeyFor(publicKey, policy)
+  try {
+    return encodeItems(plaintexts.map((plaintext) => sealWith(dataKey, plaintext, aad)))
+  } finally {
+    dataKey.key.fill(0)
+  }
+}
+
+/**
+ * Opens each item, or none.
+ *
+ * @throws CovercryptError cannot_open, malformed (the frames), too_large
+ */
+export function openMany(userKey: UserKey, data: Uint8Array, aad: Uint8Array): Uint8Array<ArrayBuffer> {
+  const keyOf = remembering(userKey)
+  const plaintexts = decodeItems(data).map((item) => open(keyOf, item, aad))
+  const reply = encodeItems(plaintexts)
+  for (const plaintext of plaintexts) plaintext.fill(0)
+  return reply
+}
+
+/** Items that were sealed together share their encapsulation, which is opened once. */
+function remembering(userKey: UserKey): KeyOpener {
+  const keys = new Map<string, Buffer>()
+  return (encapsulation, bytes) => {
+    const name = Buffer.from(bytes).toString('latin1')
+    const known = keys.get(name)
+    if (known !== undefined) return known
+    if (keys.size >= maxEncapsulations)
+      throw covercryptError(
+        'too_large',
+        `Bulk data hold at most ${maxEncapsulations} different encapsulations.`,
+      )
+    const key = dataKeyOf(userKey, encapsulation)
+    keys.set(name, key)
+    return key
+  }
+}

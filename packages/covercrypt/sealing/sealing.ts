@@ -1,0 +1,112 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { join, Reader } from '../bytes/index.ts'
+import {
+  cannotOpen,
+  decapsulate,
+  type Encapsulation,
+  encapsulate,
+  encodeEncapsulation,
+  readEncapsulation,
+} from '../encapsulation/index.ts'
+import { CovercryptError } from '../error.ts'
+import type { PublicKey, UserKey } from '../keys/index.ts'
+import { encryptionRights, parsePolicy } from '../policy/index.ts'
+import { deriveKey } from '../primitives/index.ts'
+
+const dataKeyLabel = 'Covercrypt AEAD key'
+const nonceBytes = 12
+const tagBytes = 16
+
+/** The key of AES-256-GCM for data, and the encapsulation that gives it to whoever may read them. */
+export interface DataKey {
+  readonly key: Buffer
+  readonly encapsulation: Uint8Array<ArrayBuffer>
+}
+
+/** @throws CovercryptError of the policy and of the encapsulation */
+export function dataKeyFor(publicKey: PublicKey, policy: string): DataKey {
+  const rights = encryptionRights(publicKey.structure, parsePolicy(policy))
+  const { encapsulation, secret } = encapsulate(publicKey, rights)
+  const key = deriveKey(secret, dataKeyLabel)
+  secret.fill(0)
+  return { key, encapsulation: encodeEncapsulation(encapsulation) }
+}
+
+/** The data key of an encapsulation. @throws CovercryptError cannot_open, too_large */
+export function dataKeyOf(userKey: UserKey, encapsulation: Encapsulation): Buffer {
+  const secret = decapsulate(userKey, encapsulation)
+  const key = deriveKey(secret, dataKeyLabel)
+  secret.fill(0)
+  return key
+}
+
+/** Encapsulation, nonce (12 bytes), ciphertext of AES-256-GCM, tag (16 bytes). */
+export function sealWith(
+  { key, encapsulation }: DataKey,
+  plaintext: Uint8Array,
+  aad: Uint8Array,
+): Uint8Array<ArrayBuffer> {
+  const nonce = randomBytes(nonceBytes)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  cipher.setAAD(aad)
+  const ciphertext = cipher.update(plaintext)
+  cipher.final()
+  return join([encapsulation, nonce, ciphertext, cipher.getAuthTag()])
+}
+
+/** Seals data for whoever the policy names. @throws CovercryptError of the policy and of the encapsulation */
+export function seal(
+  publicKey: PublicKey,
+  policy: string,
+  plaintext: Uint8Array,
+  aad: Uint8Array,
+): Uint8Array<ArrayBuffer> {
+  const dataKey = dataKeyFor(publicKey, policy)
+  try {
+    return sealWith(dataKey, plaintext, aad)
+  } finally {
+    dataKey.key.fill(0)
+  }
+}
+
+/** Gives the data key of an encapsulation: `dataKeyOf` with a user key, or what remembers it for several items. */
+export type KeyOpener = (encapsulation: Encapsulation, bytes: Uint8Array) => Buffer
+
+export const opensWith =
+  (userKey: UserKey): KeyOpener =>
+  (encapsulation) =>
+    dataKeyOf(userKey, encapsulation)
+
+/**
+ * Opens what `seal` made. A ciphertext that is malformed, altered, or for others fails in one and the same way.
+ *
+ * @throws CovercryptError cannot_open, too_large
+ */
+export function open(keyOf: KeyOpener, sealed: Uint8Array, aad: Uint8Array): Buffer {
+  const reader = new Reader(sealed, 'ciphertext')
+  const encapsulation = readable(() => readEncapsulation(reader))
+  if (reader.left < nonceBytes + tagBytes) throw cannotOpen()
+  const key = keyOf(encapsulation, reader.since(0))
+  const nonce = reader.take(nonceBytes)
+  const ciphertext = reader.take(reader.left - tagBytes)
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes })
+  decipher.setAuthTag(reader.take(tagBytes))
+  decipher.setAAD(aad)
+  const plaintext = decipher.update(ciphertext)
+  try {
+    decipher.final()
+  } catch {
+    plaintext.fill(0)
+    throw cannotOpen()
+  }
+  return plaintext
+}
+
+function readable<Value>(read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof CovercryptError && error.code === 'malformed') throw cannotOpen()
+    throw error
+  }
+}

@@ -1,0 +1,40 @@
+import { decapsulate, decodeEncapsulation } from '../encapsulation/index.ts'
+import { CovercryptError } from '../error.ts'
+import { createMasterKey, createUserKey, decodeUserKey, type MasterKey, type UserKey } from '../keys/index.ts'
+import { parsePolicy, userRights } from '../policy/index.ts'
+import { structureFromJson } from '../structure/index.ts'
+
+export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
+export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+/** The secret that a user key finds in an encapsulation, in hexadecimal; undefined when it does not open it. */
+export function opened(userKey: UserKey | string, encapsulation: string): string | undefined {
+  const key = typeof userKey === 'string' ? decodeUserKey(bytesOf(userKey)) : userKey
+  try {
+    return hexOf(decapsulate(key, decodeEncapsulation(bytesOf(encapsulation))))
+  } catch (error) {
+    if (error instanceof CovercryptError && (error.code === 'cannot_open' || error.code === 'malformed'))
+      return undefined
+    throw error
+  }
+}
+
+export function masterOf(structure: object): MasterKey {
+  return createMasterKey(structureFromJson(structure))
+}
+
+export function issue(master: MasterKey, policy: string): { userKey: UserKey; master: MasterKey } {
+  return createUserKey(master, userRights(master.structure, parsePolicy(policy)))
+}
+
+/** The secrets of a user key by right, in hexadecimal: two keys with the same give the same readings. */
+export function secretsOf({ rights }: UserKey): Readonly<Record<string, readonly string[]>> {
+  const texts = [...rights].map(([right, secrets]) => [
+    right,
+    secrets.map(
+      ({ scalar, decapsulationKey }) =>
+        hexOf(scalar ?? new Uint8Array()) + hexOf(decapsulationKey ?? new Uint8Array()),
+    ),
+  ])
+  return Object.fromEntries(texts.toSorted())
+}
