@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import type { ErrorKind } from '@warder/foundation/errors'
 import type { CipherPlan } from '../crypto/index.ts'
+import type { FailedJob } from './job-thread.ts'
 
 /** Work on large data, for a thread of its own. What holds data is transferred and is gone for the sender. */
 export type Job =
@@ -47,9 +47,3 @@ export interface ToThread {
 export type FromThread =
   | { readonly id: number; readonly result: ReadBody | Uint8Array }
   | { readonly id: number; readonly failed: FailedJob }
-
-export interface FailedJob {
-  readonly kind: ErrorKind
-  readonly message: string
-  readonly detail: string | undefined
-}

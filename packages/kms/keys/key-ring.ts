@@ -186,7 +186,10 @@ export async function openKey(
   backend: KeyBackend = softwareBackend,
 ): Promise<OpenedKey> {
   const kind = kinds[object.type]
-  if (material === undefined || kind === undefined || object.form.format !== undefined) return nothing
+  const { format, abe } = object.form
+  // Attribute-based keys are used on their own thread (`kms/abe`).
+  if (material === undefined || kind === undefined || format !== undefined || abe !== undefined)
+    return nothing
   const { algorithm, bits, curve, boundAlg } = object
   const key = algorithm === undefined || bits === undefined ? undefined : { algorithm, bits, curve, boundAlg }
   const held = await backend.open(kind, material)

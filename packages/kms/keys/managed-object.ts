@@ -63,6 +63,19 @@ export interface ObjectLink {
   readonly id: string
 }
 
+/** What an attribute-based key is (`kms/abe`); the owner of the object changes none of it. */
+export interface AbeForm {
+  readonly kind: 'master' | 'public' | 'user'
+  /** SHA-256 of the material, base64url. */
+  readonly digest: string
+  /** Of a master key: the id that no attribute of it has ever had. */
+  readonly nextAttributeId?: number
+  /** Of a user key: what it was made for. */
+  readonly policy?: string
+  /** Of a user key: the master key that made it here, with which it is refreshed, revoked and destroyed. */
+  readonly master?: ObjectId
+}
+
 /** What the bytes of the material are, where the type and the algorithm do not say it. */
 export interface MaterialForm {
   /** `block`: the encoding of the whole object as it came, for what has no canonical form. */
@@ -75,6 +88,8 @@ export interface MaterialForm {
   readonly compression?: string
   /** Members of a transparent key that were given, when not all were. */
   readonly members?: readonly string[]
+  /** Set for the keys of attribute-based encryption. */
+  readonly abe?: AbeForm
 }
 
 /** What is written about an object besides its material; the same for REST and KMIP. Times in Unix milliseconds. */

@@ -140,7 +140,9 @@ export function keyFacts(key: {
 }): PolicyFacts {
   const { algorithm, bits, curve } = key
   return {
-    ...(algorithm !== undefined && { algorithms: algorithm }),
+    ...(algorithm !== undefined && {
+      algorithms: algorithm === 'CoverCrypt' ? ['ABE', 'CoverCrypt'] : algorithm,
+    }),
     ...(algorithm === 'Ed25519' && { curves: ['Ed25519', 'Curve25519'] }),
     ...(curve !== undefined && { curves: curve }),
     ...(algorithm === 'RSA' && bits !== undefined && { rsa_key_sizes: String(bits) }),

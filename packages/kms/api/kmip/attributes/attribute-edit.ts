@@ -1,9 +1,10 @@
-import { Tag } from '@warder/kmip/tables'
-import { sameValue, type TtlvNode } from '@warder/kmip/ttlv'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { memberOf, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { storedAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
 import { isSameInstance } from '../stored/typed-attributes.ts'
+import { isAbeAttribute } from './abe-request.ts'
 import { checkedValue } from './attribute-checks.ts'
 import { consequences, requireAllowedNow, requireRoomFor, requireUnused } from './attribute-conditions.ts'
 import { freeIndex, indexesOf, withIndexes } from './attribute-index.ts'
@@ -92,7 +93,10 @@ export function deleteAttribute(
   const gone = isOne ? [requireInstance(state, name, which, there).node] : there
   const [first] = gone
   if (first === undefined) throw notFound(name)
-  for (const node of gone) if (node.tag === Tag.UsageLimits) requireUnused(node)
+  for (const node of gone) {
+    if (node.tag === Tag.UsageLimits) requireUnused(node)
+    requireNotFixed(state.object, node)
+  }
   const left = without(state, gone)
   const kept = indexes.filter((_, place) => !gone.includes(there[place] ?? first))
   return {
@@ -100,6 +104,18 @@ export function deleteAttribute(
     node: first,
     index: indexes[there.indexOf(first)] ?? 0,
   }
+}
+
+/**
+ * What an attribute-based key can do is in its bytes: an attribute that said otherwise would lie. The link of a user key
+ * to the master key that made it is how it is refreshed and revoked.
+ * @throws kmipFailure AttributeReadOnly
+ */
+function requireNotFixed({ form }: ManagedObject, node: TtlvNode): void {
+  if (isAbeAttribute(node)) throw readOnly()
+  if (node.tag !== Tag.Link || node.type !== 'Structure') return
+  const isParent = memberOf(node, Tag.LinkType)?.value === Enumeration.LinkType.ParentLink
+  if (isParent && form.abe?.master !== undefined) throw readOnly()
 }
 
 interface Editable {
@@ -117,6 +133,7 @@ function requireEditable(state: AttributeState, node: TtlvNode): Editable {
       `${rule.name} is no attribute of an object of type ${state.object.type}.`,
     )
   if (node.tag === Tag.Attribute && isLegacyName(requireVendorName(node))) throw readOnly()
+  requireNotFixed(state.object, node)
   return { rule, name: nameOfAttribute(node) }
 }
 

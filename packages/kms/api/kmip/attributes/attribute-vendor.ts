@@ -18,7 +18,7 @@ export interface VendorName {
 }
 
 /** The vendor of the attributes that Warder itself defines. */
-const ownVendor = 'warder'
+export const ownVendor = 'warder'
 /** Vendors under which tags are understood: clients of another server call them so. */
 const tagVendors: ReadonlySet<string> = new Set([ownVendor, 'cosmian'])
 const tagAttribute = 'tag'

@@ -16,6 +16,7 @@ import {
 import { isUuid, type ManagedObject, stateAt } from '../../../keys/index.ts'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { shapeOf } from '../key-blocks/object-shape.ts'
+import { abeAttributes } from '../stored/abe-attributes.ts'
 import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
@@ -66,7 +67,8 @@ function instances(
 ): readonly TtlvNode[] {
   if (tag === Tag.Attribute) {
     const tags = tagsNode(state.tags.filter((name) => !name.startsWith('_')))
-    return tags === undefined ? stored : [...stored, tags]
+    const all = [...stored, ...abeAttributes(state.object).filter((node) => node.tag === tag)]
+    return tags === undefined ? all : [...all, tags]
   }
   if (tag === Tag.Link) {
     const other = linkToOtherHalf(state.object)
@@ -134,6 +136,7 @@ const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.CryptographicAlgorithm, usualAlgorithm],
   [Tag.CryptographicDomainParameters, domainParameters],
   [Tag.KeyFormatType, keyFormat],
+  [Tag.Digest, (object) => abeAttributes(object).find(({ tag }) => tag === Tag.Digest)],
   [Tag.Fresh, () => boolean(Tag.Fresh, true)],
   [Tag.LeaseTime, () => interval(Tag.LeaseTime, defaultLease)],
   [

@@ -10,6 +10,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { indexedText, isUuid, type ManagedObject } from '../../../keys/index.ts'
+import { abeAttributes } from '../stored/abe-attributes.ts'
 import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { type AttributeMembers, storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule } from './attribute-rules.ts'
@@ -22,7 +23,7 @@ export interface ValueRow {
 }
 
 export type IndexedObject = AttributeMembers &
-  Pick<ManagedObject, 'id' | 'algorithm' | 'boundAlg' | 'archivedAt'>
+  Pick<ManagedObject, 'id' | 'type' | 'form' | 'algorithm' | 'boundAlg' | 'archivedAt'>
 
 /**
  * The rows of an object in `object_attribute`, by which it is found: the attributes that the table of rules calls indexed (structures
@@ -34,7 +35,7 @@ export function indexRowsOf(object: IndexedObject): readonly ValueRow[] {
   const add = (name: string, value: string): void => {
     values.set(`${name} ${value}`, { name, value })
   }
-  for (const node of storedAttributes(object)) {
+  for (const node of [...storedAttributes(object), ...abeAttributes(object)]) {
     // Those have tables of their own (`keys/name-link-store.ts`).
     if (node.tag === Tag.Name || node.tag === Tag.Link) continue
     for (const { name, value } of rowsOf(object, node)) add(name, value)

@@ -1,3 +1,4 @@
+import { CovercryptError } from '@warder/covercrypt/error'
 import { type ErrorKind, errorKinds, Failure, failure, toFailure } from '@warder/foundation/errors'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { reasonOf } from '@warder/kmip/messages'
@@ -13,7 +14,13 @@ import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { PkiError } from '@warder/pki/error'
 import { CryptoFailure } from '../../../crypto/index.ts'
 import { identifierTaken } from '../../../keys/index.ts'
-import { kindOfReason, reasonOfCryptoFailure, reasonOfKind, reasonOfPkiError } from './reasons.ts'
+import {
+  kindOfReason,
+  reasonOfCovercryptError,
+  reasonOfCryptoFailure,
+  reasonOfKind,
+  reasonOfPkiError,
+} from './reasons.ts'
 
 /** Why an operation failed, in the words of KMIP 2.1. The message goes to the client. */
 export class KmipFailure extends Error {
@@ -34,11 +41,15 @@ export function kmipFailure(reason: ResultReason, message: string, detail?: stri
   return new KmipFailure(reason, message, detail)
 }
 
-/** A PkiError or a CryptoFailure as the failure of KMIP that it is; anything else as it is. */
+/** A PkiError, a CovercryptError or a CryptoFailure as the failure of KMIP that it is; anything else as it is. */
 export function inKmipReasons(thrown: unknown): unknown {
   if (thrown instanceof CryptoFailure) {
     const { reason, words } = reasonOfCryptoFailure[thrown.code]
     return kmipFailure(reason, words ?? thrown.message)
+  }
+  if (thrown instanceof CovercryptError) {
+    const words = thrown.code === 'cannot_open' ? 'CRYPTO' : thrown.message
+    return kmipFailure(reasonOfCovercryptError[thrown.code], words)
   }
   return thrown instanceof PkiError ? kmipFailure(reasonOfPkiError[thrown.code], thrown.message) : thrown
 }
@@ -67,7 +78,8 @@ export function toldOf(thrown: unknown): Told {
     const options = detail === undefined ? { members } : { members, detail }
     return { reason, message, failure: failure(kindOfReason(reason), message, options) }
   }
-  if (thrown instanceof PkiError || thrown instanceof CryptoFailure) return toldOf(inKmipReasons(thrown))
+  const known = inKmipReasons(thrown)
+  if (known !== thrown) return toldOf(known)
   if (thrown instanceof KmipDecodeError) return toldOf(kmipFailure(reasonOf(thrown), thrown.message))
   if (thrown instanceof UniqueViolation) return toldOf(identifierTaken())
   return toldOfRegistered(toFailure(thrown))

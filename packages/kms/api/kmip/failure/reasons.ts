@@ -1,4 +1,5 @@
 /** Result reasons (KMIP 2.1 §11.48) and the failures of the other parts, in both directions. */
+import type { CovercryptErrorCode } from '@warder/covercrypt/error'
 import type { ErrorKind } from '@warder/foundation/errors'
 import type { ResultReason } from '@warder/kmip/tables'
 import type { PkiErrorCode } from '@warder/pki/error'
@@ -40,6 +41,19 @@ export const reasonOfPkiError: Readonly<Record<PkiErrorCode, ResultReason>> = {
   wrong_password: 'BadPassword',
   invalid_request: 'InvalidCSR',
   cannot_sign: 'CryptographicFailure',
+}
+
+/** The reasons of KMIP for the errors of @warder/covercrypt. What does not open is told in KMIP's own word. */
+export const reasonOfCovercryptError: Readonly<Record<CovercryptErrorCode, ResultReason>> = {
+  malformed: 'InvalidField',
+  invalid_policy: 'InvalidField',
+  invalid_structure: 'InvalidField',
+  unknown_attribute: 'InvalidField',
+  disabled_attribute: 'CryptographicFailure',
+  mixed_modes: 'InvalidField',
+  too_large: 'ServerLimitExceeded',
+  foreign_key: 'CryptographicFailure',
+  cannot_open: 'CryptographicFailure',
 }
 
 /** The reasons of KMIP for what cryptography refuses, and the words where KMIP's are others (OASIS test cases, deployed servers). */

@@ -1,6 +1,7 @@
 import { Enumeration, Tag, type TagName, valueByName, valueName } from '@warder/kmip/tables'
 import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import type { ManagedObject, MaterialForm } from '../../../keys/index.ts'
+import { abeFormat } from '../stored/abe-attributes.ts'
 import { storedKeyKind } from '../stored/stored-algorithm.ts'
 import { storedWithTag } from '../stored/stored-attributes.ts'
 import { defaultFormat } from './asymmetric.ts'
@@ -23,14 +24,19 @@ export function storedColumns({ shape, certificate, wrapping, material }: Stored
     ...(shape.compression !== undefined && { compression: shape.compression }),
     ...(shape.members !== undefined && { members: shape.members }),
     ...(shape.wrapped === true && { wrapped: true }),
+    ...(shape.abe !== undefined && { abe: shape.abe }),
   }
-  const digested = material !== undefined && shape.wrapped !== true && shape.objectType !== 'Template'
+  const digested =
+    material !== undefined &&
+    shape.abe === undefined &&
+    shape.wrapped !== true &&
+    shape.objectType !== 'Template'
   const given: readonly (TtlvNode | undefined)[] = [
     algorithm === undefined
       ? undefined
       : enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm]),
     domainParameters(shape),
-    shape.keyFormat === undefined
+    shape.keyFormat === undefined || shape.abe !== undefined
       ? undefined
       : enumeration(Tag.KeyFormatType, keyFormatNumber(shape.keyFormat)),
     shape.opaqueDataType === undefined ? undefined : enumeration(Tag.OpaqueDataType, shape.opaqueDataType),
@@ -96,6 +102,7 @@ export function shapeOf(object: ManagedObject): StoredShape {
     ...(members.certificateRequestType !== undefined && {
       certificateRequestType: members.certificateRequestType as 'PKCS_10',
     }),
+    ...(members.abe !== undefined && { abe: members.abe }),
     ...(members.wrapped === true && { wrapped: true as const }),
   }
 }
@@ -104,6 +111,7 @@ function formatOf(
   object: ManagedObject,
   described: Pick<StoredShape, 'algorithm' | 'curve'>,
 ): KeyFormat | undefined {
+  if (object.form.abe !== undefined) return abeFormat(object)
   const value = stored(object, Tag.KeyFormatType)
   const name = value === undefined ? undefined : keyFormatName(value)
   if (name !== undefined) return name

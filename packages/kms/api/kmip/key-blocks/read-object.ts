@@ -9,6 +9,7 @@ import {
 } from '@warder/kmip/ttlv'
 import type { KeyPolicy } from '@warder/pki/keys'
 import { inKmipReasons, kmipFailure } from '../failure/failure.ts'
+import { isAbeFormat, readAbeKey } from './abe-keys.ts'
 import { isEcAlgorithm, readHalf } from './asymmetric.ts'
 import { type CertificateFacts, certificateFacts } from './certificate-facts.ts'
 import { type KeyBlock, readKeyBlock } from './key-block.ts'
@@ -127,6 +128,12 @@ async function readKey(
       ...rest,
     }
   }
+  if (isAbeFormat(block.format))
+    return {
+      shape: { ...base, ...(await readAbeKey(type, block.format, value.material, claims, policy)) },
+      material: copy(materialBytes(value.material)),
+      ...rest,
+    }
   const parsed = readHalf(type, block.format, value.material, claims, policy)
   if (parsed === undefined) return asBlock(type, node, block, hints)
   const algorithm = agreedAlgorithm(parsed, claims.algorithm)

@@ -1,4 +1,5 @@
 import type { TagName, ValueName } from '@warder/kmip/tables'
+import type { AbeForm } from '../../../keys/index.ts'
 import type { KeyFormat } from './key-format.ts'
 import type { CurveName } from './parsed-key.ts'
 
@@ -29,6 +30,8 @@ export interface StoredShape {
   readonly opaqueDataType?: number
   readonly certificateType?: ValueName<'CertificateType'>
   readonly certificateRequestType?: ValueName<'CertificateRequestType'>
+  /** Set for keys of attribute-based encryption. */
+  readonly abe?: AbeForm
   /** true: stored as somebody else wrapped it. */
   readonly wrapped?: true
 }

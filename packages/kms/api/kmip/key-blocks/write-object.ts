@@ -88,6 +88,7 @@ export function keyInForm(shape: StoredShape, material: Uint8Array, wanted: Want
   switch (objectType) {
     case 'PrivateKey':
     case 'PublicKey': {
+      if (shape.abe !== undefined) return writeAbeKey(shape, material, wanted)
       const format = wanted.format ?? shape.keyFormat ?? defaultFormat(objectType, shape)
       const node = writeHalf(objectType, shape, material, format, wanted.compression)
       return { format, compression: wanted.compression ?? sameForm(shape, format), material: node }
@@ -107,6 +108,14 @@ export function keyInForm(shape: StoredShape, material: Uint8Array, wanted: Want
     default:
       throw kmipFailure('InvalidObjectType', 'Such an object has no key block.')
   }
+}
+
+/** The bytes of an attribute-based key have one format. */
+function writeAbeKey({ keyFormat }: StoredShape, material: Uint8Array, wanted: WantedForm): KeyInForm {
+  requireNoCompression(wanted)
+  if (keyFormat === undefined || (wanted.format !== undefined && wanted.format !== keyFormat))
+    throw kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+  return { format: keyFormat, compression: undefined, material: byteString(Tag.KeyMaterial, material) }
 }
 
 function sameForm(shape: StoredShape, format: KeyFormat): PointCompression | undefined {

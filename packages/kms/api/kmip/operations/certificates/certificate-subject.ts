@@ -18,10 +18,10 @@ import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/inde
 import { privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
-import { lengthOf, requiredAlgorithm } from '../objects/create.ts'
 import { stagePair } from '../objects/create-key-pair.ts'
 import { pairPlan } from '../objects/pair-kinds.ts'
 import { hintsOf } from '../objects/registered-object.ts'
+import { lengthOf, requiredAlgorithm } from '../objects/wanted-key.ts'
 
 /** Whose key is certified. */
 export interface CertificateSubject {

@@ -1,6 +1,7 @@
 import { andThen } from '@warder/foundation/promises'
 import { type KmipOperation, keyUse } from '../../engine/index.ts'
 import { isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
+import { decryptAbe } from './abe-use.ts'
 import { decryptPart } from './decrypt-parts.ts'
 import { heldKeyOf, requireUse } from './key-use.ts'
 import { decryptWhole } from './whole-decryption.ts'
@@ -12,6 +13,7 @@ export const decrypt: KmipOperation = {
   act(payload, context) {
     const request = receivedRequest(payload, context)
     requireUse(context, context.key.object, 'decrypt')
+    if (context.key.object.form.abe !== undefined) return decryptAbe(request, context)
     if (isPart(request)) return decryptPart(request, context)
     return andThen(heldKeyOf(context), (key) => decryptWhole(key, request, context))
   },

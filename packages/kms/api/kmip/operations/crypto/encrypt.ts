@@ -1,6 +1,7 @@
 import { andThen } from '@warder/foundation/promises'
 import { type KmipOperation, keyUse } from '../../engine/index.ts'
 import { isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
+import { encryptAbe } from './abe-use.ts'
 import { encryptPart } from './encrypt-parts.ts'
 import { heldKeyOf, requireUse } from './key-use.ts'
 import { encryptWhole } from './whole-encryption.ts'
@@ -16,6 +17,7 @@ export const encrypt: KmipOperation = {
     const request = receivedRequest(payload, context)
     const { object } = context.key
     requireUse(context, object, 'encrypt')
+    if (context.key.object.form.abe !== undefined) return encryptAbe(request, context)
     if (isPart(request)) return encryptPart(request, context)
     return andThen(heldKeyOf(context), (key) => encryptWhole(key, request, context))
   },

@@ -4,6 +4,7 @@ import { approvalNeeded } from '../../../../access/index.ts'
 import { stateAt, transition } from '../../../../keys/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import { destroyUserKeys } from './abe-cascade.ts'
 
 /**
  * Destroy (KMIP 2.1 §6.1.15): the material is gone for good, the attributes stay. What is Active has to be revoked
@@ -17,7 +18,8 @@ export const destroy: KmipOperation = {
     // An approved destruction runs when it is approved: there is nothing to use here.
     return andThen(services.roles.approvals.covers('destroy', object), (covered) => {
       if (covered) throw approvalNeeded('destroy', services.roles.officers)
-      return destroyed(context)
+      const answer = destroyed(context)
+      return object.form.abe === undefined ? answer : destroyUserKeys(context, object).then(() => answer)
     })
   },
 }

@@ -1,4 +1,4 @@
-import { andThen } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { Tag, type ValueName, valueName } from '@warder/kmip/tables'
 import {
   dateTime,
@@ -13,6 +13,7 @@ import { type ManagedObject, stateAt, transition } from '../../../../keys/index.
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import { revokeUserKeys } from './abe-cascade.ts'
 import { registerRevocation } from './certificate-revocation.ts'
 
 const longestMessage = 1024
@@ -38,18 +39,19 @@ export const revoke: KmipOperation = {
     if (!reason.isShort || isCompromise(reason) || stateAt(object, now) !== 'PreActive')
       return revoked(context, object, reason, occurred)
     // Two steps of the life cycle at one moment, and the caller needs the right to both.
-    const activated = (own: ManagedObject): readonly TtlvNode[] =>
+    const activated = (own: ManagedObject): MaybePromise<readonly TtlvNode[]> =>
       revoked(context, { ...own, ...transition(own, 'activate', now) }, reason, undefined)
     return andThen(context.permitted(object.id, 'activate'), activated)
   },
 }
 
 function revoked(
-  { objects, object: stored, now }: KmipContext,
+  context: KmipContext,
   object: ManagedObject,
   reason: Reason,
   occurred: number | undefined,
-): readonly TtlvNode[] {
+): MaybePromise<readonly TtlvNode[]> {
+  const { objects, object: stored, now } = context
   const compromise = isCompromise(reason)
   const state = stateAt(object, now)
   const allowed = compromise
@@ -71,7 +73,10 @@ function revoked(
         object,
       )),
   })
-  return [uniqueIdentifier(object.id)]
+  const answer = [uniqueIdentifier(object.id)]
+  if (object.form.abe === undefined) return answer
+  const ending = { compromise, revocationReason: reason.code, revocationMessage: reason.message }
+  return revokeUserKeys(context, object, ending).then(() => answer)
 }
 
 function isCompromise({ code }: Reason): boolean {

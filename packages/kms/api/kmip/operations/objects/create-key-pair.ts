@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { attributeOf, Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, membersWithin, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { newObjectId } from '../../../../keys/index.ts'
+import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
@@ -9,9 +10,10 @@ import { creates, type KmipContext, type KmipOperation, kmipFailure } from '../.
 import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode, type CurveName, storedKeyKind } from '../../stored/stored-algorithm.ts'
-import { formatOf, lengthOf, requiredAlgorithm } from './create.ts'
+import { createMaster } from './abe-create-master.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
+import { formatOf, lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects that know each other, stored together. */
 export const createKeyPair: KmipOperation = {
@@ -25,6 +27,7 @@ export const createKeyPair: KmipOperation = {
       withDefaults(rules, type, merged(common, membersWithin(payload, tag)))
     const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
     const open = half('PublicKey', Tag.PublicKeyAttributes)
+    if (asksForAbe([...secret, ...open])) return createMaster(context, secret, open)
     const plan = pairPlan({ ...wishOf(secret, open), fips: context.services.fips })
     for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
     requireAlike(secret, open)

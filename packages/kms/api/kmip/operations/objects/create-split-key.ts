@@ -23,10 +23,11 @@ import {
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
 import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
 import { ceremonySplit, isCeremonyKey, stageCeremony, stageShare } from './ceremony-key.ts'
-import { lengthOf, newSymmetricKey, requiredAlgorithm } from './create.ts'
+import { newSymmetricKey } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
 import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.ts'
+import { lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
 /**
  * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,

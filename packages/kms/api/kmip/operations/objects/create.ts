@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
+import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, membersWithin, requiredName, type TtlvNode } from '@warder/kmip/ttlv'
 import { isFipsSymmetric } from '../../../../crypto/index.ts'
+import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject, usualMask } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
@@ -13,17 +14,22 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
-import type { KeyFormat } from '../../key-blocks/key-format.ts'
-import { type AlgorithmName, algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
+import { algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
+import { createUserKey } from './abe-create-user-key.ts'
 import { requireQuantumSafe } from './quantum-safe.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
+import { formatOf, lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
-/** Create (KMIP 2.1 §6.1.8): a new symmetric key, or random secret data. */
+/** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */
 export const create: KmipOperation = {
   name: 'Create',
   access: creates,
   act(payload, context) {
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    if (type === 'PrivateKey') {
+      const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
+      if (asksForAbe(attributes)) return createUserKey(context, attributes)
+    }
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `Create does not make objects of type ${type}.`)
     requireSoftwareStorage(payload.value)
@@ -99,31 +105,4 @@ function newSecret(attributes: readonly TtlvNode[]): NewObjectRequest {
     form: { secretDataType: 'Seed' },
     generated: true,
   }
-}
-
-/** CryptographicAlgorithm among attributes. @throws kmipFailure MissingData, InvalidField */
-export function requiredAlgorithm(attributes: readonly TtlvNode[]): AlgorithmName {
-  const node = attributes.find(({ tag }) => tag === Tag.CryptographicAlgorithm)
-  if (node === undefined) throw kmipFailure('MissingData', 'CryptographicAlgorithm is missing.')
-  const name = node.type === 'Enumeration' ? valueName('CryptographicAlgorithm', node.value) : undefined
-  if (name === undefined) throw kmipFailure('InvalidField', 'CryptographicAlgorithm is not known here.')
-  return name
-}
-
-/** CryptographicLength among attributes, in bits. @throws kmipFailure InvalidField */
-export function lengthOf(attributes: readonly TtlvNode[]): number | undefined {
-  const node = attributes.find(({ tag }) => tag === Tag.CryptographicLength)
-  if (node === undefined) return undefined
-  if (node.type !== 'Integer' || node.value < 1)
-    throw kmipFailure('InvalidField', 'CryptographicLength is a positive number of bits.')
-  return node.value
-}
-
-/** KeyFormatType among attributes: how a client wants a key that the server makes (KMIP 2.1 §4.26). */
-export function formatOf(attributes: readonly TtlvNode[]): KeyFormat | undefined {
-  const node = attributes.find(({ tag }) => tag === Tag.KeyFormatType)
-  if (node === undefined) return undefined
-  const name = node.type === 'Enumeration' ? valueName('KeyFormatType', node.value) : undefined
-  if (name === undefined) throw kmipFailure('InvalidField', 'KeyFormatType is not known here.')
-  return name
 }

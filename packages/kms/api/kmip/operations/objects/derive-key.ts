@@ -26,10 +26,10 @@ import {
 } from '../../engine/index.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
 import { requireUse, takeUse } from '../crypto/key-use.ts'
-import { lengthOf, requiredAlgorithm } from './create.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
+import { lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
 /**
  * DeriveKey (KMIP 2.1 §6.1.14): a symmetric key or secret data from a key, from secret data, or from two keys that agree.

@@ -4,6 +4,7 @@ import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
 import { type KmipContext, type KmipOperation, kmipFailure, objectRight } from '../../engine/index.ts'
 import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { rotate } from './abe-rotate.ts'
 import { merged, stagePair } from './create-key-pair.ts'
 import { pairPlan } from './pair-kinds.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
@@ -16,6 +17,7 @@ export const reKeyKeyPair: KmipOperation = {
     const { object } = context
     if (object.type !== 'PrivateKey')
       throw kmipFailure('InvalidObjectType', `ReKeyKeyPair is not for objects of type ${object.type}.`)
+    if (object.form.abe !== undefined) return rotate(payload, context)
     requireReplaceable(context, object)
     requireSoftwarePair(payload.value)
     const open = await otherHalf(context, object)

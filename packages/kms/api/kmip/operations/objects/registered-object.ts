@@ -1,6 +1,8 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import type { NewObject } from '../../../../keys/index.ts'
+import { abeAlgorithm } from '../../../../abe/index.ts'
+import type { AbeForm, NewObject } from '../../../../keys/index.ts'
+import { textOf } from '../../attributes/abe-request.ts'
 import { type AttributeSource, checkedValue } from '../../attributes/attribute-checks.ts'
 import { requireRule } from '../../attributes/index.ts'
 import { newObjectOf, usualMask } from '../../attributes/new-object.ts'
@@ -14,6 +16,8 @@ import {
   type StoredShape,
 } from '../../key-blocks/index.ts'
 import { storedColumns } from '../../key-blocks/object-shape.ts'
+import { policyAttribute } from '../../stored/abe-attributes.ts'
+import { newAbeKey } from './abe-new-key.ts'
 import { withoutPassword } from './encrypted-key.ts'
 
 /** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */
@@ -86,6 +90,7 @@ export function newBrought(
 ): NewObject {
   const { shape, material } = brought
   const columns = storedColumns(brought)
+  if (shape.abe !== undefined) return newAbeBrought(context, brought, shape.abe, attributes, source)
   if (material === undefined && !attributes.some(({ tag }) => tag === Tag.KeyValueLocation))
     throw kmipFailure('KeyValueNotPresent', 'A key without its value needs a KeyValueLocation.')
   const links = columns.given.filter(({ tag }) => tag === Tag.Link)
@@ -105,6 +110,30 @@ export function newBrought(
   })
   const { id, algorithm } = created.object
   context.audit({ object: id, ...(algorithm !== undefined && { algorithm }) })
+  return created
+}
+
+/** An attribute-based key: the policy of a user key is taken from the attributes, since its bytes do not tell it. */
+function newAbeBrought(
+  context: KmipContext,
+  { shape, material }: StoredObject,
+  form: AbeForm,
+  attributes: readonly TtlvNode[],
+  source: AttributeSource,
+): NewObject {
+  const type = shape.objectType === 'PublicKey' ? 'PublicKey' : 'PrivateKey'
+  if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value.')
+  const policy = form.kind === 'user' ? textOf(attributes, policyAttribute) : undefined
+  const known = { ...form, ...(policy !== undefined && { policy }) }
+  const created = newObjectOf(
+    context,
+    newAbeKey({ type, material, form: known, attributes, generated: false, source }),
+  )
+  context.audit({
+    object: created.object.id,
+    algorithm: abeAlgorithm,
+    ...(policy !== undefined && { details: { policy } }),
+  })
   return created
 }
 

@@ -1,7 +1,13 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersWithin, optional, optionalName, requiredName, textString } from '@warder/kmip/ttlv'
 import { approvalNeeded } from '../../../../access/index.ts'
-import { asObjectId, identifierTaken, type ObjectId } from '../../../../keys/index.ts'
+import {
+  asObjectId,
+  identifierTaken,
+  linkedObject,
+  type NewObject,
+  type ObjectId,
+} from '../../../../keys/index.ts'
 import {
   creates,
   type KmipContext,
@@ -77,13 +83,28 @@ async function placeFile(context: KmipContext, file: BroughtFile, wish: Placemen
   return id
 }
 
+/**
+ * A user key of attribute-based encryption follows the master key that ParentLink names if that is the caller's own: it
+ * is refreshed and revoked with it, as those that are made here. Whoever else holds a copy of a key gains nothing by it.
+ */
+async function withMaster(context: KmipContext, created: NewObject): Promise<NewObject> {
+  const { abe } = created.object.form
+  const parent = abe?.kind === 'user' ? linkedObject(created.object, 'ParentLink') : undefined
+  if (abe === undefined || parent === undefined) return created
+  const master = await context.objects.read(parent)
+  if (master?.form.abe?.kind !== 'master' || master.owner !== context.principal.name) return created
+  const form = { ...created.object.form, abe: { ...abe, master: master.id } }
+  return { ...created, object: { ...created.object, form } }
+}
+
 /** Stages the object, new or in the place of the caller's own, and wipes what was brought. */
 async function place(context: KmipContext, brought: StoredObject, wish: Placement): Promise<ObjectId> {
   const { attributes, id, replace } = wish
   const said = id === undefined ? [] : [textString(Tag.UniqueIdentifier, id)]
   const ordinary = [...attributes.ordinary.filter(({ tag }) => tag !== Tag.UniqueIdentifier), ...said]
   try {
-    const created = asImported(newBrought(context, brought, ordinary, 'server'), attributes, context.now)
+    const own = newBrought(context, brought, ordinary, 'server')
+    const created = asImported(await withMaster(context, own), attributes, context.now)
     const before = id === undefined ? undefined : await context.objects.read(id)
     if (before === undefined) return context.objects.create(created).id
     // Somebody else's object is not replaced, and an object of the caller's own only if that is said.

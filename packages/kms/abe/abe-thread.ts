@@ -1,0 +1,115 @@
+// The thread of attribute-based encryption: the only place where its keys are in use, one job after the other.
+import { parentPort } from 'node:worker_threads'
+import { CovercryptError } from '@warder/covercrypt/error'
+import {
+  createMasterKey,
+  createUserKey,
+  decodeMasterKey,
+  decodePublicKey,
+  decodeUserKey,
+  encodeMasterKey,
+  encodePublicKey,
+  encodeUserKey,
+  type MasterKey,
+  publicKeyOf,
+  refreshUserKey,
+} from '@warder/covercrypt/keys'
+import { parsePolicy, userRights } from '@warder/covercrypt/policy'
+import { nextAttributeId, structureFromJson } from '@warder/covercrypt/structure'
+import { toFailure } from '@warder/foundation/errors'
+import { openData, sealData } from './data.ts'
+import type { AbeJob, AbeKind, AbeResults, CreatedUser, Recognised, Rotated } from './jobs.ts'
+import { rotated } from './rotated.ts'
+
+type JobOf<Type extends AbeJob['type']> = Extract<AbeJob, { type: Type }>
+
+function createUser({ master, policy }: JobOf<'createUser'>): CreatedUser {
+  const key = decodeMasterKey(master)
+  const rights = userRights(key.structure, parsePolicy(policy))
+  const issued = createUserKey(key, rights)
+  return { master: encodeMasterKey(issued.master), user: encodeUserKey(issued.userKey), rights: rights.size }
+}
+
+const decoders: Readonly<Record<AbeKind, (key: Uint8Array) => number>> = {
+  master: (key) => nextAttributeId(decodeMasterKey(key).structure, 0),
+  public: (key) => nextAttributeId(decodePublicKey(key).structure, 0),
+  user: (key) => decodeUserKey(key).id.length,
+}
+
+/** The first of the kinds that the bytes are. @throws CovercryptError of the last one */
+function recognise({ key, kinds }: JobOf<'recognise'>): Recognised {
+  for (const [index, kind] of kinds.entries()) {
+    try {
+      return { kind, nextAttributeId: decoders[kind](key) }
+    } catch (error) {
+      if (!(error instanceof CovercryptError) || index === kinds.length - 1) throw error
+    }
+  }
+  throw new Error('a kind is needed')
+}
+
+function rotate({ master, action, nextAttributeId: floor, users }: JobOf<'rotate'>): Rotated {
+  const { key, nextAttributeId: next } = rotated(decodeMasterKey(master), action, floor)
+  return {
+    master: encodeMasterKey(key),
+    publicKey: encodePublicKey(publicKeyOf(key)),
+    nextAttributeId: next,
+    users: users.map((user) => refreshed(key, user)),
+  }
+}
+
+function refreshed(master: MasterKey, user: Uint8Array): Uint8Array | undefined {
+  try {
+    return encodeUserKey(refreshUserKey(master, decodeUserKey(user)))
+  } catch (error) {
+    if (error instanceof CovercryptError) return undefined
+    throw error
+  }
+}
+
+function run(job: AbeJob): AbeResults[AbeJob['type']] {
+  switch (job.type) {
+    case 'createMaster': {
+      const key = createMasterKey(structureFromJson(job.structure))
+      const publicKey = encodePublicKey(publicKeyOf(key))
+      return { master: encodeMasterKey(key), publicKey, nextAttributeId: nextAttributeId(key.structure, 0) }
+    }
+    case 'createUser':
+      return createUser(job)
+    case 'recognise':
+      return recognise(job)
+    case 'rotate':
+      return rotate(job)
+    case 'seal':
+      return sealData(decodePublicKey(job.publicKey), job)
+    case 'open':
+      return openData(decodeUserKey(job.userKey), job)
+    case 'describe':
+      return decodePublicKey(job.publicKey).structure.dimensions.map(({ name, ordered, attributes }) => ({
+        name,
+        ordered,
+        attributes: attributes.map(({ name, mode, enabled }) => ({ name, mode, enabled })),
+      }))
+  }
+}
+
+/** The job holds copies of keys and plaintexts of this thread's own. */
+function wipe(job: AbeJob): void {
+  for (const value of Object.values(job).flat()) if (value instanceof Uint8Array) value.fill(0)
+}
+
+parentPort?.on('message', ({ id, job }: { readonly id: number; readonly job: AbeJob }) => {
+  try {
+    parentPort?.postMessage({ id, result: run(job) })
+  } catch (thrown) {
+    const { kind, message, detail } = toFailure(thrown)
+    const failed = { kind, message, detail }
+    const known = thrown instanceof CovercryptError
+    parentPort?.postMessage({
+      id,
+      failed: known ? { ...failed, message: thrown.message, code: thrown.code } : failed,
+    })
+  } finally {
+    wipe(job)
+  }
+})

@@ -1,0 +1,96 @@
+import { covercryptError } from '@warder/covercrypt/error'
+import {
+  type AttributeName,
+  type NewAttribute,
+  parseAttributeName,
+  type SecurityMode,
+} from '@warder/covercrypt/structure'
+
+/** A change of a master key (ReKeyKeyPair of KMIP, rotation of REST). */
+export type RotationAction =
+  | { readonly type: 'rekey'; readonly policy: string }
+  | { readonly type: 'prune'; readonly policy: string }
+  | { readonly type: 'delete'; readonly attributes: readonly AttributeName[] }
+  | { readonly type: 'disable'; readonly attributes: readonly AttributeName[] }
+  | { readonly type: 'add'; readonly attributes: readonly NewAttribute[] }
+  | { readonly type: 'rename'; readonly attributes: readonly (AttributeName & { readonly to: string })[] }
+
+/** Attributes that one action may change. */
+const maxChanges = 1000
+
+const readers: Readonly<Record<string, (value: unknown) => RotationAction>> = {
+  RekeyAccessPolicy: (value) => ({ type: 'rekey', policy: text(value) }),
+  PruneAccessPolicy: (value) => ({ type: 'prune', policy: text(value) }),
+  DeleteAttribute: (value) => ({
+    type: 'delete',
+    attributes: list(value).map((one) => parseAttributeName(text(one))),
+  }),
+  DisableAttribute: (value) => ({
+    type: 'disable',
+    attributes: list(value).map((one) => parseAttributeName(text(one))),
+  }),
+  AddAttribute: (value) => ({ type: 'add', attributes: list(value).map(newAttribute) }),
+  RenameAttribute: (value) => ({ type: 'rename', attributes: list(value).map(renamed) }),
+}
+
+/**
+ * Reads an action: an object with exactly one member, such as `{"RekeyAccessPolicy":"Team::Blue"}`.
+ *
+ * @param value parsed JSON
+ * @throws CovercryptError invalid_structure, invalid_policy
+ */
+export function readAction(value: unknown): RotationAction {
+  const [entry, ...more] = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  const read = entry !== undefined && Object.hasOwn(readers, entry[0]) ? readers[entry[0]] : undefined
+  if (entry === undefined || read === undefined || more.length > 0)
+    throw covercryptError(
+      'invalid_structure',
+      `The action must be an object with one of the members ${Object.keys(readers).join(', ')}.`,
+    )
+  return read(entry[1])
+}
+
+/** Whether user keys change with it. */
+export function refreshesUsers({ type }: RotationAction): boolean {
+  return type === 'rekey' || type === 'prune' || type === 'delete'
+}
+
+/** What the audit log says of it. */
+export function shownAction(action: RotationAction): string {
+  if ('policy' in action) return `${action.type} ${action.policy}`
+  return `${action.type} ${action.attributes.map(({ dimension, name }) => `${dimension}::${name}`).join(', ')}`
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw wrongShape('a text is missing')
+}
+
+function list(value: unknown): readonly unknown[] {
+  if (Array.isArray(value) && value.length <= maxChanges) return value
+  throw wrongShape(`a list of at most ${maxChanges} entries is missing`)
+}
+
+const modes: readonly SecurityMode[] = ['Classic', 'PostQuantum', 'Hybridized']
+
+/** `["Dimension::Name", "Classic", null]`; the third member names the attribute just below in a hierarchy. */
+function newAttribute(value: unknown): NewAttribute {
+  const [name, modeName, after, ...more] = list(value)
+  const mode = modes.find((known) => known === modeName)
+  if (mode === undefined || (after !== null && typeof after !== 'string') || more.length > 0)
+    throw wrongShape(
+      'a new attribute is ["Dimension::Name", "Classic" | "PostQuantum" | "Hybridized", null | "After"]',
+    )
+  return { ...parseAttributeName(text(name)), mode, after: after ?? undefined }
+}
+
+/** `["Dimension::Name", "NewName"]`. */
+function renamed(value: unknown): AttributeName & { readonly to: string } {
+  const [name, to, ...more] = list(value)
+  if (more.length > 0) throw wrongShape('a renaming is ["Dimension::Name", "NewName"]')
+  return { ...parseAttributeName(text(name)), to: text(to) }
+}
+
+function wrongShape(reason: string): Error {
+  return covercryptError('invalid_structure', `The action cannot be read: ${reason}.`)
+}

@@ -1,0 +1,6 @@
+/** Attribute-based encryption (Covercrypt) with managed keys, off the event loop. Knows no protocol. */
+export * from './actions.ts'
+export type * from './jobs.ts'
+export * from './managed-keys.ts'
+export { abeThread } from './thread.ts'
+export { userKeysOf } from './user-key-store.ts'

@@ -1,0 +1,89 @@
+import type { RotationAction } from './actions.ts'
+
+/** What the bytes of a key are. */
+export type AbeKind = 'master' | 'public' | 'user'
+
+/** How plaintexts stand in data: one alone, items of one policy, or items each of which is whole (two bytes 0x87 before). */
+export type Framing = 'single' | 'bulk'
+
+/** Work with attribute-based keys, for a thread of its own. */
+export type AbeJob =
+  | { readonly type: 'createMaster'; readonly structure: unknown }
+  | { readonly type: 'createUser'; readonly master: Uint8Array; readonly policy: string }
+  | { readonly type: 'recognise'; readonly key: Uint8Array; readonly kinds: readonly AbeKind[] }
+  | {
+      readonly type: 'rotate'
+      readonly master: Uint8Array
+      readonly action: RotationAction
+      readonly nextAttributeId: number
+      readonly users: readonly Uint8Array[]
+    }
+  | {
+      readonly type: 'seal'
+      readonly publicKey: Uint8Array
+      readonly framing: Framing
+      /** As the request of KMIP frames it: policy and plaintexts. */
+      readonly data: Uint8Array
+      readonly aad: Uint8Array
+    }
+  | {
+      readonly type: 'open'
+      readonly userKey: Uint8Array
+      readonly framing: Framing
+      readonly data: Uint8Array
+      readonly aad: Uint8Array
+    }
+  | { readonly type: 'describe'; readonly publicKey: Uint8Array }
+
+export interface CreatedMaster {
+  readonly master: Uint8Array
+  readonly publicKey: Uint8Array
+  /** The id that no attribute has had yet. */
+  readonly nextAttributeId: number
+}
+
+export interface CreatedUser {
+  /** With one user more. */
+  readonly master: Uint8Array
+  readonly user: Uint8Array
+  readonly rights: number
+}
+
+export interface Recognised {
+  readonly kind: AbeKind
+  readonly nextAttributeId: number
+}
+
+export interface Rotated extends CreatedMaster {
+  /** In the order of the job; undefined: the key was not made by this master key, or was altered. */
+  readonly users: readonly (Uint8Array | undefined)[]
+}
+
+export interface Sealed {
+  readonly data: Uint8Array
+  /** In the order of the items. */
+  readonly policies: readonly string[]
+}
+
+export interface DescribedAttribute {
+  readonly name: string
+  readonly mode: 'Classic' | 'PostQuantum' | 'Hybridized'
+  readonly enabled: boolean
+}
+
+export interface DescribedDimension {
+  readonly name: string
+  readonly ordered: boolean
+  readonly attributes: readonly DescribedAttribute[]
+}
+
+/** By the type of the job. */
+export interface AbeResults {
+  readonly createMaster: CreatedMaster
+  readonly createUser: CreatedUser
+  readonly recognise: Recognised
+  readonly rotate: Rotated
+  readonly seal: Sealed
+  readonly open: Uint8Array
+  readonly describe: readonly DescribedDimension[]
+}

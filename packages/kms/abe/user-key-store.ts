@@ -1,0 +1,21 @@
+import { type Database, query } from '@warder/foundation/sql'
+import { type ManagedObject, type ObjectRow, objectColumns, toObject } from '../keys/index.ts'
+
+const columns = objectColumns
+  .split(', ')
+  .map((column) => `o.${column}`)
+  .join(', ')
+const linkedToMaster = query<[master: string, limit: number], ObjectRow>(
+  `SELECT ${columns} FROM object_link l JOIN managed_object o ON o.id = l.object_id
+     WHERE l.link_type = 'ParentLink' AND l.linked_id = ? AND o.object_type = 'PrivateKey' AND o.algorithm = 'CoverCrypt'
+     ORDER BY o.id LIMIT ?`,
+)
+
+/** User keys that one master key has here. */
+export const maxUserKeys = 65_536
+
+/** The user keys that a master key made here, whoever owns them. Anybody sets links: those alone lead to no user key. */
+export async function userKeysOf(db: Database, master: string): Promise<readonly ManagedObject[]> {
+  const rows = await db.all(linkedToMaster, [master, maxUserKeys])
+  return rows.map(toObject).filter(({ form }) => form.abe?.kind === 'user' && form.abe.master === master)
+}

@@ -1,0 +1,76 @@
+import { parseJsonBody } from '@warder/foundation/http'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+import { abeVendor, policyAttribute } from '../stored/abe-attributes.ts'
+import { ownVendor, vendorNameOf } from './attribute-vendor.ts'
+
+/** Vendor attributes that ask for something; only the policy of a user key is kept. */
+export const structureAttribute = 'cover_crypt_access_structure'
+export const actionAttribute = 'cover_crypt_rekey_action'
+const asking: ReadonlySet<string> = new Set([structureAttribute, policyAttribute, actionAttribute])
+
+/** Whether the attributes ask for attribute-based encryption. */
+export function asksForAbe(attributes: readonly TtlvNode[]): boolean {
+  const { CoverCrypt, CoverCryptBulk } = Enumeration.CryptographicAlgorithm
+  return attributes.some(
+    ({ tag, value }) =>
+      tag === Tag.CryptographicAlgorithm && (value === CoverCrypt || value === CoverCryptBulk),
+  )
+}
+
+function abeName(node: TtlvNode): string | undefined {
+  const named = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
+  if (named === undefined || (named.vendor !== abeVendor && named.vendor !== ownVendor)) return undefined
+  return asking.has(named.name) ? named.name : undefined
+}
+
+/** Is it one of the attributes that say what a key is, which no client changes? */
+export function isAbeAttribute(node: TtlvNode): boolean {
+  return abeName(node) !== undefined
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * The text of a vendor attribute, given as bytes or as text.
+ * @throws kmipFailure InvalidAttributeValue
+ */
+export function textOf(attributes: readonly TtlvNode[], name: string): string | undefined {
+  const [node, another] = attributes.filter((one) => abeName(one) === name)
+  if (another !== undefined) throw kmipFailure('InvalidAttributeValue', `${name} is there twice.`)
+  if (node === undefined) return undefined
+  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  if (value?.type === 'TextString') return value.value
+  try {
+    if (value?.type === 'ByteString') return utf8.decode(value.value)
+  } catch {
+    // Told below.
+  }
+  throw kmipFailure('InvalidAttributeValue', `${name} is text in UTF-8.`)
+}
+
+/** As `textOf`, of an attribute that must be there. @throws kmipFailure MissingData */
+export function requiredText(attributes: readonly TtlvNode[], name: string): string {
+  const text = textOf(attributes, name)
+  if (text === undefined) throw kmipFailure('MissingData', `The vendor attribute ${name} is missing.`)
+  return text
+}
+
+/** The JSON of a vendor attribute. @throws kmipFailure MissingData, InvalidAttributeValue */
+export function requiredJson(attributes: readonly TtlvNode[], name: string): unknown {
+  const text = requiredText(attributes, name)
+  try {
+    return parseJsonBody(Buffer.from(text, 'utf8'))
+  } catch {
+    throw kmipFailure('InvalidAttributeValue', `${name} is not JSON, or has a member twice.`)
+  }
+}
+
+/** What is left for the object: without what asked for it, and what its bytes say. */
+export function ordinaryAttributes(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  return attributes.filter(
+    (node) =>
+      abeName(node) === undefined && node.tag !== Tag.CryptographicLength && node.tag !== Tag.KeyFormatType,
+  )
+}

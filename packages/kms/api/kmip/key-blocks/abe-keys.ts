@@ -1,0 +1,42 @@
+import type { TtlvNode } from '@warder/kmip/ttlv'
+import type { KeyPolicy } from '@warder/pki/keys'
+import { abeBits, abeForm, abeThread } from '../../../abe/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { type KeyFormat, materialBytes } from './key-format.ts'
+import type { CryptographicAlgorithm, StoredShape } from './stored-shape.ts'
+
+const formats: Readonly<Partial<Record<KeyFormat, 'PrivateKey' | 'PublicKey'>>> = {
+  CoverCryptSecretKey: 'PrivateKey',
+  CoverCryptPublicKey: 'PublicKey',
+}
+
+export function isAbeFormat(format: KeyFormat): boolean {
+  return formats[format] !== undefined
+}
+
+/**
+ * What the bytes of an attribute-based key say: a private key is a master key or a user key. Reading it takes its thread.
+ * @throws kmipFailure KeyFormatTypeNotSupported, InvalidField; rejects with a CovercryptError
+ */
+export async function readAbeKey(
+  type: 'PrivateKey' | 'PublicKey',
+  format: KeyFormat,
+  material: TtlvNode,
+  claims: { readonly algorithm: CryptographicAlgorithm | undefined; readonly bits: number | undefined },
+  policy: KeyPolicy,
+): Promise<Pick<StoredShape, 'algorithm' | 'bits' | 'abe'>> {
+  if (formats[format] !== type)
+    throw kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+  if (policy.fips === true)
+    throw kmipFailure('InvalidField', 'Attribute-based encryption is not available in FIPS mode.')
+  const { algorithm, bits } = claims
+  if (algorithm !== undefined && algorithm !== 'CoverCrypt' && algorithm !== 'CoverCryptBulk')
+    throw kmipFailure('InvalidField', 'The key is of another algorithm than CryptographicAlgorithm says.')
+  const key = materialBytes(material)
+  if (bits !== undefined && bits !== abeBits(key))
+    throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
+  const kinds = type === 'PublicKey' ? (['public'] as const) : (['master', 'user'] as const)
+  const { kind, nextAttributeId } = await abeThread.run({ type: 'recognise', key, kinds })
+  const form = kind === 'master' ? { kind, nextAttributeId } : { kind }
+  return { algorithm: 'CoverCrypt', bits: abeBits(key), abe: abeForm(key, form) }
+}

@@ -1,0 +1,62 @@
+import { Tag } from '@warder/kmip/tables'
+import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
+import { abeAlgorithm, abeMaterial, abeThread, type Framing, requireAbe } from '../../../../abe/index.ts'
+import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { type CryptographicRequest, isPart, requireData } from '../../streams/cryptographic-request.ts'
+import { parametersOf, requireUse, takeUse } from './key-use.ts'
+
+const none = new Uint8Array(0)
+
+type Answer = readonly (TtlvNode | undefined)[]
+
+/** Encrypt for whoever the policy names that stands in front of the data. IVCounterNonce has no meaning here. */
+export async function encryptAbe(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
+  const { object } = context.key
+  requireAbe(object, 'public')
+  const { framing, data, aad } = readWhole(request, context)
+  takeUse(context, object, data.length, true)
+  const publicKey = await abeMaterial(context.objects, object)
+  const sealed = await abeThread.run({ type: 'seal', publicKey, framing, data, aad })
+  const policies = [...new Set(sealed.policies)]
+  context.audit({ algorithm: abeAlgorithm, details: { policy: policies.join(' ; ').slice(0, 1024) } })
+  await requireStill(context, 'encrypt')
+  return answer(context, sealed.data)
+}
+
+/** Decrypt with a user key. Its own policy is in the record; that of the ciphertext is known to nobody. */
+export async function decryptAbe(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
+  const { object } = context.key
+  const { policy } = requireAbe(object, 'user')
+  const { framing, data, aad } = readWhole(request, context)
+  context.audit({
+    algorithm: abeAlgorithm,
+    ...(policy !== undefined && { details: { policy: policy.slice(0, 1024) } }),
+  })
+  const userKey = await abeMaterial(context.objects, object)
+  try {
+    const opened = await abeThread.run({ type: 'open', userKey, framing, data, aad })
+    await requireStill(context, 'decrypt')
+    return answer(context, opened)
+  } finally {
+    userKey.fill(0)
+  }
+}
+
+function readWhole(request: CryptographicRequest, context: KmipContext) {
+  if (isPart(request))
+    throw kmipFailure('InvalidField', 'Attribute-based encryption takes its data whole, not part by part.')
+  const { cryptographicAlgorithm } = parametersOf(context.key.object, request.parameters)
+  const framing: Framing = cryptographicAlgorithm === 'CoverCryptBulk' ? 'bulk' : 'single'
+  return { framing, data: requireData(request), aad: request.aad ?? none }
+}
+
+/** The key may have come to its end while its thread was at work. */
+async function requireStill(context: KmipContext, use: 'encrypt' | 'decrypt'): Promise<void> {
+  const now = await context.objects.read(context.key.object.id)
+  if (now === undefined) throw kmipFailure('ObjectNotFound', 'DENIED')
+  requireUse(context, now, use)
+}
+
+function answer({ key }: KmipContext, data: Uint8Array): Answer {
+  return [uniqueIdentifier(key.object.id), byteString(Tag.Data, data)]
+}

@@ -1,0 +1,68 @@
+import { userKeysOf } from '../../../../abe/index.ts'
+import { type LifeCycle, type ManagedObject, stateAt, transition } from '../../../../keys/index.ts'
+import type { KmipContext } from '../../engine/index.ts'
+
+export type Ending = Pick<ManagedObject, 'revocationReason' | 'revocationMessage'> & {
+  readonly compromise: boolean
+}
+
+/** Revoking a master key revokes the user keys that it made, whoever owns them, in the same commit. */
+export async function revokeUserKeys(
+  context: KmipContext,
+  master: ManagedObject,
+  ending: Ending,
+): Promise<void> {
+  const { compromise, ...reason } = ending
+  await forEachUserKey(context, master, (user) => {
+    const cycle = ended({ ...user, state: stateAt(user, context.now) }, compromise, context.now)
+    if (cycle === undefined) return false
+    const { state, activationAt, deactivationAt, compromisedAt } = cycle
+    context.objects.update(user, { state, activationAt, deactivationAt, compromisedAt, ...reason })
+    return true
+  })
+}
+
+/** undefined: it has ended already. */
+function ended(user: ManagedObject, compromise: boolean, now: number): LifeCycle | undefined {
+  switch (user.state) {
+    case 'PreActive':
+      // Two steps of the life cycle at one moment.
+      if (!compromise) return transition(transition(user, 'activate', now), 'deactivate', now)
+      return transition(user, 'compromise', now)
+    case 'Active':
+      return transition(user, compromise ? 'compromise' : 'deactivate', now)
+    case 'Deactivated':
+      return compromise ? transition(user, 'compromise', now) : undefined
+    default:
+      return undefined
+  }
+}
+
+/** Destroying a master key takes the material of the user keys that it made away. */
+export async function destroyUserKeys(context: KmipContext, master: ManagedObject): Promise<void> {
+  await forEachUserKey(context, master, (user) => {
+    const state = stateAt(user, context.now)
+    if (state === 'Destroyed' || state === 'Destroyed_Compromised') return false
+    const compromised = state === 'Compromised'
+    context.objects.update(
+      user,
+      { state: compromised ? 'Destroyed_Compromised' : 'Destroyed', destroyedAt: context.now },
+      null,
+    )
+    return true
+  })
+}
+
+async function forEachUserKey(
+  context: KmipContext,
+  master: ManagedObject,
+  end: (user: ManagedObject) => boolean,
+): Promise<void> {
+  if (master.form.abe?.kind !== 'master') return
+  let ended = 0
+  for (const { id } of await userKeysOf(context.services.db, master.id)) {
+    const user = await context.objects.read(id)
+    if (user !== undefined && end(user)) ended++
+  }
+  if (ended > 0) context.audit({ details: { user_keys: ended } })
+}

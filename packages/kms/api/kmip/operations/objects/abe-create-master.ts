@@ -1,0 +1,62 @@
+import { Tag } from '@warder/kmip/tables'
+import { type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { abeAlgorithm, abeForm, abeThread } from '../../../../abe/index.ts'
+import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
+import { asObjectId, newObjectId, type ObjectId } from '../../../../keys/index.ts'
+import { requiredJson, structureAttribute } from '../../attributes/abe-request.ts'
+import { clientIdOf, stageNewObject } from '../../attributes/new-object.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { newAbeKey } from './abe-new-key.ts'
+
+/**
+ * CreateKeyPair of an attribute-based master key and its public key, from an access structure.
+ * @param secret attributes of the master key; @param open of the public key
+ */
+export async function createMaster(
+  context: KmipContext,
+  secret: readonly TtlvNode[],
+  open: readonly TtlvNode[],
+): Promise<readonly TtlvNode[]> {
+  // Before the keys are made.
+  requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
+  const structure = requiredJson(secret, structureAttribute)
+  const { privateId, publicId } = identifiers(context, secret, open)
+  const made = await abeThread.run({ type: 'createMaster', structure })
+  const { master, publicKey, nextAttributeId } = made
+  try {
+    const masterForm = abeForm(master, { kind: 'master', nextAttributeId })
+    const publicForm = abeForm(publicKey, { kind: 'public' })
+    const ids = { id: privateId, linkedId: publicId, generated: true }
+    stageNewObject(
+      context,
+      newAbeKey({ type: 'PrivateKey', material: master, form: masterForm, attributes: secret, ...ids }),
+    )
+    const others = { id: publicId, linkedId: privateId, generated: true }
+    stageNewObject(
+      context,
+      newAbeKey({ type: 'PublicKey', material: publicKey, form: publicForm, attributes: open, ...others }),
+    )
+  } finally {
+    master.fill(0)
+  }
+  context.audit({ object: privateId, algorithm: abeAlgorithm, details: { linked: publicId } })
+  context.placeholder = privateId
+  return [
+    textString(Tag.PrivateKeyUniqueIdentifier, privateId),
+    textString(Tag.PublicKeyUniqueIdentifier, publicId),
+  ]
+}
+
+/** A client that names the master key and not the public key finds this under the same name with `_pk`. */
+function identifiers(context: KmipContext, secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
+  const said = clientIdOf(secret)
+  const saidOpen = clientIdOf(open)
+  const privateId = said ?? newObjectId(context.now)
+  const follows = said !== undefined && (saidOpen === undefined || saidOpen === said)
+  const publicId: ObjectId | undefined = follows
+    ? asObjectId(`${said}_pk`)
+    : (saidOpen ?? newObjectId(context.now))
+  if (publicId === undefined || publicId === privateId)
+    throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
+  return { privateId, publicId }
+}

@@ -1,0 +1,56 @@
+import { parsePolicy } from '@warder/covercrypt/policy'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { dateTime, enumeration, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { abeAlgorithm, issueUserKey } from '../../../../abe/index.ts'
+import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
+import { requiredText } from '../../attributes/abe-request.ts'
+import { stageNewObject } from '../../attributes/new-object.ts'
+import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { policyAttribute } from '../../stored/abe-attributes.ts'
+import { newAbeKey } from './abe-new-key.ts'
+
+/**
+ * Create of a user key: what a policy lets read, of the master key that ParentLink names, on which the caller needs
+ * `derivekey`. It is Active at once unless an activation date says otherwise.
+ */
+export async function createUserKey(
+  context: KmipContext,
+  attributes: readonly TtlvNode[],
+): Promise<readonly TtlvNode[]> {
+  requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
+  const policy = requiredText(attributes, policyAttribute)
+  // Refused before the master key is asked for.
+  parsePolicy(policy)
+  const master = await context.permitted(parentOf(attributes, context), 'derivekey')
+  const { material, form, rights } = await issueUserKey(context.objects, master, policy, context.now)
+  const dated = attributes.some(({ tag }) => tag === Tag.ActivationDate)
+  const activation = dated ? [] : [dateTime(Tag.ActivationDate, 0)]
+  try {
+    const request = { material, form, attributes: [...attributes, ...activation], generated: true }
+    const object = stageNewObject(context, newAbeKey({ type: 'PrivateKey', ...request }))
+    context.audit({
+      object: object.id,
+      algorithm: abeAlgorithm,
+      details: { master: master.id, policy, rights },
+    })
+    context.placeholder = object.id
+    return [enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey), uniqueIdentifier(object.id)]
+  } finally {
+    material.fill(0)
+  }
+}
+
+/** The master key that the one ParentLink names. @throws kmipFailure MissingData, InvalidField */
+export function parentOf(attributes: readonly TtlvNode[], context: KmipContext): string {
+  const links = attributes.filter(
+    (node) =>
+      node.tag === Tag.Link &&
+      node.type === 'Structure' &&
+      memberOf(node, Tag.LinkType)?.value === Enumeration.LinkType.ParentLink,
+  )
+  const [link, another] = links
+  if (link?.type !== 'Structure')
+    throw kmipFailure('MissingData', 'A user key needs a Link of type ParentLink to its master key.')
+  if (another !== undefined) throw kmipFailure('InvalidField', 'A user key has one master key.')
+  return context.identifier(memberOf(link, Tag.LinkedObjectIdentifier))
+}

@@ -1,0 +1,64 @@
+import { Tag } from '@warder/kmip/tables'
+import { integer, type TtlvNode } from '@warder/kmip/ttlv'
+import { abeAlgorithm, abeBits } from '../../../../abe/index.ts'
+import { type AbeForm, type ObjectId, unrestricted } from '../../../../keys/index.ts'
+import { ordinaryAttributes } from '../../attributes/abe-request.ts'
+import type { AttributeSource } from '../../attributes/attribute-checks.ts'
+import type { NewObjectRequest } from '../../attributes/new-object.ts'
+import { kmipFailure } from '../../engine/index.ts'
+import { algorithmNode } from '../../stored/stored-algorithm.ts'
+import { formatOf } from './wanted-key.ts'
+
+export interface NewAbeKey {
+  readonly type: 'PrivateKey' | 'PublicKey'
+  readonly material: Uint8Array
+  readonly form: AbeForm
+  readonly attributes: readonly TtlvNode[]
+  readonly id?: ObjectId
+  readonly linkedId?: ObjectId
+  readonly generated: boolean
+  /** Who said the attributes first. */
+  readonly source?: AttributeSource
+}
+
+/**
+ * What `stageNewObject` needs for an attribute-based key. Its usage mask is what the client says, and Unrestricted, as
+ * with the deployed product: no other mask fits what these keys do.
+ * @throws kmipFailure KeyFormatTypeNotSupported
+ */
+export function newAbeKey({
+  type,
+  material,
+  form,
+  attributes,
+  generated,
+  ...ids
+}: NewAbeKey): NewObjectRequest {
+  requireFormat(attributes)
+  const said = attributes.find(({ tag }) => tag === Tag.CryptographicUsageMask)
+  const mask = typeof said?.value === 'number' ? said.value : 0
+  const rest = ordinaryAttributes(attributes).filter(
+    ({ tag }) =>
+      tag !== Tag.CryptographicUsageMask && tag !== Tag.CryptographicAlgorithm && tag !== Tag.ObjectType,
+  )
+  return {
+    type,
+    algorithm: abeAlgorithm,
+    bits: abeBits(material),
+    material,
+    form: { abe: form },
+    attributes: [...rest, integer(Tag.CryptographicUsageMask, mask | unrestricted)],
+    given: [algorithmNode('CoverCrypt')],
+    generated,
+    ...ids,
+  }
+}
+
+/** What is common to both halves of a pair may name the format of either. */
+const formats: ReadonlySet<string> = new Set(['CoverCryptSecretKey', 'CoverCryptPublicKey'])
+
+function requireFormat(attributes: readonly TtlvNode[]): void {
+  const wanted = formatOf(attributes)
+  if (wanted !== undefined && !formats.has(wanted))
+    throw kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
+}

@@ -1,0 +1,41 @@
+import { Tag } from '@warder/kmip/tables'
+import { membersWithin, type StructureNode, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { abeAlgorithm, readAction, rotateMaster, shownAction } from '../../../../abe/index.ts'
+import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
+import { linkedObject } from '../../../../keys/index.ts'
+import { actionAttribute, requiredJson } from '../../attributes/abe-request.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+
+/**
+ * ReKeyKeyPair of an attribute-based master key: the action changes the pair in its place, and the user keys that the
+ * master key made are refreshed in the same commit.
+ */
+export async function rotate(payload: StructureNode, context: KmipContext): Promise<readonly TtlvNode[]> {
+  const { object: master, services, objects, now } = context
+  requirePermitted(services.policy, keyFacts({ algorithm: abeAlgorithm }))
+  const wishes = [Tag.CommonAttributes, Tag.PrivateKeyAttributes].flatMap((tag) =>
+    membersWithin(payload, tag),
+  )
+  const action = readAction(requiredJson(wishes, actionAttribute))
+  const linked = master.linkedId ?? linkedObject(master, 'PublicKeyLink')
+  const publicKey = linked === undefined ? undefined : await objects.read(linked)
+  if (publicKey?.form.abe?.kind !== 'public' || publicKey.owner !== master.owner)
+    throw kmipFailure('InvalidField', 'The public key of this master key is not here.')
+  await context.permitted(publicKey.id, 'rekey')
+  const done = await rotateMaster(objects, services.db, { master, publicKey }, action, now)
+  context.audit({
+    object: master.id,
+    algorithm: abeAlgorithm,
+    details: {
+      linked: publicKey.id,
+      action: shownAction(action).slice(0, 1024),
+      refreshed: done.refreshed.length,
+      ...(done.foreign.length > 0 && { not_refreshed: done.foreign.slice(0, 100) }),
+    },
+  })
+  context.placeholder = master.id
+  return [
+    textString(Tag.PrivateKeyUniqueIdentifier, master.id),
+    textString(Tag.PublicKeyUniqueIdentifier, publicKey.id),
+  ]
+}

@@ -1,0 +1,43 @@
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  byteString,
+  enumeration,
+  type StructureNode,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import type { ManagedObject } from '../../../keys/index.ts'
+
+/** Who names the attributes of attribute-based keys: the deployed product. */
+export const abeVendor = 'cosmian'
+export const policyAttribute = 'cover_crypt_access_policy'
+
+/** The format in which such a key is given, the only one. */
+export function abeFormat(
+  object: Pick<ManagedObject, 'type'>,
+): 'CoverCryptPublicKey' | 'CoverCryptSecretKey' {
+  return object.type === 'PublicKey' ? 'CoverCryptPublicKey' : 'CoverCryptSecretKey'
+}
+
+/** What the form of an attribute-based key says as attributes; none of other objects. No client changes them. */
+export function abeAttributes(object: Pick<ManagedObject, 'form' | 'type'>): readonly TtlvNode[] {
+  const { abe } = object.form
+  if (abe === undefined) return []
+  const format = enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType[abeFormat(object)])
+  const digest = structure(Tag.Digest, [
+    enumeration(Tag.HashingAlgorithm, Enumeration.HashingAlgorithm.SHA_256),
+    byteString(Tag.DigestValue, Buffer.from(abe.digest, 'base64url')),
+    format,
+  ])
+  return [format, digest, ...(abe.policy === undefined ? [] : [policyNode(abe.policy)])]
+}
+
+/** The vendor attribute that holds the policy of a user key. */
+function policyNode(policy: string): StructureNode {
+  return structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, abeVendor),
+    textString(Tag.AttributeName, policyAttribute),
+    byteString(Tag.AttributeValue, Buffer.from(policy, 'utf8')),
+  ])
+}
