@@ -335,7 +335,7 @@ export interface Operations {
       })[]
     }
   }
-  /** Decrypt a flattened JWE */
+  /** Decrypt a flattened JWE, or what was encrypted for a policy */
   readonly 'crypto.decrypt': {
     readonly body: {
       /** Holds alg, enc and kid; base64url. */
@@ -348,18 +348,20 @@ export interface Operations {
       /** 16 bytes, base64url. */
       readonly tag: string
       readonly aad?: string | null
+      /** With ABE, and only then: the user key to open it with. */
+      readonly kid?: string | null
     }
     readonly reply: {
       readonly kid: string
       readonly data: string
     }
   }
-  /** Encrypt with a symmetric key, or for an RSA key */
+  /** Encrypt with a symmetric key, for an RSA key, or for a policy */
   readonly 'crypto.encrypt': {
     readonly body: {
-      /** A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP. */
+      /** A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP, the public key for ABE. */
       readonly kid: string
-      /** dir, RSA-OAEP or RSA-OAEP-256 */
+      /** dir, RSA-OAEP, RSA-OAEP-256 or ABE */
       readonly alg: string
       /** A128GCM, A192GCM or A256GCM */
       readonly enc: string
@@ -367,6 +369,8 @@ export interface Operations {
       readonly data: string
       /** Additional authenticated data, base64url. */
       readonly aad?: string | null
+      /** With ABE: who may read it, `Team::Blue && Level::Low`. `*` is every user key. */
+      readonly policy?: string | null
     }
     readonly reply: {
       readonly protected: string
@@ -380,7 +384,7 @@ export interface Operations {
   /** Generate a key, or import one */
   readonly 'crypto.keys.create': {
     readonly body: {
-      /** oct, RSA, EC, OKP or AKP */
+      /** oct, RSA, EC, OKP, AKP or ABE */
       readonly kty: string
       /** The key is bound to it. Needed for oct. */
       readonly alg?: string | null
@@ -391,6 +395,12 @@ export interface Operations {
       readonly tags?: readonly string[] | null
       /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
       readonly ext?: boolean | null
+      /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute protects it against quantum computers, too. */
+      readonly access_structure?: Readonly<Record<string, readonly string[]>> | null
+      /** ABE, a user key: its master key. Takes the right derivekey on it. */
+      readonly master?: string | null
+      /** ABE, a user key: what it reads, `Team::Blue && Level::High`. */
+      readonly policy?: string | null
       /** base64url */
       readonly k?: string | null
       /** base64url */
@@ -425,6 +435,8 @@ export interface Operations {
       readonly alg?: string
       readonly crv?: string
       readonly key_ops: readonly string[]
+      /** ABE: SHA-256 of the public key, base64url, by which a changed one is noticed. */
+      readonly digest?: string
       /** As asked for; absent when the request did not say. */
       readonly ext?: boolean
     }
@@ -459,6 +471,71 @@ export interface Operations {
       /** RFC 3339, UTC. */
       readonly created_at: string
       readonly public_jwk?: Readonly<Record<string, string>>
+      readonly abe?: {
+        /** master, public or user */
+        readonly kind: string
+        /** SHA-256 of the key, base64url. */
+        readonly digest: string
+        /** Of a user key: what it reads. */
+        readonly policy?: string
+        /** Of a user key that was made here. */
+        readonly master?: string
+      }
+    }
+  }
+  /** Rotate an attribute-based master key, or change its access structure */
+  readonly 'crypto.keys.rotate': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly body: {
+      /** Renews the rights of this policy. */
+      readonly RekeyAccessPolicy?: string | null
+      /** Forgets their former secrets. */
+      readonly PruneAccessPolicy?: string | null
+      /** `["Dimension::Name", "Classic" | "PostQuantum" | "Hybridized", null | "attribute just below in a hierarchy"]` */
+      readonly AddAttribute?: readonly (readonly (string | null)[])[] | null
+      /** `["Dimension::Name", "NewName"]` */
+      readonly RenameAttribute?: readonly (readonly string[])[] | null
+      readonly DisableAttribute?: readonly string[] | null
+      readonly DeleteAttribute?: readonly string[] | null
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly kid_public: string
+      /** SHA-256 of the public key, base64url. */
+      readonly digest: string
+      readonly refreshed: readonly string[]
+      /** User keys that the master key does not know. */
+      readonly not_refreshed: readonly string[]
+    }
+  }
+  /** The access structure of an attribute-based master key, and its user keys */
+  readonly 'crypto.keys.structure': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly kid_public: string
+      /** SHA-256 of the public key, base64url. */
+      readonly digest: string
+      readonly dimensions: readonly {
+        readonly name: string
+        /** A hierarchy; its attributes are listed from the lowest. */
+        readonly ordered: boolean
+        readonly attributes: readonly {
+          readonly name: string
+          readonly mode: string
+          readonly enabled: boolean
+        }[]
+      }[]
+      readonly user_keys: readonly {
+        readonly kid: string
+        readonly owner: string
+        readonly state: string
+        readonly policy?: string
+      }[]
     }
   }
   /** Take the wrapped key of a JWE in */
@@ -478,6 +555,8 @@ export interface Operations {
       readonly alg?: string
       readonly crv?: string
       readonly key_ops: readonly string[]
+      /** ABE: SHA-256 of the public key, base64url, by which a changed one is noticed. */
+      readonly digest?: string
       /** As asked for; absent when the request did not say. */
       readonly ext?: boolean
     }
@@ -1017,6 +1096,8 @@ export const routes = {
   'crypto.keys.create': { method: 'POST', path: '/v1/crypto/keys' },
   'crypto.keys.destroy': { method: 'DELETE', path: '/v1/crypto/keys/{kid}' },
   'crypto.keys.get': { method: 'GET', path: '/v1/crypto/keys/{kid}' },
+  'crypto.keys.rotate': { method: 'POST', path: '/v1/crypto/keys/{kid}/rotate' },
+  'crypto.keys.structure': { method: 'GET', path: '/v1/crypto/keys/{kid}/structure' },
   'crypto.keys.unwrap': { method: 'POST', path: '/v1/crypto/keys/unwrap' },
   'crypto.mac': { method: 'POST', path: '/v1/crypto/mac' },
   'crypto.sign': { method: 'POST', path: '/v1/crypto/sign' },

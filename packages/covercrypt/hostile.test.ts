@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { encapsulate, encodeEncapsulation } from './encapsulation/index.ts'
 import { CovercryptError } from './error.ts'
+import { decodeBulkSealRequest, decodeItems, decodeSealRequest } from './frames/index.ts'
 import {
   createUserKey,
   decodeMasterKey,
@@ -16,15 +17,7 @@ import {
   rekey,
 } from './keys/index.ts'
 import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
-import {
-  decodeBulkSealRequest,
-  decodeItems,
-  decodeSealRequest,
-  open,
-  openMany,
-  opensWith,
-  seal,
-} from './sealing/index.ts'
+import { open, openMany, opensWith, seal } from './sealing/index.ts'
 import { addAttribute, broadcast, decodeStructure, structureFromJson } from './structure/index.ts'
 import { issue, masterOf } from './testing/keys.ts'
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeEncapsulation, encapsulate, encodeEncapsulation } from './encapsulation/index.ts'
 import { CovercryptError } from './error.ts'
+import { decodeSealRequest } from './frames/index.ts'
 import {
   decodeMasterKey,
   decodePublicKey,
@@ -15,7 +16,7 @@ import {
   signatureOf,
 } from './keys/index.ts'
 import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
-import { dataKeyOf, decodeSealRequest, open, openMany, opensWith, seal } from './sealing/index.ts'
+import { dataKeyOf, open, openMany, opensWith, seal } from './sealing/index.ts'
 import { decodeStructure, encodeStructure, rightsOf } from './structure/index.ts'
 import { bytesOf, hexOf, opened, secretsOf } from './testing/keys.ts'
 import {

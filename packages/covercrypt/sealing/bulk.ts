@@ -1,6 +1,6 @@
 import { covercryptError } from '../error.ts'
+import { type BulkSealRequest, decodeItems, encodeItems } from '../frames/index.ts'
 import type { PublicKey, UserKey } from '../keys/index.ts'
-import { type BulkSealRequest, decodeItems, encodeItems } from './frames.ts'
 import { dataKeyFor, dataKeyOf, type KeyOpener, open, sealWith } from './sealing.ts'
 
 /** Different encapsulations among the items of one request to open. */

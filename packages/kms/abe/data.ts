@@ -1,16 +1,7 @@
 import { covercryptError } from '@warder/covercrypt/error'
+import { decodeBulkSealRequest, decodeItems, decodeSealRequest, encodeItems } from '@warder/covercrypt/frames'
 import type { PublicKey, UserKey } from '@warder/covercrypt/keys'
-import {
-  decodeBulkSealRequest,
-  decodeItems,
-  decodeSealRequest,
-  encodeItems,
-  open,
-  openMany,
-  opensWith,
-  seal,
-  sealMany,
-} from '@warder/covercrypt/sealing'
+import { open, openMany, opensWith, seal, sealMany } from '@warder/covercrypt/sealing'
 import type { AbeJob, Sealed } from './jobs.ts'
 
 type DataJob<Type extends 'seal' | 'open'> = Pick<Extract<AbeJob, { type: Type }>, 'framing' | 'data' | 'aad'>

@@ -26,6 +26,7 @@ import {
   UnitOfWork,
 } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
+import { abe, abeMembers, createAbeKey } from './abe-keys.ts'
 import { Ext, extractabilityOf } from './extractable.ts'
 import { jwksTag } from './jwks.ts'
 import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
@@ -40,7 +41,7 @@ const membersOfMaterial = Object.fromEntries(materialMembers.map((name) => [name
 >
 
 const KeyRequest = Type.Object({
-  kty: Type.String({ description: 'oct, RSA, EC, OKP or AKP' }),
+  kty: Type.String({ description: 'oct, RSA, EC, OKP, AKP or ABE' }),
   alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
   crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521 or Ed25519' })),
   bits: Type.Optional(
@@ -51,6 +52,7 @@ const KeyRequest = Type.Object({
   tags: Type.Optional(Tags),
   ext: Ext,
   ...membersOfMaterial,
+  ...abeMembers,
 })
 type KeyRequest = Static<typeof KeyRequest>
 
@@ -65,6 +67,19 @@ function readMembers(body: KeyRequest): ImportMembers | undefined {
   const members: Record<string, Uint8Array> = {}
   for (const name of given) members[name] = decodeBase64Url(body[name] ?? '', name)
   return members
+}
+
+/** Attribute-based keys are imported over KMIP. @throws failure('bad_request') */
+function requireNoMaterial(body: KeyRequest): void {
+  const given =
+    materialMembers.find((name) => body[name] !== undefined) ?? (body.crv === undefined ? undefined : 'crv')
+  if (given !== undefined) throw failure('bad_request', `${given}: has no meaning for a key of kty ABE.`)
+}
+
+/** @throws failure('bad_request') for members of attribute-based keys */
+function requireNotAbe(body: KeyRequest): void {
+  for (const name of ['access_structure', 'master', 'policy'] as const)
+    if (body[name] !== undefined) throw failure('bad_request', `${name}: is for keys of kty ABE.`)
 }
 
 /** `bits` that do not fit are a mistake about the key's strength, whoever made it. @throws failure('bad_request') */
@@ -117,9 +132,20 @@ export const createKey = define({
   access: createAccess<KmsServices>(),
   request: KeyRequest,
   reply: KeyReply,
-  errors: { 403: 'The caller may not create keys.', 422: 'The algorithm is not supported.' },
+  errors: {
+    403: 'The caller may not create keys, or make user keys of this master key.',
+    404: 'No such master key.',
+    409: 'The master key was changed by others at the same time.',
+    422: 'The algorithm is not supported, or the key is no master key.',
+  },
   async act({ body }, context) {
     const { services } = context
+    if (body.kty === abe) {
+      requireNoMaterial(body)
+      const wanted = { tags: userTags(body.tags ?? []), extractability: extractabilityOf(body.ext) }
+      return createAbeKey(body, wanted, context)
+    }
+    requireNotAbe(body)
     const spec = keySpecOf(body, services.policy)
     const tags = userTags(body.tags ?? [])
     const made = await makeMaterial(spec, body)

@@ -16,6 +16,8 @@ import {
 } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
+import { abe } from './abe-keys.ts'
+import { openAbe, requireAbePermitted } from './abe-use.ts'
 import { requireUse } from './key-use.ts'
 
 const DecryptRequest = Type.Object({
@@ -27,6 +29,7 @@ const DecryptRequest = Type.Object({
   ciphertext: Type.String(),
   tag: Type.String({ description: '16 bytes, base64url.' }),
   aad: Type.Optional(Type.String()),
+  kid: Type.Optional(Type.String({ description: 'With ABE, and only then: the user key to open it with.' })),
 })
 
 const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
@@ -38,14 +41,16 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
 
 function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
   const { policy } = services
-  const { alg, enc, kid } = readJweHeader(body.protected)
-  const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
+  const { alg, enc, kid: named } = readJweHeader(body.protected)
+  const kid = openerOf(body, alg, named)
+  if (alg === abe) requireAbePermitted(enc, policy)
+  const management = alg === 'dir' || alg === abe ? undefined : algorithmFor('key management', alg, policy)
   const encryption = algorithmFor('content encryption', enc, policy)
   const encryptedKey = decodeBase64Url(body.encrypted_key ?? '', 'encrypted_key')
-  if (management === undefined && encryptedKey.length > 0) {
+  if (alg === 'dir' && encryptedKey.length > 0) {
     throw failure('bad_request', 'encrypted_key: must be empty or absent for dir.')
   }
-  if (management !== undefined && encryptedKey.length === 0) {
+  if (alg !== 'dir' && encryptedKey.length === 0) {
     throw failure('bad_request', `encrypted_key: is required for ${alg}.`)
   }
   const { protected: header, aad } = body
@@ -60,6 +65,16 @@ function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined
   return { kid, alg, management, encName: enc, encryption, encryptedKey, sealed, large: large !== undefined }
 }
 
+/** The key that opens it: the one of the header, but with ABE a user key, which the header cannot know. */
+function openerOf({ kid }: Static<typeof DecryptRequest>, alg: string, named: string): string {
+  if (alg !== abe && kid === undefined) return named
+  if (alg === abe && kid !== undefined) return kid
+  throw failure(
+    'bad_request',
+    alg === abe ? 'kid: names the user key to open it with.' : 'kid: is for alg ABE.',
+  )
+}
+
 function sized(text: string, member: string, bytes: number): Buffer {
   const value = decodeBase64Url(text, member)
   if (value.length !== bytes) throw failure('bad_request', `${member}: must be ${bytes} bytes.`)
@@ -70,7 +85,7 @@ function sized(text: string, member: string, bytes: number): Buffer {
 export const decrypt = define({
   name: 'crypto.decrypt',
   route: post('/v1/crypto/decrypt'),
-  summary: 'Decrypt a flattened JWE',
+  summary: 'Decrypt a flattened JWE, or what was encrypted for a policy',
   tag: 'Crypto',
   access,
   request: DecryptRequest,
@@ -85,6 +100,13 @@ export const decrypt = define({
     const { key, request } = access.resolved(context)
     const { kid, alg, management, encryption, encryptedKey, sealed, large } = request
     requireUse(key, 'decrypt', context)
+    if (alg === abe) {
+      const { iv, ciphertext, tag, aad } = sealed
+      const parts = { encryptedKey, iv, ciphertext, tag, aad: decodeBase64Url(aad ?? '', 'aad') }
+      return openAbe(key, parts, context).then((data) =>
+        stillProcessing(key, context).then(() => opened(kid, data)),
+      )
+    }
     const open: ContentOpener<MaybePromise<Opened>> = large
       ? (contentKey, plan, content, additional) =>
           openLarge(kid)(contentKey, plan, content, additional).then((reply) =>

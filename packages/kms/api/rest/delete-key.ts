@@ -1,6 +1,7 @@
 import { del } from '@warder/foundation/operations'
 import { type Change, type Database, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
+import { userKeysOf } from '../../abe/index.ts'
 import {
   approvalNeeded,
   keyNotFound,
@@ -19,8 +20,8 @@ const access = keyRight<KmsServices, string>('destroy', {
 })
 
 /**
- * `DELETE /v1/crypto/keys/{kid}`: the key, its other half and all that belongs to them are gone in one commit. It
- * takes both rights, `revoke` and `destroy`, on the named half, and both are checked before anything changes.
+ * `DELETE /v1/crypto/keys/{kid}`: the key, its other half, user keys of a master key and all that belongs to them are gone
+ * in one commit. It takes both rights, `revoke` and `destroy`, on the named half, and both are checked before anything changes.
  */
 export const deleteKey = define({
   name: 'crypto.keys.destroy',
@@ -40,10 +41,11 @@ export const deleteKey = define({
     const { name } = principalOf(context)
     const { id } = access.resolved(context).key.object
     await retryOnGuard(attempts, async () => {
-      const { objects, changes } = await destructionOf(context.services, id, name)
+      const { objects, users, changes } = await destructionOf(context.services, id, name)
       const [, linked] = objects
       if (linked !== undefined) context.audit({ details: { linked: linked.id } })
-      for (const object of objects)
+      if (users.length > 0) context.audit({ details: { user_keys: users.length } })
+      for (const object of [...objects, ...users])
         if (await roles.approvals.covers('destroy', object)) throw approvalNeeded('destroy', roles.officers)
       await context.commit(changes)
     })
@@ -52,14 +54,18 @@ export const deleteKey = define({
 
 /**
  * What takes a key and its other half away, for somebody who has both rights on it now.
- * @returns the key, then the other half
+ * @returns the key, then the other half; user keys, which go with the attribute-based master key that made them
  * @throws failure('not_found' | 'forbidden')
  */
 export async function destructionOf(
   { db, roles }: Pick<KmsServices, 'db' | 'roles'>,
   id: ObjectId,
   name: string,
-): Promise<{ readonly objects: readonly ManagedObject[]; readonly changes: readonly Change[] }> {
+): Promise<{
+  readonly objects: readonly ManagedObject[]
+  readonly users: readonly ManagedObject[]
+  readonly changes: readonly Change[]
+}> {
   const object = await findObject(db, id)
   if (object === undefined) throw keyNotFound()
   for (const right of ['destroy', 'revoke'] as const) {
@@ -67,7 +73,9 @@ export async function destructionOf(
   }
   const linked = await otherHalf(db, object)
   const objects = linked === undefined ? [object] : [object, linked]
-  return { objects, changes: removalChanges(db, objects) }
+  const master = objects.find(({ form }) => form.abe?.kind === 'master')
+  const users = master === undefined ? [] : await userKeysOf(db, master.id)
+  return { objects, users, changes: removalChanges(db, [...objects, ...users]) }
 }
 
 /** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */

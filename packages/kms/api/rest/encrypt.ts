@@ -1,3 +1,4 @@
+import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
@@ -14,14 +15,24 @@ import {
 } from '../../jose/index.ts'
 import type { ObjectId } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
+import { abe } from './abe-keys.ts'
+import { requireAbePermitted, sealAbe } from './abe-use.ts'
 import { counted, requireUse } from './key-use.ts'
 
 const EncryptRequest = Type.Object({
-  kid: Type.String({ description: 'A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP.' }),
-  alg: Type.String({ description: 'dir, RSA-OAEP or RSA-OAEP-256' }),
+  kid: Type.String({
+    description:
+      'A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP, the public key for ABE.',
+  }),
+  alg: Type.String({ description: 'dir, RSA-OAEP, RSA-OAEP-256 or ABE' }),
   enc: Type.String({ description: 'A128GCM, A192GCM or A256GCM' }),
   data: Type.String({ description: 'Plaintext, base64url.' }),
   aad: Type.Optional(Type.String({ description: 'Additional authenticated data, base64url.' })),
+  policy: Type.Optional(
+    Type.String({
+      description: 'With ABE: who may read it, `Team::Blue && Level::Low`. `*` is every user key.',
+    }),
+  ),
 })
 
 const FlattenedJwe = Type.Object({
@@ -42,7 +53,9 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
 function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
   const { policy } = services
   const { kid, alg, enc, data, aad } = body
-  const management = alg === 'dir' ? undefined : algorithmFor('key management', alg, policy)
+  requirePolicy(body)
+  if (alg === abe) requireAbePermitted(enc, policy)
+  const management = alg === 'dir' || alg === abe ? undefined : algorithmFor('key management', alg, policy)
   const encryption = algorithmFor('content encryption', enc, policy)
   if (aad !== undefined) decodeBase64Url(aad, 'aad')
   return {
@@ -53,7 +66,15 @@ function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined
     data: large ?? decodeBase64Url(data, 'data'),
     large: large !== undefined,
     aad,
+    policy: body.policy,
   }
+}
+
+/** @throws failure('bad_request') */
+function requirePolicy({ alg, policy }: Static<typeof EncryptRequest>): void {
+  if (alg === abe && policy === undefined)
+    throw failure('bad_request', 'policy: is missing; `*` is everybody.')
+  if (alg !== abe && policy !== undefined) throw failure('bad_request', 'policy: is for alg ABE.')
 }
 
 /** The key may have come to its end while there was something to wait for. */
@@ -67,7 +88,9 @@ async function stillProtecting(id: ObjectId, context: OperationContext<KmsServic
 export const encrypt = define({
   name: 'crypto.encrypt',
   route: post('/v1/crypto/encrypt'),
-  summary: 'Encrypt with a symmetric key, or for an RSA key',
+  summary: 'Encrypt with a symmetric key, for an RSA key, or for a policy',
+  description:
+    'With alg ABE the reply is shaped as a JWE and is none: encrypted_key is the encapsulation, and the additional data are `aad` alone.',
   tag: 'Crypto',
   access,
   request: EncryptRequest,
@@ -80,12 +103,16 @@ export const encrypt = define({
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)
-    const { alg, management, enc, data, large, aad } = request
+    const { alg, management, enc, data, large, aad, policy } = request
     requireUse(key, 'encrypt', context)
     const { id, type, linkedId } = key.object
     // Transferred, the data has no length here any more.
     const bytes = data.length
     const whole = <R>(made: MaybePromise<R>) => counted(context, key, bytes, made)
+    if (policy !== undefined) {
+      const content = { policy, data, aad: decodeBase64Url(aad ?? '', 'aad') }
+      return whole(sealAbe(key, content, context).then((jwe) => stillProtecting(id, context).then(() => jwe)))
+    }
     const seal: ContentSealer<MaybePromise<Jwe | RawReply>> = large
       ? (contentKey, plan, content) =>
           sealLarge(contentKey, plan, content).then((reply) => stillProtecting(id, context).then(() => reply))

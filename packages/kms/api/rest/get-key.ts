@@ -2,7 +2,7 @@ import { get } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { keyRight } from '../../access/index.ts'
-import type { Key } from '../../keys/index.ts'
+import type { Key, ManagedObject } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { extOf } from './extractable.ts'
 import { crvOf, ktyOf, shownOps } from './key-shape.ts'
@@ -33,7 +33,22 @@ const KeyDescription = Type.Object({
   tags: Type.Array(Type.String()),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
   public_jwk: Type.Optional(Type.Record(Type.String(), Type.String())),
+  abe: Type.Optional(
+    Type.Object({
+      kind: Type.String({ description: 'master, public or user' }),
+      digest: Type.String({ description: 'SHA-256 of the key, base64url.' }),
+      policy: Type.Optional(Type.String({ description: 'Of a user key: what it reads.' })),
+      master: Type.Optional(Type.String({ description: 'Of a user key that was made here.' })),
+    }),
+  ),
 })
+
+/** What an attribute-based key is; the id of its next attribute is of the service alone. */
+function shownAbe({ form }: ManagedObject) {
+  if (form.abe === undefined) return {}
+  const { nextAttributeId: _ours, ...abe } = form.abe
+  return { abe }
+}
 
 /** `GET /v1/crypto/keys/{kid}`: what is known about a key, and its public half. Never anything secret. */
 export const getKey = define({
@@ -66,6 +81,7 @@ export const getKey = define({
       tags: await shownTags(context.services, object.id),
       created_at: new Date(object.createdAt).toISOString(),
       ...(jwk !== undefined && { public_jwk: jwk }),
+      ...shownAbe(object),
     }
   },
 })

@@ -1,5 +1,6 @@
 import type { Operation } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
+import { getStructure, rotateKey } from './abe-rotate.ts'
 import { accessQueries } from './access-queries.ts'
 import { awsAccessKeyOperations } from './aws-access-keys.ts'
 import { batchOperation } from './batch.ts'
@@ -31,7 +32,7 @@ export function withoutData(
 
 /** Every operation of the REST API. */
 export const restOperations: readonly Operation<KmsServices>[] = [
-  ...withoutData(...systemOperations, jwks, createKey, getKey, deleteKey, unwrapKey),
+  ...withoutData(...systemOperations, jwks, createKey, getKey, deleteKey, unwrapKey, rotateKey, getStructure),
   encrypt,
   decrypt,
   sign,

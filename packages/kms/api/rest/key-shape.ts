@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { type KeyMaterial, keyOpsOf } from '../../crypto/index.ts'
-import { allows, type ManagedObject, type Usage, usageMask } from '../../keys/index.ts'
+import { type AbeForm, allows, type ManagedObject, type Usage, usageMask } from '../../keys/index.ts'
 
 /** JOSE key type of stored material. */
 export function ktyOf(algorithm: string | undefined): string {
@@ -15,6 +15,8 @@ export function ktyOf(algorithm: string | undefined): string {
       return 'OKP'
     case 'ML-DSA-44':
       return 'AKP'
+    case 'CoverCrypt':
+      return 'ABE'
     default:
       return 'unknown'
   }
@@ -61,8 +63,21 @@ const secretOps: Readonly<Record<string, readonly (readonly [op: string, use: Us
 }
 const pairs: ReadonlySet<string> = new Set(['RSA', 'EC', 'Ed25519', 'ML-DSA-44'])
 
+/** A master key makes user keys, which is no operation of a JWK. */
+const abeOps: Readonly<Record<AbeForm['kind'], readonly string[]>> = {
+  master: [],
+  public: ['encrypt'],
+  user: ['decrypt'],
+}
+
 /** `key_ops` of a stored key: what it does over REST. Keys of KMIP need not be bound, or of an algorithm of REST. */
-export function shownOps({ boundAlg, algorithm = '', usageMask: mask }: ManagedObject): readonly string[] {
+export function shownOps({
+  boundAlg,
+  algorithm = '',
+  usageMask: mask,
+  form,
+}: ManagedObject): readonly string[] {
+  if (form.abe !== undefined) return abeOps[form.abe.kind]
   if (boundAlg !== undefined || pairs.has(algorithm)) return keyOpsOf(boundAlg)
   return (secretOps[algorithm] ?? []).filter(([, use]) => allows(mask, use)).map(([op]) => op)
 }
@@ -74,5 +89,10 @@ export const KeyReply = Type.Object({
   alg: Type.Optional(Type.String()),
   crv: Type.Optional(Type.String()),
   key_ops: Type.Array(Type.String()),
+  digest: Type.Optional(
+    Type.String({
+      description: 'ABE: SHA-256 of the public key, base64url, by which a changed one is noticed.',
+    }),
+  ),
   ext: Type.Optional(Type.Boolean({ description: 'As asked for; absent when the request did not say.' })),
 })

@@ -1,4 +1,4 @@
-import { encodeBulkSealRequest, encodeSealRequest } from '@warder/covercrypt/sealing'
+import { encodeBulkSealRequest, encodeSealRequest } from '@warder/covercrypt/frames'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   byteString,

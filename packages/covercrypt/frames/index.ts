@@ -1,3 +1,4 @@
+/** Policies and plaintexts as the deployed service frames them in the data of a request. */
 import { bytes, join, leb, Reader } from '../bytes/index.ts'
 import { covercryptError } from '../error.ts'
 

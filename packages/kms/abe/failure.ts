@@ -1,0 +1,23 @@
+import { CovercryptError, type CovercryptErrorCode } from '@warder/covercrypt/error'
+import { type ErrorKind, failure } from '@warder/foundation/errors'
+
+const kinds: Readonly<Record<CovercryptErrorCode, ErrorKind>> = {
+  malformed: 'bad_request',
+  invalid_policy: 'bad_request',
+  invalid_structure: 'bad_request',
+  unknown_attribute: 'bad_request',
+  mixed_modes: 'bad_request',
+  too_large: 'bad_request',
+  disabled_attribute: 'crypto_failure',
+  foreign_key: 'crypto_failure',
+  cannot_open: 'decryption_failed',
+}
+
+/** Waits for work with attribute-based keys, whose errors become failures of the registry. */
+export async function inFailures<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw error instanceof CovercryptError ? failure(kinds[error.code], error.message) : error
+  }
+}
