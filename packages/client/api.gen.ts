@@ -515,6 +515,9 @@ export interface Operations {
     readonly path: {
       readonly kid: string
     }
+    readonly query?: {
+      readonly policy?: string
+    }
     readonly reply: {
       readonly kid: string
       readonly kid_public: string
@@ -534,7 +537,12 @@ export interface Operations {
         readonly kid: string
         readonly owner: string
         readonly state: string
+        /** What it was made for. */
         readonly policy?: string
+        /** Attributes for each of which alone something may be encrypted that it opens. */
+        readonly reads: readonly string[]
+        /** Whether it opens what is encrypted for `policy`. */
+        readonly opens?: boolean
       }[]
     }
   }

@@ -18,6 +18,7 @@ import { parsePolicy, userRights } from '@warder/covercrypt/policy'
 import { nextAttributeId, structureFromJson } from '@warder/covercrypt/structure'
 import { toFailure } from '@warder/foundation/errors'
 import { openData, sealData } from './data.ts'
+import { described } from './described.ts'
 import type { AbeJob, AbeKind, AbeResults, CreatedUser, Recognised, Rotated } from './jobs.ts'
 import { rotated } from './rotated.ts'
 
@@ -85,11 +86,7 @@ function run(job: AbeJob): AbeResults[AbeJob['type']] {
     case 'open':
       return openData(decodeUserKey(job.userKey), job)
     case 'describe':
-      return decodePublicKey(job.publicKey).structure.dimensions.map(({ name, ordered, attributes }) => ({
-        name,
-        ordered,
-        attributes: attributes.map(({ name, mode, enabled }) => ({ name, mode, enabled })),
-      }))
+      return described(decodePublicKey(job.publicKey).structure, job)
   }
 }
 

@@ -33,7 +33,13 @@ export type AbeJob =
       readonly data: Uint8Array
       readonly aad: Uint8Array
     }
-  | { readonly type: 'describe'; readonly publicKey: Uint8Array }
+  | {
+      readonly type: 'describe'
+      readonly publicKey: Uint8Array
+      readonly users: readonly Uint8Array[]
+      /** Who may read what is encrypted for it is told, too. */
+      readonly policy: string | undefined
+    }
 
 export interface CreatedMaster {
   readonly master: Uint8Array
@@ -77,6 +83,20 @@ export interface DescribedDimension {
   readonly attributes: readonly DescribedAttribute[]
 }
 
+/** What a user key opens, by the rights that it holds. */
+export interface DescribedUser {
+  /** Attributes for each of which alone something may be encrypted that it opens: `Team::Blue`. */
+  readonly reads: readonly string[]
+  /** Whether it opens what is encrypted for the policy of the job; undefined without one. */
+  readonly opens: boolean | undefined
+}
+
+export interface Described {
+  readonly dimensions: readonly DescribedDimension[]
+  /** In the order of the job. */
+  readonly users: readonly DescribedUser[]
+}
+
 /** By the type of the job. */
 export interface AbeResults {
   readonly createMaster: CreatedMaster
@@ -85,5 +105,5 @@ export interface AbeResults {
   readonly rotate: Rotated
   readonly seal: Sealed
   readonly open: Uint8Array
-  readonly describe: readonly DescribedDimension[]
+  readonly describe: Described
 }

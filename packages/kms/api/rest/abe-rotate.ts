@@ -1,23 +1,19 @@
-import { failure } from '@warder/foundation/errors'
-import { get, type OperationContext, post } from '@warder/foundation/operations'
+import { type OperationContext, post } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import {
   abeAlgorithm,
-  abeMaterial,
-  abeThread,
   inFailures,
   type RotationAction,
   readAction,
-  requireAbe,
   rotateMaster,
   shownAction,
-  userKeysOf,
 } from '../../abe/index.ts'
-import { keyNotFound, keyRight, permittedKey, principalOf, type Right } from '../../access/index.ts'
+import { keyNotFound, keyRight } from '../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../crypto/index.ts'
-import { linkedObject, type ManagedObject, stateAt, UnitOfWork } from '../../keys/index.ts'
+import { UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
+import { PublicDigest, publicKeyOf } from './abe-pair.ts'
 
 type Context = OperationContext<KmsServices>
 
@@ -59,7 +55,7 @@ export const rotateKey = define({
   reply: Type.Object({
     kid: Type.String(),
     kid_public: Type.String(),
-    digest: Type.String({ description: 'SHA-256 of the public key, base64url.' }),
+    digest: PublicDigest,
     refreshed: Names,
     not_refreshed: Type.Array(Type.String(), { description: 'User keys that the master key does not know.' }),
   }),
@@ -104,82 +100,3 @@ async function rotated(id: string, action: RotationAction, context: Context) {
     objects.clear()
   }
 }
-
-async function publicKeyOf(
-  objects: UnitOfWork,
-  master: ManagedObject,
-  right: Right,
-  { services, ...context }: Context,
-): Promise<ManagedObject> {
-  requireAbe(master, 'master')
-  const id = master.linkedId ?? linkedObject(master, 'PublicKeyLink')
-  const found = id === undefined ? undefined : await objects.read(id)
-  if (found?.form.abe?.kind !== 'public' || found.owner !== master.owner)
-    throw failure('crypto_failure', 'The public key of this master key is not here.')
-  await permittedKey(services, principalOf({ services, ...context }), found.id, right)
-  return found
-}
-
-const reading = keyRight<KmsServices, string>('getattributes', {
-  read: ({ path: { kid } }) => kid ?? '',
-  kid: (kid) => kid,
-})
-
-/** `GET /v1/crypto/keys/{kid}/structure`: the attributes of a master key, and who has which policy. Nothing secret. */
-export const getStructure = define({
-  name: 'crypto.keys.structure',
-  route: get('/v1/crypto/keys/{kid}/structure'),
-  summary: 'The access structure of an attribute-based master key, and its user keys',
-  tag: 'Keys',
-  access: reading,
-  pathParameters,
-  reply: Type.Object({
-    kid: Type.String(),
-    kid_public: Type.String(),
-    digest: Type.String({ description: 'SHA-256 of the public key, base64url.' }),
-    dimensions: Type.Array(
-      Type.Object({
-        name: Type.String(),
-        ordered: Type.Boolean({ description: 'A hierarchy; its attributes are listed from the lowest.' }),
-        attributes: Type.Array(
-          Type.Object({ name: Type.String(), mode: Type.String(), enabled: Type.Boolean() }),
-        ),
-      }),
-    ),
-    user_keys: Type.Array(
-      Type.Object({
-        kid: Type.String(),
-        owner: Type.String(),
-        state: Type.String(),
-        policy: Type.Optional(Type.String()),
-      }),
-    ),
-  }),
-  errors: {
-    403: 'No right to read attributes of both keys.',
-    404: 'No such key.',
-    422: 'The key is no master key.',
-  },
-  async act(_input, context) {
-    const { key } = reading.resolved(context)
-    const { services } = context
-    const now = services.clock.now()
-    const objects = new UnitOfWork(services, now)
-    const publicKey = await publicKeyOf(objects, key.object, 'getattributes', context)
-    const material = await abeMaterial(objects, publicKey)
-    const dimensions = await inFailures(abeThread.run({ type: 'describe', publicKey: material }))
-    const users = await userKeysOf(services.db, key.object.id)
-    return {
-      kid: key.object.id,
-      kid_public: publicKey.id,
-      digest: publicKey.form.abe?.digest ?? '',
-      dimensions: dimensions.map((one) => ({ ...one, attributes: [...one.attributes] })),
-      user_keys: users.map((user) => ({
-        kid: user.id,
-        owner: user.owner,
-        state: stateAt(user, now),
-        ...(user.form.abe?.policy !== undefined && { policy: user.form.abe.policy }),
-      })),
-    }
-  },
-})

@@ -136,9 +136,16 @@ test('rotation and the structure: what changes, who is refreshed, who has which 
       ],
     },
   ])
-  assert.deepEqual(structure.json.user_keys, [
-    { kid: blue, owner: 'alice', state: 'Active', policy: 'Team::blue' },
-  ])
+  const shown = { kid: blue, owner: 'alice', state: 'Active', policy: 'Team::blue' }
+  assert.deepEqual(structure.json.user_keys, [{ ...shown, reads: ['Level::low', 'Team::blue'] }])
+  for (const [policy, opens] of [
+    ['Team::blue && Level::low', true],
+    ['Team::green', false],
+  ] as const) {
+    const asked = await alice().get(`${keys}/${master}/structure?policy=${encodeURIComponent(policy)}`)
+    assert.equal(asked.json.user_keys[0].opens, opens, policy)
+  }
+  assert.equal((await alice().get(`${keys}/${master}/structure?policy=Team`)).status, 400)
   for (const [body, status] of [
     [{}, 400],
     [{ RekeyAccessPolicy: 'Team::blue', PruneAccessPolicy: 'Team::blue' }, 400],

@@ -1,6 +1,7 @@
 import type { Operation } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
-import { getStructure, rotateKey } from './abe-rotate.ts'
+import { rotateKey } from './abe-rotate.ts'
+import { getStructure } from './abe-structure.ts'
 import { accessQueries } from './access-queries.ts'
 import { awsAccessKeyOperations } from './aws-access-keys.ts'
 import { batchOperation } from './batch.ts'

@@ -1,0 +1,27 @@
+import { decodeUserKey } from '@warder/covercrypt/keys'
+import { encryptionRights, parsePolicy } from '@warder/covercrypt/policy'
+import { qualifiedName, rightOf, type Structure } from '@warder/covercrypt/structure'
+import type { AbeJob, Described } from './jobs.ts'
+
+/** A structure, and who opens what: the rights of the user keys are looked at, not the policies that they had once. */
+export function described(structure: Structure, job: Extract<AbeJob, { type: 'describe' }>): Described {
+  const singles = structure.dimensions.flatMap((dimension) =>
+    dimension.attributes.map((one) => ({ name: qualifiedName(dimension, one), right: rightOf([one.id]) })),
+  )
+  const targets =
+    job.policy === undefined ? undefined : [...encryptionRights(structure, parsePolicy(job.policy))]
+  return {
+    dimensions: structure.dimensions.map(({ name, ordered, attributes }) => ({
+      name,
+      ordered,
+      attributes: attributes.map(({ name, mode, enabled }) => ({ name, mode, enabled })),
+    })),
+    users: job.users.map((bytes) => {
+      const { rights } = decodeUserKey(bytes)
+      return {
+        reads: singles.filter(({ right }) => rights.has(right)).map(({ name }) => name),
+        opens: targets?.some((right) => rights.has(right)),
+      }
+    }),
+  }
+}

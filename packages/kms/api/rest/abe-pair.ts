@@ -1,0 +1,31 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { requireAbe } from '../../abe/index.ts'
+import { permittedKey, principalOf, type Right } from '../../access/index.ts'
+import { linkedObject, type ManagedObject, type UnitOfWork } from '../../keys/index.ts'
+import type { KmsServices } from '../../services.ts'
+
+type Context = OperationContext<KmsServices>
+
+export const PublicDigest = Type.String({ description: 'SHA-256 of the public key, base64url.' })
+
+/**
+ * The public key of a master key, which its owner has here.
+ * @param right that the caller needs on it
+ * @throws failure('crypto_failure') for what is no master key, or has no public key here; as `permittedKey`
+ */
+export async function publicKeyOf(
+  objects: UnitOfWork,
+  master: ManagedObject,
+  right: Right,
+  { services, ...context }: Context,
+): Promise<ManagedObject> {
+  requireAbe(master, 'master')
+  const id = master.linkedId ?? linkedObject(master, 'PublicKeyLink')
+  const found = id === undefined ? undefined : await objects.read(id)
+  if (found?.form.abe?.kind !== 'public' || found.owner !== master.owner)
+    throw failure('crypto_failure', 'The public key of this master key is not here.')
+  await permittedKey(services, principalOf({ services, ...context }), found.id, right)
+  return found
+}
