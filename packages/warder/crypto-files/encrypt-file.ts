@@ -4,6 +4,7 @@ import { chunkBytes, chunkCipher, tagBytes } from './chunk.ts'
 import {
   dataKeyBytes,
   deriveKeys,
+  isForPolicy,
   kidOf,
   prefixBytes,
   readHeader,
@@ -78,7 +79,7 @@ export async function decryptFile(
   const { size } = await input.stat()
   const header = await readHeader(input)
   const kid = kidOf(header.wrapped)
-  if (options.kid !== undefined && options.kid !== kid) {
+  if (options.kid !== undefined && options.kid !== kid && !isForPolicy(header.wrapped)) {
     throw new FileRefused('the file is encrypted with another key than the one you name')
   }
   const dataKey = await unwrap(header.wrapped)

@@ -54,6 +54,8 @@ export function deriveKeys(dataKey: Uint8Array): FileKeys {
 export function writeHeader(wrapped: WrappedKey, prefix: Buffer, keys: FileKeys): Header {
   const picked = Object.fromEntries(jweMembers.map((name) => [name, wrapped[name]]))
   const json = Buffer.from(JSON.stringify(picked), 'utf8')
+  if (json.length > longestWrappedKey)
+    throw new FileRefused('the policy has too many alternatives for a file')
   const length = Buffer.alloc(4)
   length.writeUInt32BE(json.length)
   const bytes = Buffer.concat([magic, prefix, length, json])
@@ -126,11 +128,21 @@ function parseWrappedKey(text: string): WrappedKey {
 
 /** The key that a wrapped data key names. @throws FileRefused */
 export function kidOf(wrapped: WrappedKey): string {
+  return namedIn(wrapped).kid
+}
+
+/** Whether the data key is encrypted for a policy: a user key opens it, which the header cannot name. @throws FileRefused */
+export function isForPolicy(wrapped: WrappedKey): boolean {
+  return namedIn(wrapped).alg === 'ABE'
+}
+
+function namedIn(wrapped: WrappedKey): { readonly kid: string; readonly alg: unknown } {
   try {
-    const { kid } = JSON.parse(Buffer.from(wrapped.protected, 'base64url').toString('utf8')) as {
+    const { kid, alg } = JSON.parse(Buffer.from(wrapped.protected, 'base64url').toString('utf8')) as {
       kid?: unknown
+      alg?: unknown
     }
-    if (typeof kid === 'string') return kid
+    if (typeof kid === 'string') return { kid, alg }
   } catch {
     // Said below.
   }

@@ -1,15 +1,16 @@
 import { basename } from 'node:path'
+import type { KmsClient } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
 import { onlyName, type ValuesOf } from '../cli/options.ts'
 import { FileRefused, refusalOf } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
 import { decryptFile, encryptFile } from '../crypto-files/encrypt-file.ts'
-import { kidOf, wrappingContext } from '../crypto-files/header.ts'
+import { isForPolicy, kidOf, type WrappedKey, wrappingContext } from '../crypto-files/header.ts'
 import { requireFree } from '../crypto-files/whole-file.ts'
 import { keyOption, readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { isSameKey, protectionFor, readProtection } from './key-use.ts'
+import { isSameKey, type Protection, protectionFor, readProtection } from './key-use.ts'
 
 /** What the name of an encrypted file ends with, unless another is given. */
 const suffix = '.warder'
@@ -49,6 +50,23 @@ function withoutSuffix(input: string): string {
   throw new UsageError(`the name does not end with ${suffix}: say --output OUT`)
 }
 
+const forPolicy: Protection = { alg: 'ABE', enc: 'A256GCM' }
+
+/** @throws StartupError without a user key; as the service refuses */
+async function openForPolicy(
+  kms: KmsClient,
+  wrapped: WrappedKey,
+  userKey: string | undefined,
+  input: string,
+): Promise<Buffer> {
+  if (userKey === undefined)
+    throw new FileRefused(printable(`${input} is encrypted for a policy: name your user key, --key KEY`))
+  const { data } = await aboutKey('user key', userKey, () =>
+    kms.call('crypto.decrypt', { body: { ...wrapped, kid: userKey } }),
+  )
+  return Buffer.from(data, 'base64url')
+}
+
 async function work<R>({ signal }: KmsContext, act: () => Promise<R>): Promise<R> {
   try {
     return await act()
@@ -69,6 +87,7 @@ said. FILE stays as it is: remove it yourself. docs/reference/file-format.md des
   examples: [
     'warder crypto encrypt report.pdf --key KEY',
     'warder crypto encrypt backup.tar --key KEY --output /mnt/backup/monday.warder --force',
+    "warder crypto encrypt report.pdf --key PUBLIC_KEY --policy 'Team::blue || Level::high'",
   ],
   interrupted: nothingLeft,
   options: {
@@ -80,21 +99,32 @@ said. FILE stays as it is: remove it yourself. docs/reference/file-format.md des
       help: `how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is; to be
 said for keys that you may use but not read about, if they are not A256GCM)`,
     },
+    policy: {
+      type: 'text',
+      value: 'POLICY',
+      help: `who may read it, where KEY is the public key of an attribute-based pair: 'Team::blue && Level::low'
+(see warder keys abe create --help)`,
+    },
   },
   parse(values, names) {
     const kid = readKid(values.key)
     const asked = readProtection(values.alg)
+    const { policy } = values
+    if (policy !== undefined && asked !== undefined)
+      throw new UsageError('--policy and --alg exclude each other')
     const files = readFiles(values, names, (input) => `${input}${suffix}`)
     return async (context) => {
       const { kms, show, progress, signal } = context
       const { bytes } = await work(context, () =>
         encryptFile({ ...files, onProgress: progress, signal }, async (dataKey) => {
-          const { alg, enc } = await protectionFor(kms, kid, asked)
+          const { alg, enc } = policy === undefined ? await protectionFor(kms, kid, asked) : forPolicy
           const data = Buffer.from(dataKey.buffer, dataKey.byteOffset, dataKey.byteLength).toString(
             'base64url',
           )
           const wrapped = await aboutKey('key', kid, () =>
-            kms.call('crypto.encrypt', { body: { kid, alg, enc, data, aad: wrappingContext } }),
+            kms.call('crypto.encrypt', {
+              body: { kid, alg, enc, data, aad: wrappingContext, ...(policy !== undefined && { policy }) },
+            }),
           )
           return { ...wrapped, aad: wrappingContext }
         }),
@@ -124,7 +154,7 @@ all if the file was changed, cut, added to or put together from others. It is re
       type: 'text',
       value: 'KEY',
       help: `only this key may have encrypted it; else it may be any that you may decrypt with, whoever
-chose it`,
+chose it. Of a file for a policy: your user key, which must be said`,
     },
   },
   parse(values, names) {
@@ -135,6 +165,7 @@ chose it`,
       const { bytes, kid } = await work(context, () =>
         decryptFile({ ...files, onProgress: progress, signal }, async (wrapped) => {
           const kid = kidOf(wrapped)
+          if (isForPolicy(wrapped)) return openForPolicy(kms, wrapped, only, files.input)
           if (only !== undefined && !(await isSameKey(kms, kid, only))) {
             throw new FileRefused(
               printable(`${files.input} is encrypted with another key, ${kid}: leave --key out to accept it`),

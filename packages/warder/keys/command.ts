@@ -1,4 +1,7 @@
 import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { createMasterVerb, createUserVerb } from './abe-create.ts'
+import { rotationVerbs } from './abe-rotate.ts'
+import { showStructureVerb } from './abe-show.ts'
 import { createKeyVerb, importKeyVerb } from './create.ts'
 import { destroyKeysVerb } from './destroy.ts'
 import { listKeysVerb } from './list.ts'
@@ -18,6 +21,10 @@ export const keysParts: KmsCommandParts = {
     addTagsVerb,
     removeTagsVerb,
     destroyKeysVerb,
+    createMasterVerb,
+    createUserVerb,
+    showStructureVerb,
+    ...rotationVerbs,
   ],
   example: `  warder keys create --alg A256GCM --tag backup
   warder keys list

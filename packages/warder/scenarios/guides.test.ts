@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -82,6 +82,36 @@ test('the commands of the guide to keys work, in their order', { skip }, async (
     /"user_id":"bob"/,
     /"status":200,"result":/,
   ])
+})
+
+test('the hospital of the guide to attribute-based encryption reads what its policies say', {
+  skip,
+}, async () => {
+  const [first = '', ...rest] = commandsOf('docs/guides/abe.md')
+  assert.match(first, /^alias warder=/)
+  assert.ok(rest.length >= 6)
+  await follow(rest, {}, [
+    /^[0-9a-f-]{36} {2}ABE, master\n[0-9a-f-]{36} {2}ABE, public, digest [\w-]{43}$/m,
+    /^refused: nurses read no diagnoses$/m,
+    /^refused: charts are for care$/m,
+    /^Role +Clerk < Nurse < Physician$/m,
+    /^Purpose +Care, Research \(hybridized\)$/m,
+    /Active +Department::Cardiology && Role::Nurse && Purpose::Care +x +- +- +x +x +- +x +-$/m,
+    /Active +Department::Cardiology && Role::Physician +x +- +- +x +x +x +x +x$/m,
+    /Active +Purpose::Research && Role::Clerk +x +x +x +x +- +- +- +x$/m,
+    /Role::Nurse && Purpose::Care +yes\n.*Role::Physician +yes\n.*Role::Clerk +no$/m,
+    /changed, digest [\w-]{43}; 2 user keys refreshed$/m,
+    /^refused: oncology is closed$/m,
+  ])
+  for (const [copy, text] of [
+    ['chart-for-nurse.txt', 'pulse 72, blood pressure 120/80\n'],
+    ['chart-for-physician.txt', 'pulse 72, blood pressure 120/80\n'],
+    ['series-for-researcher.txt', 'series 7, anonymous\n'],
+    ['chart-2-for-physician.txt', 'pulse 68\n'],
+    ['chart-again.txt', 'pulse 72, blood pressure 120/80\n'],
+  ] as const)
+    assert.equal(read(copy), text)
+  assert.ok(!existsSync(join(folder, 'stolen.txt')) && !existsSync(join(folder, 'closed.warder')))
 })
 
 test('the commands of the guide to KMIP work, in their order', {

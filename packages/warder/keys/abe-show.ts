@@ -1,0 +1,78 @@
+import type { Reply } from '@warder/client'
+import { onlyName } from '../cli/options.ts'
+import { printable, tableLines } from '../cli/table.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { kmsVerb } from '../kms/verb.ts'
+
+type Structure = Reply<'crypto.keys.structure'>
+
+export const showStructureVerb = kmsVerb({
+  name: 'abe show',
+  words: 'MASTER',
+  summary: 'the dimensions and attributes of a master key, and a table of who can read what',
+  about: `The table looks at the rights that the user keys hold, not at what they were made for. A cross under an attribute: the
+key opens what is encrypted for that attribute alone. --policy asks about one policy instead. Takes the right
+getattributes on both keys of the pair.`,
+  examples: [
+    'warder keys abe show MASTER',
+    "warder keys abe show MASTER --policy 'Team::blue && Level::high'",
+  ],
+  options: {
+    policy: { type: 'text', value: 'POLICY', help: 'who reads what is encrypted for it' },
+  },
+  parse({ policy }, names) {
+    const kid = readKid(onlyName(names, 'master key'))
+    const query = policy === undefined ? {} : { policy }
+    return async ({ kms, show }) => {
+      const structure = await aboutKey('master key', kid, () =>
+        kms.call('crypto.keys.structure', { path: { kid }, query }),
+      )
+      show(structure, [...dimensionLines(structure), '', ...readerLines(structure, policy)])
+      return 0
+    }
+  },
+})
+
+function dimensionLines({ kid_public, digest, dimensions }: Structure): readonly string[] {
+  const lines = dimensions.map(({ name, ordered, attributes }) => {
+    const names = attributes.map(({ name, mode, enabled }) => {
+      const notes = [mode === 'Classic' ? [] : mode.toLowerCase(), enabled ? [] : 'disabled'].flat()
+      return notes.length === 0 ? name : `${name} (${notes.join(', ')})`
+    })
+    return printable(`${name.padEnd(12)} ${names.join(ordered ? ' < ' : ', ')}`)
+  })
+  return [
+    `${'public key'.padEnd(12)} ${printable(kid_public)}`,
+    `${'digest'.padEnd(12)} ${printable(digest)}`,
+    ...lines,
+  ]
+}
+
+function readerLines(
+  { dimensions, user_keys: users }: Structure,
+  policy: string | undefined,
+): readonly string[] {
+  const none = 'there are no user keys'
+  const own = ({ kid, owner, state, policy }: Structure['user_keys'][number]) => [
+    kid,
+    owner,
+    state,
+    policy ?? '',
+  ]
+  const headings = ['USER KEY', 'OWNER', 'STATE', 'MADE FOR']
+  if (policy !== undefined)
+    return tableLines(
+      [...headings, 'READS IT'],
+      users.map((user) => [...own(user), user.opens === true ? 'yes' : 'no']),
+      none,
+    )
+  const attributes = dimensions.flatMap(({ name, attributes }) =>
+    attributes.map((one) => `${name}::${one.name}`),
+  )
+  return tableLines(
+    [...headings, ...attributes.map(printable)],
+    users.map((user) => [...own(user), ...attributes.map((name) => (user.reads.includes(name) ? 'x' : '-'))]),
+    none,
+  )
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { type Installation, startInstallation } from '../testing/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-abe-'))
+const path = (name: string): string => join(folder, name)
+let warder: Installation
+let admin: string
+let master: string
+let publicKey: string
+
+before(async () => {
+  warder = await startInstallation()
+  admin = await tokenOf(warder, 'admin', warder.password)
+  writeFileSync(path('structure.json'), '{"Level::<":["low","high::+"],"Team":["blue","red"]}')
+  const made = await json(['keys', 'abe', 'create', path('structure.json'), '--tag', 'tests'])
+  ;({ kid: master, kid_public: publicKey } = made as { kid: string; kid_public: string })
+})
+after(async () => {
+  await warder.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const run = (words: string[], options: RunOptions = {}) =>
+  runInProcess(warder, words, { token: admin, ...options })
+
+async function ok(words: string[], options: RunOptions = {}) {
+  const ran = await run(words, options)
+  assert.equal(ran.code, 0, ran.err)
+  return ran.out
+}
+
+const json = async (words: string[]) => JSON.parse(await ok([...words, '--json']))
+
+async function fails(words: string[], told: RegExp, code = 1) {
+  const ran = await run(words)
+  assert.match(ran.err, told)
+  assert.deepEqual([ran.code, ran.out], [code, ''])
+}
+
+const user = async (policy: string): Promise<string> =>
+  (await json(['keys', 'abe', 'user', master, '--policy', policy])).kid
+
+test('the table shows what keys read, also what an attribute that was added leaves closed', async () => {
+  const all = await user('*')
+  await ok(['keys', 'abe', 'add', master, 'Team::green'])
+  await ok(['keys', 'abe', 'add', master, 'Level::top', '--above', 'high', '--protection', 'post-quantum'])
+  await ok(['keys', 'abe', 'disable', master, 'Team::red'])
+  const shown = await ok(['keys', 'abe', 'show', master])
+  assert.match(shown, /^Level +low < high \(hybridized\) < top \(postquantum\)$/m)
+  assert.match(shown, /^Team +blue, red \(disabled\), green$/m)
+  assert.match(shown, new RegExp(`^${all} .* \\* +x +x +- +x +x +-$`, 'm'))
+  const asked = await ok(['keys', 'abe', 'show', master, '--policy', 'Team::green'])
+  assert.match(asked, new RegExp(`^${all} .* no$`, 'm'))
+  const described = await ok(['keys', 'show', all])
+  assert.match(described, /^is +attribute-based user key$/m)
+  assert.match(described, new RegExp(`^master key +${master}$`, 'm'))
+})
+
+test('a file for a policy is decrypted with a user key that is named, and with no other', async () => {
+  const [blue, red] = [await user('Team::blue'), await user('Team::red')]
+  writeFileSync(path('plain'), 'for the team blue')
+  await ok(['crypto', 'encrypt', path('plain'), '--key', publicKey, '--policy', 'Team::blue && Level::low'])
+  const decrypt = ['crypto', 'decrypt', path('plain.warder'), '--output', path('copy')]
+  await fails(decrypt, /encrypted for a policy: name your user key, --key KEY/)
+  await fails([...decrypt, '--key', red], /decryption_failed/)
+  await fails([...decrypt, '--key', publicKey], /not an attribute-based user key/)
+  await ok([...decrypt, '--key', blue])
+  assert.equal(readFileSync(path('copy'), 'utf8'), 'for the team blue')
+  const encrypt = ['crypto', 'encrypt', path('plain'), '--key', publicKey, '--output', path('other')]
+  await fails([...encrypt, '--policy', 'Team::'], /not an attribute/)
+  await fails([...encrypt, '--policy', 'Team::blue', '--alg', 'A256GCM'], /exclude each other/, 2)
+  await fails(encrypt, /encrypts nothing/)
+})
+
+test('what is typed wrongly is told before anything is done', async () => {
+  for (const [words, told] of [
+    [['create'], /say which file of an access structure/],
+    [['user', master], /--policy is missing/],
+    [['user', master, '--policy', ' '], /--policy is not empty/],
+    [['rekey', '--policy', '*'], /say which master key/],
+    [['rekey', master, 'Team::blue', '--policy', '*'], /unknown argument: Team::blue/],
+    [['prune', master], /--policy is missing/],
+    [['add', master], /say which attribute/],
+    [
+      ['add', master, 'Team::x', '--protection', 'strong'],
+      /--protection is one of classic, hybrid, post-quantum/,
+    ],
+    [['rename', master, 'Team::blue'], /and its new name/],
+    [['disable', master], /say which attributes/],
+    [['delete', master], /say which attributes/],
+  ] as const)
+    await fails(['keys', 'abe', ...words], told, 2)
+  writeFileSync(path('list.json'), '[]')
+  await fails(['keys', 'abe', 'create', path('list.json')], /is a JSON object/)
+  await fails(['keys', 'abe', 'create', path('nothing.json')], /cannot be read/)
+  await fails(['keys', 'abe', 'user', publicKey, '--policy', '*'], /not an attribute-based master key/)
+  await fails(['keys', 'abe', 'rename', master, 'Team::nobody', 'x'], /has no attribute "nobody"/)
+})
