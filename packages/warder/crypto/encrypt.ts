@@ -102,8 +102,8 @@ said for keys that you may use but not read about, if they are not A256GCM)`,
     policy: {
       type: 'text',
       value: 'POLICY',
-      help: `who may read it, where KEY is the public key of an attribute-based pair: 'Team::blue && Level::low'
-(see warder keys abe create --help)`,
+      help: `who may read it, where KEY is the public key of an attribute-based pair:
+'Team::blue && Level::low' (see warder keys abe create --help)`,
     },
   },
   parse(values, names) {

@@ -25,9 +25,9 @@ export const createMasterVerb = kmsVerb({
   words: 'STRUCTURE',
   summary:
     'makes a master key and its public key from an access structure, a JSON file or - for standard input',
-  about: `The structure names dimensions and their attributes: {"Level::<":["low","high"],"Team":["blue","red"]}. Attributes of
-a dimension are unrelated, or with ::< after its name a hierarchy, listed from the lowest: whoever has a higher one reads
-what is for lower ones. ::+ after an attribute protects what is encrypted for it against quantum computers, too.
+  about: `The structure names dimensions and their attributes: {"Level::<":["low","high"],"Team":["blue","red"]}. Attributes
+of a dimension are unrelated, or with ::< after its name a hierarchy, listed from the lowest: whoever has a higher one
+reads what is for lower ones. ::+ after an attribute protects what is encrypted for it against quantum computers, too.
 Whoever has the right encrypt on the public key encrypts; the master key makes user keys. Keep the digest: it tells
 whether a public key that you are given is this one.`,
   examples: [
@@ -78,9 +78,9 @@ export const createUserVerb = kmsVerb({
   name: 'abe user',
   words: 'MASTER',
   summary: 'makes a user key, which reads what its policy lets it read',
-  about: `A policy is Dimension::Attribute, joined by && and || and grouped by parentheses. A dimension that it does not name is
-open: Team::blue reads what is for the team blue at every level. * reads everything. Takes the right derivekey on MASTER.
-Give the key to its user: warder access grant USER KEY decrypt.`,
+  about: `A policy is Dimension::Attribute, joined by && and || and grouped by parentheses. A dimension that it does not name
+is open: Team::blue reads what is for the team blue at every level. * reads everything. Takes the right derivekey on
+MASTER. Give the key to its user: warder access grant USER KEY decrypt.`,
   examples: [
     "warder keys abe user MASTER --policy 'Team::blue && Level::low'",
     "KEY=$(warder keys abe user MASTER --policy 'Team::red' --json | jq -r .kid)",

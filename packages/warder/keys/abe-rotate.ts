@@ -8,8 +8,8 @@ import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 type Action = Input<'crypto.keys.rotate'>['body']
 
-const refreshed =
-  'User keys that MASTER made and that are not revoked are refreshed with it, in the same commit. Takes the right rekey on both keys of the pair.'
+const refreshed = `User keys that MASTER made and that are not revoked are refreshed with it, in the same commit. Takes the right rekey on
+both keys of the pair.`
 
 function rotationVerb<const O extends Options>(parts: {
   readonly name: string
@@ -67,8 +67,9 @@ export const rotationVerbs: readonly KmsVerb[] = [
     name: 'abe rekey',
     words: 'MASTER',
     summary: 'renews what a policy reads: keys that are not refreshed open nothing new of it',
-    about: `To shut somebody out: revoke the user key (KMIP), then rekey its policy. What was encrypted before stays readable for
-those who could read it; to end that, encrypt it anew and prune. ${refreshed}`,
+    about: `To shut somebody out: destroy or revoke the user key, then rekey its policy. What was encrypted before stays readable
+for those who could read it; to end that, encrypt it anew and prune.
+${refreshed}`,
     examples: ["warder keys abe rekey MASTER --policy 'Team::blue'"],
     options: { policy },
     action({ policy }, rest) {
@@ -139,7 +140,8 @@ those who could read it; to end that, encrypt it anew and prune. ${refreshed}`,
     name: 'abe delete',
     words: 'MASTER ATTRIBUTE...',
     summary: 'deletes attributes: what was encrypted for them opens for no key that is kept here',
-    about: `Their names may be used again, and mean other attributes then. ${refreshed}`,
+    about: `Their names may be used again, and mean other attributes then.
+${refreshed}`,
     examples: ['warder keys abe delete MASTER Team::red'],
     options: {},
     action: (_, rest) => ({ DeleteAttribute: attributes(rest) }),

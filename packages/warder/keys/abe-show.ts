@@ -11,8 +11,8 @@ export const showStructureVerb = kmsVerb({
   name: 'abe show',
   words: 'MASTER',
   summary: 'the dimensions and attributes of a master key, and a table of who can read what',
-  about: `The table looks at the rights that the user keys hold, not at what they were made for. A cross under an attribute: the
-key opens what is encrypted for that attribute alone. --policy asks about one policy instead. Takes the right
+  about: `The table looks at the rights that the user keys hold, not at what they were made for. A cross under an attribute:
+the key opens what is encrypted for that attribute alone. --policy asks about one policy instead. Takes the right
 getattributes on both keys of the pair.`,
   examples: [
     'warder keys abe show MASTER',
