@@ -1,4 +1,4 @@
-import { type KeyObject, timingSafeEqual } from 'node:crypto'
+import { type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import { covercryptError } from '../error.ts'
 import { type RightSecret, secretMode, type UserKey } from '../keys/index.ts'
 import {
@@ -61,7 +61,8 @@ export function decapsulate(userKey: UserKey, encapsulation: Encapsulation): Uin
 
 /** Keeps what opened, by selection and not by branches. */
 class Found {
-  readonly seed = new Uint8Array(32)
+  /** At first one that made no points, so that the check of the points does the same work. */
+  readonly seed: Uint8Array = randomBytes(32)
   readonly secret = new Uint8Array(32)
   any = false
 
