@@ -29,6 +29,11 @@ const allowed: Readonly<Record<string, string>> = {
     'for front ends that know a certificate by its issuer and serial number',
   'packages/kms/authority/index.ts#findBySerial': 'the same',
   'packages/kms/authority/status.ts#findBySerial': 'the same',
+  'packages/covercrypt/structure/structure-bytes.ts#decodeStructure': 'an exchanged object by itself',
+  'packages/covercrypt/encapsulation/encapsulation-bytes.ts#decodeEncapsulation':
+    'an exchanged object by itself',
+  'packages/covercrypt/keys/user-key.ts#isUserIdOf': 'what tracing asks of a key',
+  'packages/covercrypt/frames/index.ts#encodeBulkSealRequest': 'both sides of a request',
   'packages/client/generate.ts#routes': 'in the text of the file that is generated',
   'packages/auth/service.ts#authService': 'loaded by its name: packages/warder/installation/services.ts',
 }

@@ -395,12 +395,6 @@ export interface Operations {
       readonly tags?: readonly string[] | null
       /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
       readonly ext?: boolean | null
-      /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute protects it against quantum computers, too. */
-      readonly access_structure?: Readonly<Record<string, readonly string[]>> | null
-      /** ABE, a user key: its master key. Takes the right derivekey on it. */
-      readonly master?: string | null
-      /** ABE, a user key: what it reads, `Team::Blue && Level::High`. */
-      readonly policy?: string | null
       /** base64url */
       readonly k?: string | null
       /** base64url */
@@ -427,6 +421,12 @@ export interface Operations {
       readonly priv?: string | null
       /** base64url */
       readonly pub?: string | null
+      /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute protects it against quantum computers, too. */
+      readonly access_structure?: Readonly<Record<string, readonly string[]>> | null
+      /** ABE, a user key: its master key. Takes the right derivekey on it. */
+      readonly master?: string | null
+      /** ABE, a user key: what it reads, `Team::Blue && Level::High`. */
+      readonly policy?: string | null
     }
     readonly reply: {
       readonly kid: string

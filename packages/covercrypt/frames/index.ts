@@ -3,7 +3,7 @@ import { bytes, join, leb, Reader } from '../bytes/index.ts'
 import { covercryptError } from '../error.ts'
 
 /** Items of one bulk request. */
-export const maxItems = 10_000
+const maxItems = 10_000
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

@@ -61,7 +61,7 @@ export interface UserKey {
   readonly signature: Uint8Array | undefined
 }
 
-export function modeOf(hasScalar: boolean, hasKem: boolean): SecurityMode {
+function modeOf(hasScalar: boolean, hasKem: boolean): SecurityMode {
   if (!hasKem) return 'Classic'
   return hasScalar ? 'Hybridized' : 'PostQuantum'
 }

@@ -4,7 +4,7 @@ import type { MasterKey, Revision } from './key-types.ts'
 import { freshSecret } from './master-key.ts'
 
 /** Secrets that a right keeps: the present one and those of the past. */
-export const maxRevisions = 64
+const maxRevisions = 64
 
 /**
  * Gives each of the rights a fresh secret, before those it has. A disabled right stays disabled.

@@ -13,7 +13,7 @@ import { encodeUserId, encodeUserRights } from './key-bytes.ts'
 import { type MasterKey, type RightSecret, secretMode, type UserId, type UserKey } from './key-types.ts'
 
 /** Users that a master key keeps the identifiers of. */
-export const maxUsers = 65_536
+const maxUsers = 65_536
 
 export interface IssuedUserKey {
   readonly userKey: UserKey

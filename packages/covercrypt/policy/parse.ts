@@ -7,7 +7,7 @@ export type Clause = readonly AttributeName[]
 /** A policy in disjunctive normal form: its clauses joined by OR. */
 export type Policy = readonly Clause[]
 
-export const maxPolicyBytes = 16_384
+const maxPolicyBytes = 16_384
 /** Attributes written in a policy, and attributes in all clauses of its disjunctive normal form. */
 const maxTerms = 512
 const maxExpandedTerms = 8192

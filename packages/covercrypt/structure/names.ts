@@ -1,10 +1,10 @@
 import { covercryptError } from '../error.ts'
 
 /** Bytes of the name of a dimension or of an attribute. */
-export const maxNameBytes = 255
+const maxNameBytes = 255
 
 /** Between the name of a dimension and that of an attribute. */
-export const separator = '::'
+const separator = '::'
 
 /** The name of an attribute with that of its dimension. */
 export interface AttributeName {

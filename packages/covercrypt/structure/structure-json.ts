@@ -60,13 +60,3 @@ function attributeList(dimension: string, value: unknown): readonly Omit<Attribu
     throw covercryptError('invalid_structure', `The dimension ${shown} has an attribute twice.`)
   return attributes
 }
-
-/** The JSON of a structure, as `structureFromJson` reads it. Ids, disabled attributes and post-quantum ones are not in it. */
-export function structureToJson({ dimensions }: Structure): Readonly<Record<string, readonly string[]>> {
-  return Object.fromEntries(
-    dimensions.map(({ name, ordered, attributes }) => [
-      ordered ? `${name}${hierarchySuffix}` : name,
-      attributes.map((one) => (one.mode === 'Hybridized' ? `${one.name}${hybridSuffix}` : one.name)),
-    ]),
-  )
-}

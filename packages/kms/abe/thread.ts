@@ -11,7 +11,7 @@ const bounds: ThreadBounds = {
 const jobBytes = 1024 * 1024
 
 /** The thread of attribute-based encryption. The data of a job are copied: the sender wipes its own. */
-export class AbeThread extends JobThread<AbeJob, AbeResults> {
+class AbeThread extends JobThread<AbeJob, AbeResults> {
   constructor(others: Partial<ThreadBounds> = {}) {
     super('attribute-based encryption', { ...bounds, ...others })
   }

@@ -12,7 +12,7 @@ const linkedToMaster = query<[master: string, limit: number], ObjectRow>(
 )
 
 /** User keys that one master key has here. */
-export const maxUserKeys = 65_536
+const maxUserKeys = 65_536
 
 /** The user keys that a master key made here, whoever owns them. Anybody sets links: those alone lead to no user key. */
 export async function userKeysOf(db: Database, master: string): Promise<readonly ManagedObject[]> {

@@ -8,7 +8,7 @@ import type { KmsServices } from '../../services.ts'
 import { abe } from './abe-keys.ts'
 
 /** The one content encryption beside `alg` ABE. */
-export const abeEncryption = 'A256GCM'
+const abeEncryption = 'A256GCM'
 const nonceBytes = 12
 const tagBytes = 16
 

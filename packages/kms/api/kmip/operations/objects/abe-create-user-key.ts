@@ -41,7 +41,7 @@ export async function createUserKey(
 }
 
 /** The master key that the one ParentLink names. @throws kmipFailure MissingData, InvalidField */
-export function parentOf(attributes: readonly TtlvNode[], context: KmipContext): string {
+function parentOf(attributes: readonly TtlvNode[], context: KmipContext): string {
   const links = attributes.filter(
     (node) =>
       node.tag === Tag.Link &&
