@@ -2,9 +2,10 @@ import type { SettingValues } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { awsSettings, awsSettingsProblem } from './aws/settings.ts'
 import { azureSettings, azureSettingsProblem } from './azure/settings.ts'
+import { googleSettings } from './google/scope/settings.ts'
 
 /** Settings of all external key stores. */
-export const externalSettings = { ...awsSettings, ...azureSettings } as const
+export const externalSettings = { ...awsSettings, ...azureSettings, ...googleSettings } as const
 
 /** What is given in part, of any store. @throws StartupError */
 export function refuseHalfStores(

@@ -1,4 +1,5 @@
 export { sentByBrowser } from './browser.ts'
+export { issuerKeys } from './issuer-keys.ts'
 export { operationsInScope } from './scope.ts'
 export type { CommonConfig, ExternalEnvironment, ExternalStore } from './store.ts'
 export { recordVendor, type VendorRequest } from './vendor-audit.ts'

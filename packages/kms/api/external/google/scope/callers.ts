@@ -1,0 +1,160 @@
+import { failure } from '@warder/foundation/errors'
+import { parseStrictObject } from '@warder/foundation/jwt'
+import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
+import { externalPrincipal } from '../../../../external/index.ts'
+import type { KmsServices } from '../../../../services.ts'
+import { recordVendor } from '../../scope/index.ts'
+import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'
+import { type Authorization, verifyAuthorization } from '../tokens/authorization.ts'
+import { foldAscii } from '../tokens/email.ts'
+import type { GoogleScope } from './scope.ts'
+
+type Context = AuthenticationContext<KmsServices>
+
+/** What the verified tokens of a request say; which of them there are depends on the operation. */
+export interface GoogleCaller {
+  /** The name that keys are granted to, behind `google:`. */
+  readonly name: string
+  readonly authentication?: Authentication
+  readonly authorization?: Authorization
+  /** Another key service, in place of a user. */
+  readonly peer?: Peer
+}
+
+/** From the authenticator to the operation behind it. */
+const callers = new WeakMap<IncomingRequest, GoogleCaller>()
+
+function callerOf(request: IncomingRequest): GoogleCaller {
+  const caller = callers.get(request)
+  if (caller === undefined) throw failure('internal_error', 'the authenticator did not run')
+  return caller
+}
+
+/** Of operations that need it: @throws failure('internal_error') where the authenticator does not ask for it */
+export function authorizationOf(request: IncomingRequest): GoogleCaller & { authorization: Authorization } {
+  const caller = callerOf(request)
+  const { authorization } = caller
+  if (authorization === undefined) throw failure('internal_error', 'no authorization token was asked for')
+  return { ...caller, authorization }
+}
+
+export function callerNamed(request: IncomingRequest): GoogleCaller {
+  return callerOf(request)
+}
+
+/** Both tokens, of one user: what users do with their own data. */
+export function byBothTokens(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authentication, authorization } = tokensOf(context)
+    if (authentication === undefined || authorization === undefined) return undefined
+    const sources = scope.sources(context.services)
+    const allowed = await verifyAuthorization(authorization, sources)
+    recordAuthorization(context, allowed)
+    const user = await verifyAuthentication(authentication, sources)
+    requireSameUser(user, allowed)
+    return remembered(context, { name: user.email, authentication: user, authorization: allowed })
+  }
+}
+
+/** Google's own token alone: what Google does when keys are moved. */
+export function byAuthorization(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authorization } = tokensOf(context)
+    if (authorization === undefined) return undefined
+    const allowed = await verifyAuthorization(authorization, scope.sources(context.services))
+    recordAuthorization(context, allowed)
+    return remembered(context, { name: allowed.email, authorization: allowed })
+  }
+}
+
+/** An administrator of the settings, as the identity provider knows them. */
+export function byAdministrator(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authentication } = tokensOf(context)
+    return authentication === undefined ? undefined : administrator(scope, context, authentication)
+  }
+}
+
+/** The same, or another key service that a key is moved to. */
+export function byAdministratorOrPeer(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authentication } = tokensOf(context)
+    if (authentication === undefined) return undefined
+    const peer = await verifyPeer(authentication, scope.sources(context.services))
+    if (peer === undefined) return administrator(scope, context, authentication)
+    return remembered(context, { name: peer.kaclsUrl, peer })
+  }
+}
+
+async function administrator(scope: GoogleScope, context: Context, compact: string): Promise<Principal> {
+  const user = await verifyAuthentication(compact, scope.sources(context.services))
+  const principal = remembered(context, { name: user.email, authentication: user })
+  // Who is a guest, or acts for somebody else, is nobody's administrator.
+  if (user.guests || user.delegation !== undefined || !scope.administrators.has(user.email))
+    throw failure('forbidden', 'Only administrators of the key service may do this.')
+  return principal
+}
+
+function tokensOf({ request }: Context): {
+  readonly authentication: string | undefined
+  readonly authorization: string | undefined
+} {
+  const body = parseStrictObject(request.body)
+  if (body === undefined) throw failure('bad_request', 'Invalid request body: it is not a JSON object.')
+  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+  return { authentication: text(body.authentication), authorization: text(body.authorization) }
+}
+
+function remembered(context: Context, caller: GoogleCaller): Principal {
+  callers.set(context.request, caller)
+  const { authentication, peer } = caller
+  recordVendor(context, 'google', {
+    requestId: undefined,
+    principal: caller.name,
+    details: {
+      ...(authentication !== undefined && { identity_provider: authentication.issuer }),
+      ...(authentication?.delegation !== undefined && { acts_through: authentication.delegation.to }),
+      ...(peer !== undefined && { key_service: peer.kaclsUrl }),
+    },
+  })
+  return { name: externalPrincipal('google', caller.name), method: 'google_cse' }
+}
+
+function recordAuthorization(context: Context, allowed: Authorization): void {
+  const { application, role, email, emailType, resourceName, perimeterId, delegatedTo, messageId } = allowed
+  recordVendor(context, 'google', {
+    requestId: messageId,
+    principal: undefined,
+    details: {
+      email,
+      application,
+      role,
+      resource_name: resourceName,
+      ...(perimeterId !== '' && { perimeter_id: perimeterId }),
+      ...(emailType !== 'google' && { email_type: emailType }),
+      ...(delegatedTo !== undefined && { delegated_to: delegatedTo }),
+    },
+  })
+}
+
+/**
+ * Google's steps "Check that authorization and authentication tokens are for the same user": their addresses, guests by
+ * providers of guests alone, and what was delegated for this resource to this somebody.
+ * @throws failure('forbidden')
+ */
+function requireSameUser(user: Authentication, allowed: Authorization): void {
+  if (user.email !== allowed.email) throw failure('forbidden', 'The two tokens are of two users.')
+  const guest = allowed.emailType !== 'google'
+  if (guest !== user.guests)
+    throw failure(
+      'forbidden',
+      guest ? 'Guests are not admitted by this identity provider.' : 'This identity provider is for guests.',
+    )
+  const { delegation } = user
+  if (delegation === undefined) return
+  if (
+    delegation.to !== foldAscii(allowed.delegatedTo ?? '') ||
+    delegation.resourceName !== allowed.resourceName
+  )
+    throw failure('forbidden', 'The authentication token was delegated for something else.')
+}
