@@ -114,6 +114,14 @@ function doesNotOpen(member: string): Error {
   return failure('bad_request', `${member}: it was not wrapped here for this.`)
 }
 
+/** That the wrapping key can be used now. @throws Failure that says why not */
+export async function requireWrappingKey(services: KmsServices, kid: string): Promise<void> {
+  const key = await grantedKey(services, 'google', '*', kid, 'encrypt')
+  requireAes256(key)
+  const verdict = key.mayUse('encrypt', services.clock.now())
+  if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
+}
+
 function requireAes256({ object }: Key): void {
   if (object.type === 'SymmetricKey' && object.algorithm === 'AES' && object.bits === 256) return
   throw failure('crypto_failure', 'The wrapping key is not an AES key of 256 bits.')

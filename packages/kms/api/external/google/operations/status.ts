@@ -1,10 +1,10 @@
 import { failure } from '@warder/foundation/errors'
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { grantedKey } from '../../../../external/index.ts'
 import { anybody, define, type KmsServices } from '../../../../services.ts'
 import { version } from '../../../../version.ts'
 import { publishedKey } from '../keys/signing-key.ts'
+import { requireWrappingKey } from '../keys/wrapping-key.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { common, path } from './common.ts'
 
@@ -52,9 +52,7 @@ export const status = (scope: GoogleScope) =>
 
 async function requireUsable(services: KmsServices, { wrappingKey, signingKey }: GoogleScope): Promise<void> {
   try {
-    const key = await grantedKey(services, 'google', '*', wrappingKey, 'encrypt')
-    const verdict = key.mayUse('encrypt', services.clock.now())
-    if (!verdict.allowed) throw new Error(verdict.sentence)
+    await requireWrappingKey(services, wrappingKey)
     await publishedKey(services, signingKey)
   } catch (cause) {
     throw failure('internal_error', 'a key of the scope cannot be used', { cause })
