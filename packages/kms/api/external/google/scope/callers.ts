@@ -7,6 +7,7 @@ import { recordVendor } from '../../scope/index.ts'
 import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'
 import { type Authorization, verifyAuthorization } from '../tokens/authorization.ts'
 import { foldAscii } from '../tokens/email.ts'
+import { trialApplication } from '../tokens/trial.ts'
 import type { GoogleScope } from './scope.ts'
 
 type Context = AuthenticationContext<KmsServices>
@@ -89,8 +90,8 @@ export function byAdministratorOrPeer(scope: GoogleScope) {
 async function administrator(scope: GoogleScope, context: Context, compact: string): Promise<Principal> {
   const user = await verifyAuthentication(compact, scope.sources(context.services))
   const principal = remembered(context, { name: user.email, authentication: user })
-  // Who is a guest, or acts for somebody else, is nobody's administrator.
-  if (user.guests || user.delegation !== undefined || !scope.administrators.has(user.email))
+  // A guest, somebody of a trial, and who acts for somebody else is no administrator.
+  if (user.guests || user.trial || user.delegation !== undefined || !scope.administrators.has(user.email))
     throw failure('forbidden', 'Only administrators of the key service may do this.')
   return principal
 }
@@ -144,6 +145,8 @@ function recordAuthorization(context: Context, allowed: Authorization): void {
  */
 function requireSameUser(user: Authentication, allowed: Authorization): void {
   if (user.email !== allowed.email) throw failure('forbidden', 'The two tokens are of two users.')
+  if (user.trial !== (allowed.application === trialApplication.application))
+    throw failure('forbidden', 'A token of a trial serves a trial alone.')
   const guest = allowed.emailType !== 'google'
   if (guest !== user.guests)
     throw failure(

@@ -14,6 +14,8 @@ export interface Authentication {
   readonly email: string
   /** Of an identity provider of guests. */
   readonly guests: boolean
+  /** It is of a trial, and serves nothing else. */
+  readonly trial: boolean
   /** Unix seconds. */
   readonly expiresAt: number
   /** The token was given away by its user, to somebody else, for one resource. */
@@ -42,6 +44,7 @@ export async function verifyAuthentication(compact: string, sources: TokenSource
         issuer,
         email: emailOf(claims),
         guests: false,
+        trial: true,
         expiresAt: Number(claims.exp),
         delegation: undefined,
       }
@@ -71,6 +74,7 @@ async function fromProvider(compact: string, issuer: string, sources: TokenSourc
         issuer,
         email: emailOf(claims),
         guests: provider.guests,
+        trial: false,
         expiresAt: Number(claims.exp),
         delegation: undefined,
       }
@@ -102,6 +106,7 @@ async function delegated(compact: string, sources: TokenSources): Promise<Authen
     issuer: sources.kaclsUrl,
     email: emailClaim(claims, 'email'),
     guests: claims.guest === true,
+    trial: false,
     expiresAt: Number(claims.exp),
     delegation: {
       to: foldAscii(requiredText(claims, 'delegated_to', 512)),
