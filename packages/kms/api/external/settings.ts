@@ -2,7 +2,7 @@ import type { SettingValues } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { awsSettings, awsSettingsProblem } from './aws/settings.ts'
 import { azureSettings, azureSettingsProblem } from './azure/settings.ts'
-import { googleSettings } from './google/scope/settings.ts'
+import { googleSettings, googleSettingsProblem } from './google/scope/settings.ts'
 
 /** Settings of all external key stores. */
 export const externalSettings = { ...awsSettings, ...azureSettings, ...googleSettings } as const
@@ -11,6 +11,6 @@ export const externalSettings = { ...awsSettings, ...azureSettings, ...googleSet
 export function refuseHalfStores(
   config: SettingValues<typeof externalSettings> & { readonly plaintext_http: boolean },
 ): void {
-  const problem = awsSettingsProblem(config) ?? azureSettingsProblem(config)
+  const problem = awsSettingsProblem(config) ?? azureSettingsProblem(config) ?? googleSettingsProblem(config)
   if (problem !== undefined) throw new StartupError(problem)
 }

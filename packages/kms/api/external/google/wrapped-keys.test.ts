@@ -203,7 +203,7 @@ test('keys may be granted to one user alone', async () => {
     authorization: await few.authorization({ email }),
     wrapped_key: wrapped,
   })
-  assert.equal(bob.status, 404)
+  assert.equal(bob.status, 403)
 })
 
 test('what was wrapped by another path, or is a JWE of the same key, does not open', async () => {

@@ -36,8 +36,8 @@ export const members = {
 } as const
 
 export const denied = {
-  403: 'The tokens do not allow this.',
-  404: 'The wrapping key was not granted to this user.',
+  403: 'The tokens do not allow this, or the wrapping key was not granted to this user.',
+  404: 'The wrapping key is not there, or was not given to Google.',
   422: 'The key or the algorithm cannot be used for this.',
 } as const
 
