@@ -25,19 +25,22 @@ export async function signedBy(
   return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: issuer, ...header }).sign(privateKey)
 }
 
-/** The key sets of all issuers over HTTPS: `/keys/<issuer>`. */
+/** The key sets of all issuers over HTTPS: `/keys/<issuer>`, and paths of their own. */
 export interface IssuerServer extends AsyncDisposable {
   readonly url: string
   /** Addresses of the key sets that were asked for. */
   readonly requests: string[]
   /** false: every request fails. */
   up: boolean
+  /** Another path of the key set of an issuer. */
+  serveAt(path: string, issuer: string): void
   /** Serves with the certificate of a home, once there is one. */
   trustAs(home: string): void
 }
 
 export async function startIssuers(): Promise<IssuerServer> {
   const requests: string[] = []
+  const paths = new Map<string, string>()
   const server = createServer({}, (request, response) => {
     const { url = '' } = request
     requests.push(url)
@@ -45,7 +48,7 @@ export async function startIssuers(): Promise<IssuerServer> {
       response.writeHead(503).end()
       return
     }
-    const issuer = decodeURIComponent(url.slice('/keys/'.length))
+    const issuer = paths.get(url) ?? decodeURIComponent(url.slice('/keys/'.length))
     const known = pairs.get(issuer)
     if (known === undefined) {
       response.writeHead(404).end()
@@ -60,6 +63,7 @@ export async function startIssuers(): Promise<IssuerServer> {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     up: true,
+    serveAt: (path, issuer) => paths.set(path, issuer),
     trustAs: (home) =>
       server.setSecureContext({
         cert: readFileSync(join(home, 'tls', 'kms.crt')),

@@ -122,7 +122,8 @@ export async function requireWrappingKey(services: KmsServices, kid: string): Pr
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
 }
 
-function requireAes256({ object }: Key): void {
+function requireAes256(key: Key): void {
+  const { object } = key.requireBoundTo('A256GCM')
   if (object.type === 'SymmetricKey' && object.algorithm === 'AES' && object.bits === 256) return
   throw failure('crypto_failure', 'The wrapping key is not an AES key of 256 bits.')
 }

@@ -4,8 +4,8 @@ import Type from 'typebox'
 import { softwareKey } from '../../../../backend/index.ts'
 import { modulusBits, planRsa } from '../../../../crypto/index.ts'
 import type { KmsServices } from '../../../../services.ts'
+import { decodeBase64 } from '../../scope/index.ts'
 import { encryptionNamed } from '../keys/private-key-algorithms.ts'
-import { decodeBase64 } from './base64.ts'
 import { limits } from './common.ts'
 
 /** Members of a request that say what is decrypted and how. */

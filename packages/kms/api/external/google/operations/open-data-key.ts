@@ -1,8 +1,8 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import type { KmsServices } from '../../../../services.ts'
+import { decodeBase64 } from '../../scope/index.ts'
 import { unwrapSecret } from '../keys/wrapping-key.ts'
 import type { GoogleScope } from '../scope/scope.ts'
-import { decodeBase64 } from './base64.ts'
 import { limits } from './common.ts'
 
 /** Opens a wrapped data key and wipes it when `use` is done. */

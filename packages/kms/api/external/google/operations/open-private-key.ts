@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { OperationContext } from '@warder/foundation/operations'
 import type { KmsServices } from '../../../../services.ts'
+import { decodeBase64 } from '../../scope/index.ts'
 import { openPrivateKey } from '../keys/private-key.ts'
 import { unwrapSecret } from '../keys/wrapping-key.ts'
 import type { GoogleScope } from '../scope/scope.ts'
-import { decodeBase64 } from './base64.ts'
 import { limits } from './common.ts'
 
 /** Opens a wrapped private key of S/MIME for one request. */

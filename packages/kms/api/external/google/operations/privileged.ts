@@ -3,10 +3,10 @@ import { post } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type from 'typebox'
 import { define } from '../../../../services.ts'
+import { decodeBase64 } from '../../scope/index.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
 import { byAdministrator, byAdministratorOrPeer, callerNamed } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
-import { decodeBase64 } from './base64.ts'
 import {
   administrators,
   administratorsAndPeers,

@@ -1,9 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import { readProviderText } from '../../../../identity/addresses.ts'
 import type { KmsServices } from '../../../../services.ts'
-import { type ExternalEnvironment, issuerKeys } from '../../scope/index.ts'
-import { ownKeySet } from '../keys/signing-key.ts'
-import { foldAscii, foldedEmail } from '../tokens/email.ts'
+import { type ExternalEnvironment, foldAscii, foldedEmail, issuerKeys, ownKeySet } from '../../scope/index.ts'
 import type { IdentityProvider, TokenSources } from '../tokens/sources.ts'
 import type { GoogleConfig } from './settings.ts'
 
@@ -51,7 +49,7 @@ export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>
     peers,
     trialIssuer: `${kaclsUrl}/trial`,
     keysAt: issuerKeys(environment),
-    ownKeys: ownKeySet(services, signingKey),
+    ownKeys: ownKeySet(services, 'google', signingKey),
     clock,
   })
   return {

@@ -7,7 +7,7 @@ import {
   text,
 } from '@warder/foundation/config'
 import { httpsProblem, readProviderText } from '../../../../identity/addresses.ts'
-import { foldedEmail } from '../tokens/email.ts'
+import { foldedEmail } from '../../scope/email.ts'
 
 function providersProblem(providers: readonly string[]): string | undefined {
   for (const provider of providers) {

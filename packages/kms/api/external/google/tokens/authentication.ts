@@ -1,7 +1,7 @@
 import { JwtRejected, peekToken, verifyToken } from '@warder/foundation/jwt'
+import { foldAscii } from '../../scope/index.ts'
 import { requireKaclsUrl } from './authorization.ts'
 import { type Claims, emailClaim, leewaySeconds, requiredText } from './claims.ts'
-import { foldAscii } from './email.ts'
 import { delegationAudience, migrationAudience } from './issuers.ts'
 import { asRejected } from './rejected.ts'
 import type { TokenSources } from './sources.ts'

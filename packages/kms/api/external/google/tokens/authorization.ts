@@ -1,6 +1,6 @@
 import { JwtRejected, peekToken, verifyToken } from '@warder/foundation/jwt'
+import { foldAscii } from '../../scope/index.ts'
 import { type Claims, emailClaim, leewaySeconds, optionalText, requiredText } from './claims.ts'
-import { foldAscii } from './email.ts'
 import {
   type AuthorizationIssuer,
   authorizationAudience,

@@ -1,5 +1,5 @@
 import { JwtRejected } from '@warder/foundation/jwt'
-import { foldedEmail } from './email.ts'
+import { foldedEmail } from '../../scope/index.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 

@@ -9,7 +9,8 @@ const longest = 320
  */
 export function foldedEmail(claim: unknown): string | undefined {
   if (typeof claim !== 'string' || claim.length > longest || !claim.isWellFormed()) return undefined
-  if (!/^[^@\s\p{C}]+@[^@\s\p{C}]+$/u.test(claim)) return undefined
+  // A colon stands in names of grants that are no addresses: `role:`.
+  if (!/^[^@:\s\p{C}]+@[^@:\s\p{C}]+$/u.test(claim)) return undefined
   return foldAscii(claim)
 }
 

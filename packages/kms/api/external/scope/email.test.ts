@@ -25,6 +25,7 @@ test('what is no address of one person is refused', () => {
     'alice@',
     'a@b@c',
     'a b@c',
+    'role:a@c',
     'a\u0000@c',
     'a\u200b@c',
     '\ud800@c',
