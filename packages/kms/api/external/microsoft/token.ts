@@ -1,5 +1,12 @@
 import { type Failure, failure } from '@warder/foundation/errors'
-import { type ExpectedToken, JwtRejected, type KeySet, peekToken, verifyToken } from '@warder/foundation/jwt'
+import {
+  type ExpectedToken,
+  JwtRejected,
+  type KeySet,
+  type PeekedToken,
+  peekToken,
+  verifyToken,
+} from '@warder/foundation/jwt'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { externalPrincipal } from '../../../external/index.ts'
 import { bearerToken } from '../../../identity/index.ts'
@@ -71,14 +78,15 @@ interface Verified {
 }
 
 async function verified(compact: string, scope: MicrosoftScope, services: KmsServices): Promise<Verified> {
-  const { issuer } = peekToken(compact)
+  const token = peekToken(compact)
+  const { issuer } = token
   if (issuer === undefined) throw new JwtRejected('no iss')
   if (scope.trialKeys !== undefined && issuer === `${scope.serviceUrl}/trial`)
-    return ofTrial(compact, issuer, scope, scope.trialKeys(services), services)
+    return ofTrial(token, issuer, scope, scope.trialKeys(services), services)
   const known = issuersOf(scope).find((one) => one.issuer === issuer)
   if (known === undefined) throw new JwtRejected('another issuer')
   const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat', 'tid'])
-  const { claims } = await verifyToken(compact, scope.keysAt(known.keySet), expected, services.clock)
+  const { claims } = await verifyToken(token, scope.keysAt(known.keySet), expected, services.clock)
   if (claims.tid !== known.tenant) throw new JwtRejected('another tenant')
   const caller = {
     email: emailOf(claims),
@@ -105,14 +113,14 @@ function issuersOf({ tenants, tokenIssuer, authority }: MicrosoftScope) {
 }
 
 async function ofTrial(
-  compact: string,
+  token: PeekedToken,
   issuer: string,
   scope: MicrosoftScope,
   keys: KeySet,
   { clock }: KmsServices,
 ): Promise<Verified> {
   const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat'])
-  const { claims } = await verifyToken(compact, keys, expected, clock)
+  const { claims } = await verifyToken(token, keys, expected, clock)
   const email = emailOf(claims)
   if (email === undefined) throw new JwtRejected('no email')
   return { caller: { email, roles: [], trial: true }, name: email }

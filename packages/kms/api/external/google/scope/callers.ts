@@ -1,5 +1,4 @@
 import { failure } from '@warder/foundation/errors'
-import { parseStrictObject } from '@warder/foundation/jwt'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { externalPrincipal } from '../../../../external/index.ts'
 import type { KmsServices } from '../../../../services.ts'
@@ -99,10 +98,25 @@ function tokensOf({ request }: Context): {
   readonly authentication: string | undefined
   readonly authorization: string | undefined
 } {
-  const body = parseStrictObject(request.body)
-  if (body === undefined) throw failure('bad_request', 'Invalid request body: it is not a JSON object.')
+  const body = looselyParsed(request.body)
   const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
   return { authentication: text(body.authentication), authorization: text(body.authorization) }
+}
+
+/**
+ * Only to find the tokens: the request goes on as it is read strictly (`parseJsonBody`), which refuses whatever two readers
+ * could read in two ways.
+ */
+function looselyParsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+  } catch {
+    throw failure('bad_request', 'Invalid request body: it is not valid JSON.')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw failure('bad_request', 'Invalid request body: it is not a JSON object.')
+  return { ...value }
 }
 
 function remembered(context: Context, caller: GoogleCaller): Principal {

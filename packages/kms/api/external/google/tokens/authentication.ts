@@ -1,4 +1,4 @@
-import { JwtRejected, peekToken, verifyToken } from '@warder/foundation/jwt'
+import { JwtRejected, type PeekedToken, peekToken, verifyToken } from '@warder/foundation/jwt'
 import { foldAscii } from '../../scope/index.ts'
 import { requireKaclsUrl } from './authorization.ts'
 import { type Claims, emailClaim, leewaySeconds, requiredText } from './claims.ts'
@@ -35,11 +35,12 @@ export interface Delegation {
  */
 export async function verifyAuthentication(compact: string, sources: TokenSources): Promise<Authentication> {
   try {
-    const { issuer } = peekToken(compact)
+    const token = peekToken(compact)
+    const { issuer } = token
     if (issuer === undefined) throw new JwtRejected('no iss')
-    if (issuer === sources.kaclsUrl) return await delegated(compact, sources)
+    if (issuer === sources.kaclsUrl) return await delegated(token, sources)
     if (issuer === sources.trialIssuer) {
-      const claims = await verifyTrial(compact, sources)
+      const claims = await verifyTrial(token, sources)
       return {
         issuer,
         email: emailOf(claims),
@@ -49,15 +50,19 @@ export async function verifyAuthentication(compact: string, sources: TokenSource
         delegation: undefined,
       }
     }
-    return await fromProvider(compact, issuer, sources)
+    return await fromProvider(token, issuer, sources)
   } catch (error) {
     throw asRejected('authentication', error)
   }
 }
 
 /** Two entries of one issuer differ in their audiences, or in whether they are of guests: each is tried. */
-async function fromProvider(compact: string, issuer: string, sources: TokenSources): Promise<Authentication> {
-  let last: unknown = new JwtRejected('another issuer')
+async function fromProvider(
+  token: PeekedToken,
+  issuer: string,
+  sources: TokenSources,
+): Promise<Authentication> {
+  let last: unknown
   for (const provider of sources.providers) {
     if (provider.issuer !== issuer) continue
     const expected = {
@@ -67,7 +72,7 @@ async function fromProvider(compact: string, issuer: string, sources: TokenSourc
       leewaySeconds,
     }
     try {
-      const { claims } = await verifyToken(compact, sources.keysAt(provider.keySet), expected, sources.clock)
+      const { claims } = await verifyToken(token, sources.keysAt(provider.keySet), expected, sources.clock)
       // Only this service lets a user give a token away.
       if (claims.delegated_to !== undefined) throw new JwtRejected('a provider does not delegate')
       return {
@@ -83,7 +88,7 @@ async function fromProvider(compact: string, issuer: string, sources: TokenSourc
       last = error
     }
   }
-  throw last
+  throw last ?? new JwtRejected('another issuer')
 }
 
 /** `google_email` counts alone where it is there ("Encrypt & decrypt data"). */
@@ -93,7 +98,7 @@ function emailOf(claims: Claims): string {
   return emailClaim(claims, claims.google_email === undefined ? 'email' : 'google_email')
 }
 
-async function delegated(compact: string, sources: TokenSources): Promise<Authentication> {
+async function delegated(token: PeekedToken, sources: TokenSources): Promise<Authentication> {
   const expected = {
     issuer: sources.kaclsUrl,
     audience: [delegationAudience],
@@ -101,7 +106,7 @@ async function delegated(compact: string, sources: TokenSources): Promise<Authen
     leewaySeconds,
     algorithms: ['RS256'],
   }
-  const { claims } = await verifyToken(compact, sources.ownKeys, expected, sources.clock)
+  const { claims } = await verifyToken(token, sources.ownKeys, expected, sources.clock)
   return {
     issuer: sources.kaclsUrl,
     email: emailClaim(claims, 'email'),
@@ -128,7 +133,8 @@ export interface Peer {
  */
 export async function verifyPeer(compact: string, sources: TokenSources): Promise<Peer | undefined> {
   try {
-    const { issuer } = peekToken(compact)
+    const token = peekToken(compact)
+    const { issuer } = token
     const peer = sources.peers.find((url) => issuer === url || issuer === `${url}/`)
     if (peer === undefined) return undefined
     const expected = {
@@ -137,7 +143,7 @@ export async function verifyPeer(compact: string, sources: TokenSources): Promis
       requiredClaims: ['exp', 'iat'],
       leewaySeconds,
     }
-    const { claims } = await verifyToken(compact, sources.keysAt(`${peer}/certs`), expected, sources.clock)
+    const { claims } = await verifyToken(token, sources.keysAt(`${peer}/certs`), expected, sources.clock)
     requireKaclsUrl(claims, sources.kaclsUrl)
     return { kaclsUrl: peer, resourceName: requiredText(claims, 'resource_name', 128) }
   } catch (error) {

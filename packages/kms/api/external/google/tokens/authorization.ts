@@ -40,9 +40,10 @@ const perimeterBytes = 128
  */
 export async function verifyAuthorization(compact: string, sources: TokenSources): Promise<Authorization> {
   try {
-    const { issuer } = peekToken(compact)
+    const token = peekToken(compact)
+    const { issuer } = token
     if (issuer !== undefined && issuer === sources.trialIssuer) {
-      const claims = await verifyTrial(compact, sources)
+      const claims = await verifyTrial(token, sources)
       return read(claims, trialApplication, sources)
     }
     const row = authorizationIssuers.find((known) => known.issuer === issuer)
@@ -55,7 +56,7 @@ export async function verifyAuthorization(compact: string, sources: TokenSources
       algorithms: ['RS256'],
     }
     const keys = sources.keysAt(`${sources.authorizationKeys}${row.issuer}`)
-    const { claims } = await verifyToken(compact, keys, expected, sources.clock)
+    const { claims } = await verifyToken(token, keys, expected, sources.clock)
     return read(claims, row, sources)
   } catch (error) {
     throw asRejected('authorization', error)

@@ -1,4 +1,4 @@
-import { JwtRejected, verifyToken } from '@warder/foundation/jwt'
+import { JwtRejected, type PeekedToken, verifyToken } from '@warder/foundation/jwt'
 import { type Claims, leewaySeconds, requiredText } from './claims.ts'
 import type { AuthorizationIssuer } from './issuers.ts'
 import type { TokenSources } from './sources.ts'
@@ -19,7 +19,7 @@ export const trialApplication: AuthorizationIssuer = {
 }
 
 /** Verifies a token of a trial. @throws JwtRejected */
-export async function verifyTrial(compact: string, sources: TokenSources): Promise<Claims> {
+export async function verifyTrial(token: PeekedToken, sources: TokenSources): Promise<Claims> {
   const expected = {
     issuer: sources.trialIssuer,
     audience: [trialAudience],
@@ -27,7 +27,7 @@ export async function verifyTrial(compact: string, sources: TokenSources): Promi
     leewaySeconds,
     algorithms: ['RS256'],
   }
-  const { claims } = await verifyToken(compact, sources.ownKeys, expected, sources.clock)
+  const { claims } = await verifyToken(token, sources.ownKeys, expected, sources.clock)
   if (Number(claims.exp) - Number(claims.iat) > longestSeconds)
     throw new JwtRejected('a token of a trial is for ten minutes at most')
   if (!requiredText(claims, 'resource_name', 128).startsWith(trialResources))
