@@ -19,7 +19,11 @@ export const google: ExternalStore<GoogleConfig> = {
   title: 'Google Workspace CSE',
   enabled: (config) => config['google_cse_config.google_cse_enable'],
   ratePerSecond: (config) => config['google_cse_config.google_cse_rate_limit_per_second'],
-  facts: ({ kms_public_url: publicUrl }, baseUrl) => ({ kacls_url: kaclsUrlOf(publicUrl ?? baseUrl) }),
+  facts: (config, baseUrl) => ({
+    kacls_url: kaclsUrlOf(config.kms_public_url ?? baseUrl),
+    wrapping_key: config['google_cse_config.google_cse_key'],
+    signing_key: config['google_cse_config.google_cse_signing_key'],
+  }),
   securitySchemes: {
     googleTokens: {
       type: 'http',

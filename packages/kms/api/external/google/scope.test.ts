@@ -3,7 +3,15 @@ import { after, before, test } from 'node:test'
 import { StartupError } from '@warder/foundation/errors'
 import { startKms } from '../../../testing/index.ts'
 import { version } from '../../../version.ts'
-import { dataKey, type GoogleWorld, kaclsUrl, provider, signingKid, startGoogle } from './testing/world.ts'
+import {
+  dataKey,
+  type GoogleWorld,
+  kaclsUrl,
+  provider,
+  signingKid,
+  startGoogle,
+  wrappingKid,
+} from './testing/world.ts'
 
 let world: GoogleWorld
 before(async () => {
@@ -96,7 +104,8 @@ test("pages of Google's clients may call it from any origin, and no cookie goes 
 
 test('it is listed with its address, and has its section in openapi.yaml', async () => {
   const { external_stores } = (await world.kms.user('alice').get('/server-info')).json
-  assert.deepEqual(external_stores, [{ name: 'google', kacls_url: kaclsUrl, stopped: false }])
+  const facts = { kacls_url: kaclsUrl, wrapping_key: wrappingKid, signing_key: signingKid }
+  assert.deepEqual(external_stores, [{ name: 'google', ...facts, stopped: false }])
   const { text } = await world.kms.with({}).get('/openapi.yaml')
   assert.match(text, /\/google_cse\/privilegedprivatekeydecrypt/)
   assert.match(text, /googleTokens/)

@@ -129,7 +129,13 @@ test('it is off by default, and listed with its addresses where it is on', async
   assert.equal((await plain.with({}).get('/ms_dke/finance')).status, 404)
   const { external_stores } = (await world.kms.user('alice').get('/server-info')).json
   assert.deepEqual(external_stores, [
-    { name: 'microsoft', key_urls: [`${serviceUrl}/finance`], stopped: false },
+    {
+      name: 'microsoft',
+      service_url: serviceUrl,
+      key_urls: [`${serviceUrl}/finance`],
+      keys: { finance: currentKid },
+      stopped: false,
+    },
   ])
 })
 

@@ -14,7 +14,13 @@ export const microsoft: ExternalStore<MicrosoftConfig> = {
   ratePerSecond: (config) => config['ms_dke_config.ms_dke_rate_limit_per_second'],
   facts: (config, baseUrl) => {
     const serviceUrl = serviceUrlOf(config.kms_public_url ?? baseUrl)
-    return { key_urls: [...namedKeys(config).keys()].map((name) => `${serviceUrl}/${name}`) }
+    const keys = namedKeys(config)
+    return {
+      service_url: serviceUrl,
+      key_urls: [...keys.keys()].map((name) => `${serviceUrl}/${name}`),
+      keys: Object.fromEntries(keys),
+      trial_key: config['ms_dke_config.ms_dke_trial_key'],
+    }
   },
   securitySchemes: {
     entraToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Of Microsoft Entra.' },
