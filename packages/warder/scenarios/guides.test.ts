@@ -133,4 +133,17 @@ test('the commands of the guides to external key stores work, in their order', {
     /^azure:contoso\.managedhsmclient\.azure\.net may now: /m,
     /^azure: stopped by admin at /m,
   ])
+  await follow(commandsOf('docs/guides/external-google.md'), {}, [
+    /External key service +name Warder, URL https:.*\/google_cse$/m,
+    /^google: off: the settings of the server do not switch it on$/m,
+    /not before the restart/,
+    /^google: stopped by admin at /m,
+  ])
+  await follow(commandsOf('docs/guides/external-microsoft.md'), {}, [
+    /Key service URL +https:.*\/ms_dke\/finance$/m,
+    /^microsoft: off: the settings of the server do not switch it on$/m,
+    /^microsoft:role:Legal may now: decrypt/m,
+    /not before the restart/,
+    /^microsoft: stopped by admin at /m,
+  ])
 })
