@@ -1,7 +1,13 @@
 import { Failure, failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { CryptoFailure, planCipher } from '../../../../crypto/index.ts'
+import {
+  type AlgorithmPolicy,
+  type CipherPlan,
+  CryptoFailure,
+  noParameters,
+  planCipher,
+} from '../../../../crypto/index.ts'
 import { grantedKey } from '../../../../external/index.ts'
 import type { Key } from '../../../../keys/index.ts'
 import type { KmsServices } from '../../../../services.ts'
@@ -25,7 +31,14 @@ export interface OpenedBlob {
   readonly perimeterId: string
 }
 
-const cipher = { blockCipherMode: 'GCM' } as const
+const plans = new WeakMap<AlgorithmPolicy, CipherPlan>()
+
+/** AES-256-GCM, if the policy permits it. */
+function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
+  const known = plans.get(policy) ?? planCipher('AES', 32, noParameters, policy)
+  plans.set(policy, known)
+  return known
+}
 
 /**
  * Wraps a secret with the wrapping key of the settings, for `principal`, to whom its use must have been granted.
@@ -46,13 +59,15 @@ export function wrapSecret(
     requireUse(key, 'encrypt', context)
     const seal = () => {
       const head = { ...binding, kid }
-      const plan = planCipher('AES', 32, cipher, services.policy)
       const aad = blobAad(head, binding.resourceName)
-      return andThen(key.held.encrypt(plan, { data: secret, iv: undefined, aad }), ({ data, iv, tag }) => {
-        if (iv === undefined || tag === undefined)
-          throw failure('internal_error', 'A256GCM made no IV or tag')
-        return writeBlob({ ...head, iv, ciphertext: data, tag }).toString('base64')
-      })
+      return andThen(
+        key.held.encrypt(gcmPlan(services.policy), { data: secret, iv: undefined, aad }),
+        ({ data, iv, tag }) => {
+          if (iv === undefined || tag === undefined)
+            throw failure('internal_error', 'A256GCM made no IV or tag')
+          return writeBlob({ ...head, iv, ciphertext: data, tag }).toString('base64')
+        },
+      )
     }
     const waiting = services.budgets.take(key.object)
     const made = waiting === undefined ? seal() : waiting.then(() => seal())
@@ -82,10 +97,9 @@ export async function unwrapSecret(
   const key = blob.kid === kid ? current : await olderVersion(context, current, principal, blob.kid, member)
   requireAes256(key)
   requireUse(key, 'decrypt', context)
-  const plan = planCipher('AES', 32, cipher, services.policy)
   const input = { data: blob.ciphertext, iv: blob.iv, tag: blob.tag, aad: blobAad(blob, resourceName) }
   try {
-    return { secret: await key.held.decrypt(plan, input), perimeterId: blob.perimeterId }
+    return { secret: await key.held.decrypt(gcmPlan(services.policy), input), perimeterId: blob.perimeterId }
   } catch (error) {
     if (error instanceof CryptoFailure && error.code === 'decryption_failed') throw doesNotOpen(member)
     throw error

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { externalPrincipal } from '../../../../external/index.ts'
 import type { KmsServices } from '../../../../services.ts'
-import { foldAscii, recordVendor } from '../../scope/index.ts'
+import { foldAscii, recordVendor, type VendorRequest } from '../../scope/index.ts'
 import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'
 import { type Authorization, verifyAuthorization } from '../tokens/authorization.ts'
 import { trialApplication } from '../tokens/trial.ts'
@@ -48,10 +48,14 @@ export function byBothTokens(scope: GoogleScope) {
     if (authentication === undefined || authorization === undefined) return undefined
     const sources = scope.sources(context.services)
     const allowed = await verifyAuthorization(authorization, sources)
-    recordAuthorization(context, allowed)
-    const user = await verifyAuthentication(authentication, sources)
-    requireSameUser(user, allowed)
-    return remembered(context, { name: user.email, authentication: user, authorization: allowed })
+    try {
+      const user = await verifyAuthentication(authentication, sources)
+      requireSameUser(user, allowed)
+      return remembered(context, { name: user.email, authentication: user, authorization: allowed })
+    } catch (error) {
+      recordVendor(context, 'google', { ...whatIsAllowed(allowed), principal: undefined })
+      throw error
+    }
   }
 }
 
@@ -61,7 +65,6 @@ export function byAuthorization(scope: GoogleScope) {
     const { authorization } = tokensOf(context)
     if (authorization === undefined) return undefined
     const allowed = await verifyAuthorization(authorization, scope.sources(context.services))
-    recordAuthorization(context, allowed)
     return remembered(context, { name: allowed.email, authorization: allowed })
   }
 }
@@ -116,16 +119,18 @@ function looselyParsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw failure('bad_request', 'Invalid request body: it is not a JSON object.')
-  return { ...value }
+  return value as Readonly<Record<string, unknown>>
 }
 
 function remembered(context: Context, caller: GoogleCaller): Principal {
   callers.set(context.request, caller)
-  const { authentication, peer } = caller
+  const { authentication, authorization, peer } = caller
+  const { requestId, details } = whatIsAllowed(authorization)
   recordVendor(context, 'google', {
-    requestId: undefined,
+    requestId,
     principal: caller.name,
     details: {
+      ...details,
       ...(authentication !== undefined && { identity_provider: authentication.issuer }),
       ...(authentication?.delegation !== undefined && { acts_through: authentication.delegation.to }),
       ...(peer !== undefined && { key_service: peer.kaclsUrl }),
@@ -134,11 +139,12 @@ function remembered(context: Context, caller: GoogleCaller): Principal {
   return { name: externalPrincipal('google', caller.name), method: 'google_cse' }
 }
 
-function recordAuthorization(context: Context, allowed: Authorization): void {
+/** What records say of Google's token. */
+function whatIsAllowed(allowed: Authorization | undefined): Omit<VendorRequest, 'principal'> {
+  if (allowed === undefined) return { requestId: undefined }
   const { application, role, email, emailType, resourceName, perimeterId, delegatedTo, messageId } = allowed
-  recordVendor(context, 'google', {
+  return {
     requestId: messageId,
-    principal: undefined,
     details: {
       email,
       application,
@@ -148,7 +154,7 @@ function recordAuthorization(context: Context, allowed: Authorization): void {
       ...(emailType !== 'google' && { email_type: emailType }),
       ...(delegatedTo !== undefined && { delegated_to: delegatedTo }),
     },
-  })
+  }
 }
 
 /**
