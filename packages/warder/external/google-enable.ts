@@ -6,7 +6,6 @@ export interface GoogleWish {
   readonly domain: string
   /** `issuer,key set,audience…` */
   readonly providers: readonly string[]
-  readonly guests: readonly string[]
   readonly administrators: readonly string[]
   readonly peers: readonly string[]
   /** undefined: a new one is made. */
@@ -56,7 +55,6 @@ async function makeWrappingKey({ kms }: KmsContext): Promise<string> {
 function settingsFor(wish: GoogleWish, wrapping: string, signing: string): ReadonlyMap<string, unknown> {
   const lists = {
     identity_providers: wish.providers,
-    guest_identity_providers: wish.guests,
     administrators: wish.administrators,
     incoming_url_whitelist: wish.peers,
   }

@@ -32,7 +32,7 @@ test     plays a whole exchange as Google's clients have it against the started 
 disable  cuts Google off, on every node from the next request on; enable lets it in again
 new-key  makes the next version of the wrapping key; what older ones wrapped opens as before`,
   examples: [
-    "warder external google enable --domain example.com --idp 'https://idp.example.com,https://idp.example.com/jwks,CLIENT_ID' --admin ann@example.com",
+    "warder external google enable --domain example.com --idp 'https://idp.example,https://idp.example/jwks,CLIENT'",
     'warder external google test',
     'warder external google disable',
   ],
@@ -43,7 +43,6 @@ new-key  makes the next version of the wrapping key; what older ones wrapped ope
       value: 'I',
       help: 'identity provider of the users: issuer,key set,audience…; also several times',
     },
-    'guest-idp': { type: 'list', value: 'I', help: 'the same for guests (default: guests are refused)' },
     admin: {
       type: 'list',
       value: 'EMAIL',
@@ -56,7 +55,7 @@ new-key  makes the next version of the wrapping key; what older ones wrapped ope
     },
     key: { type: 'text', value: 'KEY', help: 'an AES-256 key of yours (default: a new one)' },
   },
-  parse({ domain, idp, 'guest-idp': guests, admin, peer, key }, names) {
+  parse({ domain, idp, admin, peer, key }, names) {
     const action = readAction('google', names, actions)
     requireNoNames(names.slice(1))
     switch (action) {
@@ -66,7 +65,7 @@ new-key  makes the next version of the wrapping key; what older ones wrapped ope
         if (idp.length === 0)
           throw new UsageError("say who knows the users: --idp 'issuer,key set (https),audience'")
         const kid = key === undefined ? undefined : readKid(key)
-        const wish = { domain, providers: idp, guests, administrators: admin, peers: peer, key: kid }
+        const wish = { domain, providers: idp, administrators: admin, peers: peer, key: kid }
         return (context) => enableGoogle(context, wish)
       }
       case 'show':

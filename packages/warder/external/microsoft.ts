@@ -40,7 +40,7 @@ new-key  makes the next version of a key, for the same people; what older ones p
   options: {
     tenant: { type: 'list', value: 'ID', help: 'id of an Entra tenant; also several times' },
     name: { type: 'text', value: 'N', help: 'what labels call the key; the last part of its address' },
-    email: { type: 'list', value: 'EMAIL', help: 'who may decrypt; also several times' },
+    email: { type: 'list', value: 'E', help: 'e-mail address of who may decrypt; also several times' },
     role: {
       type: 'list',
       value: 'R',
