@@ -8,7 +8,7 @@ export {
   configuredSteps,
   type IdentityConfig,
 } from './configured.ts'
-export { type Extractor, principalNamed, unauthorized } from './extractor.ts'
+export { bearerToken, type Extractor, principalNamed, unauthorized } from './extractor.ts'
 export type { JwtProvider } from './jwt-provider.ts'
 export { endedLoginCookie, loginCookieName, type OidcLogin } from './oidc.ts'
 export type { PasswordLogin } from './password-login.ts'
