@@ -9,7 +9,7 @@ import type { MicrosoftCaller } from './token.ts'
 type Context = OperationContext<KmsServices>
 
 /** Beginning of the tag that older versions of a key have; its name follows. */
-export const versionTag = 'dke:'
+const versionTag = 'dke:'
 
 /** Microsoft's sample answers 400 to whatever is not found. */
 function notFound(what: string): Failure {

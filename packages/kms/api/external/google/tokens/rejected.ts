@@ -4,7 +4,7 @@ import { JwtRejected } from '@warder/foundation/jwt'
 export type TokenName = 'authentication' | 'authorization'
 
 /** The one answer to every token that is not accepted; why is for the log. */
-export function rejected(token: TokenName, detail: string, cause?: unknown): Failure {
+function rejected(token: TokenName, detail: string, cause?: unknown): Failure {
   return failure('unauthorized', `The ${token} token is not accepted.`, {
     detail: `${token}: ${detail}`,
     cause,

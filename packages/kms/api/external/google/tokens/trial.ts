@@ -8,8 +8,8 @@ import type { TokenSources } from './sources.ts'
  * it sign. They are accepted for resources of this beginning alone, which Google does not use: what was wrapped for a
  * user's resource does not open for one of a trial.
  */
-export const trialResources = 'warder-trial/'
-export const trialAudience = 'warder-trial'
+const trialResources = 'warder-trial/'
+const trialAudience = 'warder-trial'
 
 export const trialApplication: AuthorizationIssuer = {
   application: 'trial',
