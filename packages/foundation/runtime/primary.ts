@@ -17,6 +17,7 @@ import { commitCountMigrations, holdLease, leaseMigrations, migrate } from '../s
 import type { Database } from '../sql/types.ts'
 import { createLogger, createMetrics, mergeMetrics, startOtlpExport } from '../telemetry/index.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
+import { clientCrls, withCrls } from './client-crls.ts'
 import { startCommitRecords } from './commit-records.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'
@@ -78,8 +79,10 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       await ensureLocalAuthority({ folder: join(home, 'tls'), clock, certificates })
     }
     const readMaterials = materialsReader(definition, config, home)
+    const crls = clientCrls(config, home, clock, log)
+    let files = readMaterials()
     /** Those of the last reload: a worker that takes another's place begins with them. */
-    let tls = readMaterials()
+    let tls = withCrls(files, crls.read())
     const place = databasePlace(config.database_url, home, name)
     const auditFolder = join(home, 'audit', name)
     const known = knownCommits(auditFolder)
@@ -200,6 +203,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             rootKeys: rootKeys.map(toPlain),
             tls: tls.https,
             clientAuthorities: tls.clientAuthorities,
+            revoked: tls.revoked,
             socket: socketStart(socket, tls.socket),
             database: place,
             writer: writer?.port(),
@@ -247,6 +251,19 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       log,
     )
     cleanup.push(() => periodic.stop())
+    const reload = (what: string, readFiles: () => typeof files): void => {
+      try {
+        files = readFiles()
+        tls = withCrls(files, crls.read())
+        team.setTls(tls)
+        listener?.setTls(tls.https)
+        log.info({}, `${what} were read again`)
+      } catch (error) {
+        log.error({ error }, `the ${what} cannot be used; the ones read before stay`)
+      }
+    }
+    // A certificate file that cannot be used now does not keep a revocation from counting.
+    cleanup.push(crls.watch(() => reload('CRLs', () => files)))
     recordStart(audit, clock.now(), 'service.start', launch.version)
     log.info({ url, socket, workers: size, database: place.kind, metrics_port: listener?.port }, 'serving')
     return {
@@ -254,16 +271,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       metricsPort: listener?.port,
       socket,
       notices,
-      reloadTls() {
-        try {
-          tls = readMaterials()
-          team.setTls(tls)
-          listener?.setTls(tls.https)
-          log.info({}, 'certificates were read again')
-        } catch (error) {
-          log.error({ error }, 'the certificates cannot be used; the ones read before stay')
-        }
-      },
+      reloadTls: () => reload('certificates', readMaterials),
       async stop() {
         recordStart(audit, clock.now(), 'service.stop', launch.version)
         await undo()

@@ -9,7 +9,7 @@ import type { Outbound } from '../outbound/types.ts'
 import type { Seal } from '../seal/types.ts'
 import type { Database, Migration } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
-import type { AuthoritiesFile } from '../tls/index.ts'
+import type { AuthoritiesFile, ClientRevocation } from '../tls/index.ts'
 import type { TlsMaterial } from './messages.ts'
 
 /** What the runtime gives a service, in the primary and again in each worker. */
@@ -63,6 +63,8 @@ export interface SocketOptions {
   readonly tls: TlsMaterial
   /** That of HTTPS: a peer has one rate, whatever it asks over. undefined = no limit. */
   readonly rateLimiter: TokenBuckets | undefined
+  /** Asked with each message of a client. */
+  readonly clientRevocation: ClientRevocation
 }
 
 /** Where such a listener is, as the configuration says. Its clients need certificates of the client authority. */

@@ -63,12 +63,13 @@ export async function build(
       health: environment.health,
       external: environment,
     }),
-    socket: ({ tls, rateLimiter }) =>
+    socket: ({ tls, rateLimiter, clientRevocation }) =>
       createKmipSocket({
         engine: kmip,
         authenticate,
         tls,
         rateLimiter,
+        clientRevocation,
         clock,
         log,
         metrics,

@@ -25,6 +25,7 @@ test('settings with which the service would not start are not called right', asy
     [{ KMS_DATABASE_URL: 'mysql://h/d' }, /database_url must begin with sqlite: or postgresql:/],
     [{ KMS_OUTBOUND_CA_FILE: 'none.pem' }, /outbound_ca_file: cannot read .*none\.pem/],
     [{ KMS_CLIENTS_CA_CERT_FILE: empty }, /clients_ca_cert_file: .*empty\.pem holds no certificate in PEM/],
+    [{ KMS_CLIENTS_CRL_FILES: 'none.crl' }, /clients_crl_files is set, but clients_ca_cert_file/],
     [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
     [{ UI_OIDC_CLIENT_ID: 'x' }, /needs both ui_oidc_issuer_url/],
     [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],

@@ -177,8 +177,11 @@ export class KmipConnection implements SweptConnection {
   }
 
   #answer(message: Buffer): void {
-    const { engine, clock } = this.#environment
-    if (clock.now() >= this.#owner.validUntil) {
+    const { engine, clock, log } = this.#environment
+    const refused = this.#owner.problem()
+    if (refused !== undefined || clock.now() >= this.#owner.validUntil) {
+      if (refused !== undefined)
+        log.info({ detail: refused, client_ip: this.#address }, 'a KMIP client is refused')
       this.#hold(0)
       this.#finish()
       return
