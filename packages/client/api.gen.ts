@@ -314,6 +314,24 @@ export interface Operations {
       readonly success: string
     }
   }
+  /** Make an account, or find that of a key */
+  readonly 'acme.new_account': {
+    readonly path: {
+      readonly authority: string
+    }
+    readonly reply: {
+      readonly type: string
+      readonly detail: string
+      readonly status: number
+    }
+  }
+  /** A nonce for the next request */
+  readonly 'acme.new_nonce': {
+    readonly path: {
+      readonly authority: string
+    }
+    readonly reply: undefined
+  }
   /** Many crypto operations in one request */
   readonly 'crypto.batch': {
     readonly body: {
@@ -672,6 +690,119 @@ export interface Operations {
       readonly tags: readonly string[]
     }
   }
+  /** The ACME accounts of an authority */
+  readonly 'pki.acme.accounts.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      readonly after?: string
+    }
+    readonly reply: {
+      readonly accounts: readonly Readonly<Record<string, unknown>>[]
+      readonly next?: string
+    }
+  }
+  /** Take an account its access; its certificates stay valid */
+  readonly 'pki.acme.accounts.revoke': {
+    readonly path: {
+      readonly id: string
+      readonly account: string
+    }
+    readonly reply: undefined
+  }
+  /** Close an authority for ACME */
+  readonly 'pki.acme.close': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: undefined
+  }
+  /** Make a credential that binds one ACME account to the caller */
+  readonly 'pki.acme.credentials.create': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** For people: who it is for. */
+      readonly name?: string | null
+      /** How long an account can be bound with it. */
+      readonly days?: number | null
+    }
+    readonly reply: {
+      readonly kid: string
+      /** Base64url; it is shown once. */
+      readonly hmac_key: string
+      readonly directory: string
+      readonly expires_at: string
+    }
+  }
+  /** Take a credential back; an account that was bound with it stays */
+  readonly 'pki.acme.credentials.delete': {
+    readonly path: {
+      readonly id: string
+      readonly kid: string
+    }
+    readonly reply: undefined
+  }
+  /** The credentials of an authority, without their keys */
+  readonly 'pki.acme.credentials.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      readonly after?: string
+    }
+    readonly reply: {
+      readonly credentials: readonly Readonly<Record<string, unknown>>[]
+      readonly next?: string
+    }
+  }
+  /** Open an authority for ACME, or change how it is open */
+  readonly 'pki.acme.open': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      readonly profile?: 'server' | 'client' | null
+      /** Validity of certificates. */
+      readonly days?: number | null
+      /** Accounts are bound with a credential (default true). */
+      readonly external_account_required?: boolean | null
+      readonly challenges?: readonly ('http-01' | 'dns-01' | 'tls-alpn-01')[] | null
+      readonly orders_per_hour?: number | null
+      readonly terms_of_service?: string | null
+      readonly website?: string | null
+    }
+    readonly reply: {
+      /** The address that clients are given. */
+      readonly directory: string
+      readonly profile: string
+      readonly days: number
+      readonly external_account_required: boolean
+      readonly challenges: readonly string[]
+      readonly orders_per_hour: number
+      readonly terms_of_service?: string
+      readonly website?: string
+    }
+  }
+  /** How an authority is open for ACME */
+  readonly 'pki.acme.show': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      /** The address that clients are given. */
+      readonly directory: string
+      readonly profile: string
+      readonly days: number
+      readonly external_account_required: boolean
+      readonly challenges: readonly string[]
+      readonly orders_per_hour: number
+      readonly terms_of_service?: string
+      readonly website?: string
+    }
+  }
   /** Make a certificate authority, or import one */
   readonly 'pki.authorities.create': {
     readonly body: {
@@ -1011,6 +1142,8 @@ export const routes = {
   'access.owned': { method: 'GET', path: '/access/owned' },
   'access.privileged': { method: 'GET', path: '/access/privileged' },
   'access.revoke': { method: 'POST', path: '/access/revoke' },
+  'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
+  'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
   'crypto.batch': { method: 'POST', path: '/v1/crypto/batch' },
   'crypto.decrypt': { method: 'POST', path: '/v1/crypto/decrypt' },
   'crypto.encrypt': { method: 'POST', path: '/v1/crypto/encrypt' },
@@ -1032,6 +1165,14 @@ export const routes = {
   'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.list': { method: 'GET', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.remove': { method: 'DELETE', path: '/v1/crypto/keys/{kid}/tags' },
+  'pki.acme.accounts.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/accounts' },
+  'pki.acme.accounts.revoke': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/accounts/{account}' },
+  'pki.acme.close': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme' },
+  'pki.acme.credentials.create': { method: 'POST', path: '/v1/pki/authorities/{id}/acme/credentials' },
+  'pki.acme.credentials.delete': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/credentials/{kid}' },
+  'pki.acme.credentials.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/credentials' },
+  'pki.acme.open': { method: 'PUT', path: '/v1/pki/authorities/{id}/acme' },
+  'pki.acme.show': { method: 'GET', path: '/v1/pki/authorities/{id}/acme' },
   'pki.authorities.create': { method: 'POST', path: '/v1/pki/authorities' },
   'pki.authorities.get': { method: 'GET', path: '/v1/pki/authorities/{id}' },
   'pki.authorities.list': { method: 'GET', path: '/v1/pki/authorities' },

@@ -22,6 +22,7 @@ import {
 import { ContentKeys } from '../jose/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
+import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { kmsOperations } from './operations.ts'
 import { revocationConfig } from './pki-settings.ts'
@@ -51,6 +52,7 @@ export async function build(
   const { peerSecret } = environment
   const authProxy = proxied === undefined ? undefined : forwarder({ ...proxied, peerSecret })
   const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics })
+  const acme = await acmeEnvironment(environment)
   return {
     services,
     authenticate,
@@ -59,6 +61,7 @@ export async function build(
       clock,
       baseUrl,
       kmip,
+      acme,
       authProxy,
       health: environment.health,
       external: environment,

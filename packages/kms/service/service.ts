@@ -4,6 +4,7 @@ import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/r
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
 import { refuseHalfStores } from '../api/external/settings.ts'
+import { sweepAcme } from '../api/acme/sweep.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
 import { dueIssuers } from '../authority/crl/crl-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
@@ -155,5 +156,6 @@ async function signWhatIsDue(environment: ServiceEnvironment<KmsConfig>): Promis
 
 async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
   const now = clock.now()
-  await db.commit([sweepPending(now), sweepEndedSessions(now), ...sweepRequests(now - approvalsKeptMs)])
+  const sweeps = [sweepPending(now), sweepEndedSessions(now), ...sweepAcme(now)]
+  await db.commit([...sweeps, ...sweepRequests(now - approvalsKeptMs)])
 }

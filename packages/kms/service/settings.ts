@@ -16,6 +16,7 @@ import { externalSettings } from '../api/external/settings.ts'
 import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
 import type { IdentityConfig } from '../identity/configured.ts'
 import { principalNamed } from '../identity/extractor.ts'
+import { acmeSettings } from './acme-settings.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
 import { pkiSettings } from './pki-settings.ts'
 
@@ -222,6 +223,7 @@ export const kmsSettings = {
   ...algorithmSettings,
   ...externalSettings,
   ...pkiSettings,
+  ...acmeSettings,
   jwks_endpoint_enabled: boolean({ default: true, docs: 'Serve /.well-known/jwks.json.' }),
   jwks_endpoint_max_keys: integer({
     default: 50,
