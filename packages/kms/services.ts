@@ -4,6 +4,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices } from './access/index.ts'
 import type {
+  FetchedCrls,
   Maintenance,
   MakeCertificateObject,
   PublishedStatus,
@@ -59,6 +60,10 @@ export interface KmsServices extends AccessServices {
   readonly certificateObject: MakeCertificateObject
   /** Signs what authorities have due: CRLs, certificates of responders. */
   readonly maintenance: Maintenance
+  /** CRLs of authorities that are not here. */
+  readonly fetchedCrls: FetchedCrls
+  /** true: Validate answers Unknown where a certificate names a CRL that cannot be had. */
+  readonly requireRevocation: boolean
   /** Revocation lists and answers of OCSP, for everybody. */
   readonly published: PublishedStatus
   /** Keys that the JWKS shows at most; 0 = there is no JWKS. */

@@ -9,7 +9,7 @@ import { bareHost, guardedAddresses, lookupOf, type Resolve, systemResolve } fro
 export interface PlainFetchOptions {
   readonly allowPrivateNetworks: boolean
   /** Ports that are asked, also by redirects; default 80 and 443. */
-  readonly ports?: readonly number[]
+  readonly ports?: readonly number[] | 'any'
   /** Redirects that are followed, each to an address that is checked again. */
   readonly maxRedirects: number
   /** Largest response body. */
@@ -89,11 +89,12 @@ function parsed(address: string, base?: URL): URL {
   return new URL(address, base)
 }
 
-function requirePlain(url: URL, ports: readonly number[]): void {
+function requirePlain(url: URL, ports: readonly number[] | 'any'): void {
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new OutboundError('url', 'only http and https are allowed')
   if (url.username !== '' || url.password !== '')
     throw new OutboundError('url', 'a URL with credentials is not allowed')
   const port = url.port === '' ? (url.protocol === 'http:' ? 80 : 443) : Number(url.port)
-  if (!ports.includes(port)) throw new OutboundError('url', `port ${port} is not one of ${ports.join(', ')}`)
+  if (ports !== 'any' && !ports.includes(port))
+    throw new OutboundError('url', `port ${port} is not one of ${ports.join(', ')}`)
 }

@@ -25,7 +25,7 @@ import type { KmsServices } from '../services.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { kmsOperations } from './operations.ts'
-import { revocationConfig } from './pki-settings.ts'
+import { configuredFetch, revocationConfig } from './pki-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 const mostBudgets = 100_000
@@ -129,6 +129,8 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     revocation,
     certificateObject: certificateObjects(policy),
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
+    fetchedCrls: configuredFetch(config, clock),
+    requireRevocation: config.validate_requires_crl,
     published: createPublishedStatus({ db, seal, keys, clock, policy, revocation, leaseMs }),
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }
