@@ -6,6 +6,7 @@ import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
+import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
 import { createNotices, type Notices } from '../api/officers/notices.ts'
@@ -85,6 +86,17 @@ export async function build(
         },
       }),
   }
+}
+
+/** The engine of KMIP outside of requests: what it does it does in the name of an owner. */
+export function kmipEngineOf(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
+  const { log, metrics } = environment
+  return createKmipEngine({
+    services: servicesOf(environment, softwareBackend),
+    operations: kmipOperations,
+    log,
+    metrics,
+  })
 }
 
 function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBackend): KmsServices {

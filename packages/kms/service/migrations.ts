@@ -236,4 +236,15 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX acme_certificate_by_end ON acme_certificate (not_after)',
     ],
   },
+  {
+    number: 15,
+    name: 'rows by which objects are found that renew themselves',
+    statements: [
+      `INSERT INTO object_attribute (object_id, name, value)
+         SELECT o.id, 'RotateAutomatic', 'true' FROM managed_object o
+           WHERE o.kmip LIKE '%{"tag":"RotateAutomatic","type":"Boolean","value":true}%'
+             AND NOT EXISTS (
+               SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'RotateAutomatic')`,
+    ],
+  },
 ]

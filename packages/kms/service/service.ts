@@ -1,11 +1,14 @@
 import { getFips } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
 import { refuseHalfStores } from '../api/external/settings.ts'
 import { sweepAcme } from '../api/acme/sweep.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
+import type { KmipEngine } from '../api/kmip/engine/index.ts'
+import { renewablePage } from '../api/kmip/renewal/renewable-store.ts'
 import { dueIssuers } from '../authority/crl/crl-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
 import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
@@ -46,6 +49,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
     { name: 'kms revocation lists and responders', everySeconds: 2, due: isSigningDue, run: signWhatIsDue },
+    { name: 'kms certificates that renew themselves', everySeconds: 300, due: isRenewable, run: renew },
     { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },
   ],
 }
@@ -158,4 +162,20 @@ async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): P
   const now = clock.now()
   const sweeps = [sweepPending(now), sweepEndedSessions(now), ...sweepAcme(now)]
   await db.commit([...sweeps, ...sweepRequests(now - approvalsKeptMs)])
+}
+
+function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
+  return renewablePage(db, '', 1).then((page) => page.length > 0)
+}
+
+/** One for each database: keys that were opened stay open. */
+const engines = new WeakMap<Database, KmipEngine>()
+
+/** Loads what ReCertify stands on, where there are certificates that renew themselves. */
+async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
+  const { db, log, metrics, clock } = environment
+  const { renewDue } = await import('../api/kmip/renewal/renew.ts')
+  const engine = engines.get(db) ?? (await import('./build.ts')).kmipEngineOf(environment)
+  engines.set(db, engine)
+  await renewDue({ db, engine, log, metrics, now: clock.now() })
 }
