@@ -699,7 +699,14 @@ export interface Operations {
       readonly after?: string
     }
     readonly reply: {
-      readonly accounts: readonly Readonly<Record<string, unknown>>[]
+      readonly accounts: readonly {
+        readonly id: string
+        readonly owner: string
+        readonly status: string
+        readonly contact: readonly string[]
+        readonly created_at: string
+        readonly credential?: string
+      }[]
       readonly next?: string
     }
   }
@@ -754,7 +761,16 @@ export interface Operations {
       readonly after?: string
     }
     readonly reply: {
-      readonly credentials: readonly Readonly<Record<string, unknown>>[]
+      readonly credentials: readonly {
+        readonly kid: string
+        readonly owner: string
+        readonly name: string
+        readonly created_at: string
+        /** Until then an account can be bound with it. */
+        readonly expires_at: string
+        /** That was bound with it. */
+        readonly account?: string
+      }[]
       readonly next?: string
     }
   }

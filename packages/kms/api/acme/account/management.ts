@@ -33,6 +33,22 @@ const CredentialReply = Type.Object({
   directory: Type.String(),
   expires_at: Type.String(),
 })
+const ListedCredential = Type.Object({
+  kid: Type.String(),
+  owner: Type.String(),
+  name: Type.String(),
+  created_at: Type.String(),
+  expires_at: Type.String({ description: 'Until then an account can be bound with it.' }),
+  account: Type.Optional(Type.String({ description: 'That was bound with it.' })),
+})
+const ListedAccount = Type.Object({
+  id: Type.String(),
+  owner: Type.String(),
+  status: Type.String(),
+  contact: Type.Array(Type.String()),
+  created_at: Type.String(),
+  credential: Type.Optional(Type.String()),
+})
 const Page = Type.Object({ after: Type.Optional(Type.String({ maxLength: 64 })) })
 const path = Type.Object({ id: Type.String() })
 
@@ -83,7 +99,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
     pathParameters: path,
     queryParameters: Page,
     reply: Type.Object({
-      credentials: Type.Array(Type.Record(Type.String(), Type.Unknown())),
+      credentials: Type.Array(ListedCredential),
       next: Type.Optional(Type.String()),
     }),
     async act({ path: { id }, query }, context) {
@@ -127,7 +143,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
     pathParameters: path,
     queryParameters: Page,
     reply: Type.Object({
-      accounts: Type.Array(Type.Record(Type.String(), Type.Unknown())),
+      accounts: Type.Array(ListedAccount),
       next: Type.Optional(Type.String()),
     }),
     async act({ path: { id }, query }, context) {
