@@ -9,6 +9,7 @@ import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
+import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
 import { createNotices, type Notices } from '../api/officers/notices.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
@@ -88,15 +89,11 @@ export async function build(
   }
 }
 
-/** The engine of KMIP outside of requests: what it does it does in the name of an owner. */
-export function kmipEngineOf(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
+/** What renews certificates outside of requests, in the name of their owners; pairs get theirs in the same commit. */
+export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
   const { log, metrics } = environment
-  return createKmipEngine({
-    services: servicesOf(environment, softwareBackend),
-    operations: kmipOperations,
-    log,
-    metrics,
-  })
+  const operations = new Map([...kmipOperations, [renewCertifiedPair.name, renewCertifiedPair]])
+  return createKmipEngine({ services: servicesOf(environment, softwareBackend), operations, log, metrics })
 }
 
 function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBackend): KmsServices {

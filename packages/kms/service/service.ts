@@ -175,7 +175,7 @@ const engines = new WeakMap<Database, KmipEngine>()
 async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
   const { db, log, metrics, clock } = environment
   const { renewDue } = await import('../api/kmip/renewal/renew.ts')
-  const engine = engines.get(db) ?? (await import('./build.ts')).kmipEngineOf(environment)
+  const engine = engines.get(db) ?? (await import('./build.ts')).renewalEngine(environment)
   engines.set(db, engine)
   await renewDue({ db, engine, log, metrics, now: clock.now() })
 }

@@ -5,9 +5,9 @@ import { decodeNode, emptyHeader, encodeNode, readResponse, writeRequest } from 
 import { Tag } from '@warder/kmip/tables'
 import { interval, structure, textString } from '@warder/kmip/ttlv'
 import { issuedAs } from '../../../authority/index.ts'
-import { type ManagedObject, readObject } from '../../../keys/index.ts'
+import { asObjectId, linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
 import type { KmipEngine } from '../engine/types.ts'
-import { renewalDueAt } from './due.ts'
+import { renewalDueAt, renewsItself } from './due.ts'
 import { renewablePage } from './renewable-store.ts'
 
 export interface RenewalOptions {
@@ -22,7 +22,7 @@ export interface RenewalOptions {
 const pageSize = 500
 
 /**
- * Renews the certificates that are due: ReCertify in the name of their owners, whose rights on the issuer count as ever.
+ * Renews the certificates that are due, and the pairs with theirs: ReCertify and ReKeyKeyPair in the name of their owners, whose rights on the issuer count as ever.
  * One that cannot be renewed is told to the log, and tried again at the next run.
  */
 export async function renewDue({ db, engine, log, metrics, now }: RenewalOptions): Promise<void> {
@@ -31,7 +31,7 @@ export async function renewDue({ db, engine, log, metrics, now }: RenewalOptions
     for (const id of page) {
       const object = await readObject(db, id)
       if (object === undefined || !(await isDue(db, object, now))) continue
-      const { replacement, problem } = await reCertify(engine, object)
+      const { replacement, problem } = await replaced(engine, object)
       const outcome = replacement === undefined ? 'failed' : 'renewed'
       metrics.count('certificate_renewals_total', { outcome })
       if (replacement === undefined)
@@ -47,32 +47,53 @@ export async function renewDue({ db, engine, log, metrics, now }: RenewalOptions
 }
 
 async function isDue(db: Database, object: ManagedObject, now: number): Promise<boolean> {
-  const due = renewalDueAt(object)
+  const certificate = await certificateOf(db, object)
+  if (certificate?.deactivationAt === undefined || certificate.deactivationAt <= now) return false
+  const due = renewalDueAt(object, certificate)
   if (due === undefined || due > now) return false
-  if (object.deactivationAt !== undefined && object.deactivationAt <= now) return false
   // On hold: whoever put it there decides.
-  return (await issuedAs(db, object.id))?.revokedAt === undefined
+  return (await issuedAs(db, certificate.id))?.revokedAt === undefined
 }
 
-/** @returns the new certificate, or why there is none */
-async function reCertify(
+/**
+ * The certificate itself; of a pair the one that an authority of here gave it. undefined: there is none, or it goes with
+ * its pair, which renews itself.
+ */
+async function certificateOf(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
+  const linked = async (from: ManagedObject, kind: string) => {
+    const id = linkedObject(from, kind)
+    const known = id === undefined ? undefined : asObjectId(id)
+    const found = known === undefined ? undefined : await readObject(db, known)
+    return found?.owner === object.owner ? found : undefined
+  }
+  if (object.type === 'Certificate') {
+    const pair = await linked(object, 'PrivateKeyLink')
+    return pair !== undefined && renewsItself(pair) ? undefined : object
+  }
+  const certificate = await linked(object, 'CertificateLink')
+  const isCertified =
+    certificate?.type === 'Certificate' && linkedObject(certificate, 'CertificateLink') !== undefined
+  return isCertified ? certificate : undefined
+}
+
+/** @returns the new object, or why there is none */
+async function replaced(
   engine: KmipEngine,
-  { id, owner }: ManagedObject,
+  { id, owner, type }: ManagedObject,
 ): Promise<{ readonly replacement?: string; readonly problem?: string | undefined }> {
+  const named = type === 'PrivateKey' ? Tag.PrivateKeyUniqueIdentifier : Tag.UniqueIdentifier
+  // Without an offset the new certificate would have the dates of the old one.
+  const members = [textString(named, id), interval(Tag.Offset, 0)]
   const request = writeRequest({
     version: '2.1',
     bare: false,
     header: emptyHeader,
     items: [
       {
-        operation: 'ReCertify',
+        operation: type === 'PrivateKey' ? 'ReKeyKeyPair' : 'ReCertify',
         uniqueBatchItemId: undefined,
         ephemeral: undefined,
-        // Without an offset the new certificate would have the dates of the old one.
-        payload: structure(Tag.RequestPayload, [
-          textString(Tag.UniqueIdentifier, id),
-          interval(Tag.Offset, 0),
-        ]),
+        payload: structure(Tag.RequestPayload, members),
         extensions: [],
         refusal: undefined,
       },
@@ -85,8 +106,8 @@ async function reCertify(
   }
   const answer = await engine.answer(encodeNode(request, 'ttlv'), 'ttlv', caller)
   const [item] = readResponse(decodeNode(answer, 'ttlv')).items
-  const made = item?.payload?.find(({ tag }) => tag === Tag.UniqueIdentifier)?.value
-  return typeof made === 'string'
-    ? { replacement: made }
+  const replacement = item?.payload?.find(({ tag }) => tag === named)?.value
+  return typeof replacement === 'string'
+    ? { replacement }
     : { problem: item === undefined ? 'no answer' : `${item.reason} ${item.message}` }
 }

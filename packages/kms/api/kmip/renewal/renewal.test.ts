@@ -171,6 +171,46 @@ test('a certificate that Certify issued is renewed as well; RotateAutomatic is w
   assert.ok(await replacementOf(kms, id))
 })
 
+test('a pair with a certificate gets a new pair and a new certificate together', async () => {
+  const { kms, time, authorities } = await world()
+  await using _ = kms
+  const alice = kms.user('alice')
+  const path = `/v1/pki/authorities/${authorities.issuing.id}/certificates`
+  const made = await alice.post(path, { alg: 'ES256', subject: 'CN=www', names: ['www.example'], days: 30 })
+  assert.equal(made.status, 200, made.text)
+  const { id, kid } = made.json
+  await set(kms, 'alice', kid, boolean(Tag.RotateAutomatic, true))
+  await set(kms, 'alice', id, boolean(Tag.RotateAutomatic, true))
+  const old = await certificateOf(kms, 'alice', id)
+  time.now = begin + 15 * day
+  await runRenewal(kms)
+  assert.equal(await replacementOf(kms, kid), undefined)
+  time.now = begin + 21 * day
+  await runRenewal(kms)
+  await runRenewal(kms)
+  const [nextKey, next] = [await replacementOf(kms, kid), await replacementOf(kms, id)]
+  assert.ok(nextKey && next, kms.log.join('\n'))
+  assert.equal(await replacementOf(kms, next), undefined)
+  const certificate = await certificateOf(kms, 'alice', next)
+  assert.deepEqual([certificate.issuer, certificate.subject], [old.issuer, old.subject])
+  assert.notDeepEqual(certificate.spki, old.spki)
+  assert.deepEqual(
+    certificate.extensions.map(({ identifier }) => identifier).toSorted(),
+    old.extensions.map(({ identifier }) => identifier).toSorted(),
+  )
+  const key = await readObject(kms.environment.db, nextKey as never)
+  const object = await readObject(kms.environment.db, next as never)
+  assert.ok(key && object)
+  assert.equal(linkedObject(key, 'CertificateLink'), next)
+  assert.equal(linkedObject(object, 'PrivateKeyLink'), nextKey)
+  const signed = await kms.user('alice').post('/v1/crypto/sign', {
+    kid: nextKey,
+    alg: 'ES256',
+    data: Buffer.from('x').toString('base64url'),
+  })
+  assert.equal(signed.status, 200, signed.text)
+})
+
 for (const engine of await bothEngines()) {
   test(`two nodes on ${engine.name} renew a certificate once`, { skip: engine.skip }, async () => {
     await using nodes = await startTwoNodes(engine)
