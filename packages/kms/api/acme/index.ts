@@ -20,7 +20,6 @@ export { acmeErrors } from './protocol/errors.ts'
 export { nonceKey } from './protocol/nonce-store.ts'
 export { createNonces } from './protocol/nonces.ts'
 export type { AcmeEnvironment } from './request/environment.ts'
-export { sweepAcme } from './sweep.ts'
 
 /** The resources of ACME (RFC 8555), below `/acme/{authority}`, and what opens authorities for it. */
 export function acmeOperations(environment: AcmeEnvironment): readonly Operation<KmsServices>[] {

@@ -14,7 +14,7 @@ const askAgainSeconds = 21_600
 const hour = 3_600_000
 
 /** When a certificate is best renewed. Unix milliseconds. */
-export function renewalWindow({
+function renewalWindow({
   notBefore,
   notAfter,
   revokedAt,

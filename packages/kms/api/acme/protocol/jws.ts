@@ -85,7 +85,7 @@ export function headerText({ header }: Jws, name: string): string | undefined {
 }
 
 /** What keys of accounts sign with; MACs and `none` are not among them (RFC 8555 §6.2). */
-export const signatureAlgorithms = [
+const signatureAlgorithms = [
   'ES256',
   'ES384',
   'ES512',
