@@ -645,6 +645,11 @@ export interface Operations {
           readonly status: 'UP' | 'DOWN'
           readonly message?: string
         }
+        readonly auth_feed?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
       }
     }
   }

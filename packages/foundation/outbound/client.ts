@@ -42,10 +42,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
     address: string,
     body: Uint8Array | undefined,
     headers: Readonly<Record<string, string>> | undefined,
+    signal?: AbortSignal,
   ): Promise<OutboundResponse> => {
     const url = checkedUrl(address)
     const host = bareHost(url)
-    const deadline = AbortSignal.timeout(timeoutMs)
+    const late = AbortSignal.timeout(timeoutMs)
+    const deadline = signal === undefined ? late : AbortSignal.any([late, signal])
     const pinned = await guardedAddresses(host, resolve, options.allowPrivateNetworks, deadline)
     const asked: RequestOptions = {
       method,
@@ -67,7 +69,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 
   return {
-    get: (url, more) => exchange('GET', url, undefined, more?.headers),
+    get: (url, more) => exchange('GET', url, undefined, more?.headers, more?.signal),
     post: (url, body, more) => exchange('POST', url, body, more?.headers),
     delete: (url, body, more) => exchange('DELETE', url, body, more?.headers),
   }

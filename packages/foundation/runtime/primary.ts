@@ -10,6 +10,7 @@ import {
 import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { tokenBucketMemory } from '../http/rate-limit/index.ts'
+import { Secret } from '../memory/secret.ts'
 import { createOutbound } from '../outbound/index.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
 import { isUnsealed, loadRootKeys, openSeal, type RootKey, sealMigrations } from '../seal/index.ts'
@@ -167,6 +168,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       metrics,
       clock,
       node,
+      peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
     }
     const { notices } = await definition.prepare(environment)
     const servicePort = port ?? (await claim(config.host, config.port, name))
@@ -264,6 +266,8 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
     }
     // A certificate file that cannot be used now does not keep a revocation from counting.
     cleanup.push(crls.watch(() => reload('CRLs', () => files)))
+    const background = await definition.background?.({ ...environment, baseUrl: url })
+    if (background !== undefined) cleanup.push(() => background.stop())
     recordStart(audit, clock.now(), 'service.start', launch.version)
     log.info({ url, socket, workers: size, database: place.kind, metrics_port: listener?.port }, 'serving')
     return {

@@ -16,7 +16,7 @@ import {
   throttled,
 } from '../../login/index.ts'
 import { findRealm, RealmQuery } from '../../realms/index.ts'
-import { passwordSessionsRemoval } from '../../sessions/index.ts'
+import { endedBy, passwordSessionsEnd } from '../../sessions/index.ts'
 import { credentialUpdate } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
 import { checkChosenPassword, normalPassword } from './password-rules.ts'
@@ -49,7 +49,7 @@ async function changePassword(
     throw failure('bad_request', 'new_password: must differ from the old one.')
   }
   await throttled(context, { realm, username, withCode: code !== undefined }, async () => {
-    const { db, hasher } = context.services
+    const { db, hasher, now } = context.services
     const owner = hashOwner(context.request, realm)
     const found = await findRealm(db, realm)
     const proven = await provePassword(context.services, found, { username, password, owner })
@@ -59,12 +59,12 @@ async function changePassword(
     const changes = [
       ...second.proofs.map(({ holds }) => holds),
       credentialUpdate({ ...proven.credential, passwordHash, changePassword: false }),
-      passwordSessionsRemoval(realm, username),
+      ...passwordSessionsEnd(db, realm, username, { at: now(), reason: 'password_changed' }),
     ]
     context.audit({ principal: username, auth_method: 'up', realm, object: username })
     try {
       const results = await context.commit(changes)
-      countSessions(context.services.metrics, 'revoked', results.at(-1)?.changes ?? 0)
+      countSessions(context.services.metrics, 'revoked', endedBy(results))
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       throw credentialChanged()
