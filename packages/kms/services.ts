@@ -11,6 +11,7 @@ import type {
   RevocationConfig,
 } from './authority/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
+import type { Ended } from './ended/index.ts'
 import type { ExternalStoreName, KnownGrants, StopSwitch } from './external/index.ts'
 import type { OidcLogin, PasswordLogin } from './identity/index.ts'
 import type { ContentKeys } from './jose/index.ts'
@@ -47,6 +48,8 @@ export interface KmsServices extends AccessServices {
   readonly forceDefaultUsername: boolean
   /** Passwords in KMIP headers are ignored where the caller has shown a client certificate. */
   readonly ignoreHeaderPassword: boolean
+  /** What has ended at the authentication service; undefined = it does not tell. */
+  readonly ended: Ended | undefined
   /** undefined = nobody logs in with a password here. */
   readonly passwordLogin: PasswordLogin | undefined
   /** undefined = nobody logs in at an OpenID provider. */

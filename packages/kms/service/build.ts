@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
-import { Secret, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
+import type { HealthPart } from '@warder/foundation/http'
+import {
+  readableDatabase,
+  Secret,
+  type ServiceEnvironment,
+  type ServiceInstance,
+} from '@warder/foundation/runtime'
 import { createApprovalPolicy, createOfficers, ownerQuota } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
@@ -13,6 +19,7 @@ import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pa
 import { createNotices, type Notices } from '../api/officers/notices.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
+import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
 import { createKnownGrants, createStopSwitch } from '../external/index.ts'
 import {
   authenticateBy,
@@ -36,13 +43,16 @@ const mostBudgets = 100_000
 export async function build(
   environment: ServiceEnvironment<KmsConfig>,
   backend: KeyBackend = softwareBackend,
+  endedMemory: SharedArrayBuffer | undefined = sharedEnded(),
 ): Promise<ServiceInstance<KmsServices>> {
   const { config, db, baseUrl } = environment
-  const services = servicesOf(environment, backend)
+  const ended = endedMemory && readEnded(endedMemory, config, environment.clock)
+  const services = servicesOf(environment, backend, ended)
   const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
   const authenticate = authenticateBy({
     steps: configuredSteps({
       ...environment,
+      ended,
       keyDigest: (id) => digestOfKey(services.keys, id, trusted),
     }),
     defaultUsername: config.default_username,
@@ -65,7 +75,7 @@ export async function build(
       kmip,
       acme,
       authProxy,
-      health: environment.health,
+      health: healthOf(environment, ended),
       external: environment,
     }),
     socket: ({ tls, rateLimiter, clientRevocation }) =>
@@ -93,10 +103,33 @@ export async function build(
 export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
   const { log, metrics } = environment
   const operations = new Map([...kmipOperations, [renewCertifiedPair.name, renewCertifiedPair]])
-  return createKmipEngine({ services: servicesOf(environment, softwareBackend), operations, log, metrics })
+  return createKmipEngine({ services: servicesOf(environment, softwareBackend, undefined), operations, log, metrics })
 }
 
-function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBackend): KmsServices {
+/** With the feed of ends, where it is followed. */
+function healthOf(
+  { health, db, config }: ServiceEnvironment<KmsConfig>,
+  ended: Ended | undefined,
+): readonly HealthPart[] {
+  const parts = health ?? [readableDatabase(db)]
+  if (ended === undefined) return parts
+  const feed: HealthPart = {
+    key: 'auth_feed',
+    name: 'feed of ends',
+    message: 'What has ended at the authentication service is not known now.',
+    required: config.auth_feed_when_lost === 'refuse',
+    async probe() {
+      if (!ended.isCurrent()) throw new Error('the feed of ends is lost')
+    },
+  }
+  return [...parts, feed]
+}
+
+function servicesOf(
+  environment: ServiceEnvironment<KmsConfig>,
+  backend: KeyBackend,
+  ended: Ended | undefined,
+): KmsServices {
   const { config, home, baseUrl, outbound, db, seal, audit, clock, log, peerSecret } = environment
   const policy = configuredPolicy(config)
   const revocation = revocationConfig(config)
@@ -127,6 +160,7 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
     ignoreHeaderPassword: config.kmip_ignore_header_password,
+    ended,
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
     tagSigningPairs: config.jwks_endpoint_auto_tag,

@@ -15,6 +15,7 @@ import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
 import { lifeCycleChanges, overdueObjects, stateAt } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { followAuth, prepareEnded } from './follow-auth.ts'
 import { kmsMigrations } from './migrations.ts'
 import { type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
@@ -23,13 +24,15 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   name: 'kms',
   settings: kmsSettings,
   migrations: kmsMigrations,
-  async prepare({ config, log }) {
+  async prepare(environment) {
+    const { config, log } = environment
     refuseContradictions(config)
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
     warnOfNoRateLimit(config, log)
+    await prepareEnded(environment)
     if (config['roles.crypto_officer_users'].length > 0 && !config['roles.crypto_officer_require_ceremony']) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
@@ -37,6 +40,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),
+  background: (environment) => followAuth(environment),
   socket: (config) =>
     config.socket_server_start
       ? { name: 'kmip', host: config.socket_server_hostname ?? config.host, port: config.socket_server_port }

@@ -24,7 +24,7 @@ async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.P
   const state = { allowed: false, answered: 0, now: 0 }
   const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const socket = Object.assign(stream, { setTimeout: () => stream }) as unknown as TLSSocket
-  new KmipConnection(socket, { principal: undefined, validUntil, problem: () => undefined }, '192.0.2.1', {
+  new KmipConnection(socket, { principal: () => undefined, validUntil, problem: () => undefined }, '192.0.2.1', {
     engine: {
       answer() {
         state.answered++
