@@ -7,7 +7,7 @@ import {
   type ServiceEnvironment,
   type ServiceInstance,
 } from '@warder/foundation/runtime'
-import { createApprovalPolicy, createOfficers, ownerQuota } from '../access/index.ts'
+import { createApprovalPolicy, createBlocks, createOfficers, ownerQuota } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
@@ -57,6 +57,7 @@ export async function build(
     }),
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
+    admit: (principal) => services.blocks.require(principal),
     log: environment.log,
   })
   const { log, metrics, clock } = environment
@@ -161,6 +162,7 @@ function servicesOf(
     forceDefaultUsername: config.force_default_username,
     ignoreHeaderPassword: config.kmip_ignore_header_password,
     ended,
+    blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms }),
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
     tagSigningPairs: config.jwks_endpoint_auto_tag,

@@ -247,4 +247,14 @@ export const kmsMigrations: readonly Migration[] = [
                SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'RotateAutomatic')`,
     ],
   },
+  {
+    number: 16,
+    name: 'users whose requests are refused',
+    statements: [
+      `CREATE TABLE access_block (
+        user_id TEXT NOT NULL PRIMARY KEY, blocked_at BIGINT NOT NULL, blocked_by TEXT NOT NULL, reason TEXT NOT NULL)`,
+      'CREATE TABLE access_block_head (name TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)',
+      "INSERT INTO access_block_head (name, version) VALUES ('all', 1)",
+    ],
+  },
 ]

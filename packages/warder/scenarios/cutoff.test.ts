@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { makeCertificate } from '../kmip/certificate.ts'
-import { tokenOf } from '../testing/in-process.ts'
+import { runInProcess, tokenOf } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
 let warder: Installation
@@ -198,6 +198,62 @@ test('a logout, a new password and the end of a realm’s sessions cut off what 
   assert.equal((await asAdmin('DELETE', '/sessions/realms/_')).status, 204)
   assert.deepEqual(await statuses(third.ask), [401, 401])
   admin = await warder.adminToken()
+})
+
+test('warder access block cuts a user off by every credential, also on open KMIP connections, until unblock', async () => {
+  await addUser('eve')
+  const token = await tokenOf(warder, 'eve', password)
+  const wish = { name: 'eve', home: warder.home, out: join(warder.home, 'eve'), days: 30, rsa: false }
+  const files = await makeCertificate({ ...wish, now: Date.now() })
+  const [cert, key] = [readFileSync(files.cert, 'utf8'), readFileSync(files.key, 'utf8')]
+  const callers = [caller({ headers: { authorization: `Bearer ${token}` } }), caller({ cert, key })]
+  const socket = await socketOf(cert, key)
+  const access = (...words: string[]) => runInProcess(warder, ['access', ...words], { token: admin })
+  assert.equal(await answers(socket), true)
+  const blocked = await access('block', 'eve', '--reason', 'stolen laptop')
+  assert.equal(blocked.code, 0, blocked.err)
+  for (const ask of callers) assert.deepEqual(await statuses(ask), [403, 403])
+  assert.equal(await answers(socket), false)
+  assert.match((await access('blocked')).out, /eve .* admin +stolen laptop/)
+  assert.equal((await access('unblock', 'eve')).code, 0)
+  for (const ask of callers) assert.deepEqual(await statuses(ask), [200, 200])
+  assert.equal((await access('block', 'admin')).code, 1, 'oneself')
+  assert.match((await access('blocked')).out, /nobody is blocked/)
+})
+
+test('users of another realm use keys out of the box, and are not their namesakes of the first realm', async () => {
+  const realm = { id: 'eng', auth_params: { username_password_params: { allow_expired_passwords: false } } }
+  const ages = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }
+  assert.equal((await asAdmin('POST', '/admins/realms', { ...realm, ...ages })).status, 201)
+  await addUser('fay')
+  await addUser('fay', 'eng')
+  await addUser('eng/fay')
+  const auth = warder.client('auth')
+  const names: string[] = []
+  const kids: string[] = []
+  for (const [realmId, username] of [
+    ['_', 'fay'],
+    ['eng', 'fay'],
+    ['_', 'eng/fay'],
+  ] as const) {
+    const basic = Buffer.from(`${username}:${password}`).toString('base64')
+    const login = await auth.ask(`/login?realm=${realmId}`, {
+      json: {},
+      headers: { authorization: `Basic ${basic}` },
+    })
+    const token = /^_ea_=([^;]+)/.exec([login.headers['set-cookie']].flat()[0] ?? '')?.[1]
+    const ask = caller({ headers: { authorization: `Bearer ${token}` } })
+    names.push(JSON.parse((await ask('GET', '/me')).text).user)
+    const made = await ask('POST', '/v1/crypto/keys', JSON.stringify({ kty: 'oct', alg: 'A256GCM' }))
+    kids.push(JSON.parse(made.text).kid)
+    for (const kid of kids.slice(0, -1))
+      assert.equal((await ask('GET', `/v1/crypto/keys/${kid}`)).status, 404)
+    const typed = names.at(-1) ?? ''
+    const page = await caller({})('POST', '/ui/login', JSON.stringify({ username: typed, password }))
+    assert.equal(page.status, 200, `${typed} at the web page`)
+  }
+  auth.close()
+  assert.deepEqual(names, ['fay', 'eng/fay', '_/eng/fay'])
 })
 
 test('health tells of the feed', async () => {

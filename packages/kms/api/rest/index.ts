@@ -3,6 +3,7 @@ import type { KmsServices } from '../../services.ts'
 import { accessQueries } from './access-queries.ts'
 import { awsAccessKeyOperations } from './aws-access-keys.ts'
 import { batchOperation } from './batch.ts'
+import { blockOperations } from './blocks.ts'
 import { createKey } from './create-key.ts'
 import { decrypt } from './decrypt.ts'
 import { deleteKey } from './delete-key.ts'
@@ -41,6 +42,7 @@ export const restOperations: readonly Operation<KmsServices>[] = [
   ...withoutData(
     ...tagOperations,
     ...grantOperations,
+    ...blockOperations,
     ...accessQueries,
     ...externalStoreOperations,
     ...awsAccessKeyOperations,

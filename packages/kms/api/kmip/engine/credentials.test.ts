@@ -31,7 +31,14 @@ function services(more: Partial<KmsServices> = {}): KmsServices {
       return { nextStep: secret === 'right' ? 'Authenticated' : 'ChangePassword', subjectId: undefined }
     },
   }
-  return { passwordLogin, forceDefaultUsername: false, defaultUsername: 'admin', ...more } as KmsServices
+  const blocks: KmsServices['blocks'] = { require: (principal) => principal }
+  return {
+    passwordLogin,
+    blocks,
+    forceDefaultUsername: false,
+    defaultUsername: 'admin',
+    ...more,
+  } as KmsServices
 }
 
 const refuses = (given: KmsServices, asked: ReturnType<typeof authentication>) =>

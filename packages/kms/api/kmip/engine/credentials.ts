@@ -77,5 +77,6 @@ async function checked(
   const principal = principalNamed(user.name, 'kmip_credential', user.realm)
   const { nextStep } = await passwordLogin.check(user, password, undefined, clientAddress)
   if (nextStep !== 'Authenticated') throw unauthorized(`the login wants something more: ${nextStep}`)
+  await services.blocks.require(principal)
   return services.forceDefaultUsername ? { ...principal, name: services.defaultUsername } : principal
 }
