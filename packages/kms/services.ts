@@ -2,7 +2,7 @@ import type { AuditTrail } from '@warder/foundation/audit'
 import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { AccessServices, Blocks } from './access/index.ts'
+import type { AccessServices, Blocks, Names } from './access/index.ts'
 import type {
   FetchedCrls,
   Maintenance,
@@ -48,6 +48,10 @@ export interface KmsServices extends AccessServices {
   readonly forceDefaultUsername: boolean
   /** Passwords in KMIP headers are ignored where the caller has shown a client certificate. */
   readonly ignoreHeaderPassword: boolean
+  /** What a user of a realm of the authentication service is called here. */
+  nameOf(realm: string, username: string): string
+  /** Keeps names apart from those who had them before. */
+  readonly names: Names
   /** Whose requests are refused. */
   readonly blocks: Blocks
   /** What has ended at the authentication service; undefined = it does not tell. */

@@ -3,7 +3,7 @@ import { generateKeyPairSync, hash, type KeyObject, randomUUID } from 'node:cryp
 import { test } from 'node:test'
 import { inlineKeySet, publicJwk, signToken } from '@warder/foundation/jwt'
 import { quietLog } from '@warder/foundation/telemetry/testing'
-import { endedMemory, endedWriter, follow, readEnded } from './index.ts'
+import { type EndedName, endedMemory, endedWriter, follow, readEnded } from './index.ts'
 
 const config = {
   auth_feed_when_lost: 'refuse',
@@ -71,6 +71,7 @@ function scene(first: readonly Entry[] = [], tamper: (page: Page, asked: number)
     post: async () => assert.fail('nothing is posted'),
     delete: async () => assert.fail('nothing is deleted'),
   }
+  const gone: EndedName[] = []
   const memory = endedMemory(1000)
   const ended = readEnded(memory, config, clock)
   const follower = follow({
@@ -83,6 +84,7 @@ function scene(first: readonly Entry[] = [], tamper: (page: Page, asked: number)
     },
     writer: endedWriter(memory, config),
     nameOf: (realm, username) => (realm === '_' ? username : `${realm}/${username}`),
+    endNames: async (names) => void gone.push(...names),
     clock,
     log: quietLog,
   })
@@ -92,6 +94,7 @@ function scene(first: readonly Entry[] = [], tamper: (page: Page, asked: number)
     clock,
     entries,
     asked: () => asked,
+    names: gone,
     add(...more: Entry[]) {
       entries.push(...more)
       wake()
@@ -115,6 +118,7 @@ test('what the feed says is known: sessions, users, logins, machines, certificat
   await using kms = scene([session(1, one), [2, 'person', person, until, 1000, '_', 'alice', 'deleted']])
   await kms.follower.ready(10_000)
   assert.equal(kms.ended.isCurrent(), true)
+  assert.deepEqual(kms.names, [{ name: 'alice', subjectId: person }])
   assert.deepEqual(
     [kms.ended.hasSession(one), kms.ended.hasSession(two), kms.ended.hasPerson(person)],
     [true, false, true],

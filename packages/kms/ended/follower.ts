@@ -10,8 +10,16 @@ export interface FollowerOptions {
   readonly writer: EndedWriter
   /** What a user of a realm is called here. */
   readonly nameOf: (realm: string, username: string) => string
+  /** Ends what belongs to names that are gone; when it returns, whoever gets such a name has nothing of it. */
+  readonly endNames: (names: readonly EndedName[]) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
+}
+
+/** A name whose bearer is gone. */
+export interface EndedName {
+  readonly name: string
+  readonly subjectId: string
 }
 
 /** Follows the feed of ends of the authentication service. */
@@ -60,7 +68,7 @@ export function follow(options: FollowerOptions): Follower {
       return
     }
     kid = page.kid
-    take(page)
+    await take(page)
     after = page.last
     writer.moveTo(after)
     writer.set.sweep(Math.floor(clock.now() / 1000))
@@ -70,9 +78,20 @@ export function follow(options: FollowerOptions): Follower {
     whenReady()
   }
 
-  function take(page: FeedPage): void {
+  async function take(page: FeedPage): Promise<void> {
     const now = Math.floor(clock.now() / 1000)
     for (const entry of page.entries) if (entry.untilAt + leewaySeconds > now) put(entry)
+    const names = page.entries.map(nameIn).filter((name) => name !== undefined)
+    if (names.length > 0) await options.endNames(names)
+  }
+
+  function nameIn({ seq, kind, subject, realm, username, endedAt }: EndedEntry): EndedName | undefined {
+    if (kind === 'person') {
+      // Who never logged in has no id; another one who never does must not be taken for the same.
+      const subjectId = subject === '' ? `${endedAt}-${seq}` : subject
+      return { name: options.nameOf(realm, username), subjectId }
+    }
+    return kind === 'role' ? { name: `app:${subject}`, subjectId: username } : undefined
   }
 
   function put({ seq, kind, subject, untilAt, endedAt, realm, username }: EndedEntry): void {

@@ -2,6 +2,7 @@ import { createTokenCache, JwtRejected, type KeySet, verifyToken } from '@warder
 import type { Principal } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
+import type { Names } from '../access/index.ts'
 import type { Ended } from '../ended/index.ts'
 import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
 import { trustSeconds } from './jwt-provider.ts'
@@ -18,6 +19,8 @@ export interface AuthVerifierOptions {
   readonly clock: Clock
   /** What has ended there; undefined = nobody tells, and a session that ends before its token does is not seen here. */
   readonly ended?: Ended | undefined
+  /** Keeps names apart from those who had them before. */
+  readonly names?: Names | undefined
 }
 
 const mostTokens = 10_000
@@ -36,7 +39,7 @@ interface Vouched {
  * session or its user has ended is looked at with each request.
  */
 export function authVerifier(options: AuthVerifierOptions): Extractor {
-  const { keys, isIssuer, realm, realmWithoutAudience, clock, ended } = options
+  const { keys, isIssuer, realm, realmWithoutAudience, clock, ended, names } = options
   const cache = createTokenCache<Vouched>({ capacity: mostTokens, clock })
 
   async function verify(token: string): Promise<Principal> {
@@ -60,6 +63,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
         'auth_verifier',
         tokenRealm,
       )
+      if (typeof claims.as_sid === 'string') await names?.claim(principal.name, claims.as_sid)
       const vouched = { principal, sessionId: claims.jti, subjectId: claims.as_sid, generation: -1 }
       const accepted = live(vouched)
       cache.put(token, vouched, Math.min(Number(claims.exp), clock.now() / 1000 + trustSeconds))

@@ -6,6 +6,7 @@ import type { Clock, Secret } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
+import type { Names } from '../access/index.ts'
 import type { Ended, FeedSource } from '../ended/index.ts'
 import { httpsProblem } from './addresses.ts'
 import { apiToken } from './api-token.ts'
@@ -58,6 +59,7 @@ export interface IdentityEnvironment {
   readonly keyDigest: (id: string) => Promise<Uint8Array | undefined>
   /** What has ended at the authentication service; undefined = it does not tell. */
   readonly ended?: Ended | undefined
+  readonly names?: Names | undefined
 }
 
 /**
@@ -96,6 +98,7 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
       realmWithoutAudience: config.auth_verifier_realm_without_aud,
       clock,
       ended,
+      names: environment.names,
     })
     steps.push({ credential: 'bearer token', extract })
   }

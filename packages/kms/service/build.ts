@@ -7,7 +7,7 @@ import {
   type ServiceEnvironment,
   type ServiceInstance,
 } from '@warder/foundation/runtime'
-import { createApprovalPolicy, createBlocks, createOfficers, ownerQuota } from '../access/index.ts'
+import { createApprovalPolicy, createBlocks, createNames, createOfficers, ownerQuota } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
@@ -27,6 +27,7 @@ import {
   configuredOidc,
   configuredProxy,
   configuredSteps,
+  userName,
 } from '../identity/index.ts'
 import { ContentKeys } from '../jose/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from '../keys/index.ts'
@@ -53,6 +54,7 @@ export async function build(
     steps: configuredSteps({
       ...environment,
       ended,
+      names: services.names,
       keyDigest: (id) => digestOfKey(services.keys, id, trusted),
     }),
     defaultUsername: config.default_username,
@@ -162,6 +164,8 @@ function servicesOf(
     forceDefaultUsername: config.force_default_username,
     ignoreHeaderPassword: config.kmip_ignore_header_password,
     ended,
+    nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
+    names: createNames({ db, commit: db.commit, now: () => clock.now() }),
     blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms }),
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),

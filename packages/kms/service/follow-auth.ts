@@ -1,5 +1,5 @@
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import type { Follower } from '../ended/index.ts'
+import type { EndedName, Follower } from '../ended/index.ts'
 import { sharedEnded, shareEnded, shareNothing } from '../ended/index.ts'
 import type { KmsConfig } from './settings.ts'
 
@@ -27,6 +27,28 @@ export async function prepareEnded(environment: Environment): Promise<void> {
   }
 }
 
+/** Ends names one by one, each with its record; one that cannot be ended now is tried again with the whole page. */
+async function endNames({ db, clock, audit }: Environment, names: readonly EndedName[]): Promise<void> {
+  const { endName } = await import('../access/index.ts')
+  for (const { name, subjectId } of names) {
+    const ended = await endName({ db, commit: db.commit, now: () => clock.now() }, name, subjectId)
+    if (ended === undefined) continue
+    audit.record({
+      time: clock.now(),
+      request_id: '-',
+      operation: 'access.name_ended',
+      principal: 'warder',
+      auth_method: 'none',
+      client_ip: '-',
+      outcome: 'success',
+      status: 200,
+      duration_ms: 0,
+      object: name,
+      details: { subject_id: subjectId, ...ended },
+    })
+  }
+}
+
 /** Follows what ends at the authentication service, for all workers of this process. */
 export async function followAuth(environment: Environment): Promise<Follower | undefined> {
   const memory = sharedEnded()
@@ -43,6 +65,7 @@ export async function followAuth(environment: Environment): Promise<Follower | u
     source,
     writer: endedWriter(memory, config),
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
+    endNames: (names) => endNames(environment, names),
     clock,
     log,
   })

@@ -257,4 +257,13 @@ export const kmsMigrations: readonly Migration[] = [
       "INSERT INTO access_block_head (name, version) VALUES ('all', 1)",
     ],
   },
+  {
+    number: 14,
+    name: 'who had a name when',
+    statements: [
+      `CREATE TABLE user_subject (
+        user_id TEXT NOT NULL, subject_id TEXT NOT NULL, seen_at BIGINT NOT NULL, ended_at BIGINT,
+        PRIMARY KEY (user_id, subject_id))`,
+    ],
+  },
 ]

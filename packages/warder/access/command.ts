@@ -3,6 +3,7 @@ import { blockedVerb, blockVerb, unblockVerb } from './block.ts'
 import { grantCreateVerb, grantVerb, revokeCreateVerb, revokeVerb } from './grant.ts'
 import { listVerb, meVerb, ofVerb } from './list.ts'
 import { rightsLines } from './rights.ts'
+import { transferVerb } from './transfer.ts'
 
 export const accessParts: KmsCommandParts = {
   name: 'access',
@@ -21,6 +22,7 @@ ${rightsLines}`,
     blockVerb,
     unblockVerb,
     blockedVerb,
+    transferVerb,
   ],
   example: `  warder access grant KEY bob encrypt decrypt
   warder access list KEY

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { makeCertificate } from '../kmip/certificate.ts'
 import { runInProcess, tokenOf } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
 
 let warder: Installation
 let admin: string
@@ -254,6 +254,48 @@ test('users of another realm use keys out of the box, and are not their namesake
   }
   auth.close()
   assert.deepEqual(names, ['fay', 'eng/fay', '_/eng/fay'])
+})
+
+test('a name that is given again inherits nothing; delete-user says what is left, and gives it to an heir', async () => {
+  const words = ['admin', 'delete-user', 'gus', '--realm', '_', '--yes', '--home', warder.home]
+  const keyOf = async (ask: ReturnType<typeof caller>) => {
+    const made = await ask('POST', '/v1/crypto/keys', JSON.stringify({ kty: 'oct', alg: 'A256GCM' }))
+    return `/v1/crypto/keys/${JSON.parse(made.text).kid}`
+  }
+  const gus = async () => {
+    await addUser('gus')
+    const token = await tokenOf(warder, 'gus', password)
+    return caller({ headers: { authorization: `Bearer ${token}` } })
+  }
+  const first = await gus()
+  const left = await keyOf(first)
+  const deleted = await runWarder(words)
+  assert.match(
+    deleted.out,
+    /gus owns 1 objects at the kms and has grants on 0; nobody inherits them/,
+    deleted.err,
+  )
+  const second = await gus()
+  assert.equal((await second('GET', left)).status, 404, 'another gus')
+  assert.deepEqual(await statuses(first), [401, 401])
+  const inherited = await keyOf(second)
+  const given = await runWarder([...words, '--transfer-to', 'admin'])
+  assert.match(given.out, /admin has what was theirs: 1 objects/, given.err)
+  const boss = caller({ headers: { authorization: `Bearer ${admin}` } })
+  assert.equal((await boss('GET', inherited)).status, 200)
+  // A machine is known by the role that it was let in with.
+  const machine = async () => {
+    await asAdmin('POST', '/auth/approle/role/press', { bind_secret_id: false })
+    const { data } = JSON.parse((await asAdmin('GET', '/auth/approle/role/press/role-id')).text)
+    const auth = warder.client('auth')
+    const login = await auth.ask('/auth/approle/login', { json: { role_id: data.role_id } })
+    auth.close()
+    return caller({ headers: { 'x-secret-token': JSON.parse(login.text).auth.client_token } })
+  }
+  const made = await keyOf(await machine())
+  await asAdmin('DELETE', '/auth/approle/role/press')
+  const again = await machine()
+  assert.deepEqual([(await again('GET', made)).status, (await again('GET', '/me')).status], [404, 200])
 })
 
 test('health tells of the feed', async () => {

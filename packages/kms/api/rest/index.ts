@@ -16,6 +16,7 @@ import { tagOperations } from './key-tags.ts'
 import { mac } from './mac.ts'
 import { sign } from './sign.ts'
 import { systemOperations } from './system.ts'
+import { transferOperations } from './transfer.ts'
 import { uiOperations } from './ui-session.ts'
 import { unwrapKey } from './unwrap-key.ts'
 import { verify } from './verify.ts'
@@ -43,6 +44,7 @@ export const restOperations: readonly Operation<KmsServices>[] = [
     ...tagOperations,
     ...grantOperations,
     ...blockOperations,
+    ...transferOperations,
     ...accessQueries,
     ...externalStoreOperations,
     ...awsAccessKeyOperations,

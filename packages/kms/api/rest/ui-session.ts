@@ -51,6 +51,7 @@ const login = define({
     const { name, realm } = user
     context.audit({ principal: name, auth_method: 'session', realm, details: { next_step: nextStep } })
     if (nextStep !== 'Authenticated') return { next_step: nextStep }
+    if (subjectId !== undefined) await context.services.names.claim(name, subjectId)
     const known = {
       ...(subjectId !== undefined && { subjectId }),
       ...(position !== undefined && { position }),

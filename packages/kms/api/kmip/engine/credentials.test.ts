@@ -32,8 +32,10 @@ function services(more: Partial<KmsServices> = {}): KmsServices {
     },
   }
   const blocks: KmsServices['blocks'] = { require: (principal) => principal }
+  const names: KmsServices['names'] = { claim: () => undefined }
   return {
     passwordLogin,
+    names,
     blocks,
     forceDefaultUsername: false,
     defaultUsername: 'admin',

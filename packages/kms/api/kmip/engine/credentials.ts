@@ -75,8 +75,9 @@ async function checked(
   if (passwordLogin === undefined) throw unauthorized('no authentication service is configured for passwords')
   const user = passwordLogin.user(username)
   const principal = principalNamed(user.name, 'kmip_credential', user.realm)
-  const { nextStep } = await passwordLogin.check(user, password, undefined, clientAddress)
+  const { nextStep, subjectId } = await passwordLogin.check(user, password, undefined, clientAddress)
   if (nextStep !== 'Authenticated') throw unauthorized(`the login wants something more: ${nextStep}`)
+  if (subjectId !== undefined) await services.names.claim(user.name, subjectId)
   await services.blocks.require(principal)
   return services.forceDefaultUsername ? { ...principal, name: services.defaultUsername } : principal
 }
