@@ -6,9 +6,8 @@
  * - `person`: a user is gone; `subject` is the subject id, empty when the user never logged in.
  * - `machine`: tokens of the entity `subject`.
  * - `role`: the role behind the entity `subject` is gone, and its tokens with it.
- * - `certificate`: a client certificate that an administrator had, by Common Name or SHA-256 fingerprint.
  */
-export type EndedKind = 'session' | 'logins' | 'realm' | 'person' | 'machine' | 'role' | 'certificate'
+export type EndedKind = 'session' | 'logins' | 'realm' | 'person' | 'machine' | 'role'
 
 /** Why something ended, for people and logs. */
 export type EndReason =
@@ -22,7 +21,6 @@ export type EndReason =
   | 'realm_deleted'
   | 'revoked'
   | 'role_deleted'
-  | 'administrator_changed'
 
 /** An entry of the feed. Times are Unix seconds. */
 export interface EndedEntry {

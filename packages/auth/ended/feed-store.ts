@@ -43,7 +43,9 @@ interface Row {
  */
 export function appended(db: Database, ...entries: readonly Change[]): readonly Change[] {
   const numbered = entries.flatMap((entry) => [entry, change(moveHead, [])])
-  return [change(takeHead, []), ...numbered, db.changed(feedTopic, 'head')]
+  // Where nothing is to be announced there must be no change either: results are counted by their place.
+  const announced = db.dialect === 'postgresql' ? [db.changed(feedTopic, 'head')] : []
+  return [change(takeHead, []), ...numbered, ...announced]
 }
 
 /** One entry whose members are known. */

@@ -21,10 +21,8 @@ export interface Ended {
   position(): number
   hasSession(id: string): boolean
   hasPerson(subjectId: string): boolean
-  /** Unix seconds at which a user of this name, or a certificate of it, ended last; 0 = never. */
+  /** Unix seconds at which a user of this name ended last; 0 = never. */
   nameEndedAt(name: string): number
-  /** Whether the certificate with this SHA-256, in hex, was ended. */
-  hasCertificate(sha256: string): boolean
   /** Number of the entry that last ended the logins of a user; 0 = there is none. */
   loginsEndedBy(realm: string, username: string): number
   /** Number of the entry that last ended tokens of a machine; 0 = there is none. */
@@ -44,7 +42,6 @@ export interface EndedWriter {
 export const keyKinds = {
   person: 'person',
   name: 'name',
-  certificate: 'certificate',
   logins: 'logins',
   realm: 'realm',
   machine: 'machine',
@@ -110,7 +107,6 @@ export function readEnded(memory: SharedArrayBuffer, config: EndedConfig, clock:
     hasSession: (id) => set.find(keys.session(id)) !== undefined,
     hasPerson: (id) => set.find(keys.other(keyKinds.person, id)) !== undefined,
     nameEndedAt: (name) => find(keys.other(keyKinds.name, name)),
-    hasCertificate: (sha256) => set.find(keys.other(keyKinds.certificate, sha256)) !== undefined,
     loginsEndedBy: (realm, username) =>
       Math.max(
         find(keys.other(keyKinds.logins, `${realm}/${username}`)),

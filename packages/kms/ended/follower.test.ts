@@ -113,7 +113,7 @@ const soon = async (holds: () => boolean): Promise<void> => {
   }
 }
 
-test('what the feed says is known: sessions, users, logins, machines, certificates', async () => {
+test('what the feed says is known: sessions, users, logins, machines', async () => {
   const [one, two, person] = [randomUUID(), randomUUID(), randomUUID()]
   await using kms = scene([session(1, one), [2, 'person', person, until, 1000, '_', 'alice', 'deleted']])
   await kms.follower.ready(10_000)
@@ -124,13 +124,10 @@ test('what the feed says is known: sessions, users, logins, machines, certificat
     [true, false, true],
   )
   assert.deepEqual([kms.ended.nameEndedAt('alice'), kms.ended.nameEndedAt('bob')], [1000, 0])
-  const sha256 = 'ab'.repeat(32)
   kms.add(
     [5, 'logins', '', until, 1000, 'eng', 'alice', 'password_changed'],
     [6, 'realm', '', until, 1000, 'ops', '', 'realm_ended'],
     [7, 'machine', 'ci', until, 1000, '_', '', 'revoked'],
-    [8, 'certificate', sha256, until, 1000, '_', '', 'administrator_changed'],
-    [9, 'certificate', 'carol', until, 1001, '_', '', 'administrator_changed'],
     [10, 'something later versions know', 'x', until, 1000, '_', '', 'y'],
   )
   await soon(() => kms.ended.position() === 10)
@@ -140,7 +137,6 @@ test('what the feed says is known: sessions, users, logins, machines, certificat
     [5, 0, 6],
   )
   assert.deepEqual([ended.machineEndedBy('ci'), ended.machineEndedBy('cd')], [7, 0])
-  assert.deepEqual([ended.hasCertificate(sha256), ended.nameEndedAt('carol')], [true, 1001])
 })
 
 const other = pair()

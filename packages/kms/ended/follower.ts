@@ -115,10 +115,6 @@ export function follow(options: FollowerOptions): Follower {
       case 'machine':
       case 'role':
         add(keyKinds.machine, subject, seq)
-        return
-      case 'certificate':
-        if (/^[0-9a-f]{64}$/.test(subject)) add(keyKinds.certificate, subject, endedAt)
-        else add(keyKinds.name, subject, endedAt)
     }
   }
 

@@ -34,16 +34,12 @@ export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
     if (clock.now() > holder.validUntil) throw unauthorized('the client certificate has expired')
     if (ended !== undefined && holder.generation !== ended.generation) {
       const { generation } = ended
-      if (isEnded(ended, certificate, holder)) throw unauthorized('the holder of the certificate is gone')
+      if (ended.nameEndedAt(holder.principal.name) >= holder.validFrom)
+        throw unauthorized('the holder of the certificate is gone')
       holder.generation = generation
     }
     return holder.principal
   }
-}
-
-function isEnded(ended: Ended, certificate: X509Certificate, { principal, validFrom }: Holder): boolean {
-  const sha256 = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
-  return ended.nameEndedAt(principal.name) >= validFrom || ended.hasCertificate(sha256)
 }
 
 function holderOf(certificate: X509Certificate): Holder {

@@ -22,6 +22,7 @@ import { hashOwner } from './password-hash.ts'
 import { checkChosenPassword, normalPassword } from './password-rules.ts'
 import { provePassword } from './prove.ts'
 import type { PasswordServices } from './services.ts'
+import { checkStrength } from './strength.ts'
 
 const define = defineOperation<PasswordServices>()
 const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
@@ -53,6 +54,7 @@ async function changePassword(
     const owner = hashOwner(context.request, realm)
     const found = await findRealm(db, realm)
     const proven = await provePassword(context.services, found, { username, password, owner })
+    await checkStrength(chosen, { username, realm })
     const second = await proveSecond(methods, context.services, { realm, username }, code)
     if (second.missing !== undefined) throw second.missing.refused()
     const passwordHash = await hasher.hash(normalPassword(chosen), owner)
