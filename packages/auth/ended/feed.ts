@@ -14,7 +14,7 @@ const lookEveryMs = 500
 /** How long an end waits for who follows: what `cache_lease_ms` is elsewhere. */
 const toldWithinMs = 1000
 /** `aud` of the statement about a page. That of a session token is a list, which nobody but this service writes. */
-export const statementAudience = 'warder:ended'
+const statementAudience = 'warder:ended'
 const statementSeconds = 300
 
 /** A page as it is sent, and the statement that it is ours. */

@@ -25,7 +25,7 @@ const Question = Type.Object({
 })
 
 /** Header with the signed statement about the body. */
-export const statementHeader = 'X-Warder-Statement'
+const statementHeader = 'X-Warder-Statement'
 
 export const endedOperations: readonly Operation<EndedServices>[] = [
   define({

@@ -11,4 +11,4 @@ export {
   realmSessionsEnd,
   type SessionsEnd,
 } from './session-end-store.ts'
-export { findSession, removeEndedSessions, sessionIdsOf } from './session-store.ts'
+export { removeEndedSessions, sessionIdsOf } from './session-store.ts'

@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import type { MaybePromise } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Commit, type Database, GuardFailed } from '@warder/foundation/sql'
 import { grantsEnd, grantsTransfer, ownerChanges, someOwned, unfinishedEnd } from './ownership-store.ts'
 import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
@@ -119,10 +119,7 @@ export function createNames(parts: Parts): Names {
     claim(name, subjectId) {
       if (subjectId.length > longestSubjectId)
         throw failure('unauthorized', undefined, { detail: 'the subject id is too long' })
-      const row = findSubject(db, name, subjectId)
-      return row instanceof Promise
-        ? row.then((found) => judged(name, subjectId, found))
-        : judged(name, subjectId, row)
+      return andThen(findSubject(db, name, subjectId), (row) => judged(name, subjectId, row))
     },
   }
 }

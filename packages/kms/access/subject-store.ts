@@ -1,4 +1,5 @@
-import { type Change, change, type Database, type MaybePromise, query } from '@warder/foundation/sql'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 /** Somebody whom the authentication service told from others of the same name. */
 export interface SubjectRow {

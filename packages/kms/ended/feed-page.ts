@@ -23,7 +23,7 @@ export interface FeedPage {
 }
 
 /** A page that is not what was asked for. */
-export class FeedRefused extends Error {
+class FeedRefused extends Error {
   constructor(reason: string, options?: ErrorOptions) {
     super(reason, options)
     this.name = 'FeedRefused'

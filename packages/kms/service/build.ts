@@ -7,7 +7,13 @@ import {
   type ServiceEnvironment,
   type ServiceInstance,
 } from '@warder/foundation/runtime'
-import { createApprovalPolicy, createBlocks, createNames, createOfficers, ownerQuota } from '../access/index.ts'
+import {
+  createApprovalPolicy,
+  createBlocks,
+  createNames,
+  createOfficers,
+  ownerQuota,
+} from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'

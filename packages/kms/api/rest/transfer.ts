@@ -57,7 +57,8 @@ const transferOperation = define({
     if (to.startsWith(endedPrefix)) throw failure('bad_request', 'to_user_id is a user who is gone.')
     const { db, clock, roles } = context.services
     // Officers look after keys and do not use them: they do not give them to themselves, nor to one another.
-    if (roles.officers.listed.has(to)) throw failure('forbidden', 'Crypto officers are given no keys of others.')
+    if (roles.officers.listed.has(to))
+      throw failure('forbidden', 'Crypto officers are given no keys of others.')
     await requireNoApprovals(context.services, from)
     const before = await holdingsOf(db, from)
     context.audit({ object: from, details: { to, owned: before.owned, granted: before.granted } })
