@@ -258,7 +258,7 @@ export const kmsMigrations: readonly Migration[] = [
     ],
   },
   {
-    number: 14,
+    number: 15,
     name: 'who had a name when',
     statements: [
       `CREATE TABLE user_subject (
