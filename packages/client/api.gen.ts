@@ -172,6 +172,32 @@ export interface Operations {
       readonly until: string
     }
   }
+  /** Refuse every request of a user, whatever credential it brings */
+  readonly 'access.block': {
+    readonly body: {
+      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      readonly user_id: string
+      /** For the list and the audit log. */
+      readonly reason?: string | null
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Users whose requests are refused, in pages */
+  readonly 'access.blocked': {
+    readonly query?: {
+      /** Last user of the page before. */
+      readonly after?: string
+    }
+    readonly reply: readonly {
+      readonly user_id: string
+      /** Unix seconds. */
+      readonly blocked_at: number
+      readonly blocked_by: string
+      readonly reason: string
+    }[]
+  }
   /** Whether the caller may create objects */
   readonly 'access.create': {
     readonly reply: {
@@ -190,6 +216,20 @@ export interface Operations {
     }
     readonly reply: {
       readonly success: string
+    }
+  }
+  /** How much a user owns, and on how many objects they were granted something */
+  readonly 'access.holdings': {
+    readonly query: {
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly user_id: string
+      /** Realm of the authentication service, of which `user_id` is a username then. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly user_id: string
+      readonly owned: number
+      readonly granted: number
     }
   }
   /** Who was granted what on an object */
@@ -309,6 +349,29 @@ export interface Operations {
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Give what a user owns, and what was granted to them, to another user */
+  readonly 'access.transfer': {
+    readonly body: {
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly from_user_id: string
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly to_user_id: string
+    }
+    readonly reply: {
+      readonly objects: number
+      readonly grants: number
+    }
+  }
+  /** Serve the requests of a user again */
+  readonly 'access.unblock': {
+    readonly body: {
+      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      readonly user_id: string
     }
     readonly reply: {
       readonly success: string
@@ -1151,8 +1214,11 @@ export const routes = {
   'access.approvals.list': { method: 'GET', path: '/access/approvals' },
   'access.approvals.refuse': { method: 'POST', path: '/access/approvals/{id}/refuse' },
   'access.approvals.withdraw': { method: 'POST', path: '/access/approvals/{id}/withdraw' },
+  'access.block': { method: 'POST', path: '/access/block' },
+  'access.blocked': { method: 'GET', path: '/access/block' },
   'access.create': { method: 'GET', path: '/access/create' },
   'access.grant': { method: 'POST', path: '/access/grant' },
+  'access.holdings': { method: 'GET', path: '/access/holdings' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },
   'access.officers.activate': { method: 'POST', path: '/access/crypto_officer/ceremony/activate' },
@@ -1163,6 +1229,8 @@ export const routes = {
   'access.owned': { method: 'GET', path: '/access/owned' },
   'access.privileged': { method: 'GET', path: '/access/privileged' },
   'access.revoke': { method: 'POST', path: '/access/revoke' },
+  'access.transfer': { method: 'POST', path: '/access/transfer' },
+  'access.unblock': { method: 'DELETE', path: '/access/block' },
   'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
   'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
   'crypto.batch': { method: 'POST', path: '/v1/crypto/batch' },

@@ -112,7 +112,12 @@ export async function build(
 export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
   const { log, metrics } = environment
   const operations = new Map([...kmipOperations, [renewCertifiedPair.name, renewCertifiedPair]])
-  return createKmipEngine({ services: servicesOf(environment, softwareBackend, undefined), operations, log, metrics })
+  return createKmipEngine({
+    services: servicesOf(environment, softwareBackend, undefined),
+    operations,
+    log,
+    metrics,
+  })
 }
 
 /** With the feed of ends, where it is followed. */
