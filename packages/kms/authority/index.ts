@@ -6,6 +6,7 @@
 export { addressesOf } from './addresses.ts'
 export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
+export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
 export { withPkiFailures } from './failures.ts'
 export {
   type Issued,
@@ -29,7 +30,6 @@ export {
   registerId,
   serialOf,
 } from './register/register-store.ts'
-export { newSerial } from './register/serial.ts'
 export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
 export { namesOf, requestLike } from './renew.ts'
 export { type Revocation, release, revoke } from './revoke.ts'
@@ -46,10 +46,8 @@ export {
   authoritySigner,
   certificateSign,
   findAuthority,
-  issuerOf,
   newAuthority,
   openAuthority,
-  requireAuthorityCertificate,
 } from './signing/authority.ts'
 export { signerOf } from './signing/signer.ts'
 export { type CertificateStatus, entryOf, findBySerial, statusOf } from './status.ts'

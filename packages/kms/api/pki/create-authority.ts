@@ -207,7 +207,7 @@ async function intermediate(
   return openForIssuing(services, objects, { object, der, chain, keyId, settings: settingsOf(body) }, now)
 }
 
-export function keysOf({ privateKey, publicKey }: CertifiedPair) {
+function keysOf({ privateKey, publicKey }: CertifiedPair) {
   return { privateKey: privateKey.object.id, ...(publicKey !== undefined && { publicKey }) }
 }
 

@@ -19,7 +19,7 @@ const forms = {
 type Form = (typeof forms)[keyof typeof forms]
 
 /** The first type of the header that is known here, in the order in which they stand; JSON where none is. */
-export function formOf(accept: string | undefined): readonly [type: string, form: Form] | undefined {
+function formOf(accept: string | undefined): readonly [type: string, form: Form] | undefined {
   for (const each of (accept ?? '').split(',')) {
     const type = each.split(';')[0]?.trim().toLowerCase() ?? ''
     if (type === 'application/json' || type === '*/*') return undefined

@@ -15,7 +15,6 @@ export const profileNames = {
   ocsp_responder: 'ocspResponder',
   spiffe: 'spiffe',
 } as const satisfies Readonly<Record<string, ProfileName>>
-export type ProfileWord = keyof typeof profileNames
 
 /** Those that a request can ask for: responders are made by the service, authorities by an operation of their own. */
 const askedProfiles = ['server', 'client', 'code_signing', 'spiffe'] as const

@@ -6,7 +6,7 @@ import { type CrlDates, entryOf, type FromCrlThread, type ToCrlThread } from './
 import type { PlainEntry } from './crl-store.ts'
 
 /** Lists of up to so many entries are made where they are asked for: starting a thread costs more. */
-export const mostInPlace = 2000
+const mostInPlace = 2000
 
 /** Who signs, by a key that may be kept elsewhere. */
 export type CrlSigner = Issuer & { readonly key: CertificateSigner }

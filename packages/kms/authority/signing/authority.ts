@@ -151,7 +151,7 @@ export function issuerOf({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'
 }
 
 /** @throws Failure bad_request for a certificate that is not one of an authority */
-export function requireAuthorityCertificate({ extensions }: ParsedCertificate): void {
+function requireAuthorityCertificate({ extensions }: ParsedCertificate): void {
   const uses = readKeyUsage(extensions)
   if (!readBasicConstraints(extensions).authority || uses?.includes('keyCertSign') === false)
     throw failure('bad_request', 'The certificate is not one of an authority.')
