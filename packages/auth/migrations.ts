@@ -102,4 +102,22 @@ export const authMigrations: readonly Migration[] = [
       'CREATE TABLE session_issuer (issuer TEXT NOT NULL PRIMARY KEY, started_at BIGINT NOT NULL)',
     ],
   },
+  {
+    number: 5,
+    name: 'SAML: keys of the service provider, logins under way, assertions that were used; administrators by SAML',
+    statements: [
+      `CREATE TABLE saml_key (
+        generation BIGINT NOT NULL PRIMARY KEY, sealed_private BYTES NOT NULL, certificate TEXT NOT NULL,
+        signs_from BIGINT NOT NULL, created_at BIGINT NOT NULL)`,
+      `CREATE TABLE saml_request (
+        request_id TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, return_url TEXT NOT NULL,
+        expires_at BIGINT NOT NULL)`,
+      'CREATE INDEX saml_request_by_expiry ON saml_request (expires_at)',
+      'CREATE INDEX saml_request_by_realm ON saml_request (realm_id)',
+      'CREATE TABLE saml_assertion (assertion_hash BYTES NOT NULL PRIMARY KEY, expires_at BIGINT NOT NULL)',
+      'CREATE INDEX saml_assertion_by_expiry ON saml_assertion (expires_at)',
+      'ALTER TABLE admin ADD COLUMN saml TEXT',
+      'CREATE INDEX admin_by_saml ON admin (saml)',
+    ],
+  },
 ]

@@ -2,7 +2,14 @@ import { Failure } from '@warder/foundation/errors'
 import type { Metrics } from '@warder/foundation/telemetry'
 
 /** How a login went. Closed sets only: no realm, no name, and not which part was wrong, which a guesser could read. */
-export type LoginMethod = 'basic' | 'bearer' | 'certificate' | 'malformed' | 'approle' | 'orchestrator'
+export type LoginMethod =
+  | 'basic'
+  | 'bearer'
+  | 'certificate'
+  | 'malformed'
+  | 'approle'
+  | 'orchestrator'
+  | 'saml'
 export type LoginOutcome = 'authenticated' | 'totp_required' | 'change_password' | LoginRefusal
 type LoginRefusal = 'refused' | 'throttled' | 'overloaded' | 'failed'
 
@@ -49,4 +56,9 @@ export function countTokens(
   by = 1,
 ): void {
   if (by > 0) metrics.count('auth_tokens_total', { event }, by)
+}
+
+/** What became of the response of an identity provider: `auth_saml_responses_total{outcome}`. @param outcome `accepted`, or the check that failed */
+export function countSamlResponse(metrics: Metrics, outcome: string): void {
+  metrics.count('auth_saml_responses_total', { outcome })
 }

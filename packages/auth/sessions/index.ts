@@ -7,5 +7,6 @@ export {
   passwordSessionsRemoval,
   realmSessionsRemoval,
   removeEndedSessions,
+  samlSessionsRemoval,
   sessionIdsOf,
 } from './session-store.ts'

@@ -75,6 +75,9 @@ const removeOfRealm = query<[realm: string], unknown>('DELETE FROM session WHERE
 const removeOfUser = query<[realm: string, username: string, scheme: AuthScheme], unknown>(
   'DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = ?',
 )
+const removeOfScheme = query<[realm: string, scheme: AuthScheme], unknown>(
+  'DELETE FROM session WHERE realm_id = ? AND auth_scheme = ?',
+)
 const removeOfOtherIssuers = query<
   [realm: string, username: string, realm: string, username: string, issuer: string],
   unknown
@@ -154,6 +157,11 @@ export function passwordSessionsRemoval(realm: string, username: string): Change
 /** Every session of a name that an identity provider vouched for. */
 export function jwtSessionsRemoval(realm: string, username: string): Change {
   return change(removeOfUser, [realm, username, 'jwt'])
+}
+
+/** Every session that began at the SAML identity provider of a realm. */
+export function samlSessionsRemoval(realm: string): Change {
+  return change(removeOfScheme, [realm, 'sa'])
 }
 
 /** The same, where the name is another provider's than this one's. */
