@@ -58,9 +58,11 @@ export interface SignOptions {
   readonly digestAlgorithm?: string
   readonly transforms?: readonly string[]
   readonly canonicalization?: string
-  /** ID that the Reference names; default that of the element. */
-  readonly reference?: string
   readonly inclusivePrefixes?: readonly string[]
+  /** Another element that a second Reference is of. */
+  readonly alsoSign?: string
+  /** Base64, instead of a signature by the key. */
+  readonly signatureOf?: (data: string) => string
 }
 
 /** Signs the first element of this local name, by its ID, enveloped after its Issuer. */
@@ -74,17 +76,19 @@ export function signElement(xml: string, name: 'Response' | 'Assertion', options
     canonicalizationAlgorithm: options.canonicalization ?? c14n,
   })
   const hash = `sha${/sha(\d+)/.exec(signatureAlgorithm)?.[1]}`
-  signer.SignatureAlgorithms[signatureAlgorithm] ??= class {
+  const byKey = (data: string) =>
+    sign(hash, Buffer.from(data), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64')
+  signer.SignatureAlgorithms[signatureAlgorithm] = class {
     getAlgorithmName = () => signatureAlgorithm
-    getSignature = (data: string) =>
-      sign(hash, Buffer.from(data), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64')
+    getSignature = options.signatureOf ?? byKey
   }
-  signer.addReference({
-    xpath: element,
-    transforms: options.transforms ?? [`${namespaces.signature}enveloped-signature`, c14n],
-    digestAlgorithm,
-    ...(options.inclusivePrefixes && { inclusiveNamespacesPrefixList: options.inclusivePrefixes }),
-  })
+  for (const xpath of [element, ...(options.alsoSign === undefined ? [] : [options.alsoSign])])
+    signer.addReference({
+      xpath,
+      transforms: options.transforms ?? [`${namespaces.signature}enveloped-signature`, c14n],
+      digestAlgorithm,
+      ...(options.inclusivePrefixes && { inclusiveNamespacesPrefixList: options.inclusivePrefixes }),
+    })
   const location = { reference: `${element}/*[local-name(.)='Issuer']`, action: 'after' }
   signer.computeSignature(xml, { prefix: 'ds', location })
   return signer.getSignedXml()

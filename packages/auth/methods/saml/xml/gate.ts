@@ -15,9 +15,9 @@ export interface XmlBounds {
 /** Messages: a response with a few hundred groups has some 20 KiB and 500 elements. */
 export const messageBounds: XmlBounds = {
   length: 256 * 1024,
-  elements: 3000,
+  elements: 2000,
   depth: 32,
-  attributes: 6000,
+  attributes: 4000,
   attributesOfElement: 32,
 }
 
