@@ -5,15 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { query } from '@warder/foundation/sql'
-import {
-  acsCall,
-  acsUrlOf,
-  begunLogin,
-  ownKeyConfig,
-  samlParams,
-  spEntityIdOf,
-} from './methods/saml/testing/saml-scene.ts'
-import { sharedKey, TestIdp } from './methods/saml/testing/test-idp.ts'
+import { prepareSamlCalls } from './methods/saml/testing/saml-calls.ts'
+import { ownKeyConfig } from './methods/saml/testing/saml-scene.ts'
 import { codeAt } from './methods/totp/code.ts'
 import { authOperations } from './operations.ts'
 import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
@@ -23,7 +16,7 @@ import { startAuth, type TestService, testAuthority } from './testing/start.ts'
 const tables = [
   ...['realm', 'admin', 'admin_realm', 'credential', 'totp', 'approle_role', 'secret_id'],
   ...['orchestrator_role', 'app_token', 'signing_key', 'jwt_subject'],
-  ...['saml_key', 'saml_request', 'saml_assertion'],
+  ...['saml_key', 'saml_request', 'saml_assertion', 'saml_session'],
 ]
 
 /** Every row of every table; of sessions all but their idle limits, which each use moves. */
@@ -64,11 +57,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
       jwt_params: { idp_params: [provider] },
     },
   })
-  const sso = { spEntityId: spEntityIdOf('sso'), acsUrl: acsUrlOf('sso') }
-  const idp = new TestIdp({ key: await sharedKey('idp'), ...sso })
-  await realm('sso', { auth_params: { saml_params: samlParams(idp, 'sso') } })
-  const begun = begunLogin(await auth.call('GET', '/saml/sso/login'))
-  const response = idp.response({ requestId: begun.requestId, now: auth.services.now() })
+  const samlCalls = await prepareSamlCalls(auth)
   await realm('doomed')
   await user('r', 'ann', { extra_claims: { a: 1 } })
   await user('r', 'doomed')
@@ -104,9 +93,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     whoami: () => as(cookie, 'GET', '/whoami'),
     'issuers.session': () => auth.call('GET', '/.well-known/session-issuers'),
     certify: () => as(cookie, 'POST', '/certify', { verification_key: publicKey }),
-    'saml.login': () => auth.call('GET', '/saml/sso/login'),
-    'saml.acs': () => auth.call('POST', '/saml/sso/acs', acsCall(begun, response)),
-    'saml.metadata': () => auth.call('GET', '/saml/sso/metadata'),
+    ...samlCalls,
     'sessions.get': () => as(cookie, 'GET', `/sessions/${own}`),
     'sessions.act': () =>
       as(cookie, 'POST', `/sessions/${own}`, {

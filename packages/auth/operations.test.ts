@@ -37,6 +37,7 @@ describe('the table of operations', () => {
       'POST /saml/{realm_id}/acs',
       'GET /saml/{realm_id}/login',
       'GET /saml/{realm_id}/metadata',
+      'GET /saml/{realm_id}/slo',
     ])
   })
 

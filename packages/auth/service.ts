@@ -3,7 +3,7 @@ import { bootstrap } from './bootstrap.ts'
 import { countSessions, countTokens } from './counting/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
-import { removeExpiredLogins } from './methods/saml/store/login-store.ts'
+import { removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import type { AuthServices } from './services.ts'
 import { removeEndedSessions } from './sessions/session-store.ts'
@@ -30,7 +30,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     name: 'SAML logins that were not finished, and assertions that nobody accepts any more',
     everySeconds: 60,
     async run({ db, clock }) {
-      await removeExpiredLogins(db.commit, unixSeconds(clock))
+      await removeExpiredMessages(db.commit, unixSeconds(clock))
     },
   },
   {

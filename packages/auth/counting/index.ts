@@ -62,3 +62,8 @@ export function countTokens(
 export function countSamlResponse(metrics: Metrics, outcome: string): void {
   metrics.count('auth_saml_responses_total', { outcome })
 }
+
+/** Single logouts of SAML: `auth_saml_logouts_total{outcome}`, begun by an identity provider, answered by it, refused. */
+export function countSamlLogout(metrics: Metrics, outcome: 'by_idp' | 'answered' | 'refused'): void {
+  metrics.count('auth_saml_logouts_total', { outcome })
+}

@@ -2,13 +2,13 @@ import type { LoginMethod } from '../../login/index.ts'
 import type { Realm, RealmEndings } from '../../realms/index.ts'
 import { samlSessionsRemoval } from '../../sessions/index.ts'
 import { samlOperations } from './operations.ts'
-import type { SamlServices } from './services.ts'
+import type { SamlServices } from './realm/services.ts'
 import { samlSettings } from './settings/settings.ts'
 
 export { configuredKeys } from './keys/configured-keys.ts'
 export { configuredSpKeys, type SpKeys, storedSpKeys } from './keys/sp-keys.ts'
-export type { SamlServices } from './services.ts'
-export { removeExpiredLogins } from './store/login-store.ts'
+export type { SamlServices } from './realm/services.ts'
+export { removeExpiredMessages } from './store/pending-store.ts'
 export { createVerification } from './thread/verification.ts'
 
 /** Who logged in at another identity provider than the realm has now is somebody else. */

@@ -1,37 +1,24 @@
 import { failure } from '@warder/foundation/errors'
 import { bucketKey } from '@warder/foundation/http'
 import type { OperationContext } from '@warder/foundation/operations'
-import { GuardFailed, UniqueViolation } from '@warder/foundation/sql'
+import { type Change, GuardFailed, UniqueViolation } from '@warder/foundation/sql'
 import { countedLogin, countSamlResponse, countSessions } from '../../counting/index.ts'
 import { takeLogin } from '../../login/index.ts'
-import { findRealm, type Realm, realmUnchanged } from '../../realms/index.ts'
+import { type Realm, realmUnchanged } from '../../realms/index.ts'
 import type { Session } from '../../sessions/index.ts'
 import { requestOf } from './binding/browser.ts'
 import { readForm } from './binding/form.ts'
 import { subjectOf, tooLarge } from './identity/subject.ts'
+import { type SamlRealm, samlRealm } from './realm/saml-realm.ts'
+import type { SamlServices } from './realm/services.ts'
 import type { Assertion } from './response/assertion.ts'
 import { longestAssertionAge, skewSeconds } from './response/expected.ts'
 import { SamlRefused } from './response/refused.ts'
-import type { SamlServices } from './services.ts'
-import { type SamlSettings, samlSettings } from './settings/settings.ts'
-import { assertionUse, findPendingLogin, type PendingLogin, pendingLoginUse } from './store/login-store.ts'
+import type { SamlSettings } from './settings/settings.ts'
+import { idpSessionInsertion } from './store/idp-session-store.ts'
+import { findPending, messageUse, type PendingRequest, pendingUse } from './store/pending-store.ts'
 
 type Context = OperationContext<SamlServices>
-
-/** A realm that has SAML. */
-export interface SamlRealm {
-  readonly realm: Realm
-  readonly settings: SamlSettings
-}
-
-/** @throws failure('bad_request') */
-export async function samlRealm({ services }: Context, id: string): Promise<SamlRealm> {
-  const realm = await findRealm(services.db, id)
-  const settings = realm && samlSettings.of(realm)
-  if (realm === undefined || settings === undefined)
-    throw failure('bad_request', `realm '${id}' does not exist or does not use SAML.`)
-  return { realm, settings }
-}
 
 export interface SamlLogin {
   readonly session: Session
@@ -73,7 +60,11 @@ async function accept(context: Context, realmId: string): Promise<SamlLogin> {
   if (requestId === undefined)
     throw new SamlRefused('browser', 'this sign-in was not started from this browser')
   const { realm, settings } = await samlRealm(context, realmId)
-  const pending = await findPendingLogin(services.db, requestId, realmId, services.now())
+  const pending = await findPending(
+    services.db,
+    { purpose: 'login', requestId, realm: realmId },
+    services.now(),
+  )
   if (pending === undefined) throw unknownRequest()
   const assertion = await judged(context, settings, pending, fields.get('SAMLResponse') ?? '')
   return begin(context, { realm, settings }, pending, assertion)
@@ -84,7 +75,7 @@ const unknownRequest = () => new SamlRefused('request', 'unknown or expired sign
 async function judged(
   { services, request }: Context,
   settings: SamlSettings,
-  { requestId, realm }: PendingLogin,
+  { requestId, realm }: PendingRequest,
   field: string,
 ): Promise<Assertion> {
   const keys = await services.spKeys.list()
@@ -113,7 +104,7 @@ const largestCookie = 4096
 async function begin(
   context: Context,
   { realm, settings }: SamlRealm,
-  pending: PendingLogin,
+  pending: PendingRequest,
   assertion: Assertion,
 ): Promise<SamlLogin> {
   const { services } = context
@@ -125,10 +116,11 @@ async function begin(
   const forgetAt = assertion.issuedAt + longestAssertionAge + skewSeconds + 1
   try {
     await context.commit([
-      pendingLoginUse(pending, now),
+      pendingUse(pending, now),
       realmUnchanged(realm),
-      assertionUse(realm.id, assertion.id, forgetAt),
+      messageUse(realm.id, assertion.id, forgetAt),
       insertion,
+      ...idpSession(session, settings, assertion),
     ])
   } catch (error) {
     if (error instanceof UniqueViolation) throw new SamlRefused('replay', 'assertion has already been used')
@@ -137,6 +129,14 @@ async function begin(
   }
   countSessions(services.metrics, 'begun')
   return { session, cookie, returnUrl: pending.returnUrl }
+}
+
+/** What a single logout will ask for, where the identity provider has one. */
+function idpSession(session: Session, settings: SamlSettings, assertion: Assertion): readonly Change[] {
+  const { nameId, sessionIndex } = assertion
+  if (settings.idp_slo_url === undefined || nameId === undefined) return []
+  const { id, realm, createdAt, maxAge } = session
+  return [idpSessionInsertion({ id, realm, nameId, sessionIndex: sessionIndex ?? null }, createdAt + maxAge)]
 }
 
 /** SAML 2.0 core §2.7.2: our session ends with that at the identity provider, at the latest. */

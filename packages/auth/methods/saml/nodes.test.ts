@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { cookieOf } from '../../testing/start.ts'
-import { removeExpiredLogins } from './store/login-store.ts'
+import { removeExpiredMessages } from './store/pending-store.ts'
 import { startSaml } from './testing/saml-scene.ts'
 import { randomId } from './testing/test-idp.ts'
 
@@ -57,7 +57,7 @@ describe('two nodes of one database', () => {
     const assertionId = randomId()
     await saml.logIn({ assertionId })
     await saml.begin()
-    const sweep = () => removeExpiredLogins(saml.auth.db.commit, saml.now())
+    const sweep = () => removeExpiredMessages(saml.auth.db.commit, saml.now())
     assert.equal(await sweep(), 0)
     saml.auth.clock.advance(480)
     assert.equal(await sweep(), 0, 'the assertion could still be accepted')

@@ -15,11 +15,14 @@ import {
   removedLoginCookie,
 } from './binding/browser.ts'
 import { redirectUrl } from './binding/redirect.ts'
-import { finishLogin, samlRealm } from './login.ts'
+import { finishLogin } from './login.ts'
+import { logoutUrl } from './logout/logout.ts'
+import { logoutOperations } from './logout/operations.ts'
 import { spMetadata } from './metadata/sp-metadata.ts'
-import type { SamlServices } from './services.ts'
+import { samlRealm } from './realm/saml-realm.ts'
+import type { SamlServices } from './realm/services.ts'
 import { returnUrl } from './settings/return-to.ts'
-import { pendingLoginInsertion } from './store/login-store.ts'
+import { pendingInsertion } from './store/pending-store.ts'
 
 const define = defineOperation<SamlServices>()
 const tag = 'SAML'
@@ -60,8 +63,14 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
         relayState: requestId,
       } as const
       const location = await redirectUrl(settings.idp_sso_url, message, privateKey)
-      const pending = { requestId, realm: path.realm_id, returnUrl: back, expiresAt: now + loginSeconds }
-      await context.commit([pendingLoginInsertion(pending)])
+      const pending = {
+        purpose: 'login',
+        requestId,
+        realm: path.realm_id,
+        returnUrl: back,
+        expiresAt: now + loginSeconds,
+      } as const
+      await context.commit([pendingInsertion(pending)])
       return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': loginCookie(requestId) } })
     },
   }),
@@ -109,9 +118,14 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       const keys = await context.services.spKeys.list()
       const certificates = keys.map(({ certificate }) => certificate)
       return rawReply({
-        raw: spMetadata({ settings, certificates, logoutUrl: undefined }),
+        raw: spMetadata({
+          settings,
+          certificates,
+          logoutUrl: settings.idp_slo_url === undefined ? undefined : logoutUrl(settings),
+        }),
         contentType: metadataType,
       })
     },
   }),
+  ...logoutOperations,
 ]

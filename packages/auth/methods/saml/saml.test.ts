@@ -117,8 +117,12 @@ describe('a login at a SAML identity provider', () => {
       session_max_stale_age_seconds: 60,
     }
     assert.equal((await saml.scene.asSuper('PUT', '/admins/realms/r', body)).status, 200)
-    const signing = { key: ec, signatureAlgorithm: `${more}ecdsa-sha256` }
-    const answer = await saml.logIn({ signing, inclusivePrefixes: ['saml'] } as never)
+    const signing = {
+      key: ec,
+      signatureAlgorithm: `${more}ecdsa-sha256`,
+      inclusivePrefixes: ['samlp', 'saml', 'xs'],
+    }
+    const answer = await saml.logIn({ signing })
     assert.equal(answer.status, 200, answer.text)
   })
 })

@@ -2,7 +2,7 @@ import { decryptedBytes } from '../encryption/decrypt.ts'
 import { hasForeignSignature, publicKeysOf, signatureOf, verifyEnveloped } from '../signature/verify.ts'
 import { elementsOf, type XmlElement } from '../xml/dom.ts'
 import { namespaces } from '../xml/names.ts'
-import { children, isNamed, readXml, utf8, type XmlDocument } from '../xml/read.ts'
+import { children, isNamed, prefixesAt, readXml, utf8, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 import { escaped } from '../xml/write.ts'
 import { type Assertion, checkAssertion } from './assertion.ts'
@@ -88,27 +88,14 @@ function requireOneAssertion(wrapper: XmlElement): void {
 /** What was encrypted, in an element with the prefixes that are declared where it stood (XML Encryption §4.4). */
 function decryptedDocument(encrypted: XmlElement, expected: Expected): XmlDocument {
   const plain = utf8(decryptedBytes(encrypted, expected.decryptionKeys))
-  const declared = [...prefixesAt(encrypted)].map(
-    ([prefix, uri]) => ` xmlns${prefix && `:${prefix}`}="${escaped(uri)}"`,
-  )
+  const declared = [...prefixesAt(encrypted)]
+    .filter(([prefix]) => prefix !== 'warder')
+    .map(([prefix, uri]) => ` xmlns${prefix && `:${prefix}`}="${escaped(uri)}"`)
   const name = 'EncryptedAssertion'
   // A prefix of our own: whatever is declared outside keeps its meaning inside.
   return readXml(
     `<warder:${name} xmlns:warder="${namespaces.assertion}"${declared.join('')}>${plain}</warder:${name}>`,
   )
-}
-
-function prefixesAt(element: XmlElement): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
-  let at: XmlElement | null = element
-  while (at !== null && at.nodeType === 1) {
-    for (const { name, value } of Array.from(at.attributes)) {
-      const prefix = name === 'xmlns' ? '' : name.startsWith('xmlns:') ? name.slice(6) : undefined
-      if (prefix !== undefined && prefix !== 'warder' && !found.has(prefix)) found.set(prefix, value)
-    }
-    at = at.parentNode as XmlElement | null
-  }
-  return found
 }
 
 function guarded<T>(check: SamlCheck, read: () => T): T {

@@ -34,9 +34,9 @@ export function isSignatureAlgorithm(algorithm: string): boolean {
   return Object.hasOwn(signatures, algorithm)
 }
 
-/** Base64. @param hash of `digestHash` */
-export function digestOf(hash: string, data: string): string {
-  return createHash(hash).update(data, 'utf8').digest('base64')
+/** @param hash of `digestHash` */
+export function digestOf(hash: string, data: string): Buffer {
+  return createHash(hash).update(data, 'utf8').digest()
 }
 
 /** Whether one of the keys has made the signature. A key only counts for algorithms of its own type. */

@@ -6,8 +6,14 @@ import { digestHash, isSignatureAlgorithm } from './algorithms.ts'
 
 /** What a signature says of itself, once its structure is the one that SAML allows. */
 export interface SignatureFacts {
+  readonly signedInfo: XmlElement
   readonly signatureAlgorithm: string
-  readonly digestAlgorithm: string
+  readonly signatureValue: Buffer
+  /** Name of the hash for `node:crypto`. */
+  readonly hash: string
+  readonly digestValue: Buffer
+  /** PrefixList of the canonicalization of the element (Exclusive XML Canonicalization §3). */
+  readonly inclusivePrefixes: readonly string[]
 }
 
 const enveloped = `${namespaces.signature}enveloped-signature`
@@ -26,7 +32,6 @@ export function checkSignatureStructure(signature: XmlElement, id: string): Sign
   const known = parts.length <= 3 && (last === undefined || isNamed(last, 'signature', 'KeyInfo'))
   if (!known) throw new XmlRefused('Signature has a child that SAML does not allow')
   const [info, value] = [named(parts[0], 'SignedInfo'), named(parts[1], 'SignatureValue')]
-  requireBase64(value)
   const infoParts = childElements(info)
   if (infoParts.length !== 3) throw new XmlRefused('SignedInfo must have one Reference')
   const [method, algorithm, reference] = [
@@ -38,39 +43,50 @@ export function checkSignatureStructure(signature: XmlElement, id: string): Sign
   const signatureAlgorithm = attributeOf(algorithm, 'Algorithm') ?? ''
   if (!isSignatureAlgorithm(signatureAlgorithm) || childElements(algorithm).length > 0)
     throw new XmlRefused('the signature algorithm is not allowed')
-  return { signatureAlgorithm, digestAlgorithm: checkReference(reference, id) }
+  return {
+    signedInfo: info,
+    signatureAlgorithm,
+    signatureValue: base64Of(value),
+    ...referenceFacts(reference, id),
+  }
 }
 
-function checkReference(reference: XmlElement, id: string): string {
+function referenceFacts(
+  reference: XmlElement,
+  id: string,
+): Pick<SignatureFacts, 'hash' | 'digestValue' | 'inclusivePrefixes'> {
   if (attributeOf(reference, 'URI') !== `#${id}`)
     throw new XmlRefused('the Reference is not of the element that the Signature is in')
   const parts = childElements(reference)
   if (parts.length !== 3) throw new XmlRefused('the Reference has other children than SAML allows')
-  checkTransforms(named(parts[0], 'Transforms'))
+  const inclusivePrefixes = prefixListOf(named(parts[0], 'Transforms'))
   const method = named(parts[1], 'DigestMethod')
-  const digestAlgorithm = attributeOf(method, 'Algorithm') ?? ''
-  if (digestHash(digestAlgorithm) === undefined || childElements(method).length > 0)
+  const hash = digestHash(attributeOf(method, 'Algorithm') ?? '')
+  if (hash === undefined || childElements(method).length > 0)
     throw new XmlRefused('the digest algorithm is not allowed')
-  requireBase64(named(parts[2], 'DigestValue'))
-  return digestAlgorithm
+  return { hash, digestValue: base64Of(named(parts[2], 'DigestValue')), inclusivePrefixes }
 }
 
-function checkTransforms(transforms: XmlElement): void {
+/** Of the second of the two transforms that there must be. */
+function prefixListOf(transforms: XmlElement): readonly string[] {
   const list = children(transforms, 'signature', 'Transform')
   const [first, second] = list
   if (childElements(transforms).length !== 2 || first === undefined || second === undefined)
     throw new XmlRefused('the transforms are not allowed')
   if (attributeOf(first, 'Algorithm') !== enveloped || childElements(first).length > 0)
     throw new XmlRefused('the transforms are not allowed')
-  requireExclusive(second)
+  return requireExclusive(second)
 }
 
-/** Exclusive canonicalization without comments; it may have a list of prefixes. */
-function requireExclusive(method: XmlElement): void {
+/** Exclusive canonicalization without comments. @returns its list of prefixes */
+function requireExclusive(method: XmlElement): readonly string[] {
   if (attributeOf(method, 'Algorithm') !== c14n) throw new XmlRefused('the canonicalization is not allowed')
   const parts = childElements(method)
   const known = parts.every((part) => isNamed(part, 'exclusiveC14n', 'InclusiveNamespaces'))
   if (parts.length > 1 || !known) throw new XmlRefused('the canonicalization is not allowed')
+  return parts
+    .flatMap((part) => (attributeOf(part, 'PrefixList') ?? '').split(/\s+/))
+    .filter((one) => one !== '')
 }
 
 function named(element: XmlElement | undefined, name: string): XmlElement {
@@ -79,7 +95,9 @@ function named(element: XmlElement | undefined, name: string): XmlElement {
 }
 
 /** One node of text: readers differ in what they make of several. */
-function requireBase64(element: XmlElement): void {
-  if (element.childNodes.length === 1 && base64.test(textOf(element) ?? '')) return
-  throw new XmlRefused(`${element.localName} is not base64`)
+function base64Of(element: XmlElement): Buffer {
+  const text = textOf(element) ?? ''
+  if (element.childNodes.length !== 1 || !base64.test(text))
+    throw new XmlRefused(`${element.localName} is not base64`)
+  return Buffer.from(text, 'base64')
 }

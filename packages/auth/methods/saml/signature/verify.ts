@@ -1,28 +1,25 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { elementsOf, type XmlElement } from '../xml/dom.ts'
-import { namespaces } from '../xml/names.ts'
-import { attributeOf, isNamed, onlyChild, readXml, type XmlDocument } from '../xml/read.ts'
+import { attributeOf, isNamed, onlyChild, prefixesAt, readXml, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
-import { digestHash, digestOf, isSignedByOne } from './algorithms.ts'
-import { checkSignatureStructure } from './structure.ts'
+import { digestOf, isSignedByOne } from './algorithms.ts'
+import { checkSignatureStructure, type SignatureFacts } from './structure.ts'
 
 /** What is used of xml-crypto: see `xml/dom.ts` for why its declarations are not. */
-interface SignedXml {
-  CanonicalizationAlgorithms: Record<string, unknown>
-  HashAlgorithms: Record<string, unknown>
-  SignatureAlgorithms: Record<string, unknown>
-  loadSignature(signature: XmlElement): void
-  checkSignature(xml: string): boolean
-  getSignedReferences(): readonly string[]
+interface Canonicalization {
+  process(
+    element: XmlElement,
+    options: {
+      readonly inclusiveNamespacesPrefixList: readonly string[]
+      readonly ancestorNamespaces: readonly { readonly prefix: string; readonly namespaceURI: string }[]
+    },
+  ): string
 }
 
-const { SignedXml } = createRequire(import.meta.url)('xml-crypto') as {
-  SignedXml: new (options: object) => SignedXml
+const { ExclusiveCanonicalization } = createRequire(import.meta.url)('xml-crypto') as {
+  ExclusiveCanonicalization: new () => Canonicalization
 }
-
-/** SAML 2.0 core §5.4.3 and §5.4.4. */
-const transforms = [`${namespaces.signature}enveloped-signature`, namespaces.exclusiveC14n]
 
 /** Public keys of certificates in PEM. */
 export function publicKeysOf(certificates: readonly string[]): readonly KeyObject[] {
@@ -64,8 +61,7 @@ export function verifyEnveloped(
   if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,255}$/.test(id))
     throw new XmlRefused('the signed element has no ID of the right form')
   requireUniqueIds(document.root)
-  const facts = checkSignatureStructure(signature, id)
-  const canonical = canonicalTextOf(document.text, signature, facts, keys)
+  const canonical = validated(element, signature, checkSignatureStructure(signature, id), keys)
   const signed = readXml(canonical)
   const same =
     signed.root.localName === element.localName &&
@@ -75,41 +71,39 @@ export function verifyEnveloped(
   return signed
 }
 
-function canonicalTextOf(
-  text: string,
+/**
+ * Core validation (XML Signature §3.2), the signature before the digest: what a stranger sends costs no canonicalization
+ * of the whole. Takes the signature out of the element (the enveloped-signature transform).
+ * @returns the canonical text of the element
+ */
+function validated(
+  element: XmlElement,
   signature: XmlElement,
-  facts: { readonly signatureAlgorithm: string; readonly digestAlgorithm: string },
+  facts: SignatureFacts,
   keys: readonly KeyObject[],
 ): string {
-  const { signatureAlgorithm, digestAlgorithm } = facts
-  const hash = digestHash(digestAlgorithm) ?? ''
-  // A key of ours must be there; the one that counts is chosen in `verifySignature`. KeyInfo is not looked at.
-  const verifier = new SignedXml({ publicCert: keys[0], getCertFromKeyInfo: () => null })
-  const known = verifier.CanonicalizationAlgorithms
-  verifier.CanonicalizationAlgorithms = Object.fromEntries(transforms.map((name) => [name, known[name]]))
-  verifier.HashAlgorithms = {
-    [digestAlgorithm]: class {
-      getHash = (data: string): string => digestOf(hash, data)
-      getAlgorithmName = (): string => digestAlgorithm
-    },
-  }
-  verifier.SignatureAlgorithms = {
-    [signatureAlgorithm]: class {
-      verifySignature = (data: string, _key: unknown, value: string): boolean =>
-        isSignedByOne(keys, signatureAlgorithm, Buffer.from(data), Buffer.from(value, 'base64'))
-      getAlgorithmName = (): string => signatureAlgorithm
-    },
-  }
-  let right: boolean
-  try {
-    verifier.loadSignature(signature)
-    right = verifier.checkSignature(text)
-  } catch {
-    right = false
-  }
-  const [canonical, ...others] = right ? verifier.getSignedReferences() : []
-  if (canonical === undefined || others.length > 0) throw new XmlRefused('the signature is not right')
+  const { signedInfo, signatureAlgorithm, signatureValue, hash, digestValue, inclusivePrefixes } = facts
+  const info = Buffer.from(canonicalText(signedInfo, []))
+  if (!isSignedByOne(keys, signatureAlgorithm, info, signatureValue)) throw wrongSignature()
+  element.removeChild(signature)
+  const canonical = canonicalText(element, inclusivePrefixes)
+  if (!digestOf(hash, canonical).equals(digestValue)) throw wrongSignature()
   return canonical
+}
+
+const wrongSignature = () => new XmlRefused('the signature is not right')
+
+/** Exclusive canonicalization without comments. */
+function canonicalText(element: XmlElement, inclusiveNamespacesPrefixList: readonly string[]): string {
+  const own = Array.from(element.attributes).map(({ name }) => name)
+  const around = [...prefixesAt(element)].filter(
+    ([prefix, uri]) => uri !== '' && !own.includes(`xmlns:${prefix}`),
+  )
+  const ancestorNamespaces = around.map(([prefix, namespaceURI]) => ({ prefix, namespaceURI }))
+  return new ExclusiveCanonicalization().process(element, {
+    inclusiveNamespacesPrefixList,
+    ancestorNamespaces,
+  })
 }
 
 /** Whether a document has a signature anywhere but directly in one of these elements. */

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
+import { deflateRawSync } from 'node:zlib'
 import { issueCertificate } from '@warder/foundation/tls'
 import { namespaces } from '../xml/names.ts'
 import { writeTime } from '../xml/time.ts'
@@ -77,7 +78,9 @@ export function signElement(xml: string, name: 'Response' | 'Assertion', options
   })
   const hash = `sha${/sha(\d+)/.exec(signatureAlgorithm)?.[1]}`
   const byKey = (data: string) =>
-    sign(hash, Buffer.from(data), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64')
+    sign(hash, Buffer.from(withoutStray(data)), { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString(
+      'base64',
+    )
   signer.SignatureAlgorithms[signatureAlgorithm] = class {
     getAlgorithmName = () => signatureAlgorithm
     getSignature = options.signatureOf ?? byKey
@@ -91,7 +94,15 @@ export function signElement(xml: string, name: 'Response' | 'Assertion', options
     })
   const location = { reference: `${element}/*[local-name(.)='Issuer']`, action: 'after' }
   signer.computeSignature(xml, { prefix: 'ds', location })
-  return signer.getSignedXml()
+  return withoutStray(signer.getSignedXml())
+}
+
+/** The list of prefixes, which belongs to the canonicalization alone, is written into every transform. */
+function withoutStray(xml: string): string {
+  return xml.replace(
+    /(enveloped-signature">)<InclusiveNamespaces [^>]*(?:\/>|><\/InclusiveNamespaces>)/,
+    '$1',
+  )
 }
 
 /** What a response says; every member may be replaced by a test. Times are Unix seconds. */
@@ -216,4 +227,18 @@ export class TestIdp {
 /** The public key of a certificate, as PEM. */
 export function publicPem(certificate: string): string {
   return createPublicKey(certificate).export({ format: 'pem', type: 'spki' }).toString()
+}
+
+/** The query of a message of the identity provider by HTTP-Redirect. @param message XML, or bytes that are sent as they are */
+export function signedQuery(
+  idp: TestIdp,
+  field: 'SAMLRequest' | 'SAMLResponse',
+  message: string | Buffer,
+  key = idp.key,
+): string {
+  const data = Buffer.isBuffer(message) ? message : deflateRawSync(Buffer.from(message))
+  const algorithm = encodeURIComponent(rsaSha256)
+  const parts = `${field}=${encodeURIComponent(data.toString('base64'))}&RelayState=state&SigAlg=${algorithm}`
+  const signature = sign('sha256', Buffer.from(parts), key.privateKey).toString('base64')
+  return `${parts}&Signature=${encodeURIComponent(signature)}`
 }

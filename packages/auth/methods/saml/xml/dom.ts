@@ -19,6 +19,7 @@ export interface XmlElement extends XmlNode {
   readonly attributes: ArrayLike<XmlAttribute>
   getAttribute(name: string): string | null
   hasAttribute(name: string): boolean
+  removeChild(child: XmlNode): void
 }
 
 export interface XmlAttribute {

@@ -1,4 +1,4 @@
-import { isElement, parseXml, type XmlElement } from './dom.ts'
+import { isElement, parseXml, type XmlElement, type XmlNode } from './dom.ts'
 import { checkXml, messageBounds, type XmlBounds } from './gate.ts'
 import { type Namespace, namespaces } from './names.ts'
 import { XmlRefused } from './refused.ts'
@@ -52,4 +52,16 @@ export function textOf(element: XmlElement): string | undefined {
 /** undefined where it is absent. */
 export function attributeOf(element: XmlElement, name: string): string | undefined {
   return element.hasAttribute(name) ? (element.getAttribute(name) ?? '') : undefined
+}
+
+/** The prefixes that are declared where an element stands, by the element or around it; '' = the default namespace. */
+export function prefixesAt(element: XmlElement): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (let at: XmlNode | null = element; at !== null && isElement(at); at = at.parentNode) {
+    for (const { name, value } of Array.from(at.attributes)) {
+      const prefix = name === 'xmlns' ? '' : name.startsWith('xmlns:') ? name.slice(6) : undefined
+      if (prefix !== undefined && !found.has(prefix)) found.set(prefix, value)
+    }
+  }
+  return found
 }
