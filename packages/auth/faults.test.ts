@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { query } from '@warder/foundation/sql'
 import { prepareSamlCalls } from './methods/saml/testing/saml-calls.ts'
-import { ownKeyConfig } from './methods/saml/testing/saml-scene.ts'
 import { codeAt } from './methods/totp/code.ts'
 import { authOperations } from './operations.ts'
 import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
@@ -44,8 +43,7 @@ const publicKey =
 async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-faults-'))
   const issuer = await startIssuer(await testAuthority(), folder)
-  const config = await ownKeyConfig(folder)
-  const options = { adminPassword: 'correct horse', outboundCa: issuer.caFile, auditMode, config }
+  const options = { adminPassword: 'correct horse', outboundCa: issuer.caFile, auditMode }
   const auth = await startAuth(options)
   const { as, asSuper, realm, user, admin, logIn } = scene(auth)
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })

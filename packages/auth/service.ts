@@ -34,6 +34,13 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
+    name: 'SAML metadata of realms that say where it is',
+    everySeconds: 3600,
+    // Loaded where it is needed: the primary starts without the reader of XML.
+    run: async (environment) =>
+      (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
+  },
+  {
     name: 'old login failures',
     everySeconds: 300,
     async run({ db, clock }) {

@@ -67,3 +67,8 @@ export function countSamlResponse(metrics: Metrics, outcome: string): void {
 export function countSamlLogout(metrics: Metrics, outcome: 'by_idp' | 'answered' | 'refused'): void {
   metrics.count('auth_saml_logouts_total', { outcome })
 }
+
+/** Metadata of identity providers that was fetched: `auth_saml_metadata_refreshes_total{outcome}`. */
+export function countSamlRefresh(metrics: Metrics, outcome: 'unchanged' | 'changed' | 'failed'): void {
+  metrics.count('auth_saml_metadata_refreshes_total', { outcome })
+}

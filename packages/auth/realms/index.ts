@@ -9,9 +9,11 @@ export { longestAge, type Realm } from './realm.ts'
 export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
   findRealm,
+  listRealms,
   type RealmEndings,
   realmExists,
   realmInsertion,
   realmOrThrow,
   realmUnchanged,
+  replaceRealm,
 } from './realm-store.ts'

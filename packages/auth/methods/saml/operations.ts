@@ -21,8 +21,10 @@ import { logoutOperations } from './logout/operations.ts'
 import { spMetadata } from './metadata/sp-metadata.ts'
 import { samlRealm } from './realm/saml-realm.ts'
 import type { SamlServices } from './realm/services.ts'
+import { renewalOperations } from './renewal/operations.ts'
 import { returnUrl } from './settings/return-to.ts'
 import { pendingInsertion } from './store/pending-store.ts'
+import { trialOperations } from './trial/operations.ts'
 
 const define = defineOperation<SamlServices>()
 const tag = 'SAML'
@@ -128,4 +130,6 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     },
   }),
   ...logoutOperations,
+  ...trialOperations,
+  ...renewalOperations,
 ]

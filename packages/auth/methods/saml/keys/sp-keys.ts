@@ -10,6 +10,8 @@ import { type KeptSpKey, listSpKeys, openSpKey, spKeyInsertion } from './sp-key-
 export interface SpKeys {
   /** The one that signs now, then all others that are published. All of them decrypt. */
   list(): Promise<readonly [SpKey, ...SpKey[]]>
+  /** Those of the database; undefined where they are the operator's files. */
+  readonly stored: SpKeyParts | undefined
 }
 
 export interface SpKeyParts {
@@ -39,6 +41,7 @@ export function storedSpKeys(parts: SpKeyParts): SpKeys {
   }
 
   return {
+    stored: parts,
     async list() {
       const kept = await keptKeys(parts)
       const signing = signingKey(kept, now())
@@ -51,7 +54,7 @@ export function storedSpKeys(parts: SpKeyParts): SpKeys {
 }
 
 export function configuredSpKeys(keys: readonly [SpKey, ...SpKey[]]): SpKeys {
-  return { list: async () => keys }
+  return { list: async () => keys, stored: undefined }
 }
 
 /** The newest of those whose time has come; the oldest before that. @param kept the newest first */

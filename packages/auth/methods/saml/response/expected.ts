@@ -14,6 +14,12 @@ export interface Expected {
   readonly decryptionKeys: readonly KeyObject[]
 }
 
+/** For a response that was captured, the request and the time are what the response itself says. */
+export interface ExpectedOnce extends Omit<Expected, 'requestId' | 'now'> {
+  readonly requestId: string | undefined
+  readonly now: number | undefined
+}
+
 /** Clocks may differ by so much. */
 export const skewSeconds = 180
 /** From its IssueInstant. */

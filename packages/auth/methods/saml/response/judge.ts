@@ -2,11 +2,12 @@ import { decryptedBytes } from '../encryption/decrypt.ts'
 import { hasForeignSignature, publicKeysOf, signatureOf, verifyEnveloped } from '../signature/verify.ts'
 import { elementsOf, type XmlElement } from '../xml/dom.ts'
 import { namespaces } from '../xml/names.ts'
-import { children, isNamed, prefixesAt, readXml, utf8, type XmlDocument } from '../xml/read.ts'
+import { attributeOf, children, isNamed, prefixesAt, readXml, utf8, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
+import { readTime } from '../xml/time.ts'
 import { escaped } from '../xml/write.ts'
 import { type Assertion, checkAssertion } from './assertion.ts'
-import type { Expected } from './expected.ts'
+import type { Expected, ExpectedOnce } from './expected.ts'
 import { checkHeader } from './header.ts'
 import { rejected, type SamlCheck, SamlRefused } from './refused.ts'
 
@@ -29,11 +30,12 @@ export function decodeMessage(field: string): string {
  * @returns what its one assertion says, read from the canonical form of what the identity provider signed
  * @throws SamlRefused
  */
-export function judgeResponse(xml: string, expected: Expected): Assertion {
+export function judgeResponse(xml: string, given: ExpectedOnce): Assertion {
   const document = guarded('xml', () => readXml(xml))
   const { root } = document
   if (!isNamed(root, 'protocol', 'Response')) throw rejected('xml', 'it is not a Response of SAML 2.0')
   guarded('xml', () => requireOneOfEach(root))
+  const expected = completed(given, root)
   const keys = publicKeysOf(expected.idpCertificates)
   if (keys.length === 0) throw new SamlRefused('signature', 'the realm has no IdP signing certificate')
   const isSigned = guarded('signature', () => signatureOf(root)) !== undefined
@@ -46,6 +48,13 @@ export function judgeResponse(xml: string, expected: Expected): Assertion {
     ? guarded('signature', () => verifyEnveloped(holder, element, keys)).root
     : element
   return checkAssertion(assertion, expected)
+}
+
+/** @throws SamlRefused when a captured response does not say when it was issued */
+function completed(given: ExpectedOnce, response: XmlElement): Expected {
+  const now = given.now ?? readTime(attributeOf(response, 'IssueInstant') ?? '')
+  if (now === undefined) throw rejected('xml', 'it has no IssueInstant')
+  return { ...given, now, requestId: given.requestId ?? attributeOf(response, 'InResponseTo') ?? '' }
 }
 
 /** Whichever element another reader could take for the response or the assertion: there is one of each. */

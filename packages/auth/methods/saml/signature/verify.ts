@@ -1,6 +1,7 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { elementsOf, type XmlElement } from '../xml/dom.ts'
+import type { XmlBounds } from '../xml/gate.ts'
 import { attributeOf, isNamed, onlyChild, prefixesAt, readXml, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 import { digestOf, isSignedByOne } from './algorithms.ts'
@@ -54,6 +55,7 @@ export function verifyEnveloped(
   document: XmlDocument,
   element: XmlElement,
   keys: readonly KeyObject[],
+  bounds?: XmlBounds,
 ): XmlDocument {
   const signature = signatureOf(element)
   const id = attributeOf(element, 'ID') ?? ''
@@ -62,7 +64,7 @@ export function verifyEnveloped(
     throw new XmlRefused('the signed element has no ID of the right form')
   requireUniqueIds(document.root)
   const canonical = validated(element, signature, checkSignatureStructure(signature, id), keys)
-  const signed = readXml(canonical)
+  const signed = readXml(canonical, bounds)
   const same =
     signed.root.localName === element.localName &&
     signed.root.namespaceURI === element.namespaceURI &&

@@ -34,6 +34,13 @@ export async function prepareSamlCalls(auth: TestService): Promise<Readonly<Reco
     'saml.login': () => auth.call('GET', '/saml/sso/login'),
     'saml.acs': () => post(begun, 'ann'),
     'saml.metadata': () => auth.call('GET', '/saml/sso/metadata'),
+    'saml.test': () =>
+      scene(auth).asSuper('POST', '/realms/sso/saml/test', {
+        saml_response: Buffer.from('<x/>').toString('base64'),
+      }),
+    'saml.keys.list': () => scene(auth).asSuper('GET', '/admins/saml/keys'),
+    'saml.keys.renew': () => scene(auth).asSuper('POST', '/admins/saml/keys', {}),
+    'saml.keys.delete': () => scene(auth).asSuper('DELETE', '/admins/saml/keys/99'),
     'saml.logout': () => auth.call('GET', '/saml/sso/logout', { cookie }),
     'saml.slo': () => auth.call('GET', `/saml/sso/slo?${query}`),
   }

@@ -242,3 +242,19 @@ export function signedQuery(
   const signature = sign('sha256', Buffer.from(parts), key.privateKey).toString('base64')
   return `${parts}&Signature=${encodeURIComponent(signature)}`
 }
+
+/** Signs metadata whose root has an ID, as the first child of the root (SAML 2.0 metadata §3). */
+export function signMetadata(xml: string, key: KeyPair): string {
+  const signer = new SignedXml({
+    privateKey: key.privateKey.export({ format: 'pem', type: 'pkcs8' }),
+    signatureAlgorithm: rsaSha256,
+    canonicalizationAlgorithm: c14n,
+  })
+  signer.addReference({
+    xpath: '/*',
+    transforms: [`${namespaces.signature}enveloped-signature`, c14n],
+    digestAlgorithm: sha256,
+  })
+  signer.computeSignature(xml, { prefix: 'ds', location: { reference: '/*', action: 'prepend' } })
+  return signer.getSignedXml()
+}

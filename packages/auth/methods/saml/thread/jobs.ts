@@ -1,11 +1,11 @@
 import type { Assertion } from '../response/assertion.ts'
-import type { Expected } from '../response/expected.ts'
+import type { ExpectedOnce } from '../response/expected.ts'
 import type { SamlCheck } from '../response/refused.ts'
 
 /** A response to judge. `field` is the value of the form field as it was sent, percent-encoded. */
 export interface Job {
   readonly field: string
-  readonly expected: Expected
+  readonly expected: ExpectedOnce
 }
 
 export type Verdict =
