@@ -7,7 +7,7 @@ import { takeLogin } from '../../login/index.ts'
 import { type Realm, realmUnchanged } from '../../realms/index.ts'
 import type { Session } from '../../sessions/index.ts'
 import { requestOf } from './binding/browser.ts'
-import { readForm } from './binding/form.ts'
+import { readForm, textOfField } from './binding/form.ts'
 import { subjectOf, tooLarge } from './identity/subject.ts'
 import { type SamlRealm, samlRealm } from './realm/saml-realm.ts'
 import type { SamlServices } from './realm/services.ts'
@@ -56,7 +56,7 @@ export function finishLogin(context: Context, realmId: string): Promise<SamlLogi
 async function accept(context: Context, realmId: string): Promise<SamlLogin> {
   const { services, request } = context
   const fields = readForm(request)
-  const requestId = requestOf(request, fields.get('RelayState'))
+  const requestId = requestOf(request, textOfField(fields.get('RelayState')))
   if (requestId === undefined)
     throw new SamlRefused('browser', 'this sign-in was not started from this browser')
   const { realm, settings } = await samlRealm(context, realmId)
@@ -66,7 +66,7 @@ async function accept(context: Context, realmId: string): Promise<SamlLogin> {
     services.now(),
   )
   if (pending === undefined) throw unknownRequest()
-  const assertion = await judged(context, settings, pending, fields.get('SAMLResponse') ?? '')
+  const assertion = await judged(context, settings, pending, fields.get('SAMLResponse'))
   return begin(context, { realm, settings }, pending, assertion)
 }
 
@@ -76,13 +76,14 @@ async function judged(
   { services, request }: Context,
   settings: SamlSettings,
   { requestId, realm }: PendingRequest,
-  field: string,
+  field: Uint8Array | undefined,
 ): Promise<Assertion> {
   const keys = await services.spKeys.list()
   const verdict = await services.samlVerification.judge(
     { client: bucketKey(request.clientAddress), tenant: realm },
     {
-      field,
+      // A copy: the thread takes it over.
+      field: new Uint8Array(field ?? []),
       expected: {
         idpEntityId: settings.idp_entity_id,
         idpCertificates: settings.idp_signing_certificates,

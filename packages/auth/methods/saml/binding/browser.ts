@@ -20,7 +20,7 @@ export function newRequestId(): string {
 const requestIdForm = /^_[0-9a-f]{32}$/
 
 /** The request that this browser began and that comes back with the form; undefined when they differ. */
-export function requestOf(request: IncomingRequest, relayState: string | undefined): string | undefined {
+export function requestOf(request: IncomingRequest, relayState: string): string | undefined {
   const [cookie, other] = request.cookies(cookieName)
   const isOne = cookie !== undefined && other === undefined && requestIdForm.test(cookie)
   return isOne && cookie === relayState ? cookie : undefined

@@ -28,7 +28,7 @@ export async function startJudge(): Promise<Judge> {
     ...wishes,
   }
   const judge = (xml: string): Assertion | string => {
-    const field = encodeURIComponent(Buffer.from(xml).toString('base64'))
+    const field = new Uint8Array(Buffer.from(encodeURIComponent(Buffer.from(xml).toString('base64'))))
     const verdict = verdictOn({ field, expected })
     return 'assertion' in verdict
       ? verdict.assertion

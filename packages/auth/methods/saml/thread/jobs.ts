@@ -2,9 +2,9 @@ import type { Assertion } from '../response/assertion.ts'
 import type { ExpectedOnce } from '../response/expected.ts'
 import type { SamlCheck } from '../response/refused.ts'
 
-/** A response to judge. `field` is the value of the form field as it was sent, percent-encoded. */
+/** A response to judge. `field` is the value of the form field as it was sent, percent-encoded; the thread takes it over. */
 export interface Job {
-  readonly field: string
+  readonly field: Uint8Array<ArrayBuffer>
   readonly expected: ExpectedOnce
 }
 

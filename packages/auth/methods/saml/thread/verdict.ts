@@ -13,9 +13,9 @@ export function verdictOn({ field, expected }: Job): Verdict {
 }
 
 /** `application/x-www-form-urlencoded` */
-function formDecoded(field: string): string {
+function formDecoded(field: Uint8Array): string {
   try {
-    return decodeURIComponent(field.replaceAll('+', ' '))
+    return decodeURIComponent(Buffer.from(field).toString('latin1').replaceAll('+', ' '))
   } catch {
     // It is no base64 either.
     return '%'

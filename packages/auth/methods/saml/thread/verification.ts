@@ -90,7 +90,7 @@ class VerificationThread {
       })
       worker.on('error', fail)
       worker.on('exit', () => fail(new Error('the SAML thread ended')))
-      worker.postMessage(message)
+      worker.postMessage(message, [message.job.field.buffer])
     })
   }
 

@@ -44,7 +44,7 @@ export const trialOperations: readonly Operation<SamlServices>[] = [
       const verdict = await services.samlVerification.judge(
         { client: bucketKey(request.clientAddress), tenant: path.realm_id },
         {
-          field: encodeURIComponent(body.saml_response),
+          field: new Uint8Array(Buffer.from(encodeURIComponent(body.saml_response))),
           expected: {
             idpEntityId: settings.idp_entity_id,
             idpCertificates: settings.idp_signing_certificates,
