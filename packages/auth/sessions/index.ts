@@ -9,4 +9,5 @@ export {
   removeEndedSessions,
   samlSessionsRemoval,
   sessionIdsOf,
+  sessionRemoval,
 } from './session-store.ts'

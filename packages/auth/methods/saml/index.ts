@@ -8,7 +8,6 @@ import { samlSettings } from './settings/settings.ts'
 export { configuredKeys } from './keys/configured-keys.ts'
 export { configuredSpKeys, type SpKeys, storedSpKeys } from './keys/sp-keys.ts'
 export type { SamlServices } from './realm/services.ts'
-export { removeExpiredMessages } from './store/pending-store.ts'
 export { createVerification } from './thread/verification.ts'
 
 /** Who logged in at another identity provider than the realm has now is somebody else. */

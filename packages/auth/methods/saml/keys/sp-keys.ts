@@ -73,7 +73,7 @@ export async function keptKeys(parts: SpKeyParts): Promise<readonly KeptSpKey[]>
 }
 
 /** Makes a key. Of two nodes that make the same generation one does; the other finds it made. */
-export async function makeSpKey(
+async function makeSpKey(
   { db, seal, now }: SpKeyParts,
   { generation, signsFrom }: Pick<KeptSpKey, 'generation' | 'signsFrom'>,
 ): Promise<void> {

@@ -113,7 +113,7 @@ function sessionOf(
 }
 
 /** undefined for one that is absent, empty, or has anything but text. */
-export function nameIdOf(element: XmlElement | undefined): NameId | undefined {
+function nameIdOf(element: XmlElement | undefined): NameId | undefined {
   const value = element === undefined ? undefined : textOf(element)
   if (element === undefined || value === undefined || value === '') return undefined
   return {

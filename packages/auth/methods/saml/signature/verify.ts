@@ -33,7 +33,7 @@ export function signatureOf(element: XmlElement): XmlElement | undefined {
 }
 
 /** @throws XmlRefused when two elements of a document could be meant by one reference */
-export function requireUniqueIds(root: XmlElement): void {
+function requireUniqueIds(root: XmlElement): void {
   const seen = new Set<string>()
   for (const { attributes } of elementsOf(root)) {
     for (const { localName, value } of Array.from(attributes)) {
