@@ -16,7 +16,7 @@ export async function newSpKey(now: number): Promise<NewSpKey> {
   const issued = await issueCertificate(
     {
       commonName: 'Warder SAML service provider',
-      purpose: 'server',
+      purpose: 'client',
       hostnames: [],
       addresses: [],
       notBefore: new Date((now - day) * 1000),

@@ -35,7 +35,7 @@ export async function keyPair(keyType: 'rsa' | 'ec' = 'rsa', rsaBits = 2048): Pr
   const [notBefore, notAfter] = [new Date(now - 86_400_000), new Date(now + 86_400_000)]
   const plan = {
     commonName: 'Test IdP',
-    purpose: 'server',
+    purpose: 'client',
     hostnames: [],
     addresses: [],
     notBefore,
