@@ -3,6 +3,7 @@ import { prepareExternalScenarios } from './external/scenarios.ts'
 import { prepareKmipScenarios } from './kmip/scenarios.ts'
 import { type LoadClient, startLoadClient } from './load/client.ts'
 import type { Target } from './load/drive.ts'
+import { preparePkiScenarios } from './pki/scenarios.ts'
 import { prepareScenarios, rememberedTokens, type Scenario } from './scenarios.ts'
 import { startEcho } from './server/echo-process.ts'
 import { type Pinning, pin, pinning } from './server/pin.ts'
@@ -35,6 +36,8 @@ export async function startSubjects(): Promise<Subjects> {
         KMS_WORKERS: '1',
         KMS_AWS_XKS_ENABLE: 'true',
         KMS_CLIENTS_CA_CERT_FILE: 'tls/ca.crt',
+        // Each request is for one caller who asks as fast as it can.
+        KMS_OCSP_MAX_SIGNATURES_PER_SECOND: '1000000',
         KMS_UNWRAPPED_CACHE_MAX_SIZE: String(rememberedTokens),
       },
     })
@@ -59,12 +62,13 @@ export async function startSubjects(): Promise<Subjects> {
     stops.push(() => kms.close())
     const [echo, ...rest] = await prepareScenarios(warder, kms, httpsEcho.url)
     if (echo === undefined) throw new Error('no scenario')
+    const pki = await preparePkiScenarios(warder, kms)
     const kmip = await prepareKmipScenarios(warder, { httpsUrl: httpsEcho.url, frameUrl: frameEcho.url })
     const external = await prepareExternalScenarios(warder, httpsEcho.url)
     return {
       load,
       echo,
-      scenarios: [...rest, ...external, ...kmip],
+      scenarios: [...rest, ...pki, ...external, ...kmip],
       pinned,
       async ofClient(run) {
         if (pinned === undefined) return run(warder)

@@ -26,7 +26,7 @@ function importsIn(folder: string): ReadonlyMap<string, readonly string[]> {
   )
 }
 
-for (const folder of ['keys', 'crypto', 'access', 'jose', 'backend']) {
+for (const folder of ['keys', 'crypto', 'access', 'jose', 'backend', 'authority']) {
   test(`packages/kms/${folder} knows no protocol: it imports neither @warder/kmip nor kms/api`, () => {
     const files = importsIn(folder)
     assert.ok(files.size > 0)

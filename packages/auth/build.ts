@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os'
+import { peerSecretCheck } from '@warder/foundation/http'
 import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@warder/foundation/runtime'
 import { authenticateWith } from './authenticate.ts'
+import { createEndedFeed } from './ended/index.ts'
 import { createUsedTokens } from './machines/index.ts'
 import { createIdentityProviders } from './methods/jwt/index.ts'
 import { createPasswordHasher } from './methods/password/index.ts'
@@ -67,6 +69,8 @@ export async function build(
       metrics,
       issuer,
     }),
+    ended: createEndedFeed({ db, signer: sessionSigner, clock, log }),
+    isPeer: peerSecretCheck(environment.peerSecret?.use((bytes) => Buffer.from(bytes).toString('utf8'))),
     usedTokens: createUsedTokens(db),
     sessionSigner,
     asksForCertificates: (config as Config).clients_ca_cert_file !== undefined,

@@ -150,6 +150,7 @@ it('every endpoint answers every condition of the interface with its status', as
   assert.deepEqual(Object.keys(claims).sort(), [
     'as_as',
     'as_rid',
+    'as_sid',
     'aud',
     'exp',
     'iat',

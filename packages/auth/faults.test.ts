@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { codeAt } from './methods/totp/code.ts'
 import { authOperations } from './operations.ts'
 import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
 import { scene } from './testing/scene.ts'
-import { startAuth, type TestService, testAuthority } from './testing/start.ts'
+import { peerSecret, startAuth, type TestService, testAuthority } from './testing/start.ts'
 
 const tables = [
   ...['realm', 'admin', 'admin_realm', 'credential', 'totp', 'approle_role', 'secret_id'],
@@ -159,6 +159,8 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'orchestrator.role.get': () => asSuper('GET', '/auth/orchestrator/role/pods'),
     'orchestrator.role.delete': () => asSuper('DELETE', '/auth/orchestrator/role/pods'),
     'orchestrator.role.list': () => asSuper('GET', '/auth/orchestrator/role'),
+    'ended.follow': () =>
+      auth.call('GET', `/ended?${following}`, { headers: { 'x-warder-peer': peerSecret } }),
     'token.lookup_self': () => auth.call('GET', '/auth/token/lookup-self', { token }),
     'token.renew_self': () => auth.call('POST', '/auth/token/renew-self', { token }),
     'token.revoke_self': () => auth.call('POST', '/auth/token/revoke-self', { token }),
@@ -173,6 +175,8 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     },
   }
 }
+
+const following = `follower=${randomUUID()}&after=0&nonce=${'n'.repeat(24)}`
 
 /** Operations that ask neither the database nor for a record. */
 const untouched = new Set(['version', 'jwks.session', 'jwks.certificate'])

@@ -104,6 +104,22 @@ export const authMigrations: readonly Migration[] = [
   },
   {
     number: 5,
+    name: 'feed of what ended before its time; who has a name now',
+    statements: [
+      'CREATE TABLE ended_head (id BIGINT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)',
+      'INSERT INTO ended_head (id, seq) VALUES (1, 0)',
+      `CREATE TABLE ended (
+        seq BIGINT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, realm_id TEXT NOT NULL,
+        username TEXT NOT NULL, ended_at BIGINT NOT NULL, until_at BIGINT NOT NULL, reason TEXT NOT NULL)`,
+      'CREATE INDEX ended_by_subject ON ended (subject)',
+      'CREATE INDEX ended_by_end ON ended (until_at)',
+      `CREATE TABLE person (
+        realm_id TEXT NOT NULL, username TEXT NOT NULL, subject_id TEXT NOT NULL, created_at BIGINT NOT NULL,
+        PRIMARY KEY (realm_id, username))`,
+    ],
+  },
+  {
+    number: 6,
     name: 'SAML: keys of the service provider, messages under way, assertions that were used, sessions of identity providers; administrators by SAML',
     statements: [
       `CREATE TABLE saml_key (

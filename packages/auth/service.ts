@@ -1,6 +1,7 @@
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
 import { bootstrap } from './bootstrap.ts'
 import { countSessions, countTokens } from './counting/index.ts'
+import { shareFollowers, sweepFeed } from './ended/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
 import { removeExpiredMessages } from './methods/saml/store/pending-store.ts'
@@ -41,6 +42,13 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
       (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
   },
   {
+    name: 'feed of ends',
+    everySeconds: 60,
+    async run({ db, clock }) {
+      await sweepFeed(db.commit, unixSeconds(clock))
+    },
+  },
+  {
     name: 'old login failures',
     everySeconds: 300,
     async run({ db, clock }) {
@@ -56,6 +64,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   migrations: authMigrations,
   async prepare(environment) {
     shareLoginBuckets()
+    shareFollowers()
     return { notices: await bootstrap(environment) }
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.

@@ -172,6 +172,32 @@ export interface Operations {
       readonly until: string
     }
   }
+  /** Refuse every request of a user, whatever credential it brings */
+  readonly 'access.block': {
+    readonly body: {
+      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      readonly user_id: string
+      /** For the list and the audit log. */
+      readonly reason?: string | null
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Users whose requests are refused, in pages */
+  readonly 'access.blocked': {
+    readonly query?: {
+      /** Last user of the page before. */
+      readonly after?: string
+    }
+    readonly reply: readonly {
+      readonly user_id: string
+      /** Unix seconds. */
+      readonly blocked_at: number
+      readonly blocked_by: string
+      readonly reason: string
+    }[]
+  }
   /** Whether the caller may create objects */
   readonly 'access.create': {
     readonly reply: {
@@ -190,6 +216,20 @@ export interface Operations {
     }
     readonly reply: {
       readonly success: string
+    }
+  }
+  /** How much a user owns, and on how many objects they were granted something */
+  readonly 'access.holdings': {
+    readonly query: {
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly user_id: string
+      /** Realm of the authentication service, of which `user_id` is a username then. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly user_id: string
+      readonly owned: number
+      readonly granted: number
     }
   }
   /** Who was granted what on an object */
@@ -313,6 +353,47 @@ export interface Operations {
     readonly reply: {
       readonly success: string
     }
+  }
+  /** Give what a user owns, and what was granted to them, to another user */
+  readonly 'access.transfer': {
+    readonly body: {
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly from_user_id: string
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly to_user_id: string
+    }
+    readonly reply: {
+      readonly objects: number
+      readonly grants: number
+    }
+  }
+  /** Serve the requests of a user again */
+  readonly 'access.unblock': {
+    readonly body: {
+      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      readonly user_id: string
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Make an account, or find that of a key */
+  readonly 'acme.new_account': {
+    readonly path: {
+      readonly authority: string
+    }
+    readonly reply: {
+      readonly type: string
+      readonly detail: string
+      readonly status: number
+    }
+  }
+  /** A nonce for the next request */
+  readonly 'acme.new_nonce': {
+    readonly path: {
+      readonly authority: string
+    }
+    readonly reply: undefined
   }
   /** Many crypto operations in one request */
   readonly 'crypto.batch': {
@@ -627,6 +708,11 @@ export interface Operations {
           readonly status: 'UP' | 'DOWN'
           readonly message?: string
         }
+        readonly auth_feed?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
       }
     }
   }
@@ -670,6 +756,411 @@ export interface Operations {
     readonly reply: {
       readonly kid: string
       readonly tags: readonly string[]
+    }
+  }
+  /** The ACME accounts of an authority */
+  readonly 'pki.acme.accounts.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      readonly after?: string
+    }
+    readonly reply: {
+      readonly accounts: readonly {
+        readonly id: string
+        readonly owner: string
+        readonly status: string
+        readonly contact: readonly string[]
+        readonly created_at: string
+        readonly credential?: string
+      }[]
+      readonly next?: string
+    }
+  }
+  /** Take an account its access; its certificates stay valid */
+  readonly 'pki.acme.accounts.revoke': {
+    readonly path: {
+      readonly id: string
+      readonly account: string
+    }
+    readonly reply: undefined
+  }
+  /** Close an authority for ACME */
+  readonly 'pki.acme.close': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: undefined
+  }
+  /** Make a credential that binds one ACME account to the caller */
+  readonly 'pki.acme.credentials.create': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** For people: who it is for. */
+      readonly name?: string | null
+      /** How long an account can be bound with it. */
+      readonly days?: number | null
+    }
+    readonly reply: {
+      readonly kid: string
+      /** Base64url; it is shown once. */
+      readonly hmac_key: string
+      readonly directory: string
+      readonly expires_at: string
+    }
+  }
+  /** Take a credential back; an account that was bound with it stays */
+  readonly 'pki.acme.credentials.delete': {
+    readonly path: {
+      readonly id: string
+      readonly kid: string
+    }
+    readonly reply: undefined
+  }
+  /** The credentials of an authority, without their keys */
+  readonly 'pki.acme.credentials.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      readonly after?: string
+    }
+    readonly reply: {
+      readonly credentials: readonly {
+        readonly kid: string
+        readonly owner: string
+        readonly name: string
+        readonly created_at: string
+        /** Until then an account can be bound with it. */
+        readonly expires_at: string
+        /** That was bound with it. */
+        readonly account?: string
+      }[]
+      readonly next?: string
+    }
+  }
+  /** Open an authority for ACME, or change how it is open */
+  readonly 'pki.acme.open': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      readonly profile?: 'server' | 'client' | null
+      /** Validity of certificates. */
+      readonly days?: number | null
+      /** Accounts are bound with a credential (default true). */
+      readonly external_account_required?: boolean | null
+      readonly challenges?: readonly ('http-01' | 'dns-01' | 'tls-alpn-01')[] | null
+      readonly orders_per_hour?: number | null
+      readonly terms_of_service?: string | null
+      readonly website?: string | null
+    }
+    readonly reply: {
+      /** The address that clients are given. */
+      readonly directory: string
+      readonly profile: string
+      readonly days: number
+      readonly external_account_required: boolean
+      readonly challenges: readonly string[]
+      readonly orders_per_hour: number
+      readonly terms_of_service?: string
+      readonly website?: string
+    }
+  }
+  /** How an authority is open for ACME */
+  readonly 'pki.acme.show': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      /** The address that clients are given. */
+      readonly directory: string
+      readonly profile: string
+      readonly days: number
+      readonly external_account_required: boolean
+      readonly challenges: readonly string[]
+      readonly orders_per_hour: number
+      readonly terms_of_service?: string
+      readonly website?: string
+    }
+  }
+  /** Make a certificate authority, or import one */
+  readonly 'pki.authorities.create': {
+    readonly body: {
+      /** RFC 4514: `CN=Root, O=Acme` */
+      readonly subject?: string | null
+      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      readonly alg?: string | null
+      /** RSA: 2048 to 8192, default 2048. */
+      readonly bits?: number | null
+      /** A private key that is here, in place of a new one. */
+      readonly kid?: string | null
+      readonly days?: number | null
+      /** Authority that signs the certificate; absent: it signs itself. */
+      readonly issuer?: string | null
+      /** Authorities that may follow below it. */
+      readonly path_length?: number | null
+      /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
+      readonly permitted_names?: readonly string[] | null
+      /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
+      readonly excluded_names?: readonly string[] | null
+      /** Import: its certificate and those above it, PEM. Needs kid. */
+      readonly certificate?: string | null
+      /** Kinds of certificates that it issues; absent: all. */
+      readonly profiles?: readonly ('server' | 'client' | 'code_signing' | 'spiffe' | 'authority')[] | null
+      /** Longest validity of what it issues. */
+      readonly max_days?: number | null
+    }
+    readonly reply: {
+      /** Of its certificate: the issuer_id of its revocation list. */
+      readonly id: string
+      readonly kid: string
+      /** PEM */
+      readonly certificate: string
+      /** The certificates above it, the next one first, PEM; empty of a root. */
+      readonly chain: string
+    }
+  }
+  /** One authority */
+  readonly 'pki.authorities.get': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly kid: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly not_before: string
+      readonly not_after: string
+      /** Authorities that may follow below it. */
+      readonly path_length?: number
+      readonly profiles?: readonly string[]
+      readonly max_days?: number
+      /** PEM */
+      readonly certificate: string
+      /** The certificates above it, the next one first, PEM. */
+      readonly chain: string
+      readonly crl?: {
+        readonly number: number
+        readonly this_update: string
+        readonly next_update: string
+      }
+      readonly crl_url?: string
+      readonly ocsp_url?: string
+    }
+  }
+  /** Authorities that the caller owns or has a right on, in pages */
+  readonly 'pki.authorities.list': {
+    readonly query?: {
+      readonly after?: string
+      /** 1 to 100, default 100. */
+      readonly limit?: string
+    }
+    readonly reply: readonly {
+      readonly id: string
+      readonly kid: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly not_before: string
+      readonly not_after: string
+      /** Authorities that may follow below it. */
+      readonly path_length?: number
+      readonly profiles?: readonly string[]
+      readonly max_days?: number
+    }[]
+  }
+  /** One certificate: JSON, PEM, DER, or with those above it, as the header Accept asks */
+  readonly 'pki.certificates.get': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+      readonly issuer?: string
+      readonly names?: readonly string[]
+      /** SHA-256, hexadecimal. */
+      readonly fingerprint?: string
+      /** PEM; absent where the object is gone. */
+      readonly certificate?: string
+    }
+  }
+  /** Issue a certificate: for a request, a public key, a key that is here, or a new one */
+  readonly 'pki.certificates.issue': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** PKCS#10 request, PEM */
+      readonly csr?: string | null
+      /** SubjectPublicKeyInfo, PEM */
+      readonly public_key?: string | null
+      /** A key that is here. */
+      readonly kid?: string | null
+      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      readonly alg?: string | null
+      /** RSA: 2048 to 8192, default 2048. */
+      readonly bits?: number | null
+      /** RFC 4514: `CN=Root, O=Acme` */
+      readonly subject?: string | null
+      readonly profile?: 'server' | 'client' | 'code_signing' | 'spiffe' | null
+      /** DNS names, IP addresses, mailboxes and URIs; with `DNS:`, `IP:`, `email:` or `URI:` in front, or as they are. */
+      readonly names?: readonly string[] | null
+      readonly days?: number | null
+    }
+    readonly reply: {
+      readonly id: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** PEM */
+      readonly certificate: string
+      /** The authority and those above it, PEM. */
+      readonly chain: string
+      /** The private key, where it is here. */
+      readonly kid?: string
+    }
+  }
+  /** What an authority issued, in the order of its end, in pages */
+  readonly 'pki.certificates.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      /** X-Next-After of the page before. */
+      readonly after?: string
+      /** 1 to 1000, default 100. */
+      readonly limit?: string
+      readonly state?: 'valid' | 'hold' | 'revoked' | 'expired'
+      /** Text within the subject, upper and lower case alike. */
+      readonly subject?: string
+      /** RFC 3339 */
+      readonly expires_before?: string
+    }
+    readonly reply: readonly {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+    }[]
+  }
+  /** Give a certificate back that is on hold */
+  readonly 'pki.certificates.release': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+    }
+  }
+  /** Issue a certificate like this one, by the same authority, for the same key */
+  readonly 'pki.certificates.renew': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body?: {
+      readonly days?: number | null
+    }
+    readonly reply: {
+      readonly id: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** PEM */
+      readonly certificate: string
+      /** The authority and those above it, PEM. */
+      readonly chain: string
+      /** The private key, where it is here. */
+      readonly kid?: string
+    }
+  }
+  /** Take a certificate back */
+  readonly 'pki.certificates.revoke': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body?: {
+      /** RFC 5280 §5.3.1; absent: unspecified. certificateHold can be taken back by release. */
+      readonly reason?: 'unspecified' | 'keyCompromise' | 'cACompromise' | 'affiliationChanged' | 'superseded' | 'cessationOfOperation' | 'certificateHold' | 'removeFromCRL' | 'privilegeWithdrawn' | 'aACompromise' | null
+      /** Since when the key was not to be trusted. */
+      readonly invalidity_date?: string | null
+    }
+    readonly reply: {
+      /** Of the object that holds it. */
+      readonly id?: string
+      /** Hexadecimal. */
+      readonly serial: string
+      /** RFC 4514 */
+      readonly subject: string
+      readonly state: 'valid' | 'hold' | 'revoked' | 'expired'
+      readonly profile?: string
+      readonly owner: string
+      readonly not_before: string
+      readonly not_after: string
+      readonly authority?: string
+      readonly revoked_at?: string
+      readonly reason?: string
+      readonly invalidity_date?: string
+    }
+  }
+  /** Make a request (PKCS#10) for the certificate of an authority, to be signed by an outside one */
+  readonly 'pki.requests.create': {
+    readonly body: {
+      /** RFC 4514: `CN=Root, O=Acme` */
+      readonly subject: string
+      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      readonly alg?: string | null
+      /** RSA: 2048 to 8192, default 2048. */
+      readonly bits?: number | null
+      /** A private key that is here, in place of a new one. */
+      readonly kid?: string | null
+      /** DNS names, IP addresses, mailboxes and URIs; with `DNS:`, `IP:`, `email:` or `URI:` in front, or as they are. */
+      readonly names?: readonly string[] | null
+    }
+    readonly reply: {
+      readonly kid: string
+      /** PEM */
+      readonly csr: string
     }
   }
   /** What this server is and can do */
@@ -723,8 +1214,11 @@ export const routes = {
   'access.approvals.list': { method: 'GET', path: '/access/approvals' },
   'access.approvals.refuse': { method: 'POST', path: '/access/approvals/{id}/refuse' },
   'access.approvals.withdraw': { method: 'POST', path: '/access/approvals/{id}/withdraw' },
+  'access.block': { method: 'POST', path: '/access/block' },
+  'access.blocked': { method: 'GET', path: '/access/block' },
   'access.create': { method: 'GET', path: '/access/create' },
   'access.grant': { method: 'POST', path: '/access/grant' },
+  'access.holdings': { method: 'GET', path: '/access/holdings' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },
   'access.officers.activate': { method: 'POST', path: '/access/crypto_officer/ceremony/activate' },
@@ -735,6 +1229,10 @@ export const routes = {
   'access.owned': { method: 'GET', path: '/access/owned' },
   'access.privileged': { method: 'GET', path: '/access/privileged' },
   'access.revoke': { method: 'POST', path: '/access/revoke' },
+  'access.transfer': { method: 'POST', path: '/access/transfer' },
+  'access.unblock': { method: 'DELETE', path: '/access/block' },
+  'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
+  'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
   'crypto.batch': { method: 'POST', path: '/v1/crypto/batch' },
   'crypto.decrypt': { method: 'POST', path: '/v1/crypto/decrypt' },
   'crypto.encrypt': { method: 'POST', path: '/v1/crypto/encrypt' },
@@ -756,6 +1254,24 @@ export const routes = {
   'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.list': { method: 'GET', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.remove': { method: 'DELETE', path: '/v1/crypto/keys/{kid}/tags' },
+  'pki.acme.accounts.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/accounts' },
+  'pki.acme.accounts.revoke': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/accounts/{account}' },
+  'pki.acme.close': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme' },
+  'pki.acme.credentials.create': { method: 'POST', path: '/v1/pki/authorities/{id}/acme/credentials' },
+  'pki.acme.credentials.delete': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/credentials/{kid}' },
+  'pki.acme.credentials.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/credentials' },
+  'pki.acme.open': { method: 'PUT', path: '/v1/pki/authorities/{id}/acme' },
+  'pki.acme.show': { method: 'GET', path: '/v1/pki/authorities/{id}/acme' },
+  'pki.authorities.create': { method: 'POST', path: '/v1/pki/authorities' },
+  'pki.authorities.get': { method: 'GET', path: '/v1/pki/authorities/{id}' },
+  'pki.authorities.list': { method: 'GET', path: '/v1/pki/authorities' },
+  'pki.certificates.get': { method: 'GET', path: '/v1/pki/certificates/{id}' },
+  'pki.certificates.issue': { method: 'POST', path: '/v1/pki/authorities/{id}/certificates' },
+  'pki.certificates.list': { method: 'GET', path: '/v1/pki/authorities/{id}/certificates' },
+  'pki.certificates.release': { method: 'POST', path: '/v1/pki/certificates/{id}/release' },
+  'pki.certificates.renew': { method: 'POST', path: '/v1/pki/certificates/{id}/renew' },
+  'pki.certificates.revoke': { method: 'POST', path: '/v1/pki/certificates/{id}/revoke' },
+  'pki.requests.create': { method: 'POST', path: '/v1/pki/requests' },
   'server.info': { method: 'GET', path: '/server-info' },
   'server.me': { method: 'GET', path: '/me' },
   'ui.login': { method: 'POST', path: '/ui/login' },

@@ -12,6 +12,7 @@ import { external } from './external/command.ts'
 import { keys } from './keys/command.ts'
 import { kmip } from './kmip/command.ts'
 import { officers } from './officers/command.ts'
+import { pki } from './pki/command.ts'
 import { rootKey } from './root-key/command.ts'
 import { auth, kms } from './service/command.ts'
 import { start } from './start/command.ts'
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   access,
   officers,
   external,
+  pki,
   kmip,
   admin,
   audit,

@@ -8,6 +8,7 @@ export {
 export { longestAge, type Realm } from './realm.ts'
 export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
+  type EndingServices,
   findRealm,
   listRealms,
   type RealmEndings,

@@ -112,6 +112,9 @@ export interface TestOptions {
   readonly postgresSettings?: Readonly<Record<string, string>>
 }
 
+/** What the services of an installation of the tests know each other by. */
+export const peerSecret = 'the secret of the services of a test'
+
 const config: AuthConfig = {
   issuer: undefined,
   publish_session_jwks: true,
@@ -226,6 +229,7 @@ async function startNode(
     metrics,
     clock,
     node: 'test',
+    peerSecret: Secret.fromText(peerSecret),
   }
   const known = options.adminPassword === knownPassword
   const notices = await bootstrap(

@@ -38,6 +38,14 @@ test('text wins over a parameter and a parameter over a tail, wherever they are 
   }
 })
 
+test('a tail with two asterisks is taken as it was sent', () => {
+  const router = routerOf(row('GET', '/o/{rest**}'), row('GET', '/t/{rest*}'))
+  for (const tail of ['a%2Fb//c%3D', '..%2f', '%zz', 'a/', '%00'])
+    assert.deepEqual(found(router, 'GET', `/o/${tail}`), ['GET /o/{rest**}', { rest: tail }])
+  refused(() => router.find('GET', '/t/a%2Fb'), /must not leave its folder/)
+  assert.equal(found(router, 'GET', '/o/'), undefined)
+})
+
 test('a branch that leads nowhere does not hide another that does', () => {
   const router = routerOf(
     row('GET', '/a/b/c'),

@@ -13,6 +13,7 @@ interface Route<T> {
   readonly target: T
   readonly names: readonly string[]
   readonly hasTail: boolean
+  readonly rawTail: boolean
 }
 
 /** What a path leads to. `allow` is set when the path exists but does not answer the method. */
@@ -65,6 +66,7 @@ function insert<T>(root: Node<T>, methods: readonly string[], path: string, targ
   let at = root
   const names: string[] = []
   let hasTail = false
+  let rawTail = false
   for (const segment of pathSegments(path)) {
     if (segment.kind === 'text') {
       const next: Node<T> = at.texts.get(segment.value) ?? node<T>()
@@ -75,6 +77,7 @@ function insert<T>(root: Node<T>, methods: readonly string[], path: string, targ
     if (names.includes(segment.value)) throw new Error(`route ${path}: {${segment.value}} appears twice`)
     names.push(segment.value)
     hasTail = segment.kind === 'tail'
+    rawTail = segment.raw === true
     if (hasTail) {
       at.tail ??= node<T>()
       at = at.tail
@@ -85,7 +88,7 @@ function insert<T>(root: Node<T>, methods: readonly string[], path: string, targ
   }
   for (const method of methods) {
     if (at.routes.has(method)) throw new Error(`two operations answer ${method} ${path}`)
-    at.routes.set(method, { target, names, hasTail })
+    at.routes.set(method, { target, names, hasTail, rawTail })
   }
 }
 
@@ -136,7 +139,7 @@ function decodeAll<T>(route: Route<T>, values: readonly string[]): Readonly<Reco
   route.names.forEach((name, index) => {
     const raw = values[index] ?? ''
     const tail = route.hasTail && index === route.names.length - 1
-    parameters[name] = tail ? decodeTail(name, raw) : decode(name, raw)
+    parameters[name] = tail ? (route.rawTail ? raw : decodeTail(name, raw)) : decode(name, raw)
   })
   return parameters
 }

@@ -28,7 +28,7 @@ export function assertUniqueOperations(operations: readonly Operation<never>[]):
     if (names.has(operation.name)) throw new Error(`two operations are named ${operation.name}`)
     names.add(operation.name)
     for (const method of operation.route.methods) {
-      const key = `${method} ${operation.route.path.replaceAll(/\{[^}*]*(\*?)\}/g, '{$1}')}`
+      const key = `${method} ${operation.route.path.replaceAll(/\{[^}*]*(\*?)\**\}/g, '{$1}')}`
       if (routes.has(key)) throw new Error(`two operations answer ${method} ${operation.route.path}`)
       routes.add(key)
     }

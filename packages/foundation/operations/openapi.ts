@@ -34,7 +34,7 @@ export function openApiDocument(options: DocumentOptions): JsonObject {
   const paths: Record<string, Record<string, Json>> = {}
   const schemes = Object.keys(options.securitySchemes ?? {})
   for (const operation of options.operations) {
-    const path = operation.route.path.replace(/\{([^}*]+)\*\}/, '{$1}')
+    const path = operation.route.path.replace(/\{([^}*]+)\*+\}/, '{$1}')
     for (const [index, method] of operation.route.methods.entries()) {
       const item = paths[path] ?? {}
       item[method.toLowerCase()] = describeOperation(operation, method, index, schemes)

@@ -19,12 +19,14 @@ export function methods(names: readonly HttpMethod[], path: string): RouteDeclar
 /** One segment of a declared path. */
 export interface PathSegment {
   readonly kind: 'text' | 'parameter' | 'tail'
+  /** Of a tail: it is taken as it was sent, percent signs and all. */
+  readonly raw?: true
   /** Text to match, or the parameter's name. */
   readonly value: string
 }
 
 /**
- * Reads a declared path: `/realms/{realm_id}/files/{rest*}`. Throws a plain Error when the declaration is wrong
+ * Reads a declared path: `/realms/{realm_id}/files/{rest*}`; `{rest**}` is not decoded. Throws a plain Error when the declaration is wrong
  * (that is a mistake of the program, found when the table is built).
  */
 export function pathSegments(path: string): readonly PathSegment[] {
@@ -32,12 +34,13 @@ export function pathSegments(path: string): readonly PathSegment[] {
   if (path === '/') return []
   const texts = path.slice(1).split('/')
   return texts.map((text, index) => {
-    const parameter = /^\{([A-Za-z_][A-Za-z0-9_]*)(\*?)\}$/.exec(text)
+    const parameter = /^\{([A-Za-z_][A-Za-z0-9_]*)(\*{0,2})\}$/.exec(text)
     if (parameter?.[1] !== undefined) {
-      const tail = parameter[2] === '*'
+      const tail = parameter[2] !== ''
       if (tail && index !== texts.length - 1)
         throw new Error(`route ${path}: a tail must be the last segment`)
-      return { kind: tail ? 'tail' : 'parameter', value: parameter[1] }
+      const raw = parameter[2] === '**' && { raw: true as const }
+      return { kind: tail ? 'tail' : 'parameter', value: parameter[1], ...raw }
     }
     if (text === '' || !/^[A-Za-z0-9._~:@!$&'()+,;=-]+$/.test(text)) {
       throw new Error(`route ${path}: segment ${JSON.stringify(text)} is not plain text`)

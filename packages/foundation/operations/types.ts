@@ -142,7 +142,7 @@ export interface ErrorShape {
 
 export interface RouteDeclaration {
   readonly methods: readonly HttpMethod[]
-  /** e.g. `/v1/crypto/keys/{kid}`; a last segment `{name*}` takes the whole tail. */
+  /** e.g. `/v1/crypto/keys/{kid}`; a last segment `{name*}` takes the whole tail, `{name**}` as it was sent. */
   readonly path: string
 }
 

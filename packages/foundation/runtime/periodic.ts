@@ -1,8 +1,11 @@
 import type { Logger } from '../telemetry/types.ts'
+import type { PeriodicWork, ServiceEnvironment } from './service.ts'
 
 export interface PeriodicJob {
   readonly name: string
   readonly everySeconds: number
+  /** Asked first: a job with nothing to do takes no lease, which would be a write. Default: there is always something. */
+  due?(): Promise<boolean>
   run(): Promise<void>
 }
 
@@ -23,6 +26,7 @@ export function startPeriodic(
       if (busy || stopped) return
       busy = true
       try {
+        if (job.due !== undefined && !(await job.due())) return
         if (await lease(job.name, job.everySeconds * 3)) await job.run()
       } catch (error) {
         log.warn({ job: job.name, error }, 'periodic work failed; it is tried again at its next turn')
@@ -43,5 +47,18 @@ export function startPeriodic(
       for (const timer of timers) clearInterval(timer)
       await Promise.all(running)
     },
+  }
+}
+
+/** The work of a service with its environment. */
+export function boundTo<Config>(
+  { name, everySeconds, due, run }: PeriodicWork<Config>,
+  environment: ServiceEnvironment<Config>,
+): PeriodicJob {
+  return {
+    name,
+    everySeconds,
+    ...(due !== undefined && { due: () => due(environment) }),
+    run: () => run(environment),
   }
 }

@@ -88,7 +88,7 @@ export function principalOf<Services>(context: OperationContext<Services>): Prin
  * @throws failure('not_found') when there is none, or when the caller has no right at all on it;
  *   failure('forbidden') when the caller has other rights on it
  */
-function permittedKey(
+export function permittedKey(
   services: AccessServices,
   principal: Principal,
   kid: string,

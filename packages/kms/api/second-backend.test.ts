@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { after, before, beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { boolean, byteString, enumeration, integer, structure } from '@warder/kmip/ttlv'
+import { boolean, byteString, enumeration, integer, structure, textString } from '@warder/kmip/ttlv'
 import { type BackendKey, type KeyBackend, softwareBackend } from '../backend/index.ts'
 import type { Caller } from '../testing/index.ts'
 import {
@@ -19,6 +19,7 @@ import {
   startCryptoWorld,
 } from './kmip/operations/fixtures/crypto-world.ts'
 import { attributes, objectType, uid } from './kmip/testing/index.ts'
+import { makeAuthorities } from './pki/testing/index.ts'
 
 const asked: string[] = []
 
@@ -197,4 +198,29 @@ test('KMIP computes MACs, signs, derives and decapsulates there', async () => {
   ])
   assert.deepEqual(bytesOf(secretData, Tag.Data), bytesOf(encapsulated, Tag.Data))
   assert.deepEqual(asked, ['mac', 'mac', 'derive', 'sign', 'decapsulate'])
+})
+
+test('authorities sign certificates, lists and answers there, over REST and KMIP', async () => {
+  const { issuing, issue } = await makeAuthorities(alice)
+  // The root and its certificate of the other, a list and a responder of both.
+  assert.deepEqual(asked, Array(6).fill('sign'))
+  const made = await issue({ alg: 'RS256', names: ['a.example'] })
+  assert.equal(made.status, 200, made.text)
+  const issuer = new X509Certificate(issuing.certificate)
+  assert.ok(new X509Certificate(made.json.certificate).verify(issuer.publicKey))
+  const link = structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType.CertificateLink),
+    textString(Tag.LinkedObjectIdentifier, issuing.id),
+  ])
+  const { id } = await world.alice.do('Certify', [
+    attributes(
+      enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.ECDSA),
+      integer(Tag.CryptographicLength, 256),
+      textString(Tag.CertificateSubjectCN, 'KMIP'),
+      link,
+    ),
+  ])
+  const pem = (await alice.get(`/v1/pki/certificates/${id}`)).json.certificate
+  assert.ok(new X509Certificate(pem).verify(issuer.publicKey))
+  assert.equal(asked.length, 8)
 })

@@ -64,7 +64,7 @@ export interface BackendKey {
   agree(other: KeyObject, derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
   /** Ciphers that are fed part by part; undefined where a backend takes its data in one piece. */
   readonly parts: CipherParts | undefined
-  /** The key itself, where it is in this process: for work that is handed to a thread, and for certificates. */
+  /** The key itself, where it is in this process: for work that is handed to a thread. */
   readonly local: KeyObject | undefined
 }
 

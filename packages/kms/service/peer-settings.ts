@@ -191,11 +191,12 @@ export const peerSettings: ForeignSettings = {
   'roles.ceremony_secret': { needless: 'records of ceremonies are sealed with the root key' },
   'roles.ceremony_key_id': { needless: 'records of ceremonies are sealed with the root key' },
   'roles.ceremony_wrapping_key_id': { needless: 'shares are sealed with the root key' },
-  auto_rotation_check_interval_secs: { refused: 'Warder rotates no key by itself; call ReKey from a timer' },
+  auto_rotation_check_interval_secs: {
+    refused:
+      'Warder renews certificates, and pairs with theirs, where RotateAutomatic is set; rotate other keys by ReKey from a timer',
+  },
   keyset_warn_depth: { needless: 'it only made warnings' },
-  crl_default_validity_days: { needless: 'revocation lists have no settings here' },
-  crl_refresh_check_hours: { needless: 'revocation lists have no settings here' },
-  crl_refresh_overlap_hours: { needless: 'revocation lists have no settings here' },
+  crl_refresh_check_hours: { needless: 'revocation lists are signed again when they are due' },
   hsm_model: { refused: noHsm, harmless: ['proteccio'] },
   hsm_admin: { refused: noHsm, harmless: ['admin'] },
   hsm_slot: { refused: noHsm },

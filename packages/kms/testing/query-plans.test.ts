@@ -12,8 +12,12 @@ import {
   type SqlValue,
 } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { parseCertificate } from '@warder/pki/x509'
+import { certIdOf, ocspRequest } from '@warder/pki/x509/ocsp'
+import { derOf } from '../api/pki/testing/index.ts'
 import { kmsService } from '../service/service.ts'
-import { startKms } from './start.ts'
+import type { Caller } from './client.ts'
+import { type Started, startKms } from './start.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-plans-'))
 const server = await startTestPostgres()
@@ -78,14 +82,47 @@ async function useEverything(db: Database): Promise<void> {
   await olga.post(`/v1/crypto/keys/${aes.kid}/tags`, { tags: ['v'] })
   await olga.del(`/v1/crypto/keys/${aes.kid}/tags`, { tags: ['t'] })
   await kms.with({}).get('/.well-known/jwks.json')
+  await useAuthorities(olga, bob, kms)
   const body = { unique_identifier: aes.kid, user_id: 'bob', operation_types: ['encrypt', 'create'] }
   await olga.post('/access/revoke', body)
   for (const work of kmsService.periodic) await work.run({ ...kms.environment, db })
   assert.equal((await olga.del(`/v1/crypto/keys/${pair.kid}`)).status, 204)
 }
 
+/** Every operation of the authorities once. */
+async function useAuthorities(olga: Caller, bob: Caller, kms: Started): Promise<void> {
+  const path = '/v1/pki/authorities'
+  const { id } = (await olga.post(path, { subject: 'CN=CA', alg: 'ES256' })).json
+  const issue = () => olga.post(`${path}/${id}/certificates`, { alg: 'ES256', names: ['a.example'] })
+  const [one, other] = [(await issue()).json, (await issue()).json]
+  for (const [caller, status] of [
+    [olga, 200],
+    [bob, 404],
+  ] as const) {
+    assert.equal((await caller.get(path)).status, 200)
+    for (const each of [`${path}/${id}`, `${path}/${id}/certificates`, `/v1/pki/certificates/${one.id}`])
+      assert.equal((await caller.get(each)).status, status, each)
+  }
+  for (const [of, verb] of [
+    [one, 'renew'],
+    [one, 'revoke'],
+    [other, 'revoke'],
+  ])
+    assert.equal((await olga.post(`/v1/pki/certificates/${of.id}/${verb}`, {})).status, 200)
+  await olga.del(`/v1/crypto/keys/${other.id}`)
+  assert.equal((await olga.get(`/v1/pki/certificates/${other.id}`)).json.state, 'revoked')
+  const anybody = kms.with({})
+  assert.equal((await anybody.get(`/public/certificates/${id}/crl`)).status, 200)
+  assert.equal((await anybody.get(`/public/certificates/${id}/certificate`)).status, 200)
+  const { subject: name, spki } = parseCertificate(
+    derOf(String((await olga.get(`${path}/${id}`)).json.certificate)),
+  )
+  for (const serial of [Buffer.from(one.serial, 'hex'), Buffer.from([1])])
+    await anybody.call('POST', '/ocsp', { bytes: ocspRequest([certIdOf('sha1', { name, spki }, serial)]) })
+}
+
 /** Tables that grow with keys and their use. The others hold a few rows for the whole service. */
-const growing = /managed_object|object_tag|object_name|object_link|object_grant|gcm_budget/
+const growing = /managed_object|object_tag|object_name|object_link|object_grant|gcm_budget|pki_/
 
 test('SQLite: no statement of any operation scans a table', async () => {
   const seen: Seen = new Map()

@@ -3,7 +3,7 @@
  */
 export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
-export { chainValidity, longestChain, type Validity } from './chain.ts'
+export { longestChain, type Validity } from './chain.ts'
 export { type NamePart, type NameParts, namePartsOf, nameText } from './distinguished-name.ts'
 export {
   basicConstraints,
@@ -14,7 +14,9 @@ export {
   type KeyUsageName,
   keyPurposes,
   keyUsage,
+  readAuthorityKeyIdentifier,
   readBasicConstraints,
+  readExtendedKeyUsage,
   readExtensions,
   readKeyIdentifier,
   readKeyUsage,
@@ -29,7 +31,8 @@ export {
 } from './general-name.ts'
 export { type Issuer, issueCertificate, type NewCertificate, randomSerial } from './issue.ts'
 export { nameFromParts } from './name.ts'
-export { type NewNameConstraints, nameConstraints } from './name-constraints.ts'
+export { type NewNameConstraints, nameConstraints, readNameConstraints } from './name-constraints.ts'
+export { nameFromText } from './name-from-text.ts'
 export { opensslExtensions } from './openssl-extensions.ts'
 export { type ParsedCertificate, parseCertificate } from './parsed-certificate.ts'
 export { certificatePolicies } from './policies.ts'
@@ -43,6 +46,7 @@ export {
   profiles,
 } from './profiles.ts'
 export { type CertificationRequest, readCertificationRequest } from './request.ts'
+export { issueRequest } from './request-write.ts'
 export {
   type AuthorityAccess,
   authorityInformationAccess,
@@ -53,4 +57,5 @@ export {
   readCrlDistributionPoints,
   urlsIn,
 } from './revocation-access.ts'
+export { type RevocationReason, revocationReasons } from './revocation-reasons.ts'
 export { type CertificateSigner, certificateSigner } from './signing.ts'

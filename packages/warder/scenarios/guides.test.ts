@@ -75,6 +75,22 @@ test('the commands of the guide to SAML work, in their order', { skip }, async (
   assert.equal(JSON.parse(read('keys.json')).length, 2)
 })
 
+test('the commands of the guide to certificates work, in their order', {
+  skip: skip || missingPrograms('openssl', 'grep'),
+}, async () => {
+  const [first = '', ...rest] = commandsOf('docs/guides/pki.md')
+  const addresses = { H: warder.home, KMS: warder.kmsUrl }
+  await follow([first.replace(/^(H|KMS)=.*$/gm, ''), ...rest], addresses, [
+    /CN=Acme Issuing,O=Acme/,
+    /^www\.pem {2}written/m,
+    /^www\.pem: OK$/m,
+    /^names +DNS:www\.acme\.example$/m,
+    /revoked, keyCompromise$/m,
+    /Response verify OK/,
+    /^www\.pem: revoked$/m,
+  ])
+})
+
 test('the commands of the guide to keys work, in their order', { skip }, async () => {
   const [first = '', ...rest] = commandsOf('docs/guides/kms.md')
   assert.match(first, /^H=\.warder/)

@@ -10,6 +10,7 @@ import { externalParts } from '../external/command.ts'
 import { keysParts } from '../keys/command.ts'
 import { kmsCommand } from '../kms/command.ts'
 import { officersParts } from '../officers/command.ts'
+import { pkiParts } from '../pki/command.ts'
 import { type Installation, runWarder } from './index.ts'
 
 /** What a run of the command left behind. */
@@ -41,6 +42,7 @@ const parts = {
   access: accessParts,
   external: externalParts,
   officers: officersParts,
+  pki: pkiParts,
 }
 
 /** Runs `warder WORDS…` in this process, over HTTPS, with somebody or nobody at the terminal. */

@@ -1,6 +1,6 @@
 import type { LoginMethod } from '../../login/index.ts'
-import type { Realm, RealmEndings } from '../../realms/index.ts'
-import { samlSessionsRemoval } from '../../sessions/index.ts'
+import type { EndingServices, Realm, RealmEndings } from '../../realms/index.ts'
+import { samlSessionsEnd } from '../../sessions/index.ts'
 import { samlOperations } from './operations.ts'
 import type { SamlServices } from './realm/services.ts'
 import { samlSettings } from './settings/settings.ts'
@@ -11,10 +11,11 @@ export type { SamlServices } from './realm/services.ts'
 export { createVerification } from './thread/verification.ts'
 
 /** Who logged in at another identity provider than the realm has now is somebody else. */
-function endings(before: Realm, after: Realm): RealmEndings {
+function endings({ db, now }: EndingServices, before: Realm, after: Realm): RealmEndings {
   const idp = (realm: Realm) => samlSettings.of(realm)?.idp_entity_id
   const stays = idp(before) === undefined || idp(before) === idp(after)
-  return { sessions: stays ? [] : [samlSessionsRemoval(before.id)], others: [] }
+  const end = { at: now(), reason: 'provider_removed' } as const
+  return { sessions: stays ? [] : [samlSessionsEnd(db, before.id, end)], others: [] }
 }
 
 /** Single sign-on at a SAML 2.0 identity provider. */

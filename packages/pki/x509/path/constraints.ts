@@ -80,5 +80,16 @@ export function wantedNameProblem(
     isSelfIssued: false,
     nameConstraints: undefined,
   }
-  return nameProblem([...authorities.map(pathNode), end])
+  return nameProblem([...authorities.map(authorityNode), end])
+}
+
+/** Authorities that issue again and again are read once for as long as their bytes are held, which are not changed. */
+const authorityNodes = new WeakMap<Uint8Array, PathNode>()
+
+function authorityNode(der: Uint8Array): PathNode {
+  const before = authorityNodes.get(der)
+  if (before !== undefined) return before
+  const node = pathNode(der)
+  authorityNodes.set(der, node)
+  return node
 }

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { countSamlLogout, countSessions } from '../../../counting/index.ts'
-import { sessionRemoval } from '../../../sessions/index.ts'
+import { sessionsEnd } from '../../../sessions/index.ts'
 import { loginSeconds, newRequestId } from '../binding/browser.ts'
 import { type RedirectMessage, readRedirect, redirectUrl } from '../binding/redirect.ts'
 import type { SamlServices } from '../realm/services.ts'
@@ -50,7 +50,10 @@ export async function beginLogout(
   const { services } = context
   const { settings } = realm
   const known = await findIdpSession(services.db, sessionId, realm.id)
-  const ending = [sessionRemoval(sessionId), idpSessionRemoval(sessionId)]
+  const ending = [
+    ...sessionsEnd(services.db, [sessionId], { at: services.now(), reason: 'logged_out' }).flat(),
+    idpSessionRemoval(sessionId),
+  ]
   const destination = settings.idp_slo_url
   const now = services.now()
   const requestId = newRequestId()
@@ -110,14 +113,17 @@ async function endAsked(context: Context, realm: LogoutRealm, message: RedirectM
     isMeant(session, asked),
   )
   const forgetAt = asked.issuedAt + longestAssertionAge + skewSeconds + 1
-  const removals = sessions.map(({ id }) => sessionRemoval(id))
+  const ids = sessions.map(({ id }) => id)
+  const groups = sessionsEnd(services.db, ids, { at: now, reason: 'logged_out' })
   try {
     const results = await context.commit([
       messageUse(realm.id, asked.id, forgetAt),
-      ...removals,
-      ...sessions.map(({ id }) => idpSessionRemoval(id)),
+      ...ids.map(idpSessionRemoval),
+      ...groups.flat(),
     ])
-    const ended = results.slice(1, 1 + removals.length).reduce((sum, { changes }) => sum + changes, 0)
+    // The last change of a group deletes its sessions.
+    let last = ids.length
+    const ended = groups.reduce((sum, group) => sum + (results[(last += group.length)]?.changes ?? 0), 0)
     countSessions(services.metrics, 'logged_out', ended)
     context.audit({ details: { sessions: ended } })
   } catch (error) {

@@ -7,7 +7,7 @@ import { define, type KmsServices } from '../../../services.ts'
 import { counted } from '../../rest/key-use.ts'
 import { xksFailure } from './errors.ts'
 import { integrityValue } from './integrity-value.ts'
-import { authenticatedData, awsRight, gcmPlan, requireXksUse, resolvedKey } from './key.ts'
+import { authenticatedData, awsRight, gcmPlan, refused, requireXksUse, resolvedKey } from './key.ts'
 import { decodeBase64, KeyPath, KeyRequestMetadata, requireAesGcm } from './request.ts'
 import type { XksRoute } from './route.ts'
 
@@ -66,12 +66,14 @@ export function encryptOperation(route: XksRoute) {
       const { plaintext, aad, cdiv } = read(body)
       const key = resolvedKey(context)
       requireXksUse(key, 'encrypt', context)
+      // An integrity value promises that the ciphertext opens: that is tried.
+      if (cdiv) requireXksUse(key, 'decrypt', context)
       const waiting = services.budgets.take(key.object)
       const made =
         waiting === undefined
           ? encrypted(key, plaintext, aad, cdiv)
           : waiting.then(() => stillUsable(key, services).then((now) => encrypted(now, plaintext, aad, cdiv)))
-      return counted(context, key, plaintext.length, made)
+      return andThen(counted(context, key, plaintext.length, made), (reply) => reply, refused)
     },
   })
 

@@ -29,6 +29,7 @@ export function xksFailure(errorName: XksError, sentence?: string): Failure {
 const names: Partial<Readonly<Record<ErrorKind, XksError>>> = {
   unauthorized: 'AuthenticationFailedException',
   forbidden: 'AccessDeniedException',
+  not_found: 'InvalidUriPathException',
   payload_too_large: 'UnsupportedOperationException',
   unsupported_algorithm: 'UnsupportedOperationException',
   crypto_failure: 'InvalidKeyUsageException',
@@ -39,13 +40,9 @@ const names: Partial<Readonly<Record<ErrorKind, XksError>>> = {
   audit_unavailable: 'DependencyTimeoutException',
 }
 
-/** Where a request about a key leads; elsewhere it is the path that is not found. */
-const keyPath = /\/kms\/xks\/v1\/keys\/[^/]+\/(?:metadata|encrypt|decrypt)$/
-
-function nameOf({ kind, status, members }: ToldFailure, path: string): XksError {
+function nameOf({ kind, status, members }: ToldFailure): XksError {
   const named = members?.errorName
   if (typeof named === 'string' && Object.hasOwn(errors, named)) return named as XksError
-  if (kind === 'not_found') return keyPath.test(path) ? 'KeyNotFoundException' : 'InvalidUriPathException'
   return names[kind] ?? (status >= 500 ? 'InternalException' : 'ValidationException')
 }
 
@@ -62,8 +59,8 @@ export const xksErrors: ErrorShape = {
       errorMessage: Type.Optional(Type.String()),
     }),
   },
-  reply(failed, { path }) {
-    const errorName = nameOf(failed, path)
+  reply(failed) {
+    const errorName = nameOf(failed)
     // 405 keeps its status: the API asks for it where a request is no POST.
     const status = failed.kind === 'method_not_allowed' ? failed.status : errors[errorName][0]
     return {

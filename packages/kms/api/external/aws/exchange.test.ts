@@ -228,8 +228,10 @@ test('paths that lead nowhere are told as such, and other methods are 405', asyn
   await using xks = await startXks()
   for (const rest of ['nothing', 'keys', `keys/${xks.kid}`, `keys/${xks.kid}/sign`, 'health/x'])
     assert.deepEqual(await refused(xks, rest, {}), [404, 'InvalidUriPathException'], rest)
-  const elsewhere = await sendSigned(xks.wire, '/aws/invalid/kms/xks/v1/health', {}, xks)
-  assert.deepEqual([elsewhere.status, elsewhere.json.errorName], [404, 'InvalidUriPathException'])
+  for (const rest of ['health', `keys/${xks.kid}/metadata`, `keys/${xks.kid}/encrypt`]) {
+    const elsewhere = await sendSigned(xks.wire, `/aws/invalid/kms/xks/v1/${rest}`, {}, xks)
+    assert.deepEqual([elsewhere.status, elsewhere.json.errorName], [404, 'InvalidUriPathException'], rest)
+  }
   for (const rest of ['health', `keys/${xks.kid}/metadata`]) {
     const { status, headers } = await xks.wire.get(`/aws/kms/xks/v1/${rest}`)
     assert.deepEqual([status, headers.allow], [405, 'POST'])
@@ -342,7 +344,9 @@ test('keys of other kinds and states are told as AWS expects', async () => {
   await state(xks.kid, 'archived_at = NULL, protect_stop_at = 5')
   assert.deepEqual(await of(xks.kid, good), ['AES_256 ENABLED true', disabled, 200])
   await state(xks.kid, 'protect_stop_at = NULL, usage_mask = 4')
-  assert.deepEqual(await of(xks.kid, good), ['AES_256 ENABLED true', 200, usage])
+  assert.deepEqual(await of(xks.kid, good), ['AES_256 ENABLED true', usage, usage], 'an integrity value')
+  const { ciphertextDataIntegrityValueAlgorithm: _, ...unchecked } = encryptBody
+  assert.equal(await send(xks.kid, 'encrypt', unchecked), 200)
   await state(xks.kid, "usage_mask = 12, state = 'Destroyed'")
   const gone = 'KeyNotFoundException'
   assert.deepEqual(await of(xks.kid, good), [gone, gone, gone])

@@ -1,3 +1,4 @@
+import { Failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import type { Right } from '../../../access/index.ts'
@@ -19,12 +20,25 @@ export function awsRight(right: Right): Access<KmsServices> {
         object: externalKeyId,
         ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
       })
-      const key = grantedKey(context.services, 'aws', requestMetadata.awsPrincipalArn, externalKeyId, right)
-      return andThen(key, (found) => {
-        context.found = found
-      })
+      const { awsPrincipalArn } = requestMetadata
+      try {
+        const key = grantedKey(context.services, 'aws', awsPrincipalArn, externalKeyId, right)
+        const keep = (found: Key): void => {
+          context.found = found
+        }
+        return andThen(key, keep, refused)
+      } catch (thrown) {
+        refused(thrown)
+      }
     },
   }
+}
+
+/** A path that leads nowhere is not found, too, and has another name at AWS. */
+export function refused(thrown: unknown): never {
+  if (thrown instanceof Failure && thrown.kind === 'not_found')
+    throw xksFailure('KeyNotFoundException', thrown.message)
+  throw thrown
 }
 
 /** What `awsRight` found. */

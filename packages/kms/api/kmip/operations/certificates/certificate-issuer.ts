@@ -1,6 +1,7 @@
-import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { Enumeration } from '@warder/kmip/tables'
 import {
+  type CertificateSigner,
   type Extension,
   extensionsOf,
   type Issuer,
@@ -8,6 +9,14 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki/x509'
+import {
+  type Authority,
+  findAuthority,
+  newAuthority,
+  openAuthority,
+  type StoredAuthority,
+  signerOf,
+} from '../../../../authority/index.ts'
 import { type Key, linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
@@ -20,6 +29,8 @@ export interface ChosenIssuer extends Issuer {
   readonly certificate: string | undefined
   /** Unix milliseconds. */
   readonly notAfter: number | undefined
+  /** Who keeps the register of what it issues; undefined: what it issues is signed by itself. */
+  readonly authority: Authority | undefined
 }
 
 const { Sign, CertificateSign } = Enumeration.CryptographicUsageMask
@@ -36,15 +47,15 @@ async function signingKey(context: KmipContext, id: string): Promise<Key> {
   // A key that is made to sign certificates signs them, whether or not it signs anything else.
   const certifies = (object.usageMask & CertificateSign) !== 0
   requireUse(context, certifies ? { ...object, usageMask: object.usageMask | Sign } : object, 'sign')
-  takeUse(context, object, 0, true)
   return key
 }
 
-/** Certificates are encoded and signed in one go: with a key of this process. @throws OperationNotSupported */
-function localKey({ held }: Key): KeyObject {
-  if (held.local === undefined)
-    throw kmipFailure('OperationNotSupported', 'The place where this key is kept does not sign certificates.')
-  return held.local
+/** The key and how it signs certificates, wherever it is kept. */
+function signing({ held }: Key, { services }: KmipContext): { spki: Buffer; key: CertificateSigner } {
+  const spki = held.publicKey?.export({ format: 'der', type: 'spki' })
+  if (spki === undefined)
+    throw kmipFailure('InvalidObjectType', 'Certificates are signed with a private key.')
+  return { spki, key: signerOf(held, services.policy) }
 }
 
 function requireActive({ now }: KmipContext, object: ManagedObject): void {
@@ -71,11 +82,11 @@ export async function namedIssuer(
   requireActive(context, certificate)
   const keyId = named.key ?? privateKeyOf(certificate)
   if (keyId === undefined) throw kmipFailure('InvalidField', 'The private key of the issuer is not here.')
-  const keyObject = localKey(await signingKey(context, keyId))
+  const key = await signingKey(context, keyId)
+  const { spki, key: signer } = signing(key, context)
   const der = await context.objects.material(certificate)
   if (der === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
   const facts = certificateFacts(der)
-  const spki = createPublicKey(keyObject).export({ format: 'der', type: 'spki' })
   if (!spki.equals(facts.spki))
     throw kmipFailure('InvalidField', 'The key of the issuer is not that of its certificate.')
   const extensions = extensionsOf(der)
@@ -85,12 +96,54 @@ export async function namedIssuer(
     throw kmipFailure('InvalidField', 'The certificate of the issuer is not valid now.')
   return {
     name: facts.subject,
-    key: keyObject,
+    key: signer,
     spki,
     keyIdentifier: readKeyIdentifier(extensions),
     certificate: certificateId,
     notAfter: validToDate.getTime(),
+    authority: await authorityOf(context, certificate, der, key),
   }
+}
+
+/** The authority that this certificate is; it becomes one when it issues for the first time. */
+async function authorityOf(
+  context: KmipContext,
+  certificate: ManagedObject,
+  der: Uint8Array,
+  key: Key,
+): Promise<Authority> {
+  const { services, objects, now } = context
+  const stored =
+    (await findAuthority(services.db, certificate.id)) ??
+    (await becomeAuthority(context, certificate, der, key))
+  return openAuthority(services, objects, stored, now)
+}
+
+/** Stages that a certificate whose key the caller may certify with is that of an authority. */
+export async function becomeAuthority(
+  { services, objects, now }: KmipContext,
+  certificate: ManagedObject,
+  der: Uint8Array,
+  key: Key,
+): Promise<StoredAuthority> {
+  const above = linkedObject(certificate, 'CertificateLink')
+  const parent = above === undefined ? undefined : await findAuthority(services.db, above)
+  const { authority, changes } = newAuthority(services.db, {
+    id: certificate.id,
+    keyId: key.object.id,
+    certificate: der,
+    chain:
+      parent === undefined || !issued(parent.certificate, der) ? [] : [parent.certificate, ...parent.chain],
+    settings: {},
+    createdAt: now,
+  })
+  objects.also(...changes)
+  return authority
+}
+
+/** Links are the owner's to set: a certificate stands above another when it has signed it. */
+function issued(parent: Uint8Array, der: Uint8Array): boolean {
+  return new X509Certificate(der).verify(new X509Certificate(parent).publicKey)
 }
 
 async function certificateOfKey(
@@ -118,13 +171,14 @@ export async function selfIssuer(
       'InvalidField',
       'No issuer is named, and the private key is not here to sign for itself.',
     )
-  const keyObject = localKey(await signingKey(context, keyId))
+  const key = await signingKey(context, keyId)
+  takeUse(context, key.object, 0, true)
   return {
     name,
-    key: keyObject,
-    spki: createPublicKey(keyObject).export({ format: 'der', type: 'spki' }),
+    ...signing(key, context),
     keyIdentifier: undefined,
     certificate: undefined,
     notAfter: undefined,
+    authority: undefined,
   }
 }

@@ -1,22 +1,28 @@
+import { Failure } from '@warder/foundation/errors'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, dateTime, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
+  authorityInformationAccess,
   basicConstraints,
+  crlDistributionPoints,
   type Extension,
   endEntityUses,
   extensionIdentifiers,
+  extensionsOf,
   issueCertificate,
   type KeyUsageName,
   keyUsage,
   noRevAvail,
   readBasicConstraints,
+  readKeyUsage,
 } from '@warder/pki/x509'
+import { addressesOf, certify, type SignedCertificate } from '../../../../authority/index.ts'
 import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
-import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { publicKeyFacts, readManagedObject } from '../../key-blocks/index.ts'
+import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
+import { certificateFacts, publicKeyFacts, readManagedObject } from '../../key-blocks/index.ts'
 import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
-import type { ChosenIssuer } from './certificate-issuer.ts'
+import { becomeAuthority, type ChosenIssuer } from './certificate-issuer.ts'
 import type { CertificateSubject } from './certificate-subject.ts'
 
 export interface CertificateOrder {
@@ -38,13 +44,14 @@ export async function stageCertificate(
   context: KmipContext,
   order: CertificateOrder,
 ): Promise<ManagedObject> {
-  const { subject, name, issuer, notBefore } = order
+  const { subject, name, issuer } = order
+  const notBefore = Math.max(order.notBefore, issuer.authority?.parsed.notBefore ?? 0)
   const notAfter = Math.min(order.notAfter, issuer.notAfter ?? order.notAfter)
   if (notAfter <= notBefore)
     throw kmipFailure('InvalidField', 'The certificate of the issuer ends before this one begins.')
-  const extensions = completed(order.extensions, subject.spki, issuer.certificate === undefined)
+  const extensions = completed(order.extensions, subject.spki, addressesFor(context, issuer))
   const wanted = { subject: name, spki: subject.spki, notBefore, notAfter, extensions }
-  const der = await issueCertificate(wanted, issuer)
+  const { der, register } = await signed(context, wanted, issuer)
   const node = structure(Tag.Certificate, [
     enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
     byteString(Tag.CertificateValue, der),
@@ -62,9 +69,67 @@ export async function stageCertificate(
       ].filter((each) => typeof each === 'object'),
     ]),
   )
+  if (register !== undefined)
+    context.objects.also(register({ certificateId: object.id, owner: order.replaces?.owner ?? object.owner }))
+  await openAuthorityOf(context, object, der, subject.privateKey)
   for (const id of [subject.publicKey, subject.privateKey])
     await linkKey(context, id, object.id, order.replaces)
   return object
+}
+
+type Wanted = Parameters<typeof issueCertificate>[0]
+
+/** Signs: an authority within its limits, and registered; else the key for itself. */
+async function signed(
+  { services, objects, now }: KmipContext,
+  wanted: Wanted,
+  { authority, ...issuer }: ChosenIssuer,
+): Promise<Pick<SignedCertificate, 'der'> & Partial<SignedCertificate>> {
+  if (authority === undefined) return { der: await issueCertificate(wanted, issuer) }
+  try {
+    return await certify(services.db, objects, authority, { ...wanted, profile: 'unknown' }, now)
+  } catch (error) {
+    // What the authority does not issue is a mistake in the attributes.
+    if (error instanceof Failure && error.kind === 'bad_request')
+      throw kmipFailure('InvalidField', error.message)
+    throw error
+  }
+}
+
+/** A certificate of an authority whose key the caller may certify with is an authority from its beginning. */
+async function openAuthorityOf(
+  context: KmipContext,
+  object: ManagedObject,
+  der: Uint8Array,
+  keyId: string | undefined,
+): Promise<void> {
+  const extensions = extensionsOf(der)
+  const uses = readKeyUsage(extensions)
+  const issues = readBasicConstraints(extensions).authority && uses?.includes('keyCertSign') !== false
+  if (keyId === undefined || !issues) return
+  try {
+    const key = await context.permittedKey(keyId, 'certify')
+    const own = key.held.publicKey?.export({ format: 'der', type: 'spki' })
+    if (own?.equals(certificateFacts(der).spki) !== true) return
+    await becomeAuthority(context, object, der, key)
+  } catch (error) {
+    // The key is not the caller's to certify with: who may, makes it an authority by the first use.
+    if (!(error instanceof KmipFailure)) throw error
+  }
+}
+
+/** Where one learns that it was revoked: what an authority of here issues. */
+function addressesFor(
+  { services }: KmipContext,
+  { authority }: ChosenIssuer,
+): readonly Extension[] | undefined {
+  if (authority === undefined) return undefined
+  const { crlUrls, ocspUrls = [], issuerUrls = [] } = addressesOf(services.revocation, authority.id)
+  if (crlUrls === undefined) return []
+  return [
+    crlDistributionPoints(crlUrls),
+    authorityInformationAccess({ ocsp: ocspUrls, caIssuers: issuerUrls }),
+  ]
 }
 
 /** What the certificate itself decides. */
@@ -94,15 +159,24 @@ async function linkKey(
   context.objects.update(key, { links: [...others, { kind: 'CertificateLink', id: certificate }] })
 }
 
-/** What every certificate has, unless it was said otherwise (RFC 5280 §4.2.1). */
-function completed(given: readonly Extension[], spki: Uint8Array, selfSigned: boolean): readonly Extension[] {
+/**
+ * What every certificate has, unless it was said otherwise (RFC 5280 §4.2.1).
+ * @param addresses of the authority; undefined: it signs itself
+ */
+function completed(
+  given: readonly Extension[],
+  spki: Uint8Array,
+  addresses: readonly Extension[] | undefined,
+): readonly Extension[] {
   const has = (identifier: string) => given.some((extension) => extension.identifier === identifier)
   const { authority } = readBasicConstraints(given)
   const made = [...given]
   if (!has(extensionIdentifiers.basicConstraints)) made.push(basicConstraints(false))
   if (!has(extensionIdentifiers.keyUsage)) made.push(keyUsage(usesOf(spki, authority)))
   const revocable = has(extensionIdentifiers.crlDistributionPoints) || has(extensionIdentifiers.noRevAvail)
-  if (selfSigned && !authority && !revocable) made.push(noRevAvail)
+  if (addresses === undefined && !authority && !revocable) made.push(noRevAvail)
+  if (!revocable && addresses !== undefined)
+    made.push(...addresses.filter(({ identifier }) => !has(identifier)))
   return made
 }
 

@@ -13,6 +13,7 @@ import { type ManagedObject, stateAt, transition } from '../../../../keys/index.
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import { registerRevocation } from './certificate-revocation.ts'
 
 const longestMessage = 1024
 
@@ -31,6 +32,9 @@ export const revoke: KmipOperation = {
       throw kmipFailure('InvalidField', `RevocationMessage has at most ${longestMessage} characters.`)
     if (!isCompromise(reason) && occurred !== undefined)
       throw kmipFailure('InvalidField', 'CompromiseOccurrenceDate is for compromises.')
+    if (object.type === 'Certificate') return revokedCertificate(context, reason, occurred)
+    if (isOfCertificates(reason))
+      throw kmipFailure('InvalidField', 'This reason of a revocation is for certificates.')
     if (!reason.isShort || isCompromise(reason) || stateAt(object, now) !== 'PreActive')
       return revoked(context, object, reason, occurred)
     // Two steps of the life cycle at one moment, and the caller needs the right to both.
@@ -71,11 +75,11 @@ function revoked(
 }
 
 function isCompromise({ code }: Reason): boolean {
-  return code === 'KeyCompromise' || code === 'CACompromise'
+  return code === 'KeyCompromise' || code === 'CACompromise' || code === 'AACompromise'
 }
 
 interface Reason {
-  readonly code: ValueName<'RevocationReasonCode'>
+  readonly code: ValueName<'RevocationReasonCode'> | CertificateReason
   readonly message: string | undefined
   /** Said as a text or a number instead of the structure of the standard. */
   readonly isShort: boolean
@@ -98,7 +102,7 @@ function readReason(payload: StructureNode): Reason {
   }
   const given = requiredStructure(payload, Tag.RevocationReason)
   return {
-    code: requiredName(given, Tag.RevocationReasonCode, 'RevocationReasonCode'),
+    code: certificateReason(given) ?? requiredName(given, Tag.RevocationReasonCode, 'RevocationReasonCode'),
     message: withoutNul(optional(given, Tag.RevocationMessage, 'TextString')),
     isShort: false,
   }
@@ -106,6 +110,43 @@ function readReason(payload: StructureNode): Reason {
 
 function withoutNul<T extends string | undefined>(text: T): T | string {
   return text === undefined ? text : text.replaceAll('\u0000', '\ufffd')
+}
+
+/** Reasons of RFC 5280 that the standard lacks, under the numbers of extensions that other servers use. */
+const certificateReasons: ReadonlyMap<number, CertificateReason> = new Map([
+  [0x80000001, 'CertificateHold'],
+  [0x80000002, 'RemoveFromCRL'],
+  [0x80000003, 'AACompromise'],
+])
+type CertificateReason = 'CertificateHold' | 'RemoveFromCRL' | 'AACompromise'
+
+function certificateReason(given: StructureNode): CertificateReason | undefined {
+  const node = memberOf(given, Tag.RevocationReasonCode)
+  return node?.type === 'Enumeration' ? certificateReasons.get(node.value >>> 0) : undefined
+}
+
+function isOfCertificates({ code }: Reason): boolean {
+  return [...certificateReasons.values()].some((reason) => reason === code)
+}
+
+/**
+ * A certificate is revoked in the register of the authority that issued it, too. One on hold stays as it is, so that it
+ * can come back: RemoveFromCRL releases it.
+ */
+async function revokedCertificate(
+  context: KmipContext,
+  reason: Reason,
+  occurred: number | undefined,
+): Promise<readonly TtlvNode[]> {
+  const { object, objects, now, services } = context
+  const done = await registerRevocation({ object, objects, now, db: services.db }, reason.code, occurred)
+  if (done === 'object stays') return [uniqueIdentifier(object.id)]
+  if (isOfCertificates(reason) && !isCompromise(reason))
+    throw kmipFailure(
+      'InvalidField',
+      'No authority of here has issued this certificate: it cannot be on hold.',
+    )
+  return revoked(context, object, reason, occurred)
 }
 
 /** In seconds; a client that does not know when it was gets the InitialDate (KMIP 2.1 §6.1.44). */

@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openSqlite, query } from '@warder/foundation/sql'
+import { issuerId } from '@warder/kms/authority'
+import { parseCertificate } from '@warder/pki/x509'
+import { startInstallation } from 'warder/testing'
+
+/**
+ * Measures a revocation list of 100,000 entries, of a million certificates: how long it takes to be signed and served
+ * after a revocation, and what somebody who encrypts 64 bytes every few milliseconds notices of it.
+ *
+ * Run: `node bench/pki/crl.ts [--issued 1000000] [--revoked 100000] [--seconds 5]`
+ */
+const { values } = parseArgs({
+  options: {
+    issued: { type: 'string', default: '1000000' },
+    revoked: { type: 'string', default: '100000' },
+    seconds: { type: 'string', default: '5' },
+  },
+})
+const issued = Number(values.issued)
+const revoked = Number(values.revoked)
+const betweenMs = 5
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Many certificates at once, the first of them revoked. */
+const fill = query<readonly (string | number)[], unknown>(
+  `INSERT INTO pki_issued (id, issuer, authority_id, certificate_id, owner, profile, subject, fingerprint, not_before,
+     not_after, issued_at, revoked_at, reason, invalidity_at, changed_at, crl_number, version)
+   WITH RECURSIVE numbers (n) AS (SELECT ? UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+   SELECT ? || '.41' || hex(randomblob(16)), ?, ?, NULL, 'admin', 'server', 'CN=host ' || n, '', ?, ?, ?,
+     CASE WHEN n <= ? THEN ? ELSE NULL END, CASE WHEN n <= ? THEN 'superseded' ELSE NULL END, NULL, ?, NULL, 1
+   FROM numbers`,
+)
+
+const warder = await startInstallation()
+const kms = warder.client('kms')
+const headers = { authorization: `Bearer ${await warder.adminToken()}`, 'content-type': 'application/json' }
+// biome-ignore lint/suspicious/noExplicitAny: answers of several shapes
+async function post(path: string, json: unknown): Promise<any> {
+  const answer = await kms.ask(path, { json, headers })
+  if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
+  return answer.json
+}
+
+async function latencies(until: () => boolean): Promise<number[]> {
+  const list: number[] = []
+  while (!until()) {
+    const began = performance.now()
+    await post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
+    list.push(performance.now() - began)
+    await sleep(betweenMs)
+  }
+  return list.sort((a, b) => a - b)
+}
+const p99 = (sorted: readonly number[]): number => sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN
+const for_ = (ms: number) => {
+  const end = performance.now() + ms
+  return () => performance.now() > end
+}
+
+const { kid } = await post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+const data = randomBytes(64).toString('base64url')
+try {
+  const ca = await post('/v1/pki/authorities', { subject: 'CN=Bench', alg: 'ES256' })
+  const der = Buffer.from(String(ca.certificate).replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64')
+  const { subject: name, spki } = parseCertificate(der)
+  const issuer = issuerId({ name, spki })
+  const db = openSqlite({ path: join(warder.home, 'kms.db') })
+  const now = Math.floor(Date.now() / 1000) * 1000
+  const part = 50_000
+  for (let from = 1; from <= issued; from += part) {
+    const row = [
+      from,
+      Math.min(from + part - 1, issued),
+      issuer,
+      issuer,
+      ca.id,
+      now,
+      now + 86_400_000,
+      now,
+      revoked,
+      now,
+      revoked,
+      now,
+    ]
+    await db.commit([{ query: fill, params: row }])
+  }
+  await db.close()
+  const leaf = await post(`/v1/pki/authorities/${ca.id}/certificates`, { alg: 'ES256', names: ['a.example'] })
+  await latencies(for_(3000))
+  const alone = await latencies(for_(Number(values.seconds) * 1000))
+  let served = false
+  const began = performance.now()
+  await post(`/v1/pki/certificates/${leaf.id}/revoke`, {})
+  const waiting = (async () => {
+    for (;;) {
+      const answer = await kms.ask(`/v1/pki/authorities/${ca.id}`, { method: 'GET', headers })
+      if ((answer.json as { crl: { number: number } }).crl.number > 1) break
+      await sleep(20)
+    }
+    served = true
+    return performance.now() - began
+  })()
+  const beside = await latencies(() => served)
+  print(`${issued.toLocaleString('en')} issued, ${(revoked + 1).toLocaleString('en')} revoked`)
+  print(`the list is there ${((await waiting) / 1000).toFixed(2)} s after the revocation`)
+  print(`p99 of encrypt: ${p99(alone).toFixed(2)} ms alone, ${p99(beside).toFixed(2)} ms while it is made`)
+} finally {
+  kms.close()
+  await warder.stop()
+}

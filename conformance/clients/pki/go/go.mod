@@ -1,0 +1,3 @@
+module warder.example/pki
+
+go 1.21

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { runSigning } from '@warder/kms/api/pki/testing'
+import { canRun, runProgram } from '../run-program.ts'
+import { type PkiWorld, startPkiWorld } from './world.ts'
+
+let world: PkiWorld
+before(async () => {
+  world = await startPkiWorld(runSigning)
+})
+after(() => world[Symbol.asyncDispose]())
+
+const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+const without = (tool: string, ...words: string[]) => (canRun(tool, words) ? false : `${tool} is not here`)
+const day = 86_400_000
+const chain = (name: string) => [world.path('root'), world.path('issuing'), world.path(name)]
+
+async function told(command: string, args: readonly string[]): Promise<string> {
+  const { out, err } = await runProgram(command, args)
+  return `${out}${err}`.trim()
+}
+
+/** The lists of both authorities in PEM, as OpenSSL and GnuTLS read them. */
+async function lists(): Promise<string> {
+  const pem = async (of: 'root' | 'issuing') => {
+    const base64 = (await world.crl(of)).toString('base64').match(/.{1,64}/g) ?? []
+    return `-----BEGIN X509 CRL-----\n${base64.join('\n')}\n-----END X509 CRL-----\n`
+  }
+  const file = world.path('lists')
+  writeFileSync(file, (await pem('root')) + (await pem('issuing')))
+  return file
+}
+
+test('OpenSSL: verify with revocation lists for the whole chain', {
+  skip: without('openssl', 'version'),
+}, async () => {
+  const words = [
+    'verify',
+    '-x509_strict',
+    '-crl_check_all',
+    '-CRLfile',
+    await lists(),
+    '-CAfile',
+    world.path('root'),
+  ]
+  const verify = (name: string, ...more: string[]) =>
+    told('openssl', [...words, '-untrusted', world.path('issuing'), ...more, world.path(name)])
+  assert.match(await verify('good', '-verify_hostname', 'good.example'), /good\.pem: OK/)
+  assert.match(await verify('revoked'), /certificate revoked/)
+  assert.match(
+    await verify('good', '-attime', String(Math.floor(Date.now() / 1000) + 3 * 86_400)),
+    /certificate has expired/,
+  )
+  assert.match(await verify('good', '-verify_hostname', 'bad.example'), /hostname mismatch/)
+})
+
+test('OpenSSL: ocsp over the network, with its nonce', { skip: without('openssl', 'version') }, async () => {
+  const ask = (name: string, hash = '-sha1') =>
+    told('openssl', [
+      ...['ocsp', hash, '-issuer', world.path('issuing'), '-cert', world.path(name)],
+      ...['-CAfile', world.path('root'), '-url', `${world.url}/ocsp`],
+    ])
+  assert.match(await ask('good'), /good\.pem: good.*Response verify OK$/s)
+  assert.match(
+    await ask('revoked', '-sha256'),
+    /revoked\.pem: revoked.*Reason: keyCompromise.*Response verify OK$/s,
+  )
+  assert.match(await ask('unknown'), /unknown\.pem: unknown.*Response verify OK$/s)
+  assert.doesNotMatch(await ask('good'), /WARNING: no nonce/)
+  // The root has not issued it.
+  const other = [
+    'ocsp',
+    '-issuer',
+    world.path('root'),
+    '-cert',
+    world.path('good'),
+    '-url',
+    `${world.url}/ocsp`,
+  ]
+  assert.match(await told('openssl', other), /Responder Error: unauthorized/)
+})
+
+test('the JDK: PKIX with OCSP (GET) and with revocation lists', {
+  skip: without('java', '--version'),
+  timeout: 120_000,
+}, async () => {
+  const ask = (name: string, way: string, at = Date.now()) =>
+    told('java', [
+      '-Dcom.sun.security.enableCRLDP=true',
+      here('./Pkix.java'),
+      ...chain(name),
+      way,
+      String(at),
+    ])
+  assert.equal(await ask('good', 'ocsp'), 'good')
+  assert.ok(world.asked.some((line) => line.startsWith('GET /ocsp/M')))
+  assert.match(await ask('revoked', 'ocsp'), /^REVOKED.*KEY_COMPROMISE/)
+  assert.match(await ask('unknown', 'ocsp'), /^UNDETERMINED_REVOCATION_STATUS/)
+  assert.equal(await ask('good', 'crl'), 'good')
+  assert.match(await ask('revoked', 'crl'), /^REVOKED.*KEY_COMPROMISE/)
+  assert.match(await ask('good', 'crl', Date.now() + 3 * day), /^EXPIRED/)
+})
+
+test('Go: crypto/x509 with the revocation list', {
+  skip: without('go', 'version'),
+  timeout: 300_000,
+}, async () => {
+  const list = world.path('issuing.crl')
+  writeFileSync(list, await world.crl('issuing'))
+  const program = world.path('go-pki')
+  const built = await runProgram('go', ['build', '-C', here('./go'), '-o', program, '.'], {
+    env: { GOPROXY: 'off', GOTOOLCHAIN: 'local' },
+    timeoutMs: 280_000,
+  })
+  assert.equal(built.code, 0, built.err)
+  const seconds = (days: number) => String(Math.floor((Date.now() + days * day) / 1000))
+  const ask = (name: string, days = 0, host = `${name}.example`) =>
+    told(program, [...chain(name), list, seconds(days), host])
+  assert.equal(await ask('good'), 'good')
+  assert.equal(await ask('revoked'), 'revoked, reason 1')
+  assert.match(await ask('good', 3), /certificate has expired/)
+  assert.match(await ask('good', 0, 'other.example'), /valid for good\.example/)
+})
+
+test('GnuTLS: certtool and ocsptool', {
+  skip: without('certtool', '--version') || without('ocsptool', '--version'),
+}, async () => {
+  const verify = await told('certtool', [
+    '--verify-crl',
+    '--load-ca-certificate',
+    world.path('issuing'),
+    '--infile',
+    await lists(),
+  ])
+  assert.match(verify, /Verified|verified/)
+  const ask = (name: string) =>
+    told('ocsptool', [
+      '--ask',
+      `${world.url}/ocsp`,
+      '--load-issuer',
+      world.path('issuing'),
+      '--load-cert',
+      world.path(name),
+      '--load-trust',
+      world.path('root'),
+    ])
+  assert.match(await ask('good'), /Certificate Status: good/)
+  assert.match(await ask('revoked'), /Certificate Status: revoked/)
+  assert.match(await ask('unknown'), /Certificate Status: unknown/)
+})

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { request } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { query } from '@warder/foundation/sql'
+import { type Started, startKms } from '@warder/kms/testing'
+
+/** A service with an authority below a root, behind a proxy that speaks plain HTTP, and four certificates in files. */
+export interface PkiWorld extends AsyncDisposable {
+  /** `http://127.0.0.1:…`, as the certificates say. */
+  readonly url: string
+  /** Method and path of what was asked through the proxy. */
+  readonly asked: readonly string[]
+  readonly path: (name: string) => string
+  /** DER of the revocation list of the issuing authority, as it is now. */
+  crl(of: 'root' | 'issuing'): Promise<Buffer>
+}
+
+const forget = query<[id: string], unknown>('DELETE FROM pki_issued WHERE certificate_id = ?')
+
+/** `good`, `revoked`, and `unknown`: one that the register does not know, as if somebody else had the key. */
+export async function startPkiWorld(signDue: (kms: Started) => Promise<void>): Promise<PkiWorld> {
+  await using opened = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'warder-pkix-'))
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const target = { port: 0, ca: '' }
+  const asked: string[] = []
+  const proxy = createServer((incoming, outgoing) => {
+    const { method, url: path, headers } = incoming
+    asked.push(`${method} ${path}`)
+    const forwarded = request(
+      { host: '127.0.0.1', servername: 'localhost', method, path, headers, ...target },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(outgoing)
+      },
+    )
+    forwarded.on('error', () => outgoing.destroy())
+    incoming.pipe(forwarded)
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  opened.defer(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const kms = opened.use(await startKms({ config: { pki_public_url: url } }))
+  Object.assign(target, { port: kms.port, ca: kms.ca })
+  const alice = kms.user('alice')
+  const make = async (body: object) =>
+    (await alice.post('/v1/pki/authorities', { alg: 'ES256', ...body })).json
+  const root = await make({ subject: 'CN=Root, O=Acme' })
+  const issuing = await make({
+    subject: 'CN=Issuing, O=Acme',
+    issuer: root.id,
+    path_length: 0,
+    permitted_names: ['example'],
+  })
+  const path = (name: string): string => join(folder, `${name}.pem`)
+  writeFileSync(path('root'), root.certificate)
+  writeFileSync(path('issuing'), issuing.certificate)
+  for (const name of ['good', 'revoked', 'unknown']) {
+    const body = { alg: 'ES256', names: [`${name}.example`], days: 2 }
+    const made = (await alice.post(`/v1/pki/authorities/${issuing.id}/certificates`, body)).json
+    writeFileSync(path(name), made.certificate)
+    if (name === 'revoked')
+      await alice.post(`/v1/pki/certificates/${made.id}/revoke`, { reason: 'keyCompromise' })
+    if (name === 'unknown') await kms.services.db.commit([{ query: forget, params: [made.id] }])
+  }
+  await signDue(kms)
+  const running = opened.move()
+  return {
+    url,
+    asked,
+    path,
+    crl: async (of) =>
+      (await kms.with({}).get(`/public/certificates/${of === 'root' ? root.id : issuing.id}/crl`)).bytes,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}

@@ -1,0 +1,53 @@
+import type { Database } from '@warder/foundation/sql'
+import type { RevocationReason } from '@warder/pki/x509'
+import { entryOf, release, revoke, statusOf } from '../../../../authority/index.ts'
+import type { ManagedObject, UnitOfWork } from '../../../../keys/index.ts'
+
+/** KMIP's reasons, and those of extensions, in the words of RFC 5280 §5.3.1. */
+const reasons: Readonly<Record<string, RevocationReason>> = {
+  Unspecified: 'unspecified',
+  KeyCompromise: 'keyCompromise',
+  CACompromise: 'cACompromise',
+  AffiliationChanged: 'affiliationChanged',
+  Superseded: 'superseded',
+  CessationOfOperation: 'cessationOfOperation',
+  PrivilegeWithdrawn: 'privilegeWithdrawn',
+  CertificateHold: 'certificateHold',
+  RemoveFromCRL: 'removeFromCRL',
+  AACompromise: 'aACompromise',
+}
+
+/**
+ * Stages what the register of the issuer has to know about the revocation of a certificate.
+ * @param occurred when the key was compromised, Unix seconds
+ * @returns whether the object itself is to be ended, too
+ * @throws Failure conflict, bad_request
+ */
+export async function registerRevocation(
+  {
+    object,
+    objects,
+    now,
+    db,
+  }: {
+    readonly object: ManagedObject
+    readonly objects: UnitOfWork
+    readonly now: number
+    readonly db: Database
+  },
+  code: string,
+  occurred: number | undefined,
+): Promise<'object ends' | 'object stays'> {
+  const der = await objects.material(object)
+  const issued = der === undefined ? undefined : await entryOf(db, object, der)
+  // Of one that was revoked already the life cycle of its object says what is possible.
+  if (issued === undefined || statusOf(issued) === 'revoked') return 'object ends'
+  const reason = reasons[code] ?? 'unspecified'
+  if (reason === 'removeFromCRL') {
+    release(db, objects, issued, now)
+    return 'object stays'
+  }
+  const invalidityAt = occurred === undefined || occurred === 0 ? undefined : Math.min(occurred * 1000, now)
+  revoke(db, objects, { issued, object: undefined }, { reason, invalidityAt }, now)
+  return reason === 'certificateHold' ? 'object stays' : 'object ends'
+}

@@ -1,0 +1,122 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { get } from '@warder/foundation/operations'
+import { nameText, parseCertificate } from '@warder/pki/x509'
+import Type, { type Static } from 'typebox'
+import { principalOf } from '../../access/index.ts'
+import {
+  addressesOf,
+  pathLengthLeft,
+  type StoredAuthority,
+  visibleAuthorities,
+} from '../../authority/index.ts'
+import { define, type KmsServices, signedIn } from '../../services.ts'
+import { authorityOf, authorityRight } from './authority-access.ts'
+import { profileWord, shownDate } from './members.ts'
+import { certificatePem } from './pem.ts'
+
+const AuthoritySummary = Type.Object({
+  id: Type.String(),
+  kid: Type.String(),
+  subject: Type.String({ description: 'RFC 4514' }),
+  not_before: Type.String(),
+  not_after: Type.String(),
+  path_length: Type.Optional(Type.Integer({ description: 'Authorities that may follow below it.' })),
+  profiles: Type.Optional(Type.Array(Type.String())),
+  max_days: Type.Optional(Type.Integer()),
+})
+
+function summary(authority: StoredAuthority): Static<typeof AuthoritySummary> {
+  const { subject, notBefore, notAfter } = parseCertificate(authority.certificate)
+  const { profiles, maxDays } = authority.settings
+  const left = pathLengthLeft(authority)
+  return {
+    id: authority.id,
+    kid: authority.keyId,
+    subject: nameText(subject),
+    not_before: shownDate(notBefore),
+    not_after: shownDate(notAfter),
+    ...(left !== undefined && { path_length: left }),
+    ...(profiles !== undefined && { profiles: profiles.map(profileWord) }),
+    ...(maxDays !== undefined && { max_days: maxDays }),
+  }
+}
+
+const mostListed = 100
+
+/** `GET /v1/pki/authorities`. */
+export const listAuthorities = define({
+  name: 'pki.authorities.list',
+  route: get('/v1/pki/authorities'),
+  summary: 'Authorities that the caller owns or has a right on, in pages',
+  description: 'The header X-Next-After, if there is more, is what `after` of the next page has to be.',
+  tag: 'PKI',
+  access: signedIn,
+  queryParameters: Type.Object({
+    after: Type.Optional(Type.String({ maxLength: 256 })),
+    limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,3}$', description: '1 to 100, default 100.' })),
+  }),
+  reply: Type.Array(AuthoritySummary),
+  async act({ query }, context) {
+    const { db, roles } = context.services
+    const limit = query.limit === undefined ? mostListed : Number(query.limit)
+    if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+    const user = principalOf(context).name
+    const all = await roles.officers.isActive(user)
+    const page = await visibleAuthorities(db, { user, all, after: query.after ?? '', limit })
+    const next = page.length < limit ? undefined : page.at(-1)?.id
+    return rawReply({
+      json: page.map(summary),
+      ...(next !== undefined && { headers: { 'X-Next-After': next } }),
+    })
+  },
+})
+
+const access = authorityRight('getattributes')
+
+/** `GET /v1/pki/authorities/{id}`. */
+export const getAuthority = define({
+  name: 'pki.authorities.get',
+  route: get('/v1/pki/authorities/{id}'),
+  summary: 'One authority',
+  tag: 'PKI',
+  access,
+  pathParameters: Type.Object({ id: Type.String() }),
+  reply: Type.Object({
+    ...AuthoritySummary.properties,
+    certificate: Type.String({ description: 'PEM' }),
+    chain: Type.String({ description: 'The certificates above it, the next one first, PEM.' }),
+    crl: Type.Optional(
+      Type.Object({ number: Type.Integer(), this_update: Type.String(), next_update: Type.String() }),
+    ),
+    crl_url: Type.Optional(Type.String()),
+    ocsp_url: Type.Optional(Type.String()),
+  }),
+  errors: { 403: 'No right to read it.', 404: 'No such authority.' },
+  async act(_input, context) {
+    const { services } = context
+    const authority = await authorityOf(services, access.resolved(context))
+    return { ...summary(authority), ...(await published(services, authority)) }
+  },
+})
+
+async function published(
+  { published, revocation }: KmsServices,
+  { id, certificate, chain }: StoredAuthority,
+) {
+  const crl = await published.crl(id)
+  const { crlUrls, ocspUrls } = addressesOf(revocation, id)
+  return {
+    certificate: certificatePem(certificate),
+    chain: chain.map(certificatePem).join(''),
+    ...(crl !== undefined && {
+      crl: {
+        number: crl.number,
+        this_update: shownDate(crl.thisUpdate),
+        next_update: shownDate(crl.nextUpdate),
+      },
+    }),
+    ...(crlUrls !== undefined && { crl_url: crlUrls[0] }),
+    ...(ocspUrls !== undefined && { ocsp_url: ocspUrls[0] }),
+  }
+}

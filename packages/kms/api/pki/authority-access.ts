@@ -1,0 +1,34 @@
+import { failure } from '@warder/foundation/errors'
+import type { Access } from '@warder/foundation/operations'
+import { keyRight, type Resolved, type Right, requireCreate } from '../../access/index.ts'
+import { findAuthority, type StoredAuthority } from '../../authority/index.ts'
+import type { KmsServices } from '../../services.ts'
+
+/** The right on the certificate of the authority in the path. */
+export function authorityRight(right: Right) {
+  return keyRight<KmsServices, string>(right, {
+    read: ({ path: { id } }) => id ?? '',
+    kid: (id) => id,
+  })
+}
+
+/** The same, of somebody who may create objects. */
+export function withCreate(access: Access<KmsServices>): Access<KmsServices> {
+  return {
+    name: `${access.name}, and create objects`,
+    async check(input, context) {
+      await access.check?.(input, context)
+      await requireCreate(context)
+    },
+  }
+}
+
+/** @throws failure('not_found') for a certificate that is not one of an authority here */
+export async function authorityOf(
+  { db }: Pick<KmsServices, 'db'>,
+  { key }: Resolved<string>,
+): Promise<StoredAuthority> {
+  const found = await findAuthority(db, key.object.id)
+  if (found === undefined) throw failure('not_found', 'The certificate is not one of an authority here.')
+  return found
+}

@@ -1,0 +1,93 @@
+import { failure } from '@warder/foundation/errors'
+import type { Access, OperationContext } from '@warder/foundation/operations'
+import { keyNotFound, principalOf, type Right, requireAllowed, verdictOn } from '../../access/index.ts'
+import { entryOf, type IssuedCertificate, issuedAs } from '../../authority/index.ts'
+import { asObjectId, findObject, findWithMaterial, type ManagedObject } from '../../keys/index.ts'
+import type { KmsServices } from '../../services.ts'
+
+/** A certificate that the caller has a right on. */
+export interface FoundCertificate {
+  readonly id: string
+  /** Undefined where only the register still knows it. */
+  readonly object: ManagedObject | undefined
+  /** DER. */
+  readonly der: Uint8Array | undefined
+  /** Undefined of a certificate that no authority of here issued. */
+  readonly issued: IssuedCertificate | undefined
+}
+
+class Finding {
+  readonly certificate: FoundCertificate
+
+  constructor(certificate: FoundCertificate) {
+    this.certificate = certificate
+  }
+}
+
+export interface CertificateAccess extends Access<KmsServices> {
+  resolved(context: OperationContext<KmsServices>): FoundCertificate
+}
+
+/**
+ * The right on the certificate in the path, or on the authority that issued it: who looks after an authority looks
+ * after what it issued.
+ */
+export function certificateRight(right: Right): CertificateAccess {
+  return {
+    name: `key right: ${right}, on the certificate or its authority`,
+    async check({ path }, context) {
+      const id = path.id ?? ''
+      context.audit({ object: id })
+      context.found = new Finding(await permittedCertificate(context, id, right))
+    },
+    resolved({ found }) {
+      if (found instanceof Finding) return found.certificate
+      throw failure('internal_error', `the access check of ${right} did not run`)
+    },
+  }
+}
+
+/**
+ * The same, read now.
+ * @throws Failure not_found, also for who has no right at all on it; forbidden
+ */
+export async function permittedCertificate(
+  context: OperationContext<KmsServices>,
+  id: string,
+  right: Right,
+): Promise<FoundCertificate> {
+  const { db, roles } = context.services
+  const { name } = principalOf(context)
+  const found = await findCertificate(context.services, id)
+  const { object, issued } = found
+  const own = object === undefined ? 'nothing' : await verdictOn(db, roles, object, name, right)
+  if (own === 'allowed' || issued === undefined) {
+    requireAllowed(own)
+    return found
+  }
+  const authority = await authorityObject(context.services, issued.authorityId)
+  const verdict = authority === undefined ? 'nothing' : await verdictOn(db, roles, authority, name, right)
+  requireAllowed(verdict === 'nothing' ? own : verdict)
+  return found
+}
+
+async function findCertificate(services: KmsServices, text: string): Promise<FoundCertificate> {
+  const { db, seal } = services
+  const id = asObjectId(text)
+  if (id === undefined) throw keyNotFound()
+  const stored = await findWithMaterial(db, seal, id)
+  if (stored !== undefined && stored.object.type === 'Certificate') {
+    const { object, material: der } = stored
+    const issued = der === undefined ? undefined : await entryOf(db, object, der)
+    return { id, object, der, issued }
+  }
+  stored?.material?.fill(0)
+  // An identifier that was used again is of the object that has it now.
+  const issued = stored === undefined ? await issuedAs(db, id) : undefined
+  return { id, object: undefined, der: undefined, issued }
+}
+
+async function authorityObject({ db }: KmsServices, text: string): Promise<ManagedObject | undefined> {
+  const id = asObjectId(text)
+  return id === undefined ? undefined : findObject(db, id)
+}

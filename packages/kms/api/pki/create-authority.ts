@@ -1,0 +1,264 @@
+import { failure } from '@warder/foundation/errors'
+import { type OperationContext, post } from '@warder/foundation/operations'
+import { type ProfileName, parseCertificate } from '@warder/pki/x509'
+import { validatePath } from '@warder/pki/x509/path'
+import Type, { type Static } from 'typebox'
+import { createAccess, permittedKey, principalOf } from '../../access/index.ts'
+import {
+  type AuthoritySettings,
+  findAuthority,
+  issue,
+  openAuthority,
+  openForIssuing,
+  type StoredAuthority,
+  spkiOf,
+  stageAuthority,
+  stageRoot,
+  withPkiFailures,
+} from '../../authority/index.ts'
+import { UnitOfWork } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import {
+  AlgMember,
+  ConstraintsMember,
+  constraintsOf,
+  DaysMember,
+  ProfilesMember,
+  profileNames,
+  SubjectMember,
+  subjectOf,
+  validityOf,
+} from './members.ts'
+import { type CertifiedPair, linkToCertificate, pairFor } from './pair.ts'
+import { certificatePem, certificatesIn } from './pem.ts'
+
+const AuthorityRequest = Type.Object({
+  subject: Type.Optional(SubjectMember),
+  alg: Type.Optional(AlgMember),
+  bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
+  kid: Type.Optional(
+    Type.String({ maxLength: 256, description: 'A private key that is here, in place of a new one.' }),
+  ),
+  days: Type.Optional(DaysMember),
+  issuer: Type.Optional(
+    Type.String({
+      maxLength: 256,
+      description: 'Authority that signs the certificate; absent: it signs itself.',
+    }),
+  ),
+  path_length: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 32, description: 'Authorities that may follow below it.' }),
+  ),
+  permitted_names: Type.Optional(ConstraintsMember),
+  excluded_names: Type.Optional(ConstraintsMember),
+  certificate: Type.Optional(
+    Type.String({
+      maxLength: 200_000,
+      description: 'Import: its certificate and those above it, PEM. Needs kid.',
+    }),
+  ),
+  profiles: Type.Optional(ProfilesMember),
+  max_days: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 36_500, description: 'Longest validity of what it issues.' }),
+  ),
+})
+type AuthorityRequest = Static<typeof AuthorityRequest>
+
+const AuthorityReply = Type.Object({
+  id: Type.String({ description: 'Of its certificate: the issuer_id of its revocation list.' }),
+  kid: Type.String(),
+  certificate: Type.String({ description: 'PEM' }),
+  chain: Type.String({ description: 'The certificates above it, the next one first, PEM; empty of a root.' }),
+})
+
+const rootDays = 3650
+const intermediateDays = 1825
+
+/** `POST /v1/pki/authorities`: a root, an authority below another, or one that was made elsewhere and whose key is here. */
+export const createAuthority = define({
+  name: 'pki.authorities.create',
+  route: post('/v1/pki/authorities'),
+  summary: 'Make a certificate authority, or import one',
+  description:
+    'With `issuer` the certificate is signed by that authority, which takes the right certify on it. With `certificate` and `kid` an authority is imported; a request for an outside authority is made by POST /v1/pki/requests.',
+  tag: 'PKI',
+  access: createAccess<KmsServices>(),
+  request: AuthorityRequest,
+  reply: AuthorityReply,
+  errors: {
+    403: 'The caller may not create objects, or certify with the issuer or the key.',
+    404: 'No such issuer or key.',
+    422: 'The key cannot sign certificates, or the issuer may not issue now.',
+  },
+  async act({ body }, context) {
+    const { services } = context
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    try {
+      const authority = await withPkiFailures(() => staged(body, context, objects, now))
+      const { id, keyId, certificate, chain } = authority
+      context.audit({
+        object: id,
+        details: { kid: keyId, ...(body.issuer !== undefined && { issuer: body.issuer }) },
+      })
+      await objects.commit(context.commit)
+      await services.maintenance.begin(authority.issuer, now)
+      return {
+        id,
+        kid: keyId,
+        certificate: certificatePem(certificate),
+        chain: chain.map(certificatePem).join(''),
+      }
+    } finally {
+      objects.clear()
+    }
+  },
+})
+
+function staged(
+  body: AuthorityRequest,
+  context: OperationContext<KmsServices>,
+  objects: UnitOfWork,
+  now: number,
+): Promise<StoredAuthority> {
+  if (body.certificate !== undefined) return imported(body, context, objects, now)
+  return body.issuer === undefined
+    ? root(body, context, objects, now)
+    : intermediate(body, body.issuer, context, objects, now)
+}
+
+function settingsOf({ profiles, max_days: maxDays }: AuthorityRequest): AuthoritySettings {
+  return {
+    ...(profiles !== undefined && { profiles: profiles.map((name): ProfileName => profileNames[name]) }),
+    ...(maxDays !== undefined && { maxDays }),
+  }
+}
+
+function constraintMembers({
+  path_length: pathLength,
+  permitted_names: permitted,
+  excluded_names: excluded,
+}: AuthorityRequest) {
+  return {
+    ...(pathLength !== undefined && { pathLength }),
+    ...(permitted !== undefined && { permitted: constraintsOf(permitted) }),
+    ...(excluded !== undefined && { excluded: constraintsOf(excluded) }),
+  }
+}
+
+async function root(
+  body: AuthorityRequest,
+  context: OperationContext<KmsServices>,
+  objects: UnitOfWork,
+  now: number,
+): Promise<StoredAuthority> {
+  const subject = requiredSubject(body)
+  const owner = principalOf(context).name
+  const pair = await pairFor(context, objects, body, 'authority')
+  const { notBefore, notAfter } = validityOf(now, body.days ?? rootDays, 0)
+  const made = await stageRoot(
+    context.services,
+    objects,
+    { ...pair, subject, notBefore, notAfter, owner, ...constraintMembers(body), settings: settingsOf(body) },
+    now,
+  )
+  await linkToCertificate(objects, pair, made.id, owner)
+  return made
+}
+
+async function intermediate(
+  body: AuthorityRequest,
+  issuerId: string,
+  context: OperationContext<KmsServices>,
+  objects: UnitOfWork,
+  now: number,
+): Promise<StoredAuthority> {
+  const { services } = context
+  const subject = requiredSubject(body)
+  const owner = principalOf(context).name
+  const above = await permittedKey(services, principalOf(context), issuerId, 'certify')
+  const stored = await findAuthority(services.db, above.object.id)
+  if (stored === undefined) throw failure('bad_request', 'issuer: is not the certificate of an authority.')
+  const issuer = await openAuthority(services, objects, stored, now)
+  const pair = await pairFor(context, objects, body, 'authority')
+  const spki = spkiOf(pair.privateKey)
+  const usual = validityOf(now, body.days ?? intermediateDays, issuer.parsed.notBefore)
+  const notAfter = body.days === undefined ? Math.min(usual.notAfter, issuer.parsed.notAfter) : usual.notAfter
+  const { object, der } = await issue(
+    services,
+    objects,
+    issuer,
+    {
+      profile: 'authority',
+      subject,
+      spki,
+      names: [],
+      notBefore: usual.notBefore,
+      notAfter,
+      owner,
+      ...constraintMembers(body),
+      ...keysOf(pair),
+    },
+    now,
+  )
+  const chain = [issuer.certificate, ...issuer.chain]
+  const keyId = pair.privateKey.object.id
+  await linkToCertificate(objects, pair, object.id, owner)
+  return openForIssuing(services, objects, { object, der, chain, keyId, settings: settingsOf(body) }, now)
+}
+
+function keysOf({ privateKey, publicKey }: CertifiedPair) {
+  return { privateKey: privateKey.object.id, ...(publicKey !== undefined && { publicKey }) }
+}
+
+async function imported(
+  body: AuthorityRequest,
+  context: OperationContext<KmsServices>,
+  objects: UnitOfWork,
+  now: number,
+): Promise<StoredAuthority> {
+  const { kid, certificate = '' } = body
+  if (kid === undefined)
+    throw failure('bad_request', 'kid: is required to import an authority: import its key first.')
+  for (const name of [
+    'subject',
+    'alg',
+    'issuer',
+    'days',
+    'path_length',
+    'permitted_names',
+    'excluded_names',
+  ] as const)
+    if (body[name] !== undefined)
+      throw failure('bad_request', `${name}: is said by the certificate; leave it out.`)
+  const owner = principalOf(context).name
+  const [der = Buffer.alloc(0), ...given] = certificatesIn(certificate)
+  const chain = chainOf(der, given, now)
+  const pair = await pairFor(context, objects, { kid }, 'authority')
+  if (!spkiOf(pair.privateKey).equals(parseCertificate(der).spki))
+    throw failure('bad_request', 'kid: is not the key of the certificate.')
+  const settings = settingsOf(body)
+  const made = await stageAuthority(context.services, objects, { ...pair, der, chain, settings, owner }, now)
+  await linkToCertificate(objects, pair, made.id, owner)
+  return made
+}
+
+/** The certificates above, in their order. @throws failure('bad_request') unless they are a valid path now */
+function chainOf(der: Buffer, given: readonly Buffer[], now: number): readonly Uint8Array[] {
+  const { subject, issuer } = parseCertificate(der)
+  const selfIssued = Buffer.from(subject).equals(issuer)
+  if (!selfIssued && given.length === 0)
+    throw failure('bad_request', 'certificate: put the certificates above it behind it, up to the root.')
+  const top = given.at(-1)
+  const anchors = selfIssued || top === undefined ? [der] : [top]
+  const question = { certificate: der, anchors, others: given, at: now, uses: ['keyCertSign'] as const }
+  const { validity, reason, path } = validatePath(question)
+  if (validity !== 'Valid')
+    throw failure('bad_request', `certificate: ${reason ?? 'there is no valid path to the last one.'}`)
+  return path.slice(1)
+}
+
+function requiredSubject({ subject }: AuthorityRequest): Buffer {
+  if (subject === undefined) throw failure('bad_request', 'subject: is required, like CN=Root, O=Acme.')
+  return subjectOf(subject)
+}

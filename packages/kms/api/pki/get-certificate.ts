@@ -1,0 +1,73 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { get } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { findAuthority, withPkiFailures } from '../../authority/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { certificateRight, type FoundCertificate } from './certificate-access.ts'
+import { CertificateDescription, described } from './certificate-shape.ts'
+import { certificatePem } from './pem.ts'
+
+const access = certificateRight('getattributes')
+
+/** Forms besides JSON, by the media type that a client accepts. */
+const forms = {
+  'application/pkix-cert': 'der',
+  'application/x-pem-file': 'pem',
+  'application/pem-certificate-chain': 'chain',
+} as const
+type Form = (typeof forms)[keyof typeof forms]
+
+/** The first type of the header that is known here, in the order in which they stand; JSON where none is. */
+function formOf(accept: string | undefined): readonly [type: string, form: Form] | undefined {
+  for (const each of (accept ?? '').split(',')) {
+    const type = each.split(';')[0]?.trim().toLowerCase() ?? ''
+    if (type === 'application/json' || type === '*/*') return undefined
+    if (Object.hasOwn(forms, type)) return [type, forms[type as keyof typeof forms]]
+  }
+  return undefined
+}
+
+/** `GET /v1/pki/certificates/{id}`. */
+export const getCertificate = define({
+  name: 'pki.certificates.get',
+  route: get('/v1/pki/certificates/{id}'),
+  summary: 'One certificate: JSON, PEM, DER, or with those above it, as the header Accept asks',
+  description:
+    'Accept: application/json, application/x-pem-file, application/pkix-cert, or application/pem-certificate-chain.',
+  tag: 'PKI',
+  access,
+  pathParameters: Type.Object({ id: Type.String() }),
+  reply: CertificateDescription,
+  errors: { 403: 'No right to read it.', 404: 'No such certificate.' },
+  async act(_input, context) {
+    const { services, request } = context
+    const found = access.resolved(context)
+    const wanted = formOf(request.headers.accept)
+    if (wanted === undefined) {
+      const shown = withPkiFailures(() => described(found, services.clock.now()))
+      if (shown === undefined) throw noCertificate()
+      return shown
+    }
+    const [contentType, form] = wanted
+    if (found.der === undefined) throw noCertificate()
+    if (form === 'der') return rawReply({ raw: found.der, contentType })
+    const above = form === 'pem' ? [] : await chainOf(services, found)
+    return rawReply({ raw: [found.der, ...above].map(certificatePem).join(''), contentType })
+  },
+})
+
+function noCertificate() {
+  return failure('not_found', 'The certificate itself is not kept here any more.')
+}
+
+/** DER of the certificates above it, as far as an authority of here knows them. */
+async function chainOf(
+  { db }: KmsServices,
+  { id, issued }: FoundCertificate,
+): Promise<readonly Uint8Array[]> {
+  const own = await findAuthority(db, id)
+  if (own !== undefined) return own.chain
+  const authority = issued === undefined ? undefined : await findAuthority(db, issued.authorityId)
+  return authority === undefined ? [] : [authority.certificate, ...authority.chain]
+}

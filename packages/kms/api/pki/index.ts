@@ -1,0 +1,33 @@
+import type { Operation } from '@warder/foundation/operations'
+import type { KmsServices } from '../../services.ts'
+import { getAuthority, listAuthorities } from './authorities.ts'
+import { createAuthority } from './create-authority.ts'
+import { getCertificate } from './get-certificate.ts'
+import { issueCertificate } from './issue-certificate.ts'
+import { listCertificates } from './list-certificates.ts'
+import { ocspGet, ocspPost } from './ocsp.ts'
+import { crl, issuerCertificate } from './public.ts'
+import { renewCertificate } from './renew-certificate.ts'
+import { createRequest } from './request.ts'
+import { releaseCertificate, revokeCertificate } from './revocation.ts'
+
+/** Bodies hold certificates and names. */
+const bodyLimit = 512 * 1024
+
+/** Certificate authorities over HTTP: what they do for their owners, and what everybody may read. */
+export const pkiOperations: readonly Operation<KmsServices>[] = [
+  createAuthority,
+  listAuthorities,
+  getAuthority,
+  createRequest,
+  issueCertificate,
+  listCertificates,
+  getCertificate,
+  revokeCertificate,
+  releaseCertificate,
+  renewCertificate,
+  crl,
+  issuerCertificate,
+  ocspGet,
+  ocspPost,
+].map((operation) => ({ bodyLimit, ...operation }))

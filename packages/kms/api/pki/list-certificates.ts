@@ -1,0 +1,93 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { get } from '@warder/foundation/operations'
+import Type, { type Static } from 'typebox'
+import { type IssuedCertificate, issuedPage } from '../../authority/index.ts'
+import type { KmsServices } from '../../services.ts'
+import { define } from '../../services.ts'
+import { authorityOf, authorityRight } from './authority-access.ts'
+import { certificateState, ListedCertificate, listed, StateMember } from './certificate-shape.ts'
+import { dateOf } from './members.ts'
+
+const access = authorityRight('getattributes')
+const mostListed = 1000
+const usualListed = 100
+/** Entries of the register that one request looks at. */
+const mostLooked = 10_000
+
+const Query = Type.Object({
+  after: Type.Optional(Type.String({ maxLength: 200, description: 'X-Next-After of the page before.' })),
+  limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 100.' })),
+  state: Type.Optional(StateMember),
+  subject: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'Text within the subject, upper and lower case alike.',
+    }),
+  ),
+  expires_before: Type.Optional(Type.String({ maxLength: 40, description: 'RFC 3339' })),
+})
+type Query = Static<typeof Query>
+
+/** `GET /v1/pki/authorities/{id}/certificates`. */
+export const listCertificates = define({
+  name: 'pki.certificates.list',
+  route: get('/v1/pki/authorities/{id}/certificates'),
+  summary: 'What an authority issued, in the order of its end, in pages',
+  description:
+    'The header X-Next-After, if there is more, is what `after` of the next page has to be; a page with a filter may hold fewer entries than its limit, or none.',
+  tag: 'PKI',
+  access,
+  pathParameters: Type.Object({ id: Type.String() }),
+  queryParameters: Query,
+  reply: Type.Array(ListedCertificate),
+  errors: { 403: 'No right to read it.', 404: 'No such authority.' },
+  async act({ query }, context) {
+    const { services } = context
+    const { id } = await authorityOf(services, access.resolved(context))
+    const now = services.clock.now()
+    const { page, next } = await matching(services, id, query, now)
+    const json = page.map((entry) => listed(entry, now))
+    return rawReply({ json, ...(next !== undefined && { headers: { 'X-Next-After': next } }) })
+  },
+})
+
+async function matching({ db }: KmsServices, authority: string, query: Query, now: number) {
+  const limit = query.limit === undefined ? usualListed : Number(query.limit)
+  if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+  const endsBy =
+    query.expires_before === undefined
+      ? Number.MAX_SAFE_INTEGER
+      : dateOf(query.expires_before, 'expires_before')
+  const subject = query.subject?.toLowerCase()
+  const matches = (entry: IssuedCertificate): boolean =>
+    (query.state === undefined || certificateState(entry, now) === query.state) &&
+    (subject === undefined || entry.subject.toLowerCase().includes(subject))
+  const page: IssuedCertificate[] = []
+  let after = placeOf(query.after)
+  for (let looked = 0; looked < mostLooked; ) {
+    const entries = await issuedPage(db, authority, { after, endsBy, limit: mostListed })
+    for (const entry of entries) {
+      after = { notAfter: entry.notAfter, id: entry.id }
+      if (matches(entry)) page.push(entry)
+      if (page.length === limit) return { page, next: textOf(after) }
+    }
+    if (entries.length < mostListed) return { page, next: undefined }
+    looked += entries.length
+  }
+  return { page, next: textOf(after) }
+}
+
+function textOf({ notAfter, id }: { readonly notAfter: number; readonly id: string }): string {
+  return `${notAfter}.${id}`
+}
+
+/** @throws failure('bad_request') */
+function placeOf(text: string | undefined) {
+  if (text === undefined) return { notAfter: -1, id: '' }
+  const [, notAfter, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,150})$/.exec(text) ?? []
+  if (notAfter === undefined || id === undefined)
+    throw failure('bad_request', 'after is not what X-Next-After of a page was.')
+  return { notAfter: Number(notAfter), id }
+}

@@ -1,0 +1,60 @@
+import { rawReply } from '@warder/foundation/http'
+import { get, post } from '@warder/foundation/operations'
+import { andThen } from '@warder/foundation/promises'
+import Type from 'typebox'
+import type { OcspReply } from '../../authority/index.ts'
+import { anybody, define, type KmsServices } from '../../services.ts'
+import { freshHeaders, isUnchanged } from './caching.ts'
+
+const contentType = 'application/ocsp-response'
+const common = {
+  tag: 'PKI',
+  access: anybody,
+  audited: false,
+  cors: 'any-origin',
+  replyContentType: contentType,
+  description:
+    'RFC 6960, RFC 5019, RFC 8954. Errors of OCSP are replies with status 200, as the standard has it: malformedRequest, unauthorized for certificates of other issuers, tryLater.',
+} as const
+
+/** `GET /ocsp/{request}`: base64 of the request, its characters escaped or not. */
+export const ocspGet = define({
+  ...common,
+  name: 'pki.ocsp.get',
+  route: get('/ocsp/{request**}'),
+  summary: 'Status of certificates (OCSP), the request in the path',
+  pathParameters: Type.Object({ request: Type.String({ description: 'base64 of the DER' }) }),
+  act({ path }, { services, request }) {
+    return andThen(services.published.ocsp.forPath(path.request), (reply) => {
+      const { fresh } = reply
+      if (fresh !== undefined && isUnchanged(request, fresh.etag, fresh.producedAt))
+        return rawReply({ status: 304, headers: headersOf(reply, services) })
+      return sent(reply, services)
+    })
+  },
+})
+
+/** `POST /ocsp`. */
+export const ocspPost = define({
+  ...common,
+  name: 'pki.ocsp.post',
+  route: post('/ocsp'),
+  summary: 'Status of certificates (OCSP), the request in the body',
+  bodyLimit: 64 * 1024,
+  act: (_input, { services, request }) =>
+    andThen(services.published.ocsp.forRequest(request.body), (reply) => sent(reply, services)),
+})
+
+function sent(reply: OcspReply, services: KmsServices) {
+  return rawReply({ raw: reply.der, contentType, headers: headersOf(reply, services) })
+}
+
+/** RFC 5019 §6.2; an error, or an answer to a nonce, is kept by nobody. */
+function headersOf({ fresh }: OcspReply, { clock }: KmsServices): Record<string, string> {
+  if (fresh === undefined) return { 'Cache-Control': 'no-store' }
+  const { etag, producedAt, nextUpdate } = fresh
+  return freshHeaders(
+    { etag, modified: producedAt, until: nextUpdate, now: clock.now() },
+    'public, no-transform, must-revalidate',
+  )
+}

@@ -1,0 +1,72 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { get } from '@warder/foundation/operations'
+import { andThen } from '@warder/foundation/promises'
+import Type from 'typebox'
+import type { StoredCrl } from '../../authority/index.ts'
+import { anybody, define } from '../../services.ts'
+import { freshHeaders, isUnchanged } from './caching.ts'
+
+const IssuerId = Type.Object({
+  issuer_id: Type.String({ description: 'Of the certificate of the authority.' }),
+})
+
+const crlType = 'application/pkix-crl'
+/** Caches ask again so long before the list ends. */
+const marginMs = 60_000
+
+/**
+ * `GET /public/certificates/{issuer_id}/crl`: the list that was signed last. Nothing is signed here, so that a flood
+ * costs nothing but its traffic.
+ */
+export const crl = define({
+  name: 'pki.crl',
+  route: get('/public/certificates/{issuer_id}/crl'),
+  summary: 'Certificate revocation list of an authority, DER',
+  description: 'RFC 5280 §5. The list is signed beforehand: after a revocation, and before its nextUpdate.',
+  tag: 'PKI',
+  access: anybody,
+  audited: false,
+  cors: 'any-origin',
+  pathParameters: IssuerId,
+  replyContentType: crlType,
+  errors: { 304: 'Not changed.', 404: 'No such authority, or it has no list yet.' },
+  act({ path }, { services, request }) {
+    return andThen(services.published.crl(path.issuer_id), (found) => {
+      if (found === undefined) throw failure('not_found', 'There is no revocation list of such an authority.')
+      const headers = crlHeaders(found, services.clock.now(), services.revocation.crlCacheMs)
+      if (isUnchanged(request, found.etag, found.thisUpdate)) return rawReply({ status: 304, headers })
+      return rawReply({ raw: found.der, contentType: crlType, headers })
+    })
+  },
+})
+
+function crlHeaders({ etag, thisUpdate, nextUpdate }: StoredCrl, now: number, longestMs: number) {
+  const until = Math.max(now, Math.min(now + longestMs, nextUpdate - marginMs))
+  return {
+    ...freshHeaders({ etag, modified: thisUpdate, until, now }, 'public, no-transform'),
+    'Content-Disposition': 'inline',
+  }
+}
+
+const certificateType = 'application/pkix-cert'
+
+/** Where the certificates that an authority issued say that its own is found (RFC 5280 §4.2.2.1). */
+export const issuerCertificate = define({
+  name: 'pki.issuer',
+  route: get('/public/certificates/{issuer_id}/certificate'),
+  summary: 'Certificate of an authority, DER',
+  tag: 'PKI',
+  access: anybody,
+  audited: false,
+  cors: 'any-origin',
+  pathParameters: IssuerId,
+  replyContentType: certificateType,
+  cacheControl: 'public, max-age=86400',
+  errors: { 404: 'No such authority.' },
+  async act({ path }, { services }) {
+    const der = await services.published.certificate(path.issuer_id)
+    if (der === undefined) throw failure('not_found', 'There is no such authority.')
+    return rawReply({ raw: der, contentType: certificateType })
+  },
+})

@@ -1,0 +1,106 @@
+import { failure } from '@warder/foundation/errors'
+import { type OperationContext, post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { keyNotFound, principalOf, requireAllowed, requireCreate, verdictOn } from '../../access/index.ts'
+import {
+  findAuthority,
+  issue,
+  openAuthority,
+  openForIssuing,
+  requestLike,
+  withPkiFailures,
+} from '../../authority/index.ts'
+import { linkedObject, UnitOfWork } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { certificateRight } from './certificate-access.ts'
+import { datesOf, IssueReply, issuedReply } from './issue-certificate.ts'
+import { DaysMember } from './members.ts'
+
+const access = certificateRight('getattributes')
+
+/** `POST /v1/pki/certificates/{id}/renew`. */
+export const renewCertificate = define({
+  name: 'pki.certificates.renew',
+  route: post('/v1/pki/certificates/{id}/renew'),
+  summary: 'Issue a certificate like this one, by the same authority, for the same key',
+  description:
+    'Takes the right certify on the authority. The one that is renewed stays valid to its end; revoke it when it is replaced. Without days it is valid for as long as the one before.',
+  tag: 'PKI',
+  access: {
+    name: access.name,
+    async check(input, context) {
+      await access.check?.(input, context)
+      await requireCreate(context)
+    },
+  },
+  pathParameters: Type.Object({ id: Type.String() }),
+  request: Type.Object({ days: Type.Optional(DaysMember) }),
+  bodyOptional: true,
+  reply: IssueReply,
+  errors: {
+    403: 'No right to certify, or to create objects.',
+    404: 'No such certificate.',
+    409: 'It was revoked.',
+    422: 'The authority may not issue now.',
+  },
+  act: ({ body }, context) => withPkiFailures(() => renewed(context, body?.days)),
+})
+
+const day = 86_400_000
+
+async function renewed(context: OperationContext<KmsServices>, days: number | undefined) {
+  const { services } = context
+  const { id, object, der, issued } = access.resolved(context)
+  if (issued === undefined || object === undefined || der === undefined)
+    throw failure(
+      'bad_request',
+      'No authority of here has issued this certificate: it is renewed where it was issued.',
+    )
+  if (issued.revokedAt !== undefined)
+    throw failure('conflict', 'The certificate was revoked: issue another one.')
+  const stored = await findAuthority(services.db, issued.authorityId)
+  if (stored === undefined) throw keyNotFound()
+  const now = services.clock.now()
+  const objects = new UnitOfWork(services, now)
+  try {
+    const certificate = await objects.read(stored.id)
+    if (certificate === undefined) throw keyNotFound()
+    requireAllowed(
+      await verdictOn(services.db, services.roles, certificate, principalOf(context).name, 'certify'),
+    )
+    const authority = await openAuthority(services, objects, stored, now)
+    const before = Math.max(1, Math.round((issued.notAfter - issued.notBefore) / day))
+    const most = Math.floor((authority.parsed.notAfter - now) / day)
+    const keys = {
+      publicKey: linkedObject(object, 'PublicKeyLink'),
+      privateKey: linkedObject(object, 'PrivateKeyLink'),
+    }
+    const made = await issue(
+      services,
+      objects,
+      authority,
+      {
+        ...requestLike(issued, der),
+        ...datesOf(authority, days ?? Math.min(before, Math.max(most, 1)), now),
+        owner: object.owner,
+        links: [{ kind: 'ReplacedObjectLink', id }],
+        ...(keys.publicKey !== undefined && { publicKey: keys.publicKey }),
+        ...(keys.privateKey !== undefined && { privateKey: keys.privateKey }),
+      },
+      now,
+    )
+    const others = object.links.filter(({ kind }) => kind !== 'ReplacementObjectLink')
+    objects.update(object, { links: [...others, { kind: 'ReplacementObjectLink', id: made.object.id }] })
+    const own = await findAuthority(services.db, id)
+    if (own !== undefined) {
+      const chain = [authority.certificate, ...authority.chain]
+      const { keyId, settings } = own
+      openForIssuing(services, objects, { object: made.object, der: made.der, chain, keyId, settings }, now)
+    }
+    context.audit({ object: made.object.id, details: { authority: stored.id, replaces: id } })
+    await objects.commit(context.commit)
+    return issuedReply(authority, { id: made.object.id, ...made }, keys.privateKey)
+  } finally {
+    objects.clear()
+  }
+}

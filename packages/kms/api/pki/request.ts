@@ -1,0 +1,63 @@
+import { post } from '@warder/foundation/operations'
+import { basicConstraints, issueRequest, keyUsage, subjectAltName } from '@warder/pki/x509'
+import Type from 'typebox'
+import { createAccess } from '../../access/index.ts'
+import { authoritySigner, spkiOf, withPkiFailures } from '../../authority/index.ts'
+import { UnitOfWork } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { AlgMember, NamesMember, namesOf, SubjectMember, subjectOf } from './members.ts'
+import { pairFor } from './pair.ts'
+import { pemOf } from './pem.ts'
+
+const CertificateRequest = Type.Object({
+  subject: SubjectMember,
+  alg: Type.Optional(AlgMember),
+  bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
+  kid: Type.Optional(
+    Type.String({ maxLength: 256, description: 'A private key that is here, in place of a new one.' }),
+  ),
+  names: Type.Optional(NamesMember),
+})
+
+/** `POST /v1/pki/requests`: what an outside authority is asked with for the certificate of an authority here. */
+export const createRequest = define({
+  name: 'pki.requests.create',
+  route: post('/v1/pki/requests'),
+  summary: 'Make a request (PKCS#10) for the certificate of an authority, to be signed by an outside one',
+  description:
+    'The certificate that comes back is imported by POST /v1/pki/authorities, with the kid that is answered here.',
+  tag: 'PKI',
+  access: createAccess<KmsServices>(),
+  request: CertificateRequest,
+  reply: Type.Object({ kid: Type.String(), csr: Type.String({ description: 'PEM' }) }),
+  errors: {
+    403: 'The caller may not create objects, or certify with the key.',
+    404: 'No such key.',
+    422: 'The key cannot sign certificates.',
+  },
+  async act({ body }, context) {
+    const { services } = context
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    try {
+      const { privateKey } = await pairFor(context, objects, body, 'authority')
+      const spki = spkiOf(privateKey)
+      const signer = authoritySigner(privateKey, { spki }, services.policy, now)
+      const names = namesOf(body.names ?? [])
+      const extensions = [
+        basicConstraints(true),
+        keyUsage(['digitalSignature', 'keyCertSign', 'cRLSign']),
+        ...(names.length === 0 ? [] : [subjectAltName(names)]),
+      ]
+      const csr = await withPkiFailures(() =>
+        issueRequest({ subject: subjectOf(body.subject), spki, extensions }, signer),
+      )
+      const kid = privateKey.object.id
+      context.audit({ object: kid })
+      await objects.commit(context.commit)
+      return { kid, csr: pemOf('CERTIFICATE REQUEST', csr) }
+    } finally {
+      objects.clear()
+    }
+  },
+})

@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { missingOpenssl, opensslFolder, pem } from '@warder/pki/testing'
+import { parseCertificate } from '@warder/pki/x509'
+import { crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
+import { type Started, startKms } from '../../testing/index.ts'
+import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
+
+const day = 86_400_000
+const crlPath = (id: string) => `/public/certificates/${id}/crl`
+const leaf = (name: string) => ({ alg: 'ES256', names: [name], subject: `CN=${name}` })
+
+async function crlOf(kms: Started, id: string) {
+  const answer = await kms.with({}).get(crlPath(id))
+  assert.equal(answer.status, 200, answer.text)
+  return { ...answer, crl: readCrl(answer.bytes) }
+}
+
+test('a revocation is on the next list, with its reason and date; the number of the list rises', async () => {
+  let now = Date.UTC(2026, 5, 1)
+  const clock = { now: () => now, monotonic: () => now }
+  await using kms = await startKms({ clock })
+  const alice = kms.user('alice')
+  const { issuing, issue } = await makeAuthorities(alice)
+  const [one, other] = [(await issue(leaf('a.example'))).json, (await issue(leaf('b.example'))).json]
+  const first = await crlOf(kms, issuing.id)
+  assert.deepEqual([first.crl.count, first.crl.number], [0, 1n])
+  assert.ok(crlIsSignedWith(first.crl, parseCertificate(derOf(issuing.certificate)).key))
+  assert.deepEqual(first.crl.authorityKeyIdentifier?.length, 20)
+
+  now += 5000
+  const body = { reason: 'keyCompromise', invalidity_date: '2026-05-30T00:00:00Z' }
+  const revoked = await alice.post(`/v1/pki/certificates/${one.id}/revoke`, body)
+  assert.equal(revoked.status, 200, revoked.text)
+  assert.deepEqual(
+    [revoked.json.state, revoked.json.reason, revoked.json.revoked_at, revoked.json.invalidity_date],
+    ['revoked', 'keyCompromise', '2026-06-01T00:00:05Z', '2026-05-30T00:00:00Z'],
+  )
+  assert.equal((await alice.post(`/v1/pki/certificates/${other.id}/revoke`, {})).json.reason, 'unspecified')
+  assert.equal((await crlOf(kms, issuing.id)).crl.count, 0, 'it is not signed by the request')
+  now += 2000
+  await runSigning(kms)
+  const second = await crlOf(kms, issuing.id)
+  // Two revocations share one list, whose number is that of the second.
+  assert.deepEqual([second.crl.count, second.crl.number], [2, 3n])
+  const entry = second.crl.find(parseCertificate(derOf(one.certificate)).serial)
+  assert.deepEqual(
+    [entry?.reason, entry?.revokedAt, entry?.invalidityDate],
+    ['keyCompromise', Date.UTC(2026, 5, 1, 0, 0, 5), Date.UTC(2026, 4, 30)],
+  )
+  assert.equal(second.crl.find(parseCertificate(derOf(other.certificate)).serial)?.reason, undefined)
+  await runSigning(kms)
+  assert.equal((await crlOf(kms, issuing.id)).crl.number, 3n, 'nothing is due')
+})
+
+test('the list is served with what caches need: 304, HEAD, and an age that ends before the list', async () => {
+  let now = Date.UTC(2026, 5, 1)
+  const clock = { now: () => now, monotonic: () => now }
+  await using kms = await startKms({ clock, config: { crl_cache_seconds: 31_536_000 } })
+  const { issuing } = await makeAuthorities(kms.user('alice'))
+  const { headers, bytes, crl } = await crlOf(kms, issuing.id)
+  assert.equal(headers['content-type'], 'application/pkix-crl')
+  assert.equal(headers['content-disposition'], 'inline')
+  assert.equal(headers['last-modified'], 'Mon, 01 Jun 2026 00:00:00 GMT')
+  assert.equal(headers['cache-control'], `max-age=${7 * 86_400 - 60}, public, no-transform`)
+  assert.equal(headers.expires, 'Sun, 07 Jun 2026 23:59:00 GMT')
+  assert.equal(crl.nextUpdate, now + 7 * day)
+  const anybody = kms.with({})
+  const ask = (sent: Record<string, string>, method = 'GET') =>
+    anybody.call(method, crlPath(issuing.id), { headers: sent })
+  const etag = String(headers.etag)
+  for (const sent of [
+    { 'if-none-match': etag },
+    { 'if-none-match': `"x", W/${etag}` },
+    { 'if-none-match': '*' },
+  ]) {
+    const unchanged = await ask(sent)
+    assert.deepEqual([unchanged.status, unchanged.bytes.length, unchanged.headers.etag], [304, 0, etag])
+  }
+  assert.equal((await ask({ 'if-modified-since': 'Mon, 01 Jun 2026 00:00:00 GMT' })).status, 304)
+  assert.equal((await ask({ 'if-modified-since': 'Sun, 31 May 2026 23:59:59 GMT' })).status, 200)
+  assert.equal(
+    (await ask({ 'if-none-match': '"other"', 'if-modified-since': 'Mon, 01 Jun 2026 00:00:00 GMT' })).status,
+    200,
+  )
+  const head = await ask({}, 'HEAD')
+  assert.deepEqual(
+    [head.status, head.headers['content-length'], head.bytes.length],
+    [200, String(bytes.length), 0],
+  )
+  assert.equal((await anybody.get(crlPath('nobody'))).status, 404)
+  assert.equal((await ask({}, 'POST')).status, 405)
+
+  now += 6 * day + 1
+  await runSigning(kms)
+  const next = await crlOf(kms, issuing.id)
+  assert.deepEqual(
+    [next.crl.number, next.crl.thisUpdate],
+    [2n, Math.floor(now / 1000) * 1000],
+    'by the schedule',
+  )
+  assert.notEqual(next.headers.etag, etag)
+  const certificate = await anybody.get(`/public/certificates/${issuing.id}/certificate`)
+  assert.deepEqual(
+    [certificate.headers['content-type'], certificate.bytes],
+    ['application/pkix-cert', derOf(issuing.certificate)],
+  )
+})
+
+test('a certificate on hold comes back by its release, or is revoked for good as of the hold', async () => {
+  let now = Date.UTC(2026, 5, 1)
+  await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
+  const { issuing, issue } = await makeAuthorities(kms.user('alice'))
+  const { id, certificate } = (await issue(leaf('a.example'))).json
+  const { serial } = parseCertificate(derOf(certificate))
+  const post = (verb: string, json: object = {}) =>
+    kms.user('alice').post(`/v1/pki/certificates/${id}/${verb}`, json)
+  const listed = async () => {
+    now += 2000
+    await runSigning(kms)
+    return (await crlOf(kms, issuing.id)).crl.find(serial)
+  }
+  assert.deepEqual([(await post('release')).status, (await post('release')).json.error], [409, 'conflict'])
+  assert.equal((await post('revoke', { reason: 'certificateHold' })).json.state, 'hold')
+  assert.equal((await post('revoke', { reason: 'certificateHold' })).status, 409)
+  const held = await listed()
+  assert.equal(held?.reason, 'certificateHold')
+  assert.equal((await post('release')).json.state, 'valid')
+  assert.equal(await listed(), undefined)
+  await post('revoke', { reason: 'certificateHold' })
+  const since = now
+  now += day
+  const final = await post('revoke', { reason: 'superseded' })
+  assert.deepEqual(
+    [final.json.state, final.json.revoked_at],
+    ['revoked', new Date(since).toISOString().replace('.000', '')],
+  )
+  assert.deepEqual([(await listed())?.reason, (await post('release')).status], ['superseded', 409])
+  const refused = await post('revoke', { reason: 'removeFromCRL' })
+  assert.deepEqual([refused.status, refused.json.error], [400, 'bad_request'])
+})
+
+test('RFC 5280 §3.3: an entry leaves after one list that was signed past the end of its certificate', async () => {
+  let now = Date.UTC(2026, 5, 1)
+  await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
+  const alice = kms.user('alice')
+  const { issuing, issue } = await makeAuthorities(alice)
+  const short = (await issue({ ...leaf('a.example'), days: 2 })).json
+  await alice.post(`/v1/pki/certificates/${short.id}/revoke`, {})
+  const counts: number[] = []
+  for (const wait of [2000, 6 * day, 7 * day]) {
+    now += wait
+    await runSigning(kms)
+    counts.push((await crlOf(kms, issuing.id)).crl.count)
+  }
+  assert.deepEqual(counts, [1, 1, 0])
+})
+
+test('the record of a revocation names the authority and the reason; who has no right learns nothing', async () => {
+  await using kms = await startKms()
+  const [alice, bob] = [kms.user('alice'), kms.user('bob')]
+  const { issuing, issue } = await makeAuthorities(alice)
+  const { id } = (await issue(leaf('a.example'))).json
+  const revoke = (who = alice) => who.post(`/v1/pki/certificates/${id}/revoke`, { reason: 'superseded' })
+  assert.deepEqual([(await revoke(bob)).status, kms.audit.at(-1)?.outcome], [404, 'failure'])
+  const grant = (object: string, operation: string) =>
+    alice.post('/access/grant', { unique_identifier: object, user_id: 'bob', operation_types: [operation] })
+  await grant(id, 'getattributes')
+  assert.equal((await revoke(bob)).status, 403)
+  assert.equal((await bob.get(`/v1/pki/certificates/${id}`)).json.state, 'valid')
+  // Who looks after the authority looks after what it issued.
+  await grant(issuing.id, 'revoke')
+  assert.equal((await revoke(bob)).status, 200)
+  const { operation, object, outcome, details } = kms.audit.at(-1) ?? {}
+  assert.deepEqual(
+    [operation, object, outcome, details],
+    [
+      'pki.certificates.revoke',
+      id,
+      'success',
+      { authority: issuing.id, subject: 'CN=a.example', reason: 'superseded' },
+    ],
+  )
+  for (const path of [`/v1/pki/certificates/${issuing.id}x/revoke`, '/v1/pki/certificates/*/revoke'])
+    assert.equal((await alice.post(path, {})).status, 404)
+  const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  assert.equal((await alice.post(`/v1/pki/certificates/${kid}/revoke`, {})).status, 404)
+})
+
+test('OpenSSL checks a chain with an intermediate against our lists', { skip: missingOpenssl }, async () => {
+  await using kms = await startKms()
+  const alice = kms.user('alice')
+  const { root, issuing, issue } = await makeAuthorities(alice)
+  const [good, bad] = [(await issue(leaf('good.example'))).json, (await issue(leaf('bad.example'))).json]
+  await alice.post(`/v1/pki/certificates/${bad.id}/revoke`, { reason: 'keyCompromise' })
+  await runSigning(kms)
+  using folder = opensslFolder()
+  folder.write('root.pem', root.certificate)
+  folder.write('issuing.pem', issuing.certificate)
+  const crls = [await crlOf(kms, root.id), await crlOf(kms, issuing.id)]
+  folder.write('crls.pem', crls.map(({ bytes }) => pem('X509 CRL', bytes)).join(''))
+  folder.write('good.pem', good.certificate)
+  folder.write('bad.pem', bad.certificate)
+  const words = [
+    'verify',
+    '-x509_strict',
+    '-crl_check_all',
+    '-CAfile',
+    'root.pem',
+    '-untrusted',
+    'issuing.pem',
+    '-CRLfile',
+    'crls.pem',
+  ]
+  assert.match(folder.run(...words, 'good.pem').text, /good\.pem: OK/)
+  assert.match(folder.run(...words, 'bad.pem').text, /certificate revoked/)
+  await alice.post(`/v1/pki/certificates/${issuing.id}/revoke`, { reason: 'cACompromise' })
+  await runSigning(kms)
+  folder.write(
+    'crls.pem',
+    [await crlOf(kms, root.id), crls[1] ?? assert.fail()].map(({ bytes }) => pem('X509 CRL', bytes)).join(''),
+  )
+  assert.match(folder.run(...words, 'good.pem').text, /certificate revoked/)
+})

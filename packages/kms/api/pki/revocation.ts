@@ -1,0 +1,99 @@
+import { failure } from '@warder/foundation/errors'
+import { type OperationContext, post } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import { type RevocationReason, revocationReasons } from '@warder/pki/x509'
+import Type, { type Static } from 'typebox'
+import { findIssued, type IssuedCertificate, release, revoke } from '../../authority/index.ts'
+import { type ManagedObject, UnitOfWork } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { certificateRight, permittedCertificate } from './certificate-access.ts'
+import { ListedCertificate, listed } from './certificate-shape.ts'
+import { dateOf } from './members.ts'
+
+const access = certificateRight('revoke')
+const attempts = 10
+
+const common = {
+  tag: 'PKI',
+  access,
+  pathParameters: Type.Object({ id: Type.String() }),
+  reply: ListedCertificate,
+} as const
+
+const RevokeBody = Type.Object({
+  reason: Type.Optional(
+    Type.Enum(Object.keys(revocationReasons) as RevocationReason[], {
+      description: 'RFC 5280 §5.3.1; absent: unspecified. certificateHold can be taken back by release.',
+    }),
+  ),
+  invalidity_date: Type.Optional(
+    Type.String({ maxLength: 40, description: 'Since when the key was not to be trusted.' }),
+  ),
+})
+
+/** `POST /v1/pki/certificates/{id}/revoke`. */
+export const revokeCertificate = define({
+  ...common,
+  name: 'pki.certificates.revoke',
+  route: post('/v1/pki/certificates/{id}/revoke'),
+  summary: 'Take a certificate back',
+  description: 'Relying parties see it by OCSP at once, and on the revocation list within seconds.',
+  request: RevokeBody,
+  bodyOptional: true,
+  errors: { 403: 'No right to revoke it.', 404: 'No such certificate.', 409: 'It was revoked already.' },
+  act: ({ body }, context) => {
+    const wanted = wantedRevocation(body)
+    return changed(context, wanted.reason, (objects, issued, object, now) =>
+      revoke(context.services.db, objects, { issued, object }, wanted, now),
+    )
+  },
+})
+
+/** `POST /v1/pki/certificates/{id}/release`. */
+export const releaseCertificate = define({
+  ...common,
+  name: 'pki.certificates.release',
+  route: post('/v1/pki/certificates/{id}/release'),
+  summary: 'Give a certificate back that is on hold',
+  errors: { 403: 'No right to revoke it.', 404: 'No such certificate.', 409: 'It is not on hold.' },
+  act: (_input, context) =>
+    changed(context, 'release', (objects, issued, _object, now) =>
+      release(context.services.db, objects, issued, now),
+    ),
+})
+
+function wantedRevocation(body: Static<typeof RevokeBody> | undefined) {
+  const { reason = 'unspecified', invalidity_date: date } = body ?? {}
+  return { reason, ...(date !== undefined && { invalidityAt: dateOf(date, 'invalidity_date') }) }
+}
+
+/** Read, changed and committed, again when somebody else was faster; the right is asked for in each attempt. */
+async function changed(
+  context: OperationContext<KmsServices>,
+  what: string,
+  stage: (
+    objects: UnitOfWork,
+    issued: IssuedCertificate,
+    object: ManagedObject | undefined,
+    now: number,
+  ) => void,
+): Promise<Static<typeof ListedCertificate>> {
+  const { services } = context
+  const { id } = access.resolved(context)
+  return retryOnGuard(attempts, async () => {
+    const now = services.clock.now()
+    const { object, issued } = await permittedCertificate(context, id, 'revoke')
+    if (issued === undefined)
+      throw failure(
+        'bad_request',
+        'No authority of here has issued this certificate: whoever did can revoke it. Its object is ended by KMIP Revoke.',
+      )
+    context.audit({
+      details: { authority: issued.authorityId, subject: issued.subject, reason: what },
+    })
+    const objects = new UnitOfWork(services, now)
+    stage(objects, issued, object, now)
+    await objects.commit(context.commit)
+    return listed((await findIssued(services.db, issued.id)) ?? issued, now)
+  })
+}

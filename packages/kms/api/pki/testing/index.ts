@@ -1,0 +1,57 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { certificateSigner, generalName, issueRequest, nameFromText, subjectAltName } from '@warder/pki/x509'
+import { kmsService } from '../../../service/service.ts'
+import type { Answer, Caller } from '../../../testing/client.ts'
+import type { Started } from '../../../testing/index.ts'
+import { pemOf } from '../pem.ts'
+
+/** A pair of keys and a request for its certificate, as somebody outside makes them. */
+export interface Outsider {
+  readonly privateKey: KeyObject
+  readonly spki: Buffer
+  readonly csr: string
+  readonly publicKey: string
+}
+
+export async function outsider(
+  subject: string,
+  names: readonly string[] = [],
+  type = 'ec',
+  options: object = { namedCurve: 'P-256' },
+): Promise<Outsider> {
+  const { privateKey, publicKey } = generateKeyPairSync(type as 'ec', options as { namedCurve: string })
+  const spki = publicKey.export({ format: 'der', type: 'spki' })
+  const extensions = names.length === 0 ? [] : [subjectAltName(names.map(generalName))]
+  const request = { subject: nameFromText(subject), spki, extensions }
+  const csr = pemOf('CERTIFICATE REQUEST', await issueRequest(request, certificateSigner(privateKey, spki)))
+  return { privateKey, spki, csr, publicKey: pemOf('PUBLIC KEY', spki) }
+}
+
+/** Somebody's authorities: a root, and one below it. */
+export interface Authorities {
+  readonly root: { readonly id: string; readonly certificate: string }
+  readonly issuing: { readonly id: string; readonly kid: string; readonly certificate: string }
+  issue(json: object): Promise<Answer>
+}
+
+export async function makeAuthorities(caller: Caller, issuing: object = {}): Promise<Authorities> {
+  const path = '/v1/pki/authorities'
+  const root = (await caller.post(path, { subject: 'CN=Root, O=Acme', alg: 'ES256', days: 3650 })).json
+  const subject = 'CN=Issuing, O=Acme'
+  const below = (
+    await caller.post(path, { subject, alg: 'ES256', issuer: root.id, path_length: 0, ...issuing })
+  ).json
+  return { root, issuing: below, issue: (json) => caller.post(`${path}/${below.id}/certificates`, json) }
+}
+
+/** Signs what is due, as the primary does every two seconds. */
+export async function runSigning(kms: Started): Promise<void> {
+  const job = kmsService.periodic.find(({ due }) => due !== undefined)
+  if (job?.due === undefined) throw new Error('there is no such job')
+  if (await job.due(kms.environment)) await job.run(kms.environment)
+}
+
+/** The certificate in a PEM text, or the first of several. */
+export function derOf(pem: string): Buffer {
+  return Buffer.from(pem.replaceAll(/-----END[\s\S]*$|-----[A-Z ]+-----|\s/g, ''), 'base64')
+}

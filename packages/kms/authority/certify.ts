@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import type { Change, Database } from '@warder/foundation/sql'
+import {
+  type Extension,
+  issueCertificate,
+  nameText,
+  type ProfileName,
+  readBasicConstraints,
+} from '@warder/pki/x509'
+import { stageUse, type UnitOfWork } from '../keys/index.ts'
+import {
+  requireFreeKey,
+  requireNames,
+  requirePathLength,
+  requirePurposes,
+  requireValidity,
+} from './limits.ts'
+import { requireClean } from './lint.ts'
+import { type IssuedCertificate, issuedChange, registerId } from './register/register-store.ts'
+import { newSerial } from './register/serial.ts'
+import { type Authority, issuerOf } from './signing/authority.ts'
+
+/** A certificate that an authority is to sign. Times in Unix milliseconds. */
+export interface WantedCertificate {
+  /** DER of the name. */
+  readonly subject: Uint8Array
+  readonly spki: Uint8Array
+  /** All but the key identifiers. */
+  readonly extensions: readonly Extension[]
+  readonly notBefore: number
+  readonly notAfter: number
+  /** `unknown`: the extensions are the caller's, and are not checked against the rules of profiles. */
+  readonly profile: ProfileName | 'unknown'
+  /** The content of the INTEGER; random when it is not given. */
+  readonly serial?: Uint8Array
+}
+
+/** A certificate that was signed and is not registered yet. */
+export interface SignedCertificate {
+  readonly der: Buffer
+  /** The content of the INTEGER. */
+  readonly serial: Uint8Array
+  /**
+   * The change that registers it: nothing of the certificate leaves the service before it is committed.
+   * @param as the object that holds it, and its owner
+   */
+  register(as: { readonly certificateId: string | undefined; readonly owner: string }): Change
+}
+
+/**
+ * Signs a certificate within the limits of the authority: its validity, names, path length, purposes. A key that is
+ * weak, or that is the key of an authority, is refused.
+ * @throws Failure bad_request, crypto_failure; PkiError
+ */
+export async function certify(
+  db: Database,
+  objects: UnitOfWork,
+  authority: Authority,
+  wanted: WantedCertificate,
+  now: number,
+): Promise<SignedCertificate> {
+  const { subject, spki, extensions, notBefore, notAfter, profile } = wanted
+  requireValidity(authority, wanted)
+  requireNames(authority, subject, extensions)
+  requirePathLength(authority, extensions)
+  requirePurposes(authority, extensions)
+  await requireFreeKey(db, authority, spki, readBasicConstraints(extensions).authority)
+  if (!stageUse(objects, authority.key.object, 0, true))
+    throw failure(
+      'crypto_failure',
+      'The key of the authority has been used as often as its usage limits allow.',
+    )
+  const serial = wanted.serial ?? newSerial()
+  const issuer = issuerOf(authority)
+  const { signer } = authority
+  const checked = {
+    algorithm: signer.algorithm,
+    sign: (data: Uint8Array) => {
+      if (profile !== 'unknown') requireClean(data, signer.algorithm)
+      return signer.sign(data)
+    },
+  }
+  const der = await issueCertificate(
+    { subject, spki, notBefore, notAfter, extensions, serial },
+    { ...issuer, key: checked },
+  )
+  const entry: Omit<IssuedCertificate, 'certificateId' | 'owner'> = {
+    id: registerId(authority.issuer, serial),
+    issuer: authority.issuer,
+    authorityId: authority.id,
+    profile,
+    subject: nameText(subject),
+    fingerprint: createHash('sha256').update(der).digest('hex'),
+    notBefore,
+    notAfter,
+    issuedAt: now,
+    revokedAt: undefined,
+    reason: undefined,
+    invalidityAt: undefined,
+    changedAt: now,
+    crlNumber: undefined,
+    version: 1,
+  }
+  return { der, serial, register: (as) => issuedChange({ ...entry, ...as }) }
+}

@@ -1,0 +1,161 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import type { RevocationReason } from '@warder/pki/x509'
+
+/** Topic of `Database.changed` for revocation lists, by the identifiers of the authorities that they are found under. */
+export const crlTopic = 'pki_crl'
+
+/** What is stored of a revocation list. Times in Unix milliseconds. */
+export interface StoredCrl {
+  readonly number: number
+  readonly thisUpdate: number
+  readonly nextUpdate: number
+  readonly etag: string
+  readonly der: Uint8Array
+}
+
+interface Row {
+  readonly number: number
+  readonly this_update: number
+  readonly next_update: number
+  readonly etag: string
+  readonly der: Uint8Array
+}
+
+const ofAuthority = query<[authority: string], Row>(
+  `SELECT c.number, c.this_update, c.next_update, c.etag, c.der
+     FROM pki_authority a JOIN pki_crl c ON c.issuer = a.issuer WHERE a.certificate_id = ?`,
+)
+/** For a cache by the identifier of an authority: the number of a list only rises. */
+export const crlVersion = query<[authority: string], { readonly version: number }>(
+  `SELECT c.number AS version FROM pki_authority a JOIN pki_crl c ON c.issuer = a.issuer WHERE a.certificate_id = ?`,
+)
+const place = query<
+  [issuer: string],
+  { readonly crl_number: number; readonly number: number | null; readonly this_update: number | null }
+>(
+  `SELECT i.crl_number, c.number, c.this_update
+     FROM pki_issuer i LEFT JOIN pki_crl c ON c.issuer = i.id WHERE i.id = ?`,
+)
+const crlDue = query<[now: number, limit: number], { readonly id: string }>(
+  'SELECT id FROM pki_issuer WHERE crl_due_at <= ? ORDER BY crl_due_at LIMIT ?',
+)
+const responderDue = query<[now: number, limit: number], { readonly id: string }>(
+  'SELECT id FROM pki_issuer WHERE responder_due_at <= ? ORDER BY responder_due_at LIMIT ?',
+)
+const listed = query<
+  [issuer: string, after: string, last: number, last2: number, limit: number],
+  {
+    readonly id: string
+    readonly revoked_at: number
+    readonly reason: RevocationReason | null
+    readonly invalidity_at: number | null
+  }
+>(
+  `SELECT id, revoked_at, reason, invalidity_at FROM pki_issued
+     WHERE issuer = ? AND revoked_at IS NOT NULL AND id > ? AND (not_after >= ? OR changed_at >= ?)
+     ORDER BY issuer, id LIMIT ?`,
+)
+const store = query<
+  [issuer: string, number: number, thisUpdate: number, nextUpdate: number, etag: string, der: Uint8Array],
+  unknown
+>(
+  `INSERT INTO pki_crl (issuer, number, this_update, next_update, etag, der) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (issuer) DO UPDATE SET number = excluded.number, this_update = excluded.this_update,
+       next_update = excluded.next_update, etag = excluded.etag, der = excluded.der
+     WHERE pki_crl.number < excluded.number`,
+)
+const signed = query<
+  [number: number, number2: number, number3: number, dueAt: number, issuer: string],
+  unknown
+>(
+  `UPDATE pki_issuer SET crl_number = CASE WHEN crl_number < ? THEN ? ELSE crl_number END,
+     crl_due_at = CASE WHEN crl_number > ? THEN crl_due_at ELSE ? END WHERE id = ?`,
+)
+const postpone = query<[number, number, number, number, issuer: string], unknown>(
+  `UPDATE pki_issuer SET crl_due_at = CASE WHEN crl_due_at < ? THEN ? ELSE crl_due_at END,
+     responder_due_at = CASE WHEN responder_due_at < ? THEN ? ELSE responder_due_at END WHERE id = ?`,
+)
+
+/** An issuer with something to be signed. */
+export interface DueIssuer {
+  readonly id: string
+  readonly crl: boolean
+  readonly responder: boolean
+}
+
+export async function crlOfAuthority(db: Database, authorityId: string): Promise<StoredCrl | undefined> {
+  const row = await db.get(ofAuthority, [authorityId])
+  if (row === undefined) return undefined
+  const { number, this_update: thisUpdate, next_update: nextUpdate, etag, der } = row
+  return { number, thisUpdate, nextUpdate, etag, der }
+}
+
+/** Issuers whose list or responder is to be signed now, at most `limit` of each. */
+export async function dueIssuers(db: Database, now: number, limit: number): Promise<readonly DueIssuer[]> {
+  const idsOf = (rows: readonly { readonly id: string }[]) => new Set(rows.map(({ id }) => id))
+  const crls = idsOf(await db.all(crlDue, [now, limit]))
+  const responders = idsOf(await db.all(responderDue, [now, limit]))
+  return [...crls.union(responders)].map((id) => ({ id, crl: crls.has(id), responder: responders.has(id) }))
+}
+
+/** Where the numbers of an issuer are: that of the revocations, and that of the list which was signed last. */
+export async function crlPlace(db: Database, issuer: string) {
+  const row = await db.get(place, [issuer])
+  if (row === undefined) return undefined
+  return {
+    wanted: row.crl_number,
+    last: row.number === null ? undefined : { number: row.number, thisUpdate: row.this_update ?? 0 },
+  }
+}
+
+/** One entry: serial number in hexadecimal, and when and why it was revoked. Plain values, for another thread. */
+export type PlainEntry = readonly [
+  serial: string,
+  revokedAt: number,
+  reason: RevocationReason | null,
+  invalidityAt: number | null,
+]
+
+/**
+ * Certificates that are revoked or on hold, but those that were over before the last list: that one told about them for
+ * the last time (RFC 5280 §3.3).
+ * @param after register identifier behind which the page begins
+ * @param last thisUpdate of the list before
+ */
+export async function revokedPage(
+  db: Database,
+  issuer: string,
+  { after, last, limit }: { readonly after: string; readonly last: number; readonly limit: number },
+): Promise<{ readonly entries: readonly PlainEntry[]; readonly next: string | undefined }> {
+  const rows = await db.all(listed, [issuer, after, last, last, limit])
+  const skipped = issuer.length + 1
+  return {
+    entries: rows.map((row) => [row.id.slice(skipped), row.revoked_at, row.reason, row.invalidity_at]),
+    next: rows.length < limit ? undefined : rows.at(-1)?.id,
+  }
+}
+
+/**
+ * Changes that put a new list in place of the one before; guarded, so that of two nodes that signed one the other is
+ * taken back.
+ * @param dueAt when the next one is to be signed, unless something was revoked meanwhile
+ */
+export function crlChanges(
+  db: Database,
+  issuer: string,
+  crl: StoredCrl,
+  dueAt: number,
+  authorities: readonly string[],
+): Change[] {
+  const { number, thisUpdate, nextUpdate, etag, der } = crl
+  return [
+    change(store, [issuer, number, thisUpdate, nextUpdate, etag, der], 1),
+    change(signed, [number, number, number, dueAt, issuer], 1),
+    ...authorities.map((id) => db.changed(crlTopic, id)),
+  ]
+}
+
+/** What cannot be signed now is tried again at `until`. */
+export function postponeChange(issuer: string, until: number): Change {
+  return change(postpone, [until, until, until, until, issuer], 1)
+}

@@ -1,0 +1,68 @@
+import { setImmediate } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { CertificateSigner, Issuer } from '@warder/pki/x509'
+import { issueCrl } from '@warder/pki/x509/crl'
+import { type CrlDates, entryOf, type FromCrlThread, type ToCrlThread } from './crl-messages.ts'
+import type { PlainEntry } from './crl-store.ts'
+
+/** Lists of up to so many entries are made where they are asked for: starting a thread costs more. */
+const mostInPlace = 2000
+
+/** Who signs, by a key that may be kept elsewhere. */
+export type CrlSigner = Issuer & { readonly key: CertificateSigner }
+
+/**
+ * Signs a revocation list. A long one is put together in a thread, which has its data signed here: the key stays where
+ * it is, and nobody waits for the rest.
+ * @param pages entries, some at a time
+ * @returns DER
+ */
+export async function makeCrl(
+  pages: AsyncIterator<readonly PlainEntry[]>,
+  dates: CrlDates,
+  issuer: CrlSigner,
+): Promise<Buffer> {
+  const first: PlainEntry[] = []
+  for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
+    first.push(...page.value)
+    if (first.length > mostInPlace) return inThread(first, pages, dates, issuer)
+  }
+  return issueCrl({ ...dates, number: BigInt(dates.number), entries: first.map(entryOf) }, issuer)
+}
+
+async function inThread(
+  first: readonly PlainEntry[],
+  rest: AsyncIterator<readonly PlainEntry[]>,
+  dates: CrlDates,
+  { key, name, spki, keyIdentifier }: CrlSigner,
+): Promise<Buffer> {
+  const worker = new Worker(new URL('./crl-thread.ts', import.meta.url), { name: 'crl' })
+  const made = new Promise<Buffer>((resolve, reject) => {
+    worker.on('error', reject)
+    worker.on('exit', () => reject(new Error('the thread of a revocation list ended')))
+    worker.on('message', (message: FromCrlThread) => {
+      if (message.type === 'crl')
+        resolve(Buffer.from(message.der.buffer, message.der.byteOffset, message.der.length))
+      else if (message.type === 'failed') reject(new Error(message.problem))
+      else
+        key
+          .sign(message.data)
+          .then((signature) => worker.postMessage({ type: 'signature', signature } satisfies ToCrlThread))
+          .catch(reject)
+    })
+  })
+  const send = (message: ToCrlThread): void => worker.postMessage(message)
+  // What goes wrong while the pages are read is told by `made`, once they are.
+  made.catch(() => undefined)
+  try {
+    send({ type: 'entries', entries: first })
+    for (let page = await rest.next(); page.done !== true; page = await rest.next()) {
+      send({ type: 'entries', entries: page.value })
+      await setImmediate()
+    }
+    send({ type: 'issue', dates, issuer: { name, spki, keyIdentifier, algorithm: key.algorithm } })
+    return await made
+  } finally {
+    await worker.terminate()
+  }
+}

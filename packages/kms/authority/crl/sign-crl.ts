@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '@warder/foundation/sql'
+import type { RevocationConfig } from '../register/settings.ts'
+import { crlChanges, crlPlace, type PlainEntry, revokedPage } from './crl-store.ts'
+import { type CrlSigner, makeCrl } from './make-crl.ts'
+
+/** Entries that are read at a time: some milliseconds of the database. */
+const pageEntries = 1000
+
+/**
+ * Signs the revocation list of an issuer and puts it in place of the one before. Its number is that of the last
+ * revocation, or one more than that of the list before when nothing was revoked since (RFC 5280 §5.2.3).
+ * @param authorities identifiers under which the list is found
+ * @throws GuardFailed when another node was faster
+ */
+export async function signCrl(
+  { db, revocation }: { readonly db: Database; readonly revocation: RevocationConfig },
+  issuer: { readonly id: string; readonly authorities: readonly string[] },
+  signer: CrlSigner,
+  now: number,
+): Promise<void> {
+  const place = await crlPlace(db, issuer.id)
+  if (place === undefined) return
+  const { wanted, last } = place
+  const thisUpdate = Math.floor(now / 1000) * 1000
+  const dates = {
+    number: Math.max(wanted, (last?.number ?? 0) + 1),
+    thisUpdate,
+    nextUpdate: thisUpdate + revocation.crlValidityMs,
+  }
+  const der = await makeCrl(pagesOf(db, issuer.id, last?.thisUpdate ?? 0), dates, signer)
+  const etag = `"${createHash('sha256').update(der).digest('hex').slice(0, 32)}"`
+  const dueAt = dates.nextUpdate - revocation.crlOverlapMs
+  await db.commit(crlChanges(db, issuer.id, { ...dates, etag, der }, dueAt, issuer.authorities))
+}
+
+async function* pagesOf(
+  db: Database,
+  issuer: string,
+  last: number,
+): AsyncGenerator<readonly PlainEntry[], void> {
+  let after: string | undefined = ''
+  while (after !== undefined) {
+    const page: Awaited<ReturnType<typeof revokedPage>> = await revokedPage(db, issuer, {
+      after,
+      last,
+      limit: pageEntries,
+    })
+    yield page.entries
+    after = page.next
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Certificate authorities: they issue certificates of profiles within their limits, keep the register of what they
+ * issued, and tell who asks what was revoked. Knows no protocol; an operation stages what it does in a unit of work and
+ * the front end commits.
+ */
+export { addressesOf } from './addresses.ts'
+export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
+export type { StoredCrl } from './crl/crl-store.ts'
+export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
+export { withPkiFailures } from './failures.ts'
+export {
+  type Issued,
+  type IssueRequest,
+  type IssueServices,
+  issue,
+  type MakeCertificateObject,
+} from './issue.ts'
+export { pathLengthLeft } from './limits.ts'
+export { createMaintenance, type Maintenance, type MaintenanceServices } from './maintenance.ts'
+export type { OcspReply } from './ocsp/answers.ts'
+export { createPublishedStatus, type PublishedStatus } from './published-status.ts'
+export { type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
+export { issuerId } from './register/issuer-id.ts'
+export {
+  findIssued,
+  type IssuedCertificate,
+  type IssuedPage,
+  issuedAs,
+  issuedPage,
+  registerId,
+  serialOf,
+} from './register/register-store.ts'
+export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
+export { namesOf, requestLike } from './renew.ts'
+export { type Revocation, release, revoke } from './revoke.ts'
+export {
+  type AuthorityCertificate,
+  type NewRoot,
+  openForIssuing,
+  spkiOf,
+  stageAuthority,
+  stageRoot,
+} from './root.ts'
+export {
+  type Authority,
+  authoritySigner,
+  certificateSign,
+  findAuthority,
+  newAuthority,
+  openAuthority,
+} from './signing/authority.ts'
+export { signerOf } from './signing/signer.ts'
+export { type CertificateStatus, entryOf, findBySerial, statusOf } from './status.ts'

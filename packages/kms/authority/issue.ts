@@ -1,0 +1,157 @@
+import { isIP } from 'node:net'
+import { failure } from '@warder/foundation/errors'
+import type { Database } from '@warder/foundation/sql'
+import {
+  generalNameText,
+  namePartsOf,
+  type ProfileName,
+  type ProfileWish,
+  profileExtensions,
+  profiles,
+} from '@warder/pki/x509'
+import type { ManagedObject, NewObject, ObjectId, ObjectLink, UnitOfWork } from '../keys/index.ts'
+import { addressesOf } from './addresses.ts'
+import { certify } from './certify.ts'
+import { pathLengthLeft } from './limits.ts'
+import type { RevocationConfig } from './register/settings.ts'
+import type { Authority } from './signing/authority.ts'
+
+/** The object of a certificate, as every protocol finds it: KMIP's attributes are made of what stands in it. */
+export type MakeCertificateObject = (
+  certificate: {
+    readonly der: Uint8Array
+    readonly owner: string
+    readonly links: readonly ObjectLink[]
+    /** Unix milliseconds. */
+    readonly notBefore: number
+    readonly notAfter: number
+    readonly id?: ObjectId
+  },
+  now: number,
+) => Promise<NewObject>
+
+export interface IssueServices {
+  readonly db: Database
+  readonly revocation: RevocationConfig
+  readonly certificateObject: MakeCertificateObject
+}
+
+/** What is asked of an authority. Whoever asks has shown that the key is the subject's. Times in Unix milliseconds. */
+export interface IssueRequest {
+  readonly profile: ProfileName
+  /** DER of the name. */
+  readonly subject: Uint8Array
+  readonly spki: Uint8Array
+  /** DER of each alternative name. */
+  readonly names: readonly Uint8Array[]
+  readonly notBefore: number
+  readonly notAfter: number
+  readonly owner: string
+  /** Of an authority. */
+  readonly pathLength?: number
+  readonly permitted?: readonly Uint8Array[]
+  readonly excluded?: readonly Uint8Array[]
+  readonly policies?: readonly string[]
+  /** Objects of the keys, where they are here. */
+  readonly publicKey?: string
+  readonly privateKey?: string
+  /** Further links of the object: that it replaces another. */
+  readonly links?: readonly ObjectLink[]
+  /** The content of the INTEGER; random when it is not given. */
+  readonly serial?: Uint8Array
+}
+
+/** A certificate that is staged: it is given away when the unit of work was committed. */
+export interface Issued {
+  readonly der: Buffer
+  /** The content of the INTEGER. */
+  readonly serial: Uint8Array
+  readonly object: ManagedObject
+}
+
+/**
+ * Issues a certificate of a profile: signed, staged as an object and in the register, to be committed by the caller.
+ * @throws Failure bad_request, crypto_failure, unsupported_algorithm; PkiError
+ */
+export async function issue(
+  services: IssueServices,
+  objects: UnitOfWork,
+  authority: Authority,
+  request: IssueRequest,
+  now: number,
+): Promise<Issued> {
+  const { profile, subject, spki, names, owner, notBefore, notAfter } = request
+  requireProfile(authority, profile)
+  requireCommonName(request)
+  const wish: ProfileWish = {
+    spki,
+    names,
+    subjectIsEmpty: namePartsOf(subject).length === 0,
+    ...pathLengthOf(authority, request),
+    ...(request.permitted !== undefined && { permitted: request.permitted }),
+    ...(request.excluded !== undefined && { excluded: request.excluded }),
+    ...(request.policies !== undefined && { policies: request.policies }),
+    ...addressesOf(services.revocation, authority.id),
+  }
+  const extensions = profileExtensions(profile, wish)
+  const wanted = {
+    subject,
+    spki,
+    extensions,
+    notBefore,
+    notAfter,
+    profile,
+    ...(request.serial !== undefined && { serial: request.serial }),
+  }
+  const signed = await certify(services.db, objects, authority, wanted, now)
+  const links = [
+    ...(request.publicKey === undefined ? [] : [{ kind: 'PublicKeyLink', id: request.publicKey }]),
+    ...(request.privateKey === undefined ? [] : [{ kind: 'PrivateKeyLink', id: request.privateKey }]),
+    { kind: 'CertificateLink', id: authority.id },
+    ...(request.links ?? []),
+  ]
+  const object = objects.create(
+    await services.certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, now),
+  )
+  objects.also(signed.register({ certificateId: object.id, owner }))
+  return { der: signed.der, serial: signed.serial, object }
+}
+
+function requireProfile({ settings }: Authority, profile: ProfileName): void {
+  if (settings.profiles !== undefined && !settings.profiles.includes(profile))
+    throw failure(
+      'bad_request',
+      `The authority issues no certificates of this profile, only ${settings.profiles.join(', ')}.`,
+    )
+}
+
+/** An authority below one with a path length gets what is left, unless it wants less. */
+function pathLengthOf(
+  authority: Authority,
+  { profile, pathLength }: IssueRequest,
+): Pick<ProfileWish, 'pathLength'> {
+  if (pathLength !== undefined) return { pathLength }
+  const left = pathLengthLeft(authority)
+  return profiles[profile].authority && left !== undefined ? { pathLength: Math.max(0, left - 1) } : {}
+}
+
+const hostLike = /^[A-Za-z0-9_*-]+(?:\.[A-Za-z0-9_-]+)+$/
+
+/**
+ * A common name of a server that looks like a host is one of its alternative names: clients that still read it would
+ * otherwise trust a name that was not checked (RFC 9525 §4.1, CA/B Forum BR §7.1.4.3).
+ * @throws Failure bad_request
+ */
+function requireCommonName({ profile, subject, names }: IssueRequest): void {
+  if (profile !== 'server') return
+  const texts = names.map((name) => generalNameText(name).toLowerCase())
+  for (const [part, value] of namePartsOf(subject)) {
+    if (part !== 'CN' || !(hostLike.test(value) || isIP(value) !== 0)) continue
+    const known = ['dns', 'ip'].some((kind) => texts.includes(`${kind}:${value.toLowerCase()}`))
+    if (!known)
+      throw failure(
+        'bad_request',
+        'The common name of a server is one of its alternative names: ask for it among `names`.',
+      )
+  }
+}

@@ -1,0 +1,100 @@
+import { failure } from '@warder/foundation/errors'
+import type { Database } from '@warder/foundation/sql'
+import { derMembers } from '@warder/pki/asn1'
+import {
+  type Extension,
+  extensionIdentifiers,
+  keyPurposes,
+  readBasicConstraints,
+  readExtendedKeyUsage,
+} from '@warder/pki/x509'
+import { wantedNameProblem } from '@warder/pki/x509/path'
+import { isAuthorityKey, type StoredAuthority } from './register/authority-store.ts'
+import { keyHashOf } from './register/issuer-id.ts'
+import { parsedOnce } from './register/parsed.ts'
+import type { Authority } from './signing/authority.ts'
+
+const day = 86_400_000
+
+/** RFC 5280 §4.1.2.5. @throws Failure bad_request for what is valid past the end of the authority, or for too long */
+export function requireValidity(
+  { parsed, settings }: Authority,
+  { notBefore, notAfter }: { readonly notBefore: number; readonly notAfter: number },
+): void {
+  if (notAfter <= notBefore) throw failure('bad_request', 'The certificate would end before it begins.')
+  if (notBefore < parsed.notBefore)
+    throw failure('bad_request', 'The certificate would begin before that of the authority.')
+  if (notAfter > parsed.notAfter)
+    throw failure(
+      'bad_request',
+      `The certificate would be valid past the end of the authority, ${new Date(parsed.notAfter).toISOString()}.`,
+    )
+  if (settings.maxDays !== undefined && notAfter - notBefore > settings.maxDays * day)
+    throw failure('bad_request', `The authority issues certificates for at most ${settings.maxDays} days.`)
+}
+
+/** RFC 5280 §4.2.1.10, of the authority and of all above it. @throws Failure bad_request */
+export function requireNames(
+  { certificate, chain }: StoredAuthority,
+  subject: Uint8Array,
+  extensions: readonly Extension[],
+): void {
+  const names = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectAltName)
+  const each = names === undefined ? [] : derMembers(names.value, 'subjectAltName').map(({ whole }) => whole)
+  const problem = wantedNameProblem([certificate, ...chain].toReversed(), subject, each)
+  if (problem !== undefined) throw failure('bad_request', problem)
+}
+
+/** RFC 5280 §4.2.1.9: how many authorities may follow below this one; undefined: any number. */
+export function pathLengthLeft({ certificate, chain }: StoredAuthority): number | undefined {
+  return [certificate, ...chain].reduce<number | undefined>((least, der, between) => {
+    const { pathLength } = readBasicConstraints(parsedOnce(der).extensions)
+    if (pathLength === undefined) return least
+    return Math.max(0, Math.min(least ?? Number.POSITIVE_INFINITY, pathLength - between))
+  }, undefined)
+}
+
+/** @throws Failure bad_request for an authority below one that permits none, or a longer path than it permits */
+export function requirePathLength(authority: StoredAuthority, extensions: readonly Extension[]): void {
+  const wanted = readBasicConstraints(extensions)
+  const left = pathLengthLeft(authority)
+  if (!wanted.authority || left === undefined) return
+  if (left === 0) throw failure('bad_request', 'The path length of the authority permits no other below it.')
+  // One that says nothing is bound by the path above it all the same (RFC 5280 §6.1.4 l).
+  if (wanted.pathLength !== undefined && wanted.pathLength >= left)
+    throw failure('bad_request', `The path length below this authority is at most ${left - 1}.`)
+}
+
+/** An authority whose certificate lists purposes issues for these alone. @throws Failure bad_request */
+export function requirePurposes(
+  { certificate, chain }: StoredAuthority,
+  extensions: readonly Extension[],
+): void {
+  const wanted = readExtendedKeyUsage(extensions)
+  for (const der of [certificate, ...chain]) {
+    const permitted = readExtendedKeyUsage(parsedOnce(der).extensions)
+    if (permitted === undefined || permitted.includes(anyPurpose)) continue
+    // The responder of an authority answers about all that it issues.
+    const outside = wanted?.find((each) => !permitted.includes(each) && each !== keyPurposes.OCSPSigning)
+    if (outside !== undefined || (wanted === undefined && !readBasicConstraints(extensions).authority))
+      throw failure('bad_request', 'The authority issues certificates for other purposes only.')
+  }
+}
+
+/** RFC 5280 §4.2.1.12 */
+const anyPurpose = '2.5.29.37.0'
+
+/**
+ * The key of an authority is in no other certificate than that of an authority, and not in one that it signs itself.
+ * @throws Failure bad_request
+ */
+export async function requireFreeKey(
+  db: Database,
+  { parsed }: Authority,
+  spki: Uint8Array,
+  forAuthority: boolean,
+): Promise<void> {
+  const own = Buffer.compare(parsed.spki, spki) === 0
+  if (own || (!forAuthority && (await isAuthorityKey(db, keyHashOf(spki)))))
+    throw failure('bad_request', 'The public key is that of an authority: make another one.')
+}

@@ -1,0 +1,19 @@
+import { failure } from '@warder/foundation/errors'
+import { derBitString, derSequence } from '@warder/pki/asn1'
+import { lintCertificate } from '@warder/pki/x509/lint'
+
+/** In place of the signature, which no rule looks at. */
+const noSignature = derBitString(Buffer.alloc(64))
+
+/**
+ * What is about to be signed breaks no rule of the standards.
+ * @param data the certificate without algorithm and signature
+ * @throws Failure bad_request with the first rule that it breaks
+ */
+export function requireClean(data: Uint8Array, algorithm: Uint8Array): void {
+  const [first] = lintCertificate(derSequence(data, algorithm, noSignature)).filter(
+    ({ severity }) => severity === 'error',
+  )
+  if (first !== undefined)
+    throw failure('bad_request', `The certificate is not issued: ${first.sentence} (${first.clause})`)
+}

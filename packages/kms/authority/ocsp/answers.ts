@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { setBounded } from '@warder/foundation/runtime'
+import { createRowCache, type RowCache } from '@warder/foundation/sql'
+import { PkiError } from '@warder/pki/error'
+import {
+  type CertId,
+  issueOcspResponse,
+  issuerKeyOf,
+  type OcspError,
+  type OcspRequest,
+  type OcspStatus,
+  ocspErrorResponse,
+  ocspRequestFromPath,
+  readOcspRequest,
+} from '@warder/pki/x509/ocsp'
+import { findIssued, issuedTopic, issuedVersion, registerId } from '../register/register-store.ts'
+import { createResponders, type KnownIssuer, type ResponderServices } from './responders.ts'
+import { signatureBudget } from './signature-budget.ts'
+
+/** An answer, and how long others may keep it; `fresh` undefined: not at all. */
+export interface OcspReply {
+  readonly der: Uint8Array
+  readonly fresh?: {
+    readonly etag: string
+    /** Unix milliseconds. */
+    readonly producedAt: number
+    readonly nextUpdate: number
+  }
+}
+
+export interface OcspAnswers {
+  /** @param path base64 as it stands in the path of a GET */
+  forPath(path: string): MaybePromise<OcspReply>
+  /** @param request DER */
+  forRequest(request: Uint8Array): MaybePromise<OcspReply>
+}
+
+const mostStatuses = 20_000
+const mostAnswers = 20_000
+const mostPaths = 20_000
+/** Longer paths are read each time: they ask about several certificates, or bring something of their own. */
+const longestKnownPath = 512
+
+interface Status {
+  readonly status: OcspStatus
+  readonly version: number
+}
+
+const unknown: Status = { status: { kind: 'unknown' }, version: 0 }
+
+interface KeptAnswer {
+  readonly reply: OcspReply
+  /** Of the entry in the register; 0: there was none. */
+  readonly version: number
+  /** Unix milliseconds: it is signed anew then, so that who asks can keep it for half of its validity at least. */
+  readonly until: number
+}
+
+/**
+ * Answers of OCSP (RFC 6960, RFC 5019). One about a single certificate, without a nonce, is kept until it is half way to
+ * its end or something changes about the certificate: a flood of requests costs no signature. The others are signed
+ * one by one, as many in a second as the configuration permits.
+ */
+export function createOcspAnswers(services: ResponderServices): OcspAnswers {
+  const { clock, revocation } = services
+  const issuers = createResponders(services)
+  const statuses = createStatuses(services)
+  const answers = new Map<string, KeptAnswer>()
+  const signing = new Map<string, Promise<OcspReply>>()
+  /** Paths that ask about one certificate without a nonce, as they were read. */
+  const paths = new Map<string, CertId>()
+  const budget = signatureBudget(clock, revocation.freshAnswersPerSecond)
+
+  const forRequest = (bytes: Uint8Array): MaybePromise<OcspReply> => {
+    let request: OcspRequest
+    try {
+      request = readOcspRequest(bytes)
+    } catch (error) {
+      if (error instanceof PkiError) return refused('malformedRequest')
+      throw error
+    }
+    const [first] = request.certIds
+    if (first === undefined) return refused('malformedRequest')
+    return request.certIds.length === 1 && request.nonce === undefined
+      ? aboutOne(first)
+      : aboutSeveral(request)
+  }
+
+  const aboutOne = (certId: CertId): MaybePromise<OcspReply> => {
+    const key = issuerKeyOf(certId)
+    if (key === undefined) return refused('unauthorized')
+    return andThen(issuers.get(key), (known) => {
+      if (known === undefined) return refused('unauthorized')
+      return andThen(statuses.get(registerId(known.issuer, certId.serial)), (status = unknown) =>
+        keptOrSigned(certId, known, status),
+      )
+    })
+  }
+
+  const keptOrSigned = (certId: CertId, known: KnownIssuer, status: Status): MaybePromise<OcspReply> => {
+    const key = keyOf(certId)
+    const kept = answers.get(key)
+    if (kept !== undefined && kept.version === status.version && clock.now() < kept.until) return kept.reply
+    const pending = signing.get(`${status.version} ${key}`)
+    if (pending !== undefined) return pending
+    const made = sign([{ certId, status }], known, undefined)
+      .then((reply) => {
+        if (reply.fresh === undefined) return reply
+        const until = reply.fresh.producedAt + (reply.fresh.nextUpdate - reply.fresh.producedAt) / 2
+        const kept = { ...reply, der: Uint8Array.from(reply.der) }
+        setBounded(answers, key, { reply: kept, version: status.version, until }, mostAnswers)
+        return kept
+      })
+      .finally(() => signing.delete(`${status.version} ${key}`))
+    signing.set(`${status.version} ${key}`, made)
+    return made
+  }
+
+  const aboutSeveral = async ({ certIds, nonce }: OcspRequest): Promise<OcspReply> => {
+    const keys = new Set(certIds.map(issuerKeyOf))
+    const found = await Promise.all(
+      [...keys].map((key) => (key === undefined ? undefined : issuers.get(key))),
+    )
+    const [known] = found
+    // Who answers is authorised for one issuer; that it is named by several hashes is no matter.
+    if (known === undefined || found.some((other) => other?.issuer !== known.issuer))
+      return refused('unauthorized')
+    const about = []
+    for (const certId of certIds)
+      about.push({ certId, status: (await statuses.get(registerId(known.issuer, certId.serial))) ?? unknown })
+    const reply = await sign(about, known, nonce)
+    return { der: reply.der }
+  }
+
+  const sign = async (
+    about: readonly { readonly certId: CertId; readonly status: Status }[],
+    known: KnownIssuer,
+    nonce: Uint8Array | undefined,
+  ): Promise<OcspReply> => {
+    if (!budget.take()) return refused('tryLater')
+    try {
+      const responder = await known.responder()
+      const producedAt = Math.floor(clock.now() / 1000) * 1000
+      if (responder === undefined || responder.notAfter <= producedAt) return refused('tryLater')
+      const nextUpdate = Math.min(producedAt + revocation.ocspValidityMs, responder.notAfter)
+      const times = { thisUpdate: producedAt, nextUpdate }
+      const single = about.map(({ certId, status: { status } }) => ({ certId, status, ...times }))
+      const der = await issueOcspResponse({ answers: single, producedAt, nonce }, responder.by)
+      const etag = `"${createHash('sha1').update(der).digest('hex')}"`
+      return { der, fresh: { etag, producedAt, nextUpdate } }
+    } finally {
+      budget.done()
+    }
+  }
+
+  const forPath = (path: string): MaybePromise<OcspReply> => {
+    const known = paths.get(path)
+    if (known !== undefined) return aboutOne(known)
+    let bytes: Buffer
+    try {
+      bytes = ocspRequestFromPath(path)
+      const { certIds, nonce } = readOcspRequest(bytes)
+      const [only] = certIds
+      if (
+        certIds.length === 1 &&
+        only !== undefined &&
+        nonce === undefined &&
+        path.length <= longestKnownPath
+      )
+        setBounded(paths, path, ownCopy(only), mostPaths)
+    } catch (error) {
+      if (error instanceof PkiError) return refused('malformedRequest')
+      throw error
+    }
+    return forRequest(bytes)
+  }
+
+  return { forPath, forRequest }
+}
+
+/** What is told about certificates in the register; undefined for others. */
+function createStatuses({ db, clock, leaseMs }: ResponderServices): RowCache<Status> {
+  return createRowCache<Status>({
+    db,
+    topic: issuedTopic,
+    version: issuedVersion,
+    async load(id) {
+      const entry = await findIssued(db, id)
+      if (entry === undefined) return undefined
+      const { revokedAt, reason, version } = entry
+      const status: OcspStatus =
+        revokedAt === undefined ? { kind: 'good' } : { kind: 'revoked', revokedAt, reason }
+      return { version, value: { status, version } }
+    },
+    capacity: mostStatuses,
+    leaseMs,
+    clock,
+  })
+}
+
+/** In bytes of its own: a view would keep the whole buffer that it was read from. */
+function ownCopy(certId: CertId): CertId {
+  const copy = (bytes: Uint8Array): Uint8Array => Uint8Array.from(bytes)
+  const { der, hash, issuerNameHash, issuerKeyHash, serial } = certId
+  return {
+    der: copy(der),
+    hash,
+    issuerNameHash: copy(issuerNameHash),
+    issuerKeyHash: copy(issuerKeyHash),
+    serial: copy(serial),
+  }
+}
+
+function keyOf({ der }: CertId): string {
+  return Buffer.from(der.buffer, der.byteOffset, der.byteLength).toString('latin1')
+}
+
+const errors = new Map<OcspError, OcspReply>()
+
+/** An error: it is not signed, and nobody keeps it. */
+function refused(error: OcspError): OcspReply {
+  const known = errors.get(error) ?? { der: ocspErrorResponse(error) }
+  errors.set(error, known)
+  return known
+}

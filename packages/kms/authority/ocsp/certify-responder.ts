@@ -1,0 +1,92 @@
+import { createHash, generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Seal } from '@warder/foundation/seal'
+import type { Database } from '@warder/foundation/sql'
+import {
+  issueCertificate,
+  type NameParts,
+  nameFromParts,
+  namePartsOf,
+  nameText,
+  profileExtensions,
+} from '@warder/pki/x509'
+import { issuerChanges } from '../register/authority-store.ts'
+import { issuedChange, registerId } from '../register/register-store.ts'
+import { newSerial } from '../register/serial.ts'
+import { type Authority, issuerOf } from '../signing/authority.ts'
+import { readResponder, responderChanges, responderKeyPlace } from './responder-store.ts'
+
+const generate = promisify(generateKeyPair) as (
+  type: string,
+  options?: object,
+) => Promise<{ readonly privateKey: KeyHalf; readonly publicKey: KeyHalf }>
+interface KeyHalf {
+  export(options: { readonly format: 'der'; readonly type: 'pkcs8' | 'spki' }): Buffer
+}
+
+/** RFC 6960 §4.2.2.2.1: nobody asks whether such a certificate was revoked, so it is valid for a short time. */
+const validityMs = 14 * 86_400_000
+
+/**
+ * Makes a new key for the responder of an authority and certifies it, when half of the time of the one before is over.
+ * The key is sealed in a table of its own: it is no object of anybody's.
+ * @throws GuardFailed when another node was faster
+ */
+export async function certifyResponder(
+  { db, seal }: { readonly db: Database; readonly seal: Seal },
+  authority: Authority,
+  owner: string,
+  now: number,
+): Promise<void> {
+  const { parsed, issuer } = authority
+  const before = await readResponder(db, issuer)
+  const isQuantumSafe = /^(?:ml|slh)-dsa/.test(parsed.key.asymmetricKeyType ?? '')
+  const pair = isQuantumSafe ? await generate('ml-dsa-44') : await generate('ec', { namedCurve: 'P-256' })
+  const spki = pair.publicKey.export({ format: 'der', type: 'spki' })
+  const second = Math.floor(now / 1000) * 1000
+  const notBefore = Math.max(second - 3_600_000, parsed.notBefore)
+  const notAfter = Math.min(second + validityMs, parsed.notAfter)
+  const subject = nameFromParts(responderName(namePartsOf(parsed.subject)))
+  const serial = newSerial()
+  const extensions = profileExtensions('ocspResponder', { spki })
+  const certificate = await issueCertificate(
+    { subject, spki, notBefore, notAfter, extensions, serial },
+    issuerOf(authority),
+  )
+  const pkcs8 = pair.privateKey.export({ format: 'der', type: 'pkcs8' })
+  const privateKey = seal.seal(responderKeyPlace(issuer), pkcs8)
+  pkcs8.fill(0)
+  const version = Math.max((before?.version ?? 0) + 1, now)
+  await db.commit([
+    ...responderChanges(
+      issuer,
+      { privateKey, certificate, notAfter, version },
+      second + (notAfter - second) / 2,
+    ),
+    issuedChange({
+      id: registerId(issuer, serial),
+      issuer,
+      authorityId: authority.id,
+      certificateId: undefined,
+      owner,
+      profile: 'ocspResponder',
+      subject: nameText(subject),
+      fingerprint: createHash('sha256').update(certificate).digest('hex'),
+      notBefore,
+      notAfter,
+      issuedAt: now,
+      revokedAt: undefined,
+      reason: undefined,
+      invalidityAt: undefined,
+      changedAt: now,
+      crlNumber: undefined,
+      version: 1,
+    }),
+    ...issuerChanges(db, issuer),
+  ])
+}
+
+/** Below the name of the authority, so that constraints on names permit it. */
+function responderName(parts: NameParts): NameParts {
+  return [...parts.filter(([part]) => part !== 'CN'), ['CN', 'OCSP responder']]
+}

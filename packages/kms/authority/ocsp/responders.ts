@@ -1,0 +1,122 @@
+import { createPrivateKey } from 'node:crypto'
+import { Failure } from '@warder/foundation/errors'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import { createRowCache, type Database, type RowCache } from '@warder/foundation/sql'
+import { parseCertificate } from '@warder/pki/x509'
+import { type OcspResponder, ocspResponder } from '@warder/pki/x509/ocsp'
+import { softwareKey } from '../../backend/index.ts'
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
+import { type KeyRing, readObject } from '../../keys/index.ts'
+import { authoritiesOf, issuerByHash, issuerTopic } from '../register/authority-store.ts'
+import type { RevocationConfig } from '../register/settings.ts'
+import { openAuthority } from '../signing/authority.ts'
+import { signerOf } from '../signing/signer.ts'
+import { readResponder, responderKeyPlace } from './responder-store.ts'
+
+export interface ResponderServices {
+  readonly db: Database
+  readonly seal: Seal
+  readonly keys: KeyRing
+  readonly clock: Clock
+  readonly policy: AlgorithmPolicy
+  readonly revocation: RevocationConfig
+  /** See `createRowCache`. */
+  readonly leaseMs: number
+}
+
+/** An issuer of here, and how answers about its certificates are signed. */
+export interface KnownIssuer {
+  readonly issuer: string
+  /** Opened when the first answer is signed; undefined: there is nobody to sign now. */
+  responder(): Promise<SigningResponder | undefined>
+}
+
+export interface SigningResponder {
+  readonly by: OcspResponder
+  /** It signs nothing that is valid after this. Unix milliseconds. */
+  readonly notAfter: number
+}
+
+const mostIssuers = 1000
+
+/** Issuers by the key under which a CertID names them: see `issuerKeyOf`. */
+export function createResponders(services: ResponderServices): RowCache<KnownIssuer> {
+  const { db, clock, leaseMs, revocation } = services
+  return createRowCache<KnownIssuer>({
+    db,
+    topic: issuerTopic,
+    version: issuerByHash,
+    async load(hash) {
+      const found = await db.get(issuerByHash, [hash])
+      if (found === undefined) return undefined
+      const { issuer, version } = found
+      const value: KnownIssuer = revocation.delegatedResponder
+        ? { issuer, responder: once(() => delegated(services, issuer)) }
+        : { issuer, responder: () => byAuthority(services, issuer) }
+      return { version, value }
+    },
+    capacity: mostIssuers,
+    leaseMs,
+    clock,
+  })
+}
+
+/** What fails is tried again by the next one who asks. */
+function once<R>(make: () => Promise<R | undefined>): () => Promise<R | undefined> {
+  let made: Promise<R | undefined> | undefined
+  return () => {
+    made ??= make().then(
+      (value) => {
+        if (value === undefined) made = undefined
+        return value
+      },
+      (error: unknown) => {
+        made = undefined
+        throw error
+      },
+    )
+    return made
+  }
+}
+
+async function delegated(
+  { db, seal, policy }: ResponderServices,
+  issuer: string,
+): Promise<SigningResponder | undefined> {
+  const stored = await readResponder(db, issuer)
+  if (stored === undefined) return undefined
+  const pkcs8 = await seal.open(responderKeyPlace(issuer), stored.privateKey)
+  try {
+    const key = createPrivateKey({
+      key: Buffer.from(pkcs8.buffer, pkcs8.byteOffset, pkcs8.length),
+      format: 'der',
+      type: 'pkcs8',
+    })
+    const { spki } = parseCertificate(stored.certificate)
+    const by = ocspResponder({ key: signerOf(softwareKey(key), policy), spki }, [stored.certificate])
+    return { by, notAfter: stored.notAfter }
+  } finally {
+    pkcs8.fill(0)
+  }
+}
+
+/** The authority itself, opened anew for each answer: it may have been revoked since the last. */
+async function byAuthority(
+  { db, keys, policy, clock }: ResponderServices,
+  issuer: string,
+): Promise<SigningResponder | undefined> {
+  const store = {
+    read: (id: string) => readObject(db, id as never),
+    key: (id: string) => keys.get(id as never),
+  }
+  for (const one of await authoritiesOf(db, issuer)) {
+    try {
+      const { parsed, signer } = await openAuthority({ db, policy }, store, one, clock.now())
+      return { by: ocspResponder({ key: signer, spki: parsed.spki }), notAfter: parsed.notAfter }
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'crypto_failure') throw error
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,39 @@
+import type { MaybePromise } from '@warder/foundation/promises'
+import { createRowCache } from '@warder/foundation/sql'
+import { crlOfAuthority, crlTopic, crlVersion, type StoredCrl } from './crl/crl-store.ts'
+import { createOcspAnswers, type OcspAnswers } from './ocsp/answers.ts'
+import type { ResponderServices } from './ocsp/responders.ts'
+import { readAuthority } from './register/authority-store.ts'
+
+/** What everybody may read about the authorities. */
+export interface PublishedStatus {
+  /** The revocation list that an authority's certificate is found under; undefined: there is none. */
+  crl(authorityId: string): MaybePromise<StoredCrl | undefined>
+  /** DER of its certificate. */
+  certificate(authorityId: string): Promise<Uint8Array | undefined>
+  readonly ocsp: OcspAnswers
+}
+
+/** Lists of megabytes: few are kept in memory, the others are read from the database each time. */
+const mostCrls = 8
+
+export function createPublishedStatus(services: ResponderServices): PublishedStatus {
+  const { db, clock, leaseMs } = services
+  const crls = createRowCache<StoredCrl>({
+    db,
+    topic: crlTopic,
+    version: crlVersion,
+    async load(id) {
+      const value = await crlOfAuthority(db, id)
+      return value === undefined ? undefined : { version: value.number, value }
+    },
+    capacity: mostCrls,
+    leaseMs,
+    clock,
+  })
+  return {
+    crl: (id) => crls.get(id),
+    certificate: async (id) => (await readAuthority(db, id))?.certificate,
+    ocsp: createOcspAnswers(services),
+  }
+}

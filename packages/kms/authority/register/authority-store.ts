@@ -1,0 +1,162 @@
+import { setBounded } from '@warder/foundation/runtime'
+import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { derElements } from '@warder/pki/asn1'
+import type { ObjectId } from '../../keys/index.ts'
+import type { AuthoritySettings } from './settings.ts'
+
+/** Topic of `Database.changed` for issuers: their authorities and responders. */
+export const issuerTopic = 'pki_issuer'
+
+/** An authority as it is stored. Times in Unix milliseconds. */
+export interface StoredAuthority {
+  /** Of its certificate. */
+  readonly id: ObjectId
+  /** See `issuerId`. */
+  readonly issuer: string
+  readonly keyId: ObjectId
+  /** DER. */
+  readonly certificate: Uint8Array
+  /** DER of the certificates above it, the next one first. */
+  readonly chain: readonly Uint8Array[]
+  readonly settings: AuthoritySettings
+  readonly createdAt: number
+}
+
+interface Row {
+  readonly certificate_id: string
+  readonly issuer: string
+  readonly key_id: string
+  readonly certificate: Uint8Array
+  readonly chain: Uint8Array
+  readonly settings: string
+  readonly created_at: number
+}
+
+const columns = 'a.certificate_id, a.issuer, a.key_id, a.certificate, a.chain, a.settings, a.created_at'
+const byId = query<[id: string], Row>(`SELECT ${columns} FROM pki_authority a WHERE a.certificate_id = ?`)
+const ofIssuer = query<[issuer: string], Row>(
+  `SELECT ${columns} FROM pki_authority a WHERE a.issuer = ? ORDER BY a.created_at DESC, a.certificate_id DESC LIMIT 16`,
+)
+const withKey = query<[keyHash: string], { readonly certificate_id: string }>(
+  'SELECT certificate_id FROM pki_authority WHERE key_hash = ? LIMIT 1',
+)
+const insertAuthority = insertInto<
+  [string, string, string, string, Uint8Array, Uint8Array, string, number, number]
+>('pki_authority', [
+  'certificate_id',
+  'issuer',
+  'key_id',
+  'key_hash',
+  'certificate',
+  'chain',
+  'settings',
+  'created_at',
+  'version',
+])
+const insertIssuer = query<[id: string, now: number, now2: number], unknown>(
+  `INSERT INTO pki_issuer (id, crl_number, crl_due_at, responder_due_at, version) VALUES (?, 0, ?, ?, 1)
+     ON CONFLICT (id) DO NOTHING`,
+)
+const insertHash = query<[hash: string, issuer: string], unknown>(
+  'INSERT INTO pki_issuer_hash (hash, issuer) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING',
+)
+const touchIssuer = query<[id: string], unknown>('UPDATE pki_issuer SET version = version + 1 WHERE id = ?')
+const issuerOfHash = query<[hash: string], { readonly issuer: string; readonly version: number }>(
+  'SELECT h.issuer, i.version FROM pki_issuer_hash h JOIN pki_issuer i ON i.id = h.issuer WHERE h.hash = ?',
+)
+const visible = query<[after: string, all: number, owner: string, user: string, limit: number], Row>(
+  `SELECT ${columns} FROM pki_authority a JOIN managed_object o ON o.id = a.certificate_id
+     WHERE a.certificate_id > ? AND (? = 1 OR o.owner = ? OR EXISTS (
+       SELECT 1 FROM object_grant g WHERE g.object_id = a.certificate_id AND g.user_id IN (?, '*')))
+     ORDER BY a.certificate_id LIMIT ?`,
+)
+
+/** Rows of authorities are written once and never changed nor removed: what was read is so for good. */
+const known = new WeakMap<Database, Map<string, StoredAuthority>>()
+const mostKnown = 1000
+
+export async function readAuthority(db: Database, id: string): Promise<StoredAuthority | undefined> {
+  const authorities = known.get(db) ?? new Map<string, StoredAuthority>()
+  known.set(db, authorities)
+  const before = authorities.get(id)
+  if (before !== undefined) return before
+  const row = await db.get(byId, [id])
+  if (row === undefined) return undefined
+  const authority = toAuthority(row)
+  setBounded(authorities, id, authority, mostKnown)
+  return authority
+}
+
+/** The authorities with one name and key, the newest first. */
+export async function authoritiesOf(db: Database, issuer: string): Promise<readonly StoredAuthority[]> {
+  return (await db.all(ofIssuer, [issuer])).map(toAuthority)
+}
+
+/** Is this the key of an authority? @param keyHash see `keyHashOf` */
+export async function isAuthorityKey(db: Database, keyHash: string): Promise<boolean> {
+  return (await db.get(withKey, [keyHash])) !== undefined
+}
+
+/**
+ * A page of the authorities that the user owns or has a right on, in the order of ids.
+ * @param all of everybody
+ */
+export async function visibleAuthorities(
+  db: Database,
+  { user, all, after, limit }: { user: string; all: boolean; after: string; limit: number },
+): Promise<readonly StoredAuthority[]> {
+  return (await db.all(visible, [after, all ? 1 : 0, user, user, limit])).map(toAuthority)
+}
+
+/** The issuer that a CertID means, with a version that grows when its authorities or its responder change. */
+export const issuerByHash = issuerOfHash
+
+/**
+ * Changes that make a certificate an authority. Its issuer is due for a CRL and a responder at once.
+ * @param hashes under which OCSP finds the issuer
+ */
+export function authorityChanges(
+  db: Database,
+  authority: StoredAuthority,
+  keyHash: string,
+  hashes: readonly string[],
+): Change[] {
+  const { id, issuer, keyId, certificate, chain, settings, createdAt } = authority
+  return [
+    change(insertIssuer, [issuer, createdAt, createdAt]),
+    change(
+      insertAuthority,
+      [
+        id,
+        issuer,
+        keyId,
+        keyHash,
+        certificate,
+        Buffer.concat(chain),
+        JSON.stringify(settings),
+        createdAt,
+        createdAt,
+      ],
+      1,
+    ),
+    ...hashes.map((hash) => change(insertHash, [hash, issuer])),
+    ...issuerChanges(db, issuer),
+  ]
+}
+
+/** Something about the issuer changed: who answers for it looks again. */
+export function issuerChanges(db: Database, issuer: string): Change[] {
+  return [change(touchIssuer, [issuer], 1), db.changed(issuerTopic, issuer)]
+}
+
+function toAuthority(row: Row): StoredAuthority {
+  return {
+    id: row.certificate_id as ObjectId,
+    issuer: row.issuer,
+    keyId: row.key_id as ObjectId,
+    certificate: row.certificate,
+    chain: derElements(row.chain, 'The chain').map(({ whole }) => whole),
+    settings: JSON.parse(row.settings) as AuthoritySettings,
+    createdAt: row.created_at,
+  }
+}

@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * Identifies a name together with a public key: authorities that share both have one register, one revocation list and
+ * one responder, because a relying party cannot tell them apart (RFC 5280 §4.1.2.2, §5.2.3).
+ * @returns 24 characters, base64url
+ */
+export function issuerId({ name, spki }: { readonly name: Uint8Array; readonly spki: Uint8Array }): string {
+  const hash = createHash('sha256').update(createHash('sha256').update(name).digest()).update(spki)
+  return hash.digest().subarray(0, 18).toString('base64url')
+}
+
+/** Under which the store knows the public key of an authority. */
+export function keyHashOf(spki: Uint8Array): string {
+  return createHash('sha256').update(spki).digest('base64url')
+}

@@ -1,0 +1,25 @@
+import type { ProfileName } from '@warder/pki/x509'
+
+/** What an authority issues. */
+export interface AuthoritySettings {
+  /** Kinds of certificates; undefined: every kind that its path length leaves. */
+  readonly profiles?: readonly ProfileName[]
+  /** Longest validity of a certificate, in days; undefined: to the end of the authority's own. */
+  readonly maxDays?: number
+}
+
+/** How revocation is told, as the service is configured. */
+export interface RevocationConfig {
+  /** Before `/public/certificates/…` and `/ocsp` in addresses; undefined: certificates name none. No slash at the end. */
+  readonly publicUrl: string | undefined
+  readonly crlValidityMs: number
+  /** A CRL is signed again so long before its end. */
+  readonly crlOverlapMs: number
+  /** Longest time that others may keep a CRL without asking again. */
+  readonly crlCacheMs: number
+  readonly ocspValidityMs: number
+  /** true: a certificate of a responder answers; false: the authority itself. */
+  readonly delegatedResponder: boolean
+  /** Answers that one worker signs in a second at most, beside those that it has already. */
+  readonly freshAnswersPerSecond: number
+}

@@ -1,0 +1,173 @@
+import { failure } from '@warder/foundation/errors'
+import type { Change, Database } from '@warder/foundation/sql'
+import {
+  type CertificateSigner,
+  type Issuer,
+  type ParsedCertificate,
+  parseCertificate,
+  readBasicConstraints,
+  readKeyIdentifier,
+  readKeyUsage,
+} from '@warder/pki/x509'
+import { issuerKeysOf } from '@warder/pki/x509/ocsp'
+import { grantedTo } from '../../access/index.ts'
+import type { BackendKey } from '../../backend/index.ts'
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
+import { type Key, type ManagedObject, mayUse, stateAt, type UnitOfWork, usage } from '../../keys/index.ts'
+import { authorityChanges, readAuthority, type StoredAuthority } from '../register/authority-store.ts'
+import { issuerId, keyHashOf } from '../register/issuer-id.ts'
+import { parsedOnce } from '../register/parsed.ts'
+import { findIssued, registerId } from '../register/register-store.ts'
+import { signerOf } from './signer.ts'
+
+/** KMIP 2.1 §12.1: Certificate Sign. A key that has it signs certificates, whether or not it signs anything else. */
+export const certificateSign = 0x1000
+
+/** An authority that may issue now. */
+export interface Authority extends StoredAuthority {
+  readonly parsed: ParsedCertificate
+  readonly key: Key
+  readonly signer: CertificateSigner
+}
+
+export interface AuthorityServices {
+  readonly db: Database
+  readonly policy: AlgorithmPolicy
+}
+
+/** The authority with this certificate, whether or not it may issue now. */
+export function findAuthority(db: Database, id: string): Promise<StoredAuthority | undefined> {
+  return readAuthority(db, id)
+}
+
+/**
+ * Opens an authority to issue with it. Rights are the caller's to check: `certify` on its certificate.
+ * @throws Failure crypto_failure when it may not issue now: revoked, over, its key not usable, or one above it is so
+ */
+export async function openAuthority(
+  services: AuthorityServices,
+  objects: Pick<UnitOfWork, 'read' | 'key'>,
+  stored: StoredAuthority,
+  now: number,
+): Promise<Authority> {
+  const certificate = await objects.read(stored.id)
+  const parsed = parsedOnce(stored.certificate)
+  requireIssuing(certificate, parsed, now)
+  await requireGood(services.db, stored, now)
+  const key = await objects.key(stored.keyId)
+  if (key === undefined)
+    throw failure('crypto_failure', 'The private key of the authority is not here any more.')
+  await requireKeyOf(services.db, certificate, key)
+  return { ...stored, parsed, key, signer: authoritySigner(key, parsed, services.policy, now) }
+}
+
+/**
+ * The key is that of the owner of the authority, or of somebody who still lets them certify with it: a right that was
+ * taken back ends the authority that was made with it.
+ */
+async function requireKeyOf(
+  db: Database,
+  certificate: Pick<ManagedObject, 'owner'>,
+  { object }: Key,
+): Promise<void> {
+  if (object.owner === certificate.owner) return
+  const granted = await grantedTo(db, object.id, certificate.owner)
+  if (granted?.has('certify') !== true)
+    throw failure('crypto_failure', 'The owner of the authority may not certify with its key any more.')
+}
+
+/**
+ * How the key of an authority signs now.
+ * @throws Failure crypto_failure when it may not, or is not that of the certificate
+ */
+export function authoritySigner(
+  key: Key,
+  { spki }: Pick<ParsedCertificate, 'spki'>,
+  policy: AlgorithmPolicy,
+  now: number,
+): CertificateSigner {
+  const { object } = key
+  const signs = (object.usageMask & certificateSign) !== 0 ? object.usageMask | usage.sign : object.usageMask
+  const verdict = mayUse({ ...object, usageMask: signs }, 'sign', now, policy)
+  if (!verdict.allowed) throw failure('crypto_failure', `The key of the authority: ${verdict.sentence}`)
+  const { spki: own, signer } = prepared(key.held, policy)
+  if (!own.equals(spki))
+    throw failure('crypto_failure', 'The key of the authority is not that of its certificate.')
+  return signer
+}
+
+interface Prepared {
+  readonly policy: AlgorithmPolicy
+  readonly spki: Buffer
+  readonly signer: CertificateSigner
+}
+
+/** How an open key signs does not change; whether it may is asked each time. */
+const preparedKeys = new WeakMap<BackendKey, Prepared>()
+
+function prepared(held: BackendKey, policy: AlgorithmPolicy): Prepared {
+  const before = preparedKeys.get(held)
+  if (before?.policy === policy) return before
+  const signer = signerOf(held, policy)
+  const spki = held.publicKey?.export({ format: 'der', type: 'spki' }) ?? Buffer.alloc(0)
+  const made = { policy, spki, signer }
+  preparedKeys.set(held, made)
+  return made
+}
+
+function requireIssuing(
+  certificate: ManagedObject | undefined,
+  { notBefore, notAfter }: ParsedCertificate,
+  now: number,
+): asserts certificate is ManagedObject {
+  if (certificate === undefined)
+    throw failure('crypto_failure', 'The certificate of the authority is not here any more.')
+  const state = stateAt(certificate, now)
+  if (now < notBefore || now > notAfter)
+    throw failure('crypto_failure', 'The certificate of the authority is not valid now: it issues nothing.')
+  if (state !== 'Active')
+    throw failure('crypto_failure', `The certificate of the authority is ${state}: it issues nothing.`)
+}
+
+/** Neither the authority nor one above it that is known here was revoked, or is on hold. */
+async function requireGood(db: Database, stored: StoredAuthority, now: number): Promise<void> {
+  const path = [stored.certificate, ...stored.chain].map(parsedOnce)
+  for (const [index, certificate] of path.entries()) {
+    const above = path[index + 1]
+    if (now > certificate.notAfter)
+      throw failure('crypto_failure', 'A certificate above the authority is over: it issues nothing.')
+    if (above === undefined) return
+    const issuer = issuerId({ name: above.subject, spki: above.spki })
+    const entry = await findIssued(db, registerId(issuer, certificate.serial))
+    if (entry?.revokedAt !== undefined)
+      throw failure('crypto_failure', 'The authority, or one above it, was revoked: it issues nothing.')
+  }
+}
+
+/** As whom it signs. */
+export function issuerOf({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'>): Issuer {
+  const { subject, spki, extensions } = parsed
+  return { name: subject, key: signer, spki, keyIdentifier: readKeyIdentifier(extensions) }
+}
+
+/** @throws Failure bad_request for a certificate that is not one of an authority */
+function requireAuthorityCertificate({ extensions }: ParsedCertificate): void {
+  const uses = readKeyUsage(extensions)
+  if (!readBasicConstraints(extensions).authority || uses?.includes('keyCertSign') === false)
+    throw failure('bad_request', 'The certificate is not one of an authority.')
+}
+
+/**
+ * Makes an object that is the certificate of an authority an authority here. To be committed with the object, or alone.
+ * @throws Failure bad_request, PkiError for what is no such certificate
+ */
+export function newAuthority(
+  db: Database,
+  made: Omit<StoredAuthority, 'issuer'>,
+): { readonly authority: StoredAuthority; readonly changes: Change[] } {
+  const parsed = parseCertificate(made.certificate)
+  requireAuthorityCertificate(parsed)
+  const names = { name: parsed.subject, spki: parsed.spki }
+  const authority: StoredAuthority = { ...made, issuer: issuerId(names) }
+  return { authority, changes: authorityChanges(db, authority, keyHashOf(parsed.spki), issuerKeysOf(names)) }
+}

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '@warder/foundation/sql'
+import type { ManagedObject } from '../keys/index.ts'
+import { findIssued, type IssuedCertificate, issuedAs, registerId } from './register/register-store.ts'
+
+/** What is known about a certificate that was issued here. */
+export type CertificateStatus = 'good' | 'hold' | 'revoked'
+
+export function statusOf({
+  revokedAt,
+  reason,
+}: Pick<IssuedCertificate, 'revokedAt' | 'reason'>): CertificateStatus {
+  if (revokedAt === undefined) return 'good'
+  return reason === 'certificateHold' ? 'hold' : 'revoked'
+}
+
+/**
+ * The entry of a certificate that was issued by this name and key; undefined: the issuer is none of here, or never
+ * issued it.
+ * @param issuer see `issuerId`
+ * @param serial the content of the INTEGER
+ */
+export function findBySerial(
+  db: Database,
+  issuer: string,
+  serial: Uint8Array,
+): Promise<IssuedCertificate | undefined> {
+  return findIssued(db, registerId(issuer, serial))
+}
+
+/**
+ * The entry of the certificate that this object is. Somebody may have stored another certificate, or a copy of the same
+ * one, under the identifier of an object that is gone: an entry is of an object only where everything agrees.
+ */
+export async function entryOf(
+  db: Database,
+  object: ManagedObject,
+  der: Uint8Array,
+): Promise<IssuedCertificate | undefined> {
+  const issued = await issuedAs(db, object.id)
+  if (issued === undefined || issued.owner !== object.owner || issued.issuedAt !== object.createdAt)
+    return undefined
+  return issued.fingerprint === createHash('sha256').update(der).digest('hex') ? issued : undefined
+}

@@ -1,0 +1,24 @@
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
+import { createMaintenance, type Maintenance } from '../authority/index.ts'
+import { createKeyRing } from '../keys/index.ts'
+import { configuredPolicy } from './algorithm-settings.ts'
+import { revocationConfig } from './pki-settings.ts'
+import type { KmsConfig } from './settings.ts'
+
+/** One for each database, so that keys are opened once. */
+const made = new WeakMap<Database, Maintenance>()
+
+/** Keys of authorities that the primary holds open: few sign at the same time. */
+const mostKeys = 64
+
+/** What signs for the authorities outside of requests. */
+export function maintenanceOf({ config, db, seal, clock, log }: ServiceEnvironment<KmsConfig>): Maintenance {
+  const known = made.get(db)
+  if (known !== undefined) return known
+  const policy = configuredPolicy(config)
+  const keys = createKeyRing({ db, seal, clock, policy, capacity: mostKeys, leaseMs: config.cache_lease_ms })
+  const maintenance = createMaintenance({ db, seal, keys, policy, revocation: revocationConfig(config), log })
+  made.set(db, maintenance)
+  return maintenance
+}

@@ -1,0 +1,95 @@
+import { boolean, choice, integer, optionalText, type SettingValues } from '@warder/foundation/config'
+import { createPlainFetch } from '@warder/foundation/outbound'
+import type { Clock } from '@warder/foundation/runtime'
+import { createFetchedCrls, type FetchedCrls, type RevocationConfig } from '../authority/index.ts'
+
+const day = 86_400_000
+const hour = 3_600_000
+
+function addressProblem(text: string): string | undefined {
+  return /^https?:\/\/[A-Za-z0-9.:[\]_-]+(?:\/[A-Za-z0-9._~/-]*)?$/.test(text)
+    ? undefined
+    : 'it must be like http://pki.example.com or https://kms.example.com:9998'
+}
+
+/** Settings of the certificate authorities. */
+export const pkiSettings = {
+  pki_public_url: optionalText({
+    docs: 'Address (http or https) in certificates, before `/public/certificates/…` and `/ocsp`; unset: `kms_public_url`. Certificates that are issued while neither is set name no CRL and no responder. Relying parties that fetch over https may need the CRL to trust the address of the CRL: put a plain http address here where a proxy serves these paths.',
+    check: addressProblem,
+  }),
+  crl_default_validity_days: integer({
+    default: 7,
+    min: 1,
+    max: 365,
+    docs: 'Days from one scheduled CRL of an authority to its nextUpdate.',
+  }),
+  crl_refresh_overlap_hours: integer({
+    default: 24,
+    min: 1,
+    max: 8760,
+    docs: 'A CRL is signed again so many hours before its nextUpdate, at half of its validity at the earliest.',
+  }),
+  crl_cache_seconds: integer({
+    default: 600,
+    min: 0,
+    max: 31_536_000,
+    docs: 'Time that caches may keep a CRL without asking whether there is a newer one.',
+  }),
+  ocsp_validity_seconds: integer({
+    default: 600,
+    min: 60,
+    max: 2_592_000,
+    docs: 'From thisUpdate to nextUpdate of an answer of OCSP: clients and staplers may keep it so long.',
+  }),
+  ocsp_signer: choice({
+    default: 'delegated',
+    choices: ['delegated', 'authority'],
+    docs: '`delegated`: answers are signed with the key of a responder, whose certificate is renewed by itself; `authority`: with the key of the authority.',
+  }),
+  ocsp_max_signatures_per_second: integer({
+    default: 2000,
+    min: 1,
+    max: 1_000_000,
+    docs: 'Answers that one worker signs in a second at most, those that it has signed before not counted; above it the answer is tryLater.',
+  }),
+  validate_requires_crl: boolean({
+    default: false,
+    docs: 'KMIP Validate answers Unknown where a certificate of another authority names a CRL that cannot be fetched or does not hold; off: such a certificate counts as not revoked.',
+  }),
+} as const
+
+/** @param publicUrl `kms_public_url` */
+export function revocationConfig(
+  config: SettingValues<typeof pkiSettings> & { readonly kms_public_url: string | undefined },
+): RevocationConfig {
+  const validity = config.crl_default_validity_days * day
+  return {
+    publicUrl: (config.pki_public_url ?? config.kms_public_url)?.replace(/\/+$/, ''),
+    crlValidityMs: validity,
+    crlOverlapMs: Math.min(config.crl_refresh_overlap_hours * hour, validity / 2),
+    crlCacheMs: config.crl_cache_seconds * 1000,
+    ocspValidityMs: config.ocsp_validity_seconds * 1000,
+    delegatedResponder: config.ocsp_signer === 'delegated',
+    freshAnswersPerSecond: config.ocsp_max_signatures_per_second,
+  }
+}
+
+/** Of one CRL of another authority: some 100,000 entries. */
+const largestCrl = 4 * 1024 * 1024
+const fetchMs = 5000
+
+/** CRLs of other authorities: they are signed, so that plain HTTP does (RFC 5280 §8). Redirects are not followed. */
+export function configuredFetch(
+  config: { readonly outbound_allow_private_networks: boolean },
+  clock: Clock,
+): FetchedCrls {
+  const fetch = createPlainFetch({
+    allowPrivateNetworks: config.outbound_allow_private_networks,
+    ports: 'any',
+    maxRedirects: 0,
+    maxBytes: largestCrl,
+    timeoutMs: fetchMs,
+  })
+  return createFetchedCrls(fetch, clock)
+}

@@ -1,0 +1,224 @@
+import { StartupError } from '@warder/foundation/errors'
+import { UsageError } from '../cli/command.ts'
+import { onlyName, requireNoNames } from '../cli/options.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import { printable, tableLines } from '../cli/table.ts'
+import { importRequest, readKeyFile } from '../keys/import-file.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { kmsVerb } from '../kms/verb.ts'
+import { outOption, readPemFile, readWord, savePem } from './words.ts'
+
+const limitOptions = {
+  'path-length': { type: 'number', value: 'N', help: 'authorities that may follow below it' },
+  permit: {
+    type: 'list',
+    value: 'NAME',
+    help: 'what it may certify: example.com, .example.com, 192.0.2.0/24; also several times',
+  },
+  exclude: { type: 'list', value: 'NAME', help: 'what it must not certify; also several times' },
+  profile: {
+    type: 'list',
+    value: 'P',
+    help: 'what it issues: server, client, code_signing, spiffe, authority; also several times (default: all)',
+  },
+  'max-days': { type: 'number', value: 'N', help: 'longest validity of what it issues' },
+} as const
+
+interface Limits {
+  readonly 'path-length': number | undefined
+  readonly permit: readonly string[]
+  readonly exclude: readonly string[]
+  readonly profile: readonly string[]
+  readonly 'max-days': number | undefined
+}
+
+const profiles = ['server', 'client', 'code_signing', 'spiffe', 'authority'] as const
+type GrantedProfile = (typeof profiles)[number]
+
+function limitsOf({ 'path-length': path_length, permit, exclude, profile, 'max-days': max_days }: Limits) {
+  const wrong = profile.find((each) => !profiles.includes(each as GrantedProfile))
+  if (wrong !== undefined) throw new UsageError(`--profile is one of ${profiles.join(', ')}, not '${wrong}'`)
+  return {
+    ...(path_length !== undefined && { path_length }),
+    ...(permit.length > 0 && { permitted_names: permit }),
+    ...(exclude.length > 0 && { excluded_names: exclude }),
+    ...(profile.length > 0 && { profiles: profile as readonly GrantedProfile[] }),
+    ...(max_days !== undefined && { max_days }),
+  }
+}
+
+const keyOptions = {
+  alg: {
+    type: 'text',
+    value: 'ALG',
+    help: 'of its new key: ES256, ES384, ES512, RS256, EdDSA, MLDSA44 (default ES256)',
+  },
+  bits: { type: 'number', value: 'N', help: 'size of an RSA key' },
+  key: { type: 'text', value: 'KEY', help: 'a private key that is there, in place of a new one' },
+} as const
+
+function keyOf({
+  alg,
+  bits,
+  key: kid,
+}: {
+  alg: string | undefined
+  bits: number | undefined
+  key: string | undefined
+}) {
+  if (kid !== undefined) {
+    if (alg !== undefined || bits !== undefined)
+      throw new UsageError('--key names a key that is there: leave --alg and --bits out')
+    return { kid }
+  }
+  return { alg: alg ?? 'ES256', ...(bits !== undefined && { bits }) }
+}
+
+export const createAuthorityVerb = kmsVerb({
+  name: 'create',
+  words: 'SUBJECT',
+  summary: 'makes a root, or with --issuer an authority below another; prints its id',
+  about: `SUBJECT is like "CN=Root, O=Acme". The key is made in the service and stays there: it signs certificates and revocation
+lists, and nothing else. --permit and --exclude are in the certificate as name constraints, and the service holds itself to them.`,
+  examples: [
+    'warder pki create "CN=Acme Root, O=Acme" --days 7300',
+    'warder pki create "CN=Acme Issuing, O=Acme" --issuer ROOT --path-length 0 --permit acme.example',
+  ],
+  options: {
+    issuer: { type: 'text', value: 'ID', help: 'the authority above it (default: it is a root)' },
+    days: { type: 'number', value: 'N', help: 'validity (default 3650; below another 1825, or to its end)' },
+    ...keyOptions,
+    ...limitOptions,
+    out: outOption,
+  },
+  parse({ issuer, days, out, ...rest }, names) {
+    const subject = onlyName(names, 'subject')
+    const above = issuer === undefined ? undefined : readWord(issuer)
+    const body = {
+      subject,
+      ...keyOf(rest),
+      ...limitsOf(rest),
+      ...(above !== undefined && { issuer: above }),
+      ...(days !== undefined && { days }),
+    }
+    return async ({ kms, show }) => {
+      const make = () => kms.call('pki.authorities.create', { body })
+      const made = above === undefined ? await make() : await aboutKey('issuer', above, make)
+      await savePem(out, made.certificate + made.chain)
+      show(made, [`${printable(made.id)}  authority, ${printable(subject)}`])
+      return 0
+    }
+  },
+})
+
+export const requestAuthorityVerb = kmsVerb({
+  name: 'request',
+  words: 'SUBJECT',
+  summary: 'makes a key and a request for an outside authority to sign; prints the request in PEM',
+  about: `For an authority below a root that is somewhere else. The certificate that comes back is taken in by warder pki import
+CERTIFICATE --key KEY, with the id that is printed to standard error.`,
+  examples: [
+    'warder pki request "CN=Acme Issuing, O=Acme" > issuing.csr',
+    'warder pki import issuing.pem --key KEY',
+  ],
+  options: keyOptions,
+  parse(options, names) {
+    const subject = onlyName(names, 'subject')
+    const key = keyOf(options)
+    return async ({ kms, show, note }) => {
+      const made = await kms.call('pki.requests.create', { body: { subject, ...key } })
+      note(`key ${printable(made.kid)}`)
+      show(made, made.csr.trimEnd().split('\n'))
+      return 0
+    }
+  },
+})
+
+export const importAuthorityVerb = kmsVerb({
+  name: 'import',
+  words: 'FILE',
+  summary: 'takes in an authority: its certificate with those above it (PEM), and its key',
+  about: `FILE holds the certificate first and then those above it, up to the root. --key names a key that is there, as
+warder pki request made it; --key-file is a private key in PEM, which is imported and given to nobody from then on.`,
+  examples: ['warder pki import issuing.pem --key KEY', 'warder pki import ca.pem --key-file ca.key'],
+  options: {
+    key: { type: 'text', value: 'KEY', help: 'its private key, by its id' },
+    'key-file': { type: 'text', value: 'F', help: 'its private key, in PEM' },
+    'passphrase-file': {
+      type: 'text',
+      value: 'F',
+      help: 'file with the passphrase of an encrypted key file',
+    },
+    profile: limitOptions.profile,
+    'max-days': limitOptions['max-days'],
+  },
+  parse(
+    { key, 'key-file': keyFile, 'passphrase-file': passphraseFile, profile, 'max-days': maxDays },
+    names,
+  ) {
+    const certificate = readPemFile(onlyName(names, 'file'))
+    if ((key === undefined) === (keyFile === undefined))
+      throw new UsageError('say which key: --key KEY or --key-file F')
+    const limits = limitsOf({
+      profile,
+      'max-days': maxDays,
+      permit: [],
+      exclude: [],
+      'path-length': undefined,
+    })
+    const material =
+      keyFile === undefined
+        ? undefined
+        : importRequest(keyFile, readKeyFile(keyFile), {
+            alg: undefined,
+            tags: [],
+            notExtractable: true,
+            passphrase: () => passphraseOf(keyFile, passphraseFile),
+          })
+    return async ({ kms, show }) => {
+      const kid =
+        material === undefined
+          ? readWord(key ?? '')
+          : (await kms.call('crypto.keys.create', { body: material })).kid
+      const made = await aboutKey('key', kid, () =>
+        kms.call('pki.authorities.create', { body: { certificate, kid, ...limits } }),
+      )
+      show(made, [`${printable(made.id)}  authority, imported`])
+      return 0
+    }
+  },
+})
+
+function passphraseOf(keyFile: string, file: string | undefined): string {
+  if (file !== undefined) return readSecretFile(file, 'the passphrase')
+  throw new StartupError(
+    `${keyFile}: the key is encrypted: give the file of its passphrase, --passphrase-file F`,
+  )
+}
+
+export const listAuthoritiesVerb = kmsVerb({
+  name: 'authorities',
+  words: '',
+  summary: 'the authorities that you own or have a right on',
+  about: 'With --json: {"authorities": […]}.',
+  examples: ['warder pki authorities'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return async ({ kms, show }) => {
+      const authorities = []
+      let after: string | undefined
+      do {
+        const page = await kms.page('pki.authorities.list', { query: after === undefined ? {} : { after } })
+        authorities.push(...page.rows)
+        after = page.next
+      } while (after !== undefined)
+      const rows = authorities.map((each) => [each.id, each.subject, each.not_after])
+      show(
+        { authorities },
+        tableLines(['AUTHORITY', 'SUBJECT', 'UNTIL'], rows, 'there are no authorities of yours'),
+      )
+      return 0
+    }
+  },
+})

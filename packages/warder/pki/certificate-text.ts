@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { derMembers } from '@warder/pki/asn1'
+import {
+  extensionIdentifiers,
+  generalNameText,
+  keyPurposes,
+  nameText,
+  parseCertificate,
+  readAuthorityInformationAccess,
+  readBasicConstraints,
+  readCrlDistributionPoints,
+  readExtendedKeyUsage,
+  readKeyUsage,
+  readNameConstraints,
+  urlsIn,
+} from '@warder/pki/x509'
+import { type Finding, lintCertificate } from '@warder/pki/x509/lint'
+import { printable } from '../cli/table.ts'
+
+function derOf(pem: string): Buffer {
+  return Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64')
+}
+
+/** What is wrong with a certificate. @param pem one certificate */
+export function findingsIn(pem: string): readonly Finding[] {
+  return lintCertificate(derOf(pem))
+}
+
+const purposeNames: ReadonlyMap<string, string> = new Map(
+  Object.entries(keyPurposes).map(([name, identifier]) => [identifier, name]),
+)
+
+/** A certificate as lines for people. @param pem one certificate */
+export function certificateLines(pem: string): readonly string[] {
+  const der = derOf(pem)
+  const { subject, issuer, serial, notBefore, notAfter, key, extensions } = parseCertificate(der)
+  const { authority, pathLength } = readBasicConstraints(extensions)
+  const constraints = readNameConstraints(extensions)
+  const access = readAuthorityInformationAccess(extensions)
+  const names = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectAltName)
+  const of = (subtrees: readonly { readonly whole: Uint8Array }[] = []) =>
+    subtrees.map(({ whole }) => generalNameText(whole))
+  const details = key.asymmetricKeyDetails
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ['subject', nameText(subject)],
+    ['issuer', nameText(issuer)],
+    ['serial number', Buffer.from(serial).toString('hex')],
+    ['from', dateOf(notBefore)],
+    ['until', dateOf(notAfter)],
+    [
+      'key',
+      [key.asymmetricKeyType, details?.namedCurve, bitsOf(details?.modulusLength)].filter(Boolean).join(', '),
+    ],
+    ['names', list(names === undefined ? [] : of(derMembers(names.value, 'subjectAltName')))],
+    [
+      'authority',
+      authority ? (pathLength === undefined ? 'yes' : `yes, ${pathLength} may follow below it`) : undefined,
+    ],
+    ['permitted names', list(of(constraints?.permitted))],
+    ['excluded names', list(of(constraints?.excluded))],
+    ['usages', list(readKeyUsage(extensions) ?? [])],
+    [
+      'purposes',
+      list((readExtendedKeyUsage(extensions) ?? []).map((each) => purposeNames.get(each) ?? each)),
+    ],
+    ['CRL', list(urlsIn(readCrlDistributionPoints(extensions)))],
+    ['OCSP', list(access.ocsp)],
+    ['SHA-256', createHash('sha256').update(der).digest('hex')],
+  ]
+  return rows.flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name.padEnd(16)} ${printable(value)}`],
+  )
+}
+
+function list(values: readonly string[]): string | undefined {
+  return values.length === 0 ? undefined : values.join(', ')
+}
+
+function bitsOf(bits: number | undefined): string | undefined {
+  return bits === undefined ? undefined : `${bits} bits`
+}
+
+function dateOf(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
+}

@@ -1,0 +1,40 @@
+import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { acmeVerbs } from './acme.ts'
+import {
+  createAuthorityVerb,
+  importAuthorityVerb,
+  listAuthoritiesVerb,
+  requestAuthorityVerb,
+} from './authority.ts'
+import { expiringVerb } from './expiring.ts'
+import { issueVerb, renewVerb } from './issue.ts'
+import { listCertificatesVerb } from './list.ts'
+import { releaseVerb, revokeVerb } from './revoke.ts'
+import { showCertificateVerb } from './show.ts'
+
+export const pkiParts: KmsCommandParts = {
+  name: 'pki',
+  summary: 'makes certificate authorities, issues certificates and takes them back',
+  about:
+    'Certificate authorities whose keys are in the key management service. Everything is known by an id that the verbs print.',
+  verbs: [
+    createAuthorityVerb,
+    requestAuthorityVerb,
+    importAuthorityVerb,
+    listAuthoritiesVerb,
+    issueVerb,
+    renewVerb,
+    listCertificatesVerb,
+    showCertificateVerb,
+    revokeVerb,
+    releaseVerb,
+    expiringVerb,
+    ...acmeVerbs,
+  ],
+  example: `  ROOT=$(warder pki create "CN=Acme Root, O=Acme" --json | jq -r .id)
+  CA=$(warder pki create "CN=Acme Issuing, O=Acme" --issuer $ROOT --path-length 0 --json | jq -r .id)
+  warder pki issue $CA --csr www.csr --out www.pem
+  warder pki revoke CERTIFICATE --reason keyCompromise`,
+}
+
+export const pki = kmsCommand(pkiParts)

@@ -1,0 +1,105 @@
+import { UsageError } from '../cli/command.ts'
+import { onlyName } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { kmsVerb } from '../kms/verb.ts'
+import { outOption, readPemFile, readWord, savePem } from './words.ts'
+
+const profiles = ['server', 'client', 'code_signing', 'spiffe'] as const
+type Profile = (typeof profiles)[number]
+
+function profileOf(word: string | undefined): { readonly profile?: Profile } {
+  if (word === undefined) return {}
+  const profile = profiles.find((each) => each === word)
+  if (profile === undefined) throw new UsageError(`--profile is one of ${profiles.join(', ')}, not '${word}'`)
+  return { profile }
+}
+
+/** One line for people: with `--out` the certificate is in the file, else it follows. */
+function linesOf(
+  {
+    id,
+    serial,
+    kid,
+    certificate,
+  }: { id: string; serial: string; kid?: string | undefined; certificate: string },
+  out: string | undefined,
+): readonly string[] {
+  return [
+    `${printable(id)}  certificate, serial number ${printable(serial)}`,
+    ...(kid === undefined ? [] : [`${printable(kid)}  its private key`]),
+    ...(out === undefined ? certificate.trimEnd().split('\n') : [`${printable(out)}  written`]),
+  ]
+}
+
+export const issueVerb = kmsVerb({
+  name: 'issue',
+  words: 'AUTHORITY',
+  usage: '--csr FILE | --public-key FILE | --key KEY | --alg ALG  [--name N]... [--profile P]',
+  summary: 'issues a certificate: for a request, a public key, a key that is there, or a new one',
+  about: `A server needs a name at least: those of the request, or --name. Takes the right certify on the authority. Without --days
+it is valid for 90 days. What breaks a rule of the standards is not issued, and the answer says which.`,
+  examples: [
+    'warder pki issue AUTHORITY --csr www.csr --out www.pem',
+    'warder pki issue AUTHORITY --alg ES256 --subject "CN=build 7" --profile client',
+    'warder pki issue AUTHORITY --public-key www.pub --name www.acme.example --name 192.0.2.7 --days 30',
+  ],
+  options: {
+    csr: { type: 'text', value: 'FILE', help: 'a request (PKCS#10) in PEM' },
+    'public-key': { type: 'text', value: 'FILE', help: 'a public key in PEM' },
+    key: { type: 'text', value: 'KEY', help: 'a private key that is there' },
+    alg: { type: 'text', value: 'ALG', help: 'of a new key, which stays in the service' },
+    subject: { type: 'text', value: 'S', help: 'like "CN=www" (default: that of the request, or none)' },
+    name: { type: 'list', value: 'N', help: 'DNS name, IP address, mailbox or URI; also several times' },
+    profile: { type: 'text', value: 'P', help: `${profiles.join(', ')} (default server)` },
+    days: { type: 'number', value: 'N', help: 'validity (default 90)' },
+    out: outOption,
+  },
+  parse({ csr, 'public-key': publicKey, key, alg, subject, name, profile, days, out }, names) {
+    const authority = readWord(onlyName(names, 'authority'))
+    if ([csr, publicKey, key, alg].filter((each) => each !== undefined).length !== 1)
+      throw new UsageError('say whose key is certified: one of --csr, --public-key, --key and --alg')
+    const body = {
+      ...(csr !== undefined && { csr: readPemFile(csr) }),
+      ...(publicKey !== undefined && { public_key: readPemFile(publicKey) }),
+      ...(key !== undefined && { kid: readWord(key) }),
+      ...(alg !== undefined && { alg }),
+      ...(subject !== undefined && { subject }),
+      ...(name.length > 0 && { names: name }),
+      ...profileOf(profile),
+      ...(days !== undefined && { days }),
+    }
+    return async ({ kms, show }) => {
+      const made = await aboutKey('authority', authority, () =>
+        kms.call('pki.certificates.issue', { path: { id: authority }, body }),
+      )
+      await savePem(out, made.certificate + made.chain)
+      show(made, linesOf(made, out))
+      return 0
+    }
+  },
+})
+
+export const renewVerb = kmsVerb({
+  name: 'renew',
+  words: 'CERTIFICATE',
+  summary: 'issues a certificate like this one, for the same key and names, by the same authority',
+  about: 'The one before stays valid to its end: revoke it when the new one is in its place.',
+  examples: ['warder pki renew CERTIFICATE --out www.pem'],
+  options: {
+    days: { type: 'number', value: 'N', help: 'validity (default: as long as the one before)' },
+    out: outOption,
+  },
+  parse({ days, out }, names) {
+    const id = readWord(onlyName(names, 'certificate'))
+    const body = days === undefined ? {} : { days }
+    return async ({ kms, show }) => {
+      const made = await aboutKey('certificate', id, () =>
+        kms.call('pki.certificates.renew', { path: { id }, body }),
+      )
+      await savePem(out, made.certificate + made.chain)
+      show(made, linesOf(made, out))
+      return 0
+    }
+  },
+})

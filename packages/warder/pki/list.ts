@@ -1,0 +1,74 @@
+import type { Reply } from '@warder/client'
+import { UsageError } from '../cli/command.ts'
+import { onlyName } from '../cli/options.ts'
+import { tableLines } from '../cli/table.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { kmsVerb } from '../kms/verb.ts'
+import { readWord } from './words.ts'
+
+const states = ['valid', 'hold', 'revoked', 'expired'] as const
+const usualLimit = 100
+const mostRows = 1_000_000
+const pageSize = 1000
+
+export const listCertificatesVerb = kmsVerb({
+  name: 'list',
+  words: 'AUTHORITY',
+  summary: 'what an authority issued, in the order of its end',
+  about: 'With --json: {"certificates": […], "next": PLACE or null}.',
+  examples: [
+    'warder pki list AUTHORITY',
+    'warder pki list AUTHORITY --state valid --expires-before 2026-12-31',
+    'warder pki list AUTHORITY --subject www',
+  ],
+  options: {
+    state: { type: 'text', value: 'S', help: `only those that are ${states.join(', ')}` },
+    subject: { type: 'text', value: 'T', help: 'only those with this text in their subject' },
+    'expires-before': { type: 'text', value: 'DATE', help: 'only those that end by then' },
+    limit: { type: 'number', value: 'N', help: `shows N at most (default ${usualLimit})` },
+    after: { type: 'text', value: 'PLACE', help: 'goes on after this one' },
+  },
+  parse({ state: word, subject, 'expires-before': expires, limit = usualLimit, after }, names) {
+    const id = readWord(onlyName(names, 'authority'))
+    const state = states.find((each) => each === word)
+    if (word !== undefined && state === undefined)
+      throw new UsageError(`--state is one of ${states.join(', ')}, not '${word}'`)
+    if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
+    const filter = {
+      ...(state !== undefined && { state }),
+      ...(subject !== undefined && { subject }),
+      ...(expires !== undefined && { expires_before: expires }),
+    }
+    return async ({ kms, show }) => {
+      const certificates: Reply<'pki.certificates.list'>[number][] = []
+      let next: string | undefined = after
+      do {
+        const wanted = String(Math.min(pageSize, limit - certificates.length))
+        const query = { ...filter, limit: wanted, ...(next !== undefined && { after: next }) }
+        const page = await aboutKey('authority', id, () =>
+          kms.page('pki.certificates.list', { path: { id }, query }),
+        )
+        certificates.push(...page.rows)
+        next = page.next
+      } while (next !== undefined && certificates.length < limit)
+      const rows = certificates.map((each) => [
+        each.id ?? '',
+        each.state,
+        each.not_after,
+        each.profile ?? '',
+        each.subject,
+      ])
+      show({ certificates, next: next ?? null }, [
+        ...tableLines(
+          ['CERTIFICATE', 'STATE', 'UNTIL', 'PROFILE', 'SUBJECT'],
+          rows,
+          'there are no such certificates',
+        ),
+        ...(next === undefined
+          ? []
+          : ['', `there are more: warder pki list ${id} --limit ${limit} --after ${next}`]),
+      ])
+      return 0
+    }
+  },
+})

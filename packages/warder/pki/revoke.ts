@@ -1,0 +1,77 @@
+import { UsageError } from '../cli/command.ts'
+import { onlyName } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { kmsVerb } from '../kms/verb.ts'
+import { readWord } from './words.ts'
+
+/** Of RFC 5280 §5.3.1. */
+const reasons = [
+  'unspecified',
+  'keyCompromise',
+  'cACompromise',
+  'affiliationChanged',
+  'superseded',
+  'cessationOfOperation',
+  'certificateHold',
+  'privilegeWithdrawn',
+  'aACompromise',
+] as const
+
+export const revokeVerb = kmsVerb({
+  name: 'revoke',
+  words: 'CERTIFICATE',
+  summary:
+    'takes a certificate back: relying parties see it by OCSP at once, on the revocation list within seconds',
+  about: `Reasons: ${reasons.join(', ')}. A certificateHold is taken back by warder pki release; everything else is for good.`,
+  examples: [
+    'warder pki revoke CERTIFICATE --reason keyCompromise',
+    'warder pki revoke CERTIFICATE --reason certificateHold',
+  ],
+  options: {
+    reason: { type: 'text', value: 'R', help: 'why (default unspecified)' },
+    since: {
+      type: 'text',
+      value: 'DATE',
+      help: 'since when the key was not to be trusted: 2026-11-23 or RFC 3339',
+    },
+  },
+  parse({ reason: word = 'unspecified', since }, names) {
+    const id = readWord(onlyName(names, 'certificate'))
+    const reason = reasons.find((each) => each.toLowerCase() === word.toLowerCase())
+    if (reason === undefined) throw new UsageError(`--reason is one of ${reasons.join(', ')}, not '${word}'`)
+    const body = { reason, ...(since !== undefined && { invalidity_date: since }) }
+    return async ({ kms, show, confirm }) => {
+      if (reason !== 'certificateHold') {
+        const { subject } = await aboutKey('certificate', id, () =>
+          kms.call('pki.certificates.get', { path: { id } }),
+        )
+        await confirm(`Revoke the certificate of ${printable(subject)} for good?`)
+      }
+      const revoked = await aboutKey('certificate', id, () =>
+        kms.call('pki.certificates.revoke', { path: { id }, body }),
+      )
+      show(revoked, [`${printable(id)}  ${printable(revoked.state)}, ${printable(revoked.reason ?? reason)}`])
+      return 0
+    }
+  },
+})
+
+export const releaseVerb = kmsVerb({
+  name: 'release',
+  words: 'CERTIFICATE',
+  summary: 'gives a certificate back that is on hold',
+  about: 'It leaves the revocation list with the next one, within seconds.',
+  examples: ['warder pki release CERTIFICATE'],
+  options: {},
+  parse(_, names) {
+    const id = readWord(onlyName(names, 'certificate'))
+    return async ({ kms, show }) => {
+      const released = await aboutKey('certificate', id, () =>
+        kms.call('pki.certificates.release', { path: { id } }),
+      )
+      show(released, [`${printable(id)}  ${printable(released.state)}`])
+      return 0
+    }
+  },
+})
