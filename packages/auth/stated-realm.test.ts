@@ -6,6 +6,7 @@ import { scene } from './testing/scene.ts'
 import { startAuth } from './testing/start.ts'
 
 const samples: Readonly<Record<string, string>> = {
+  generation: '1',
   realm_id: 'r',
   session_id: '00000000-0000-4000-8000-000000000000',
   admin_id: 'nobody',

@@ -121,9 +121,13 @@ async function endAsked(context: Context, realm: LogoutRealm, message: RedirectM
       ...ids.map(idpSessionRemoval),
       ...groups.flat(),
     ])
-    // The last change of a group deletes its sessions.
+    let ended = 0
     let last = ids.length
-    const ended = groups.reduce((sum, group) => sum + (results[(last += group.length)]?.changes ?? 0), 0)
+    for (const group of groups) {
+      last += group.length
+      // The last change of a group deletes its sessions.
+      ended += results[last]?.changes ?? 0
+    }
     countSessions(services.metrics, 'logged_out', ended)
     context.audit({ details: { sessions: ended } })
   } catch (error) {
