@@ -34,6 +34,7 @@ describe('a request whose ?realm= names another realm (issue 13 item 12)', () =>
       'POST /admins': { id: 'new', realms: ['r'] },
       'PUT /admins/{admin_id}': { id: 'nobody', realms: ['r'] },
       'PUT /realms/{realm_id}/jwt-subjects/{subject}': { jwt_issuer_uri: 'https://idp.example' },
+      'POST /realms/{realm_id}/saml/test': { saml_response: 'PA==' },
       'POST /realms/{realm_id}/totp/generate': { username: 'ann', issuer: 'W' },
       'POST /realms/{realm_id}/totp/verify': { username: 'ann', token: '1', secret: 'A', issuer: 'W' },
     }

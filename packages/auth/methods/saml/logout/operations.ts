@@ -25,7 +25,6 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
     pathParameters: RealmPath,
     queryParameters: Type.Object({
       return_to: Type.Optional(Type.String({ description: 'As for the login.' })),
-      realm: Type.Optional(Type.String()),
     }),
     status: 302,
     errors: { 400: 'The session is not of this realm and SAML, or return_to is not allowed.' },
