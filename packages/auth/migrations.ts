@@ -118,4 +118,27 @@ export const authMigrations: readonly Migration[] = [
         PRIMARY KEY (realm_id, username))`,
     ],
   },
+  {
+    number: 6,
+    name: 'SAML: keys of the service provider, messages under way, assertions that were used, sessions of identity providers; administrators by SAML',
+    statements: [
+      `CREATE TABLE saml_key (
+        generation BIGINT NOT NULL PRIMARY KEY, sealed_private BYTES NOT NULL, certificate TEXT NOT NULL,
+        signs_from BIGINT NOT NULL, created_at BIGINT NOT NULL)`,
+      `CREATE TABLE saml_request (
+        request_id TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, return_url TEXT NOT NULL,
+        expires_at BIGINT NOT NULL, purpose TEXT NOT NULL)`,
+      'CREATE INDEX saml_request_by_expiry ON saml_request (expires_at)',
+      'CREATE INDEX saml_request_by_realm ON saml_request (realm_id)',
+      'CREATE TABLE saml_assertion (assertion_hash BYTES NOT NULL PRIMARY KEY, expires_at BIGINT NOT NULL)',
+      'CREATE INDEX saml_assertion_by_expiry ON saml_assertion (expires_at)',
+      `CREATE TABLE saml_session (
+        session_id TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, name_id TEXT NOT NULL, name_id_format TEXT,
+        name_qualifier TEXT, sp_name_qualifier TEXT, session_index TEXT, ends_at BIGINT NOT NULL)`,
+      'CREATE INDEX saml_session_by_name ON saml_session (realm_id, name_id)',
+      'CREATE INDEX saml_session_by_end ON saml_session (ends_at)',
+      'ALTER TABLE admin ADD COLUMN saml TEXT',
+      'CREATE INDEX admin_by_saml ON admin (saml)',
+    ],
+  },
 ]

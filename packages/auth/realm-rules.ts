@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
 import { countSuperAdmins, findSuperCredentials } from './admins/index.ts'
 import { realmMachinesEnd } from './machines/index.ts'
-import { type MethodServices, methods, refusedMembers } from './methods/index.ts'
+import { type MethodServices, methods } from './methods/index.ts'
 import { realmPersonsEnd } from './persons/index.ts'
 import { superRealm } from './realms/index.ts'
 import type { RealmRules } from './realms/operations.ts'
@@ -10,7 +10,7 @@ import { realmSessionsEnd, type Session } from './sessions/index.ts'
 
 /** What the methods of login have to do with realms, out of their table. */
 export const realmRules: RealmRules<MethodServices> = {
-  members: [...methods.map(({ settings }) => settings), ...refusedMembers],
+  members: methods.map(({ settings }) => settings),
 
   /** `_` keeps a way in for one of its administrators; they are counted as they are now. */
   async guardsOf(services, realm) {

@@ -4,6 +4,7 @@ import { countSessions, countTokens } from './counting/index.ts'
 import { shareFollowers, sweepFeed } from './ended/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
+import { removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import type { AuthServices } from './services.ts'
 import { removeEndedSessions } from './sessions/session-store.ts'
@@ -25,6 +26,20 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
       countTokens(metrics, 'swept', await removeExpiredTokens(db.commit, unixSeconds(clock)))
       await removeExpiredSecretIds(db.commit, unixSeconds(clock))
     },
+  },
+  {
+    name: 'SAML logins that were not finished, and assertions that nobody accepts any more',
+    everySeconds: 60,
+    async run({ db, clock }) {
+      await removeExpiredMessages(db.commit, unixSeconds(clock))
+    },
+  },
+  {
+    name: 'SAML metadata of realms that say where it is',
+    everySeconds: 3600,
+    // Loaded where it is needed: the primary starts without the reader of XML.
+    run: async (environment) =>
+      (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
   },
   {
     name: 'feed of ends',

@@ -6,7 +6,8 @@ export const feedTopic = 'ended'
 
 const takeHead = query<[], unknown>('UPDATE ended_head SET seq = seq WHERE id = 1')
 const moveHead = query<[], unknown>(
-  'UPDATE ended_head SET seq = (SELECT MAX(seq) FROM ended) WHERE id = 1 AND seq < (SELECT MAX(seq) FROM ended)',
+  `UPDATE ended_head SET seq = (SELECT MAX(e.seq) FROM ended e WHERE e.seq >= ended_head.seq)
+     WHERE id = 1 AND EXISTS (SELECT 1 FROM ended e WHERE e.seq > ended_head.seq)`,
 )
 const head = query<[], { readonly seq: number }>('SELECT seq FROM ended_head WHERE id = 1')
 const append = query<

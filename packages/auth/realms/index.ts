@@ -10,9 +10,11 @@ export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
   type EndingServices,
   findRealm,
+  listRealms,
   type RealmEndings,
   realmExists,
   realmInsertion,
   realmOrThrow,
   realmUnchanged,
+  replaceRealm,
 } from './realm-store.ts'

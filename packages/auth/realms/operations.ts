@@ -22,6 +22,8 @@ import {
 export interface RealmServices {
   readonly db: Database
   readonly metrics: Metrics
+  /** Unix seconds. */
+  now(): number
 }
 
 /** What the methods of login have to do with realms. */
@@ -61,7 +63,7 @@ export function realmOperations<Services extends RealmServices>(
       reply: RealmReply,
       errors: { 409: 'A realm with this id exists.' },
       async act({ body }, context) {
-        const realm = readRealm(rules.members, body.id, body)
+        const realm = readRealm(rules.members, body.id, body, context.services.now())
         context.audit({ object: realm.id, details: { after: realm } })
         await insertRealm(context.commit, realm)
         return shown(realm)
@@ -119,7 +121,7 @@ export function realmOperations<Services extends RealmServices>(
       },
       async act({ path, body }, context) {
         const { db, metrics } = context.services
-        const realm = readRealm(rules.members, path.realm_id, body)
+        const realm = readRealm(rules.members, path.realm_id, body, context.services.now())
         return retryOnGuard(5, async () => {
           const before = await realmOrThrow(db, path.realm_id)
           context.audit({ object: realm.id, details: { before, after: realm } })

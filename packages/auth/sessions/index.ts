@@ -10,5 +10,7 @@ export {
   passwordSessionsEnd,
   realmSessionsEnd,
   type SessionsEnd,
+  samlSessionsEnd,
+  sessionsEnd,
 } from './session-end-store.ts'
 export { removeEndedSessions, sessionIdsOf } from './session-store.ts'

@@ -37,6 +37,9 @@ const deleteRealm = deleteOf<[realm: string]>('realm_id = ?')
 const ofUser = 'realm_id = ? AND username = ? AND auth_scheme = ?'
 const feedUser = feedOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
 const deleteUser = deleteOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
+const ofWholeScheme = 'realm_id = ? AND auth_scheme = ?'
+const feedScheme = feedOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
+const deleteScheme = deleteOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
 const ofOthers = `realm_id = ? AND username = ? AND auth_scheme = 'jwt' AND EXISTS
   (SELECT 1 FROM jwt_subject j WHERE j.realm_id = ? AND j.subject = ? AND j.issuer <> ?)`
 type Others = [realm: string, username: string, realm: string, username: string, issuer: string]
@@ -102,6 +105,11 @@ export function passwordSessionsEnd(db: Database, realm: string, username: strin
 /** Every session of a name that an identity provider vouched for. */
 export function jwtSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
   return ofScheme(db, realm, username, 'jwt', end)
+}
+
+/** Every session that began at the SAML identity provider of a realm. */
+export function samlSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
+  return [...appended(db, change(feedScheme, [at, reason, realm, 'sa'])), change(deleteScheme, [realm, 'sa'])]
 }
 
 function ofScheme(db: Database, realm: string, username: string, scheme: AuthScheme, end: End): SessionsEnd {

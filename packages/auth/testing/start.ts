@@ -122,6 +122,8 @@ const config: AuthConfig = {
   login_rate_limit_per_second: 1000,
   login_rate_limit_burst: 10_000,
   password_hash_concurrency: 0,
+  saml_sp_key_files: [],
+  saml_sp_certificate_files: [],
   'admin_password_policy.minimum_length': 0,
   'admin_password_policy.refuse_common': false,
 }

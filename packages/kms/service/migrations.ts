@@ -258,7 +258,7 @@ export const kmsMigrations: readonly Migration[] = [
     ],
   },
   {
-    number: 15,
+    number: 17,
     name: 'who had a name when',
     statements: [
       `CREATE TABLE user_subject (

@@ -4,6 +4,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { sharedKey, TestIdp } from '@warder/auth/methods/saml/testing'
 import { issueCertificate } from '@warder/foundation/tls'
 import {
   commandsOf,
@@ -51,6 +52,27 @@ test('the commands of the README work, in their order', { skip }, async () => {
     /^ok .*audit.kms: /m,
   ])
   assert.equal(read('the-same.md'), read('README.md'))
+})
+
+test('the commands of the guide to SAML work, in their order', { skip }, async () => {
+  const place = { spEntityId: 'https://auth.example.com/saml/staff' }
+  const idp = new TestIdp({ key: await sharedKey('idp'), acsUrl: `${place.spEntityId}/acs`, ...place })
+  const wishes = {
+    requestId: '_x',
+    now: 1_700_000_000,
+    attributes: { groups: ['cashiers'], mail: ['ann@example.com'] },
+  }
+  writeFileSync(join(folder, 'idp.xml'), idp.metadata())
+  writeFileSync(join(folder, 'response.txt'), Buffer.from(idp.response(wishes)).toString('base64'))
+  const [first = '', ...rest] = commandsOf('docs/guides/saml.md')
+  assert.match(first, /^AUTH=https/)
+  const addresses = { AUTH: warder.authUrl, CA: warder.caFile, PASSWORD: warder.password }
+  await follow([first.replace(/^(AUTH|CA|PASSWORD)=.*$/gm, ''), ...rest], addresses, [
+    /^Assertion consumer service .* https:\/\/auth\.example\.com\/saml\/staff\/acs$/m,
+    /<md:SPSSODescriptor AuthnRequestsSigned="true"/,
+    /^accepted: ann with roles cashiers and claims mail /m,
+  ])
+  assert.equal(JSON.parse(read('keys.json')).length, 2)
 })
 
 test('the commands of the guide to certificates work, in their order', {
