@@ -1,4 +1,6 @@
-import { type Installation, startInstallation } from 'warder/testing'
+import { rmSync } from 'node:fs'
+import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
+import { startGoogleIssuers } from './external/google.ts'
 import { prepareExternalScenarios } from './external/scenarios.ts'
 import { prepareKmipScenarios } from './kmip/scenarios.ts'
 import { type LoadClient, startLoadClient } from './load/client.ts'
@@ -30,8 +32,14 @@ export async function startSubjects(): Promise<Subjects> {
   try {
     const load = startLoadClient()
     stops.push(() => load.close())
+    const home = temporaryHome()
+    stops.push(() => rmSync(home, { recursive: true, force: true }))
+    const google = await startGoogleIssuers(home)
+    stops.push(() => google.close())
     const warder = await startInstallation({
+      home,
       env: {
+        ...google.env,
         AUTH_WORKERS: '1',
         KMS_WORKERS: '1',
         KMS_AWS_XKS_ENABLE: 'true',
@@ -65,10 +73,11 @@ export async function startSubjects(): Promise<Subjects> {
     const pki = await preparePkiScenarios(warder, kms)
     const kmip = await prepareKmipScenarios(warder, { httpsUrl: httpsEcho.url, frameUrl: frameEcho.url })
     const external = await prepareExternalScenarios(warder, httpsEcho.url)
+    const cse = await google.scenarios(warder, kms, httpsEcho.url)
     return {
       load,
       echo,
-      scenarios: [...rest, ...pki, ...external, ...kmip],
+      scenarios: [...rest, ...pki, ...external, ...cse, ...kmip],
       pinned,
       async ofClient(run) {
         if (pinned === undefined) return run(warder)

@@ -10,8 +10,6 @@ const permissive = new Set([
   'Apache-2.0',
   'BlueOak-1.0.0',
   'PostgreSQL',
-  'MIT OR Apache-2.0',
-  'Apache-2.0 OR MIT',
 ])
 
 interface Manifest {
@@ -32,7 +30,9 @@ for (const [path, entry] of Object.entries(lock.packages)) {
   if (entry.link === true || path === '') continue
   const installed = `${path}/package.json`
   const licence = entry.license ?? (existsSync(installed) ? read(installed).license : undefined)
-  if (licence === undefined || !permissive.has(licence.replace(/^\(|\)$/g, ''))) {
+  // SPDX: of licences joined by OR the user takes one.
+  const choices = licence?.replace(/^\(|\)$/g, '').split(' OR ') ?? []
+  if (!choices.some((each) => permissive.has(each))) {
     problems.push(`${path}: licence ${licence ?? 'unknown'} is not on the list of permissive ones`)
   }
 }

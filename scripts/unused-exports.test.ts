@@ -25,10 +25,6 @@ const allowed: Readonly<Record<string, string>> = {
   'packages/pki/x509/':
     'the library offers what RFC 5280, RFC 6960 and RFC 9608 have, whether a service uses it yet or not',
   'packages/foundation/jwt/': 'both sides of a token: tests stand for the side that signs',
-  'packages/kms/authority/index.ts#registerId':
-    'for front ends that know a certificate by its issuer and serial number',
-  'packages/kms/authority/index.ts#findBySerial': 'the same',
-  'packages/kms/authority/status.ts#findBySerial': 'the same',
   'packages/covercrypt/structure/structure-bytes.ts#decodeStructure': 'an exchanged object by itself',
   'packages/covercrypt/encapsulation/encapsulation-bytes.ts#decodeEncapsulation':
     'an exchanged object by itself',

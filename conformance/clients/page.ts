@@ -8,7 +8,7 @@ export function clientsPage(runs: readonly ClientRun[]): string {
   return `# Clients of others
 
 Programs that were not written here, run unmodified against a live server. Written by \`npm run clients\`, which installs
-what is missing into temporary folders (npm, pip, Go). How each is driven: \`conformance/clients\`.
+what is missing into temporary folders (npm, pip, Go, apt). How each is driven: \`conformance/clients\`.
 
 | client | version | way | passed | failed |
 |---|---|---|---|---|

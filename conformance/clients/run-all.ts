@@ -4,6 +4,7 @@ import { runCloudproof } from './cloudproof.ts'
 import { runJoseClients } from './jose-clients.ts'
 import { runKmipGo, runOpenssl, runPyKmip } from './kmip-clients.ts'
 import { runNodeVault } from './node-vault.ts'
+import { runSimpleSamlPhp } from './simplesamlphp.ts'
 import { runHvac } from './vault-hvac.ts'
 
 const pythonVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', '2.0']
@@ -22,6 +23,7 @@ export async function runAllClients(print: (line: string) => void): Promise<read
     runJoseClients,
     runHvac,
     async () => [await runNodeVault()],
+    runSimpleSamlPhp,
   ]) {
     for (const result of await run()) {
       runs.push(result)

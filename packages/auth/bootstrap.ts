@@ -73,6 +73,7 @@ export async function bootstrap(
         fido2: null,
         digital_credentials: null,
         client_certificate: null,
+        saml: null,
       }),
     ])
   } catch (error) {

@@ -1,9 +1,18 @@
 import { availableParallelism } from 'node:os'
+import { peerSecretCheck } from '@warder/foundation/http'
 import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@warder/foundation/runtime'
 import { authenticateWith } from './authenticate.ts'
+import { createEndedFeed } from './ended/index.ts'
 import { createUsedTokens } from './machines/index.ts'
 import { createIdentityProviders } from './methods/jwt/index.ts'
 import { createPasswordHasher } from './methods/password/index.ts'
+import {
+  configuredKeys,
+  configuredSpKeys,
+  createVerification,
+  type SpKeys,
+  storedSpKeys,
+} from './methods/saml/index.ts'
 import { authOperations } from './operations.ts'
 import type { AuthServices } from './services.ts'
 import { createSessionBook } from './sessions/index.ts'
@@ -42,6 +51,7 @@ export async function build(
   // Before this node signs: a kms that gets its first token may ask any node of the installation.
   await registerIssuer(db, issuer, now())
   const failures = createFailureCounter(db, await openThrottleKey(db, seal))
+  const samlVerification = createVerification()
   const services: AuthServices = {
     db,
     seal,
@@ -59,12 +69,16 @@ export async function build(
       metrics,
       issuer,
     }),
+    ended: createEndedFeed({ db, signer: sessionSigner, clock, log }),
+    isPeer: peerSecretCheck(environment.peerSecret?.use((bytes) => Buffer.from(bytes).toString('utf8'))),
     usedTokens: createUsedTokens(db),
     sessionSigner,
     asksForCertificates: (config as Config).clients_ca_cert_file !== undefined,
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
     hasher: createPasswordHasher(hashesAtOnce(config)),
     providers: createIdentityProviders({ outbound, clock, log }),
+    spKeys: spKeysOf(environment, now),
+    samlVerification,
     failures,
     attempts: createAttempts(failures, now, workersOf(config)),
     codeAttempts: createAttempts(failures, now, workersOf(config)),
@@ -74,5 +88,17 @@ export async function build(
       clock,
     }),
   }
-  return { services, authenticate: authenticateWith(services), operations: authOperations }
+  return {
+    services,
+    authenticate: authenticateWith(services),
+    operations: authOperations,
+    close: async () => samlVerification.close(),
+  }
+}
+
+/** Those of the operator's files, or those of the database. */
+function spKeysOf({ config, home, db, seal }: ServiceEnvironment<AuthConfig>, now: () => number): SpKeys {
+  const own = configuredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
+  const [first, ...others] = own
+  return first === undefined ? storedSpKeys({ db, seal, now }) : configuredSpKeys([first, ...others])
 }

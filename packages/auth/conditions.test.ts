@@ -150,6 +150,7 @@ it('every endpoint answers every condition of the interface with its status', as
   assert.deepEqual(Object.keys(claims).sort(), [
     'as_as',
     'as_rid',
+    'as_sid',
     'aud',
     'exp',
     'iat',
@@ -265,10 +266,11 @@ it('every endpoint answers every condition of the interface with its status', as
   await expect(204, 'delete it', as(chief, 'DELETE', pods))
   await expect(204, 'delete the role', as(chief, 'DELETE', role))
 
-  // 7 Errors: SAML is not enabled; what is not there; the one status that SAML alone has is missing.
-  for (const path of ['/saml/r/login', '/saml/r/metadata', '/nothing']) {
-    await expect(404, path, auth.call('GET', path))
+  // 7 Errors: a realm without SAML; what is not there; the one status that SAML alone has is in `methods/saml`.
+  for (const path of ['/saml/r/login', '/saml/r/metadata', '/saml/nowhere/login']) {
+    await expect(400, path, auth.call('GET', path))
   }
+  await expect(404, '/nothing', auth.call('GET', '/nothing'))
   assert.deepEqual(
     [...seen].sort((a, b) => a - b),
     [200, 201, 204, 400, 401, 403, 404, 409, 500],

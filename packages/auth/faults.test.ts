@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { query } from '@warder/foundation/sql'
+import { prepareSamlCalls } from './methods/saml/testing/saml-calls.ts'
 import { codeAt } from './methods/totp/code.ts'
 import { authOperations } from './operations.ts'
 import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
 import { scene } from './testing/scene.ts'
-import { startAuth, type TestService, testAuthority } from './testing/start.ts'
+import { peerSecret, startAuth, type TestService, testAuthority } from './testing/start.ts'
 
 const tables = [
   ...['realm', 'admin', 'admin_realm', 'credential', 'totp', 'approle_role', 'secret_id'],
   ...['orchestrator_role', 'app_token', 'signing_key', 'jwt_subject'],
+  ...['saml_key', 'saml_request', 'saml_assertion', 'saml_session'],
 ]
 
 /** Every row of every table; of sessions all but their idle limits, which each use moves. */
@@ -41,7 +43,8 @@ const publicKey =
 async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-faults-'))
   const issuer = await startIssuer(await testAuthority(), folder)
-  const auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile, auditMode })
+  const options = { adminPassword: 'correct horse', outboundCa: issuer.caFile, auditMode }
+  const auth = await startAuth(options)
   const { as, asSuper, realm, user, admin, logIn } = scene(auth)
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   issuer.serve('/keys', { body: keySetOf({ key: rsa.publicKey, kid: 'k' }) })
@@ -52,6 +55,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
       jwt_params: { idp_params: [provider] },
     },
   })
+  const samlCalls = await prepareSamlCalls(auth)
   await realm('doomed')
   await user('r', 'ann', { extra_claims: { a: 1 } })
   await user('r', 'doomed')
@@ -87,6 +91,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     whoami: () => as(cookie, 'GET', '/whoami'),
     'issuers.session': () => auth.call('GET', '/.well-known/session-issuers'),
     certify: () => as(cookie, 'POST', '/certify', { verification_key: publicKey }),
+    ...samlCalls,
     'sessions.get': () => as(cookie, 'GET', `/sessions/${own}`),
     'sessions.act': () =>
       as(cookie, 'POST', `/sessions/${own}`, {
@@ -154,6 +159,8 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'orchestrator.role.get': () => asSuper('GET', '/auth/orchestrator/role/pods'),
     'orchestrator.role.delete': () => asSuper('DELETE', '/auth/orchestrator/role/pods'),
     'orchestrator.role.list': () => asSuper('GET', '/auth/orchestrator/role'),
+    'ended.follow': () =>
+      auth.call('GET', `/ended?${following}`, { headers: { 'x-warder-peer': peerSecret } }),
     'token.lookup_self': () => auth.call('GET', '/auth/token/lookup-self', { token }),
     'token.renew_self': () => auth.call('POST', '/auth/token/renew-self', { token }),
     'token.revoke_self': () => auth.call('POST', '/auth/token/revoke-self', { token }),
@@ -168,6 +175,8 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     },
   }
 }
+
+const following = `follower=${randomUUID()}&after=0&nonce=${'n'.repeat(24)}`
 
 /** Operations that ask neither the database nor for a record. */
 const untouched = new Set(['version', 'jwks.session', 'jwks.certificate'])

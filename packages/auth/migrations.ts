@@ -102,4 +102,43 @@ export const authMigrations: readonly Migration[] = [
       'CREATE TABLE session_issuer (issuer TEXT NOT NULL PRIMARY KEY, started_at BIGINT NOT NULL)',
     ],
   },
+  {
+    number: 5,
+    name: 'feed of what ended before its time; who has a name now',
+    statements: [
+      'CREATE TABLE ended_head (id BIGINT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)',
+      'INSERT INTO ended_head (id, seq) VALUES (1, 0)',
+      `CREATE TABLE ended (
+        seq BIGINT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, subject TEXT NOT NULL, realm_id TEXT NOT NULL,
+        username TEXT NOT NULL, ended_at BIGINT NOT NULL, until_at BIGINT NOT NULL, reason TEXT NOT NULL)`,
+      'CREATE INDEX ended_by_subject ON ended (subject)',
+      'CREATE INDEX ended_by_end ON ended (until_at)',
+      `CREATE TABLE person (
+        realm_id TEXT NOT NULL, username TEXT NOT NULL, subject_id TEXT NOT NULL, created_at BIGINT NOT NULL,
+        PRIMARY KEY (realm_id, username))`,
+    ],
+  },
+  {
+    number: 6,
+    name: 'SAML: keys of the service provider, messages under way, assertions that were used, sessions of identity providers; administrators by SAML',
+    statements: [
+      `CREATE TABLE saml_key (
+        generation BIGINT NOT NULL PRIMARY KEY, sealed_private BYTES NOT NULL, certificate TEXT NOT NULL,
+        signs_from BIGINT NOT NULL, created_at BIGINT NOT NULL)`,
+      `CREATE TABLE saml_request (
+        request_id TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, return_url TEXT NOT NULL,
+        expires_at BIGINT NOT NULL, purpose TEXT NOT NULL)`,
+      'CREATE INDEX saml_request_by_expiry ON saml_request (expires_at)',
+      'CREATE INDEX saml_request_by_realm ON saml_request (realm_id)',
+      'CREATE TABLE saml_assertion (assertion_hash BYTES NOT NULL PRIMARY KEY, expires_at BIGINT NOT NULL)',
+      'CREATE INDEX saml_assertion_by_expiry ON saml_assertion (expires_at)',
+      `CREATE TABLE saml_session (
+        session_id TEXT NOT NULL PRIMARY KEY, realm_id TEXT NOT NULL, name_id TEXT NOT NULL, name_id_format TEXT,
+        name_qualifier TEXT, sp_name_qualifier TEXT, session_index TEXT, ends_at BIGINT NOT NULL)`,
+      'CREATE INDEX saml_session_by_name ON saml_session (realm_id, name_id)',
+      'CREATE INDEX saml_session_by_end ON saml_session (ends_at)',
+      'ALTER TABLE admin ADD COLUMN saml TEXT',
+      'CREATE INDEX admin_by_saml ON admin (saml)',
+    ],
+  },
 ]

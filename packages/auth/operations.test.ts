@@ -34,6 +34,10 @@ describe('the table of operations', () => {
       'POST /login',
       'POST /password',
       'GET /public/version',
+      'POST /saml/{realm_id}/acs',
+      'GET /saml/{realm_id}/login',
+      'GET /saml/{realm_id}/metadata',
+      'GET /saml/{realm_id}/slo',
     ])
   })
 

@@ -1,6 +1,7 @@
 import type { Operation } from '@warder/foundation/operations'
 import { adminOperations } from './admins/index.ts'
 import { certifyOperations } from './certify/operations.ts'
+import { endedOperations, withToldEnds } from './ended/index.ts'
 import { loginOperations } from './login/index.ts'
 import { appRoleOperations, orchestratorOperations, tokenOperations } from './machines/index.ts'
 import { methods } from './methods/index.ts'
@@ -19,6 +20,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...loginOperations(methods),
   ...certifyOperations,
   ...sessionOperations,
+  ...endedOperations,
   ...realmOperations(realmRules),
   ...adminOperations,
   ...methods.flatMap((method) => method.operations(methods)),
@@ -29,5 +31,5 @@ const operations: readonly Operation<AuthServices>[] = [
 
 /** Every endpoint of the service. Health and documentation are the runtime's. */
 export const authOperations: readonly Operation<AuthServices>[] = operations.map((operation) =>
-  withStatedRealm({ bodyLimit, ...operation }),
+  withToldEnds(withStatedRealm({ bodyLimit, ...operation })),
 )

@@ -20,6 +20,8 @@ if ('missing' in server) {
   await import('./login/authorization.test.ts')
   await import('./methods/jwt/bearer.test.ts')
   await import('./methods/certificate/client-certificate.test.ts')
+  await import('./methods/saml/checks.test.ts')
+  await import('./methods/saml/nodes.test.ts')
   await import('./login/enumeration.test.ts')
   await import('./methods/jwt/forged-tokens.test.ts')
   await import('./login/guessing.test.ts')

@@ -1,14 +1,16 @@
 import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
 import { countSuperAdmins, findSuperCredentials } from './admins/index.ts'
-import { type MethodServices, methods, refusedMembers } from './methods/index.ts'
+import { realmMachinesEnd } from './machines/index.ts'
+import { type MethodServices, methods } from './methods/index.ts'
+import { realmPersonsEnd } from './persons/index.ts'
 import { superRealm } from './realms/index.ts'
 import type { RealmRules } from './realms/operations.ts'
-import type { Session } from './sessions/index.ts'
+import { realmSessionsEnd, type Session } from './sessions/index.ts'
 
 /** What the methods of login have to do with realms, out of their table. */
 export const realmRules: RealmRules<MethodServices> = {
-  members: [...methods.map(({ settings }) => settings), ...refusedMembers],
+  members: methods.map(({ settings }) => settings),
 
   /** `_` keeps a way in for one of its administrators; they are counted as they are now. */
   async guardsOf(services, realm) {
@@ -20,12 +22,21 @@ export const realmRules: RealmRules<MethodServices> = {
     throw failure('conflict', 'No super administrator could log in by these auth_params.')
   },
 
-  endingsOf(before, after) {
-    const endings = methods.flatMap((method) => method.endings?.(before, after) ?? [])
+  endingsOf(services, before, after) {
+    const endings = methods.flatMap((method) => method.endings?.(services, before, after) ?? [])
     return {
       sessions: endings.flatMap(({ sessions }) => sessions),
       others: endings.flatMap(({ others }) => others),
     }
+  },
+
+  deletionOf({ db, now }, realm) {
+    const at = now()
+    return [
+      ...realmPersonsEnd(db, realm, at),
+      ...realmMachinesEnd(db, realm, at),
+      ...realmSessionsEnd(db, realm, { at, reason: 'realm_deleted' }),
+    ]
   },
 }
 

@@ -1,8 +1,10 @@
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
 import { bootstrap } from './bootstrap.ts'
 import { countSessions, countTokens } from './counting/index.ts'
+import { shareFollowers, sweepFeed } from './ended/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
+import { removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import type { AuthServices } from './services.ts'
 import { removeEndedSessions } from './sessions/session-store.ts'
@@ -26,6 +28,27 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     },
   },
   {
+    name: 'SAML logins that were not finished, and assertions that nobody accepts any more',
+    everySeconds: 60,
+    async run({ db, clock }) {
+      await removeExpiredMessages(db.commit, unixSeconds(clock))
+    },
+  },
+  {
+    name: 'SAML metadata of realms that say where it is',
+    everySeconds: 3600,
+    // Loaded where it is needed: the primary starts without the reader of XML.
+    run: async (environment) =>
+      (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
+  },
+  {
+    name: 'feed of ends',
+    everySeconds: 60,
+    async run({ db, clock }) {
+      await sweepFeed(db.commit, unixSeconds(clock))
+    },
+  },
+  {
     name: 'old login failures',
     everySeconds: 300,
     async run({ db, clock }) {
@@ -41,6 +64,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   migrations: authMigrations,
   async prepare(environment) {
     shareLoginBuckets()
+    shareFollowers()
     return { notices: await bootstrap(environment) }
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.

@@ -1,6 +1,7 @@
 import type { Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { CertifyServices } from './certify/operations.ts'
+import type { EndedServices } from './ended/index.ts'
 import type { MachineServices } from './machines/index.ts'
 import type { MethodServices } from './methods/index.ts'
 import type { AuthConfig } from './settings.ts'
@@ -10,7 +11,11 @@ import type { Signer } from './signing/index.ts'
  * What the operations of the service stand on, in one worker: what each folder asks for, together. A folder declares
  * what it needs itself, and sees no more of it.
  */
-export interface AuthServices extends MethodServices, Omit<MachineServices, 'providers'>, CertifyServices {
+export interface AuthServices
+  extends MethodServices,
+    Omit<MachineServices, 'providers'>,
+    CertifyServices,
+    EndedServices {
   readonly config: AuthConfig
   readonly clock: Clock
   readonly outbound: Outbound

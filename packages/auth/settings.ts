@@ -1,6 +1,7 @@
 import {
   boolean,
   integer,
+  list,
   optionalText,
   type ServiceDefaults,
   type SettingValues,
@@ -43,6 +44,14 @@ export const authSettings = {
     min: 0,
     max: 256,
     docs: 'Password hashes computed at the same time by one worker (64 MiB each); 0 = its share of the cores.',
+  }),
+  saml_sp_key_files: list({
+    default: [],
+    docs: 'RSA keys of the SAML service provider (PEM, at least 2048 bits), instead of the ones that it makes by itself: the first signs, all of them decrypt and are published.',
+  }),
+  saml_sp_certificate_files: list({
+    default: [],
+    docs: 'The certificate of each of `saml_sp_key_files` (PEM), in the same order.',
   }),
   'admin_password_policy.minimum_length': integer({
     default: 0,

@@ -6,6 +6,7 @@ import { scene } from './testing/scene.ts'
 import { startAuth } from './testing/start.ts'
 
 const samples: Readonly<Record<string, string>> = {
+  generation: '1',
   realm_id: 'r',
   session_id: '00000000-0000-4000-8000-000000000000',
   admin_id: 'nobody',
@@ -33,6 +34,7 @@ describe('a request whose ?realm= names another realm (issue 13 item 12)', () =>
       'POST /admins': { id: 'new', realms: ['r'] },
       'PUT /admins/{admin_id}': { id: 'nobody', realms: ['r'] },
       'PUT /realms/{realm_id}/jwt-subjects/{subject}': { jwt_issuer_uri: 'https://idp.example' },
+      'POST /realms/{realm_id}/saml/test': { saml_response: 'PA==' },
       'POST /realms/{realm_id}/totp/generate': { username: 'ann', issuer: 'W' },
       'POST /realms/{realm_id}/totp/verify': { username: 'ann', token: '1', secret: 'A', issuer: 'W' },
     }

@@ -172,6 +172,32 @@ export interface Operations {
       readonly until: string
     }
   }
+  /** Refuse every request of a user, whatever credential it brings */
+  readonly 'access.block': {
+    readonly body: {
+      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      readonly user_id: string
+      /** For the list and the audit log. */
+      readonly reason?: string | null
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Users whose requests are refused, in pages */
+  readonly 'access.blocked': {
+    readonly query?: {
+      /** Last user of the page before. */
+      readonly after?: string
+    }
+    readonly reply: readonly {
+      readonly user_id: string
+      /** Unix seconds. */
+      readonly blocked_at: number
+      readonly blocked_by: string
+      readonly reason: string
+    }[]
+  }
   /** Whether the caller may create objects */
   readonly 'access.create': {
     readonly reply: {
@@ -190,6 +216,20 @@ export interface Operations {
     }
     readonly reply: {
       readonly success: string
+    }
+  }
+  /** How much a user owns, and on how many objects they were granted something */
+  readonly 'access.holdings': {
+    readonly query: {
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly user_id: string
+      /** Realm of the authentication service, of which `user_id` is a username then. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly user_id: string
+      readonly owned: number
+      readonly granted: number
     }
   }
   /** Who was granted what on an object */
@@ -313,6 +353,47 @@ export interface Operations {
     readonly reply: {
       readonly success: string
     }
+  }
+  /** Give what a user owns, and what was granted to them, to another user */
+  readonly 'access.transfer': {
+    readonly body: {
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly from_user_id: string
+      /** A user, as `GET /me` says it; the owner of an object. */
+      readonly to_user_id: string
+    }
+    readonly reply: {
+      readonly objects: number
+      readonly grants: number
+    }
+  }
+  /** Serve the requests of a user again */
+  readonly 'access.unblock': {
+    readonly body: {
+      /** A user, as `GET /me` says it; `app:` and its entity for a machine. */
+      readonly user_id: string
+    }
+    readonly reply: {
+      readonly success: string
+    }
+  }
+  /** Make an account, or find that of a key */
+  readonly 'acme.new_account': {
+    readonly path: {
+      readonly authority: string
+    }
+    readonly reply: {
+      readonly type: string
+      readonly detail: string
+      readonly status: number
+    }
+  }
+  /** A nonce for the next request */
+  readonly 'acme.new_nonce': {
+    readonly path: {
+      readonly authority: string
+    }
+    readonly reply: undefined
   }
   /** Many crypto operations in one request */
   readonly 'crypto.batch': {
@@ -714,6 +795,11 @@ export interface Operations {
           readonly status: 'UP' | 'DOWN'
           readonly message?: string
         }
+        readonly auth_feed?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
       }
     }
   }
@@ -757,6 +843,135 @@ export interface Operations {
     readonly reply: {
       readonly kid: string
       readonly tags: readonly string[]
+    }
+  }
+  /** The ACME accounts of an authority */
+  readonly 'pki.acme.accounts.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      readonly after?: string
+    }
+    readonly reply: {
+      readonly accounts: readonly {
+        readonly id: string
+        readonly owner: string
+        readonly status: string
+        readonly contact: readonly string[]
+        readonly created_at: string
+        readonly credential?: string
+      }[]
+      readonly next?: string
+    }
+  }
+  /** Take an account its access; its certificates stay valid */
+  readonly 'pki.acme.accounts.revoke': {
+    readonly path: {
+      readonly id: string
+      readonly account: string
+    }
+    readonly reply: undefined
+  }
+  /** Close an authority for ACME */
+  readonly 'pki.acme.close': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: undefined
+  }
+  /** Make a credential that binds one ACME account to the caller */
+  readonly 'pki.acme.credentials.create': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** For people: who it is for. */
+      readonly name?: string | null
+      /** How long an account can be bound with it. */
+      readonly days?: number | null
+    }
+    readonly reply: {
+      readonly kid: string
+      /** Base64url; it is shown once. */
+      readonly hmac_key: string
+      readonly directory: string
+      readonly expires_at: string
+    }
+  }
+  /** Take a credential back; an account that was bound with it stays */
+  readonly 'pki.acme.credentials.delete': {
+    readonly path: {
+      readonly id: string
+      readonly kid: string
+    }
+    readonly reply: undefined
+  }
+  /** The credentials of an authority, without their keys */
+  readonly 'pki.acme.credentials.list': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly query?: {
+      readonly after?: string
+    }
+    readonly reply: {
+      readonly credentials: readonly {
+        readonly kid: string
+        readonly owner: string
+        readonly name: string
+        readonly created_at: string
+        /** Until then an account can be bound with it. */
+        readonly expires_at: string
+        /** That was bound with it. */
+        readonly account?: string
+      }[]
+      readonly next?: string
+    }
+  }
+  /** Open an authority for ACME, or change how it is open */
+  readonly 'pki.acme.open': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      readonly profile?: 'server' | 'client' | null
+      /** Validity of certificates. */
+      readonly days?: number | null
+      /** Accounts are bound with a credential (default true). */
+      readonly external_account_required?: boolean | null
+      readonly challenges?: readonly ('http-01' | 'dns-01' | 'tls-alpn-01')[] | null
+      readonly orders_per_hour?: number | null
+      readonly terms_of_service?: string | null
+      readonly website?: string | null
+    }
+    readonly reply: {
+      /** The address that clients are given. */
+      readonly directory: string
+      readonly profile: string
+      readonly days: number
+      readonly external_account_required: boolean
+      readonly challenges: readonly string[]
+      readonly orders_per_hour: number
+      readonly terms_of_service?: string
+      readonly website?: string
+    }
+  }
+  /** How an authority is open for ACME */
+  readonly 'pki.acme.show': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      /** The address that clients are given. */
+      readonly directory: string
+      readonly profile: string
+      readonly days: number
+      readonly external_account_required: boolean
+      readonly challenges: readonly string[]
+      readonly orders_per_hour: number
+      readonly terms_of_service?: string
+      readonly website?: string
     }
   }
   /** Make a certificate authority, or import one */
@@ -1086,8 +1301,11 @@ export const routes = {
   'access.approvals.list': { method: 'GET', path: '/access/approvals' },
   'access.approvals.refuse': { method: 'POST', path: '/access/approvals/{id}/refuse' },
   'access.approvals.withdraw': { method: 'POST', path: '/access/approvals/{id}/withdraw' },
+  'access.block': { method: 'POST', path: '/access/block' },
+  'access.blocked': { method: 'GET', path: '/access/block' },
   'access.create': { method: 'GET', path: '/access/create' },
   'access.grant': { method: 'POST', path: '/access/grant' },
+  'access.holdings': { method: 'GET', path: '/access/holdings' },
   'access.list': { method: 'GET', path: '/access/list/{object_id}' },
   'access.obtained': { method: 'GET', path: '/access/obtained' },
   'access.officers.activate': { method: 'POST', path: '/access/crypto_officer/ceremony/activate' },
@@ -1098,6 +1316,10 @@ export const routes = {
   'access.owned': { method: 'GET', path: '/access/owned' },
   'access.privileged': { method: 'GET', path: '/access/privileged' },
   'access.revoke': { method: 'POST', path: '/access/revoke' },
+  'access.transfer': { method: 'POST', path: '/access/transfer' },
+  'access.unblock': { method: 'DELETE', path: '/access/block' },
+  'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
+  'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
   'crypto.batch': { method: 'POST', path: '/v1/crypto/batch' },
   'crypto.decrypt': { method: 'POST', path: '/v1/crypto/decrypt' },
   'crypto.encrypt': { method: 'POST', path: '/v1/crypto/encrypt' },
@@ -1121,6 +1343,14 @@ export const routes = {
   'key.tags.add': { method: 'POST', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.list': { method: 'GET', path: '/v1/crypto/keys/{kid}/tags' },
   'key.tags.remove': { method: 'DELETE', path: '/v1/crypto/keys/{kid}/tags' },
+  'pki.acme.accounts.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/accounts' },
+  'pki.acme.accounts.revoke': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/accounts/{account}' },
+  'pki.acme.close': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme' },
+  'pki.acme.credentials.create': { method: 'POST', path: '/v1/pki/authorities/{id}/acme/credentials' },
+  'pki.acme.credentials.delete': { method: 'DELETE', path: '/v1/pki/authorities/{id}/acme/credentials/{kid}' },
+  'pki.acme.credentials.list': { method: 'GET', path: '/v1/pki/authorities/{id}/acme/credentials' },
+  'pki.acme.open': { method: 'PUT', path: '/v1/pki/authorities/{id}/acme' },
+  'pki.acme.show': { method: 'GET', path: '/v1/pki/authorities/{id}/acme' },
   'pki.authorities.create': { method: 'POST', path: '/v1/pki/authorities' },
   'pki.authorities.get': { method: 'GET', path: '/v1/pki/authorities/{id}' },
   'pki.authorities.list': { method: 'GET', path: '/v1/pki/authorities' },

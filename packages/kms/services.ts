@@ -2,14 +2,16 @@ import type { AuditTrail } from '@warder/foundation/audit'
 import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { AccessServices } from './access/index.ts'
+import type { AccessServices, Blocks, Names } from './access/index.ts'
 import type {
+  FetchedCrls,
   Maintenance,
   MakeCertificateObject,
   PublishedStatus,
   RevocationConfig,
 } from './authority/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
+import type { Ended } from './ended/index.ts'
 import type { ExternalStoreName, KnownGrants, StopSwitch } from './external/index.ts'
 import type { OidcLogin, PasswordLogin } from './identity/index.ts'
 import type { ContentKeys } from './jose/index.ts'
@@ -46,6 +48,14 @@ export interface KmsServices extends AccessServices {
   readonly forceDefaultUsername: boolean
   /** Passwords in KMIP headers are ignored where the caller has shown a client certificate. */
   readonly ignoreHeaderPassword: boolean
+  /** What a user of a realm of the authentication service is called here. */
+  nameOf(realm: string, username: string): string
+  /** Keeps names apart from those who had them before. */
+  readonly names: Names
+  /** Whose requests are refused. */
+  readonly blocks: Blocks
+  /** What has ended at the authentication service; undefined = it does not tell. */
+  readonly ended: Ended | undefined
   /** undefined = nobody logs in with a password here. */
   readonly passwordLogin: PasswordLogin | undefined
   /** undefined = nobody logs in at an OpenID provider. */
@@ -59,6 +69,10 @@ export interface KmsServices extends AccessServices {
   readonly certificateObject: MakeCertificateObject
   /** Signs what authorities have due: CRLs, certificates of responders. */
   readonly maintenance: Maintenance
+  /** CRLs of authorities that are not here. */
+  readonly fetchedCrls: FetchedCrls
+  /** true: Validate answers Unknown where a certificate names a CRL that cannot be had. */
+  readonly requireRevocation: boolean
   /** Revocation lists and answers of OCSP, for everybody. */
   readonly published: PublishedStatus
   /** Keys that the JWKS shows at most; 0 = there is no JWKS. */

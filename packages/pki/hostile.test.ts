@@ -36,7 +36,6 @@ import { readIssuingDistributionPoint } from './x509/crl/scope.ts'
 import { readExtendedKeyUsage } from './x509/extensions.ts'
 import {
   basicConstraints,
-  chainValidity,
   constraintName,
   extensionIdentifiers,
   extensionsOf,
@@ -140,7 +139,6 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
     const response = readOcspResponse(bytes)
     return response.error ?? ocspVerdict(response, { certificate: authority, issuer: authority, at: 1e12 })
   },
-  chainValidity: (bytes) => chainValidity([bytes], 0),
   lintCertificate,
   validatePath(bytes) {
     const anchors = [authority.der]

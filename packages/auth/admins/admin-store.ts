@@ -10,6 +10,7 @@ interface AdminRow {
   readonly fido2: string | null
   readonly digital_credentials: string | null
   readonly client_certificate: string | null
+  readonly saml: string | null
   readonly version: number
 }
 interface RealmRow {
@@ -17,7 +18,7 @@ interface RealmRow {
   readonly realm_id: string
 }
 
-const columns = 'id, userpass, jwt, fido2, digital_credentials, client_certificate, version'
+const columns = 'id, userpass, jwt, fido2, digital_credentials, client_certificate, saml, version'
 /** The admin and its realms in one statement: of two, one might see what the other does not. */
 const byId = query<[id: string], AdminRow & { readonly realm_id: string | null }>(
   `SELECT ${columns}, realm_id FROM admin LEFT JOIN admin_realm ON admin_id = id WHERE id = ?`,
@@ -31,6 +32,7 @@ const realmsOfAdmins = query<[first: string, last: string], RealmRow>(
 const joined = 'SELECT r.admin_id, r.realm_id FROM admin a JOIN admin_realm r ON r.admin_id = a.id'
 const byUserpass = query<[subject: string], RealmRow>(`${joined} WHERE a.userpass = ?`)
 const byJwt = query<[subject: string], RealmRow>(`${joined} WHERE a.jwt = ?`)
+const bySaml = query<[subject: string], RealmRow>(`${joined} WHERE a.saml = ?`)
 const byCertificate = query<[name: string, fingerprint: string], RealmRow>(
   `${joined} WHERE a.client_certificate IN (?, ?)`,
 )
@@ -65,17 +67,19 @@ const superCredentials = query<[], { readonly kind: string }>(
        WHERE a.jwt IS NOT NULL`,
     `SELECT 'certificate' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
        WHERE a.client_certificate IS NOT NULL`,
+    `SELECT 'saml' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
+       WHERE a.saml IS NOT NULL`,
   ].join(' UNION '),
 )
 
 const insert = insertInto<
-  [string, string | null, string | null, string | null, string | null, string | null, number]
->('admin', ['id', 'userpass', 'jwt', 'fido2', 'digital_credentials', 'client_certificate', 'version'])
+  [string, string | null, string | null, string | null, string | null, string | null, string | null, number]
+>('admin', ['id', 'userpass', 'jwt', 'fido2', 'digital_credentials', 'client_certificate', 'saml', 'version'])
 const update = query<
-  [string | null, string | null, string | null, string | null, string | null, string, number],
+  [string | null, string | null, string | null, string | null, string | null, string | null, string, number],
   unknown
 >(
-  `UPDATE admin SET userpass = ?, jwt = ?, fido2 = ?, digital_credentials = ?, client_certificate = ?,
+  `UPDATE admin SET userpass = ?, jwt = ?, fido2 = ?, digital_credentials = ?, client_certificate = ?, saml = ?,
      version = version + 1 WHERE id = ? AND version = ?`,
 )
 const remove = query<[string, number], unknown>('DELETE FROM admin WHERE id = ? AND version = ?')
@@ -144,6 +148,7 @@ export async function adminsBehind(
   let rows: readonly RealmRow[] = []
   if (scheme === 'up') rows = await db.all(byUserpass, [username])
   else if (scheme === 'jwt') rows = await db.all(byJwt, [username])
+  else if (scheme === 'sa') rows = await db.all(bySaml, [username])
   else if (scheme === 'cc' && certificateSha256 !== undefined) {
     const name = fingerprint.test(username) ? certificateSha256 : username
     rows = await db.all(byCertificate, [name, certificateSha256])
@@ -177,18 +182,22 @@ const jsonOf = (value: Admin['digital_credentials']): string | null =>
   value === null ? null : JSON.stringify(value)
 
 export function adminInsertion(admin: Omit<Admin, 'version'>): readonly Change[] {
-  const { id, userpass, jwt, fido2, digital_credentials, client_certificate } = admin
+  const { id, userpass, jwt, fido2, digital_credentials, client_certificate, saml } = admin
   return [
-    change(insert, [id, userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, 1]),
+    change(insert, [id, userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, saml, 1]),
     ...admin.realms.map((realm) => change(insertRealm, [id, realm])),
   ]
 }
 
 /** `version` is the version that was read: the guard. */
 export function adminReplacement(admin: Admin): readonly Change[] {
-  const { id, userpass, jwt, fido2, digital_credentials, client_certificate, version } = admin
+  const { id, userpass, jwt, fido2, digital_credentials, client_certificate, saml, version } = admin
   return [
-    change(update, [userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, id, version], 1),
+    change(
+      update,
+      [userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, saml, id, version],
+      1,
+    ),
     change(removeRealms, [id]),
     ...admin.realms.map((realm) => change(insertRealm, [id, realm])),
   ]

@@ -31,6 +31,7 @@ export const AdminInput = Type.Object({
   fido2: nullable(text),
   digital_credentials: nullable(Type.Record(Type.String(), Type.Unknown())),
   client_certificate: nullable(text),
+  saml: nullable(text),
 })
 export type AdminRequest = Static<typeof AdminInput>
 
@@ -42,6 +43,8 @@ export interface Admin {
   readonly fido2: string | null
   readonly digital_credentials: Readonly<Record<string, unknown>> | null
   readonly client_certificate: string | null
+  /** Subject at the SAML identity provider of a realm. */
+  readonly saml: string | null
   readonly version: number
 }
 
@@ -54,6 +57,7 @@ export const AdminReply = Type.Object({
   fido2: nullableReply,
   digital_credentials: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
   client_certificate: nullableReply,
+  saml: nullableReply,
   totp_enabled: Type.Boolean(),
   totp_secret: Type.Null({ description: 'Never returned: the secret is sealed.' }),
   totp_auth_url: Type.Null({ description: 'Never returned: it holds the secret.' }),
@@ -68,6 +72,7 @@ export function readAdmin(id: string, input: AdminRequest): Omit<Admin, 'version
     fido2: input.fido2 ?? null,
     digital_credentials: input.digital_credentials ?? null,
     client_certificate: input.client_certificate ?? null,
+    saml: input.saml ?? null,
   }
 }
 
@@ -80,6 +85,7 @@ export function showAdmin(admin: Omit<Admin, 'version'>, totpEnabled: boolean): 
     fido2: admin.fido2,
     digital_credentials: admin.digital_credentials === null ? null : { ...admin.digital_credentials },
     client_certificate: admin.client_certificate,
+    saml: admin.saml,
     totp_enabled: totpEnabled,
     totp_secret: null,
     totp_auth_url: null,

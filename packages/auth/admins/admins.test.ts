@@ -25,6 +25,7 @@ describe('administrators', () => {
       fido2: null,
       digital_credentials: null,
       client_certificate: null,
+      saml: null,
       totp_enabled: false,
       totp_secret: null,
       totp_auth_url: null,

@@ -2,7 +2,14 @@ import { Failure } from '@warder/foundation/errors'
 import type { Metrics } from '@warder/foundation/telemetry'
 
 /** How a login went. Closed sets only: no realm, no name, and not which part was wrong, which a guesser could read. */
-export type LoginMethod = 'basic' | 'bearer' | 'certificate' | 'malformed' | 'approle' | 'orchestrator'
+export type LoginMethod =
+  | 'basic'
+  | 'bearer'
+  | 'certificate'
+  | 'malformed'
+  | 'approle'
+  | 'orchestrator'
+  | 'saml'
 export type LoginOutcome = 'authenticated' | 'totp_required' | 'change_password' | LoginRefusal
 type LoginRefusal = 'refused' | 'throttled' | 'overloaded' | 'failed'
 
@@ -49,4 +56,19 @@ export function countTokens(
   by = 1,
 ): void {
   if (by > 0) metrics.count('auth_tokens_total', { event }, by)
+}
+
+/** What became of the response of an identity provider: `auth_saml_responses_total{outcome}`. @param outcome `accepted`, or the check that failed */
+export function countSamlResponse(metrics: Metrics, outcome: string): void {
+  metrics.count('auth_saml_responses_total', { outcome })
+}
+
+/** Single logouts of SAML: `auth_saml_logouts_total{outcome}`, begun by an identity provider, answered by it, refused. */
+export function countSamlLogout(metrics: Metrics, outcome: 'by_idp' | 'answered' | 'refused'): void {
+  metrics.count('auth_saml_logouts_total', { outcome })
+}
+
+/** Metadata of identity providers that was fetched: `auth_saml_metadata_refreshes_total{outcome}`. */
+export function countSamlRefresh(metrics: Metrics, outcome: 'unchanged' | 'changed' | 'failed'): void {
+  metrics.count('auth_saml_metadata_refreshes_total', { outcome })
 }

@@ -8,6 +8,8 @@ export interface Subject {
   readonly certificateSha256: string | undefined
   readonly roles: readonly string[]
   readonly extraClaims: Readonly<Record<string, unknown>> | undefined
+  /** Of whoever has the name now; undefined where no token is made. */
+  readonly subjectId?: string
 }
 
 /** Payload of a session token. */
@@ -22,6 +24,8 @@ export interface AuthClaims extends Readonly<Record<string, unknown>> {
   readonly roles: readonly string[]
   readonly as_as: AuthScheme
   readonly as_rid: string
+  /** New when the user is new, whatever the name. */
+  readonly as_sid: string
 }
 
 export const ClaimsReply = Type.Object(
@@ -36,6 +40,7 @@ export const ClaimsReply = Type.Object(
     roles: Type.Array(Type.String()),
     as_as: Type.String(),
     as_rid: Type.String(),
+    as_sid: Type.String({ description: 'New when the user is new, whatever the name.' }),
   },
   { description: 'Extra claims of the credential stand beside these.' },
 )

@@ -1,6 +1,7 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import { countedLogin, countSessions, type LoginOutcome } from '../counting/index.ts'
+import { subjectIdOf } from '../persons/index.ts'
 import { findRealm } from '../realms/index.ts'
 import type { Session } from '../sessions/index.ts'
 import { type Credential, readCredential } from './authorization.ts'
@@ -90,7 +91,8 @@ async function finish(
     if (second.proofs.length > 0) await commitProofs(context, second.proofs)
     return { nextStep: proven.nextStep }
   }
-  const { session, cookie, insertion } = services.sessions.begin(subject, realm)
+  const subjectId = await subjectIdOf(services.db, realm.id, username, services.now())
+  const { session, cookie, insertion } = services.sessions.begin({ ...subject, subjectId }, realm)
   context.audit({ object: session.id, details: { next_step: 'Authenticated' } })
   await commitProofs(context, [...second.proofs, ...proven.proofs], insertion)
   countSessions(services.metrics, 'begun')

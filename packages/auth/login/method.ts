@@ -2,7 +2,7 @@ import type { Operation, OperationContext } from '@warder/foundation/operations'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import type { AuthScheme, Subject } from '../identity/index.ts'
-import type { Realm, RealmEndings, RealmMember } from '../realms/index.ts'
+import type { EndingServices, Realm, RealmEndings, RealmMember } from '../realms/index.ts'
 import type { Session } from '../sessions/index.ts'
 import type { Credential, CredentialOf } from './authorization.ts'
 import type { LoginRefused } from './refusal.ts'
@@ -89,7 +89,7 @@ export interface MethodFacts {
    */
   user?(db: Database, realm: Realm, username: string): Promise<Change | undefined>
   /** What ends when `after` takes the place of `before`. */
-  endings?(before: Realm, after: Realm): RealmEndings
+  endings?(services: EndingServices, before: Realm, after: Realm): RealmEndings
   /** Whether the name of a session of this method can only mean one user; without this, it always does. */
   nameIsCertain?(db: Database, session: Session): Promise<boolean>
 }

@@ -11,6 +11,7 @@ import { logInByAppRole } from './approle-login.ts'
 import { appRoleRemoval, appRoleUpsert, findAppRole, listAppRoles } from './approle-store.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'
+import { appRoleEnd } from './machine-end-store.ts'
 import {
   checkPolicyNames,
   RolePath,
@@ -160,12 +161,14 @@ export const appRoleOperations = withAliases([
       await requireRole(context, before)
       requireRealmOfRole(before, query.realm)
       // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
-      const [, , revoked] = await context.commit([
+      const { db, metrics, now } = context.services
+      const results = await context.commit([
         appRoleRemoval(before),
         roleSecretIdsDestruction(before.name),
+        ...appRoleEnd(db, before, now()),
         roleTokensRevocation('approle', before.name),
       ])
-      countTokens(context.services.metrics, 'revoked', revoked?.changes ?? 0)
+      countTokens(metrics, 'revoked', results.at(-1)?.changes ?? 0)
     },
   }),
   define({

@@ -8,6 +8,7 @@ import { realmExists } from '../realms/index.ts'
 import { PlainText, requireHttps } from '../texts/index.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'
+import { roleTokensEnd } from './machine-end-store.ts'
 import { logInByOrchestrator } from './orchestrator-login.ts'
 import {
   findOrchestratorRole,
@@ -161,11 +162,13 @@ export const orchestratorOperations = withAliases([
       if (role === undefined) return
       await requireRole(context, role)
       // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
-      const [, revoked] = await context.commit([
+      const { db, metrics, now } = context.services
+      const results = await context.commit([
         orchestratorRoleRemoval(role),
+        ...roleTokensEnd(db, 'orchestrator', role.name, now()),
         roleTokensRevocation('orchestrator', role.name),
       ])
-      countTokens(context.services.metrics, 'revoked', revoked?.changes ?? 0)
+      countTokens(metrics, 'revoked', results.at(-1)?.changes ?? 0)
     },
   }),
   define({

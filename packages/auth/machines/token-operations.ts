@@ -11,6 +11,7 @@ import Type from 'typebox'
 import { countTokens } from '../counting/index.ts'
 import { MachineAuthReply, machineAuth, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'
+import { tokenEnd } from './machine-end-store.ts'
 import type { MachineServices } from './services.ts'
 import { type MachineToken, tokenRenewal, tokenRevocation } from './token-store.ts'
 import { findToken, presentedToken } from './tokens.ts'
@@ -122,8 +123,9 @@ export const tokenOperations = withAliases([
     errors: { 403: 'The token is missing or not valid.' },
     async act(_input, context) {
       const { token } = heldToken(context)
-      const [removed] = await context.commit([tokenRevocation(token)])
-      countTokens(context.services.metrics, 'revoked', removed?.changes)
+      const { db, metrics, now } = context.services
+      const results = await context.commit([...tokenEnd(db, token, now()), tokenRevocation(token)])
+      countTokens(metrics, 'revoked', results.at(-1)?.changes)
     },
   }),
 ])

@@ -8,10 +8,13 @@ export {
 export { longestAge, type Realm } from './realm.ts'
 export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
+  type EndingServices,
   findRealm,
+  listRealms,
   type RealmEndings,
   realmExists,
   realmInsertion,
   realmOrThrow,
   realmUnchanged,
+  replaceRealm,
 } from './realm-store.ts'

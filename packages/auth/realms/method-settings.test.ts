@@ -4,6 +4,7 @@ import { failure } from '@warder/foundation/errors'
 import Type from 'typebox'
 import { methodSettings, nullable, readAuthParams } from './method-settings.ts'
 
+const saved = { realmId: 'r', now: 1 }
 const cards = methodSettings(
   'card_params',
   Type.Object({
@@ -23,7 +24,7 @@ it('keeps what the schema knows, in its order, without members that are null', (
       { url: 'b', name: '' },
     ],
   }
-  const kept = readAuthParams([cards], { unknown_params: {}, card_params: input })
+  const kept = readAuthParams([cards], { unknown_params: {}, card_params: input }, saved)
   assert.equal(
     JSON.stringify(kept),
     '{"card_params":{"issuers":[{"name":"a"},{"name":"","url":"b"}],"tries":0}}',
@@ -33,7 +34,7 @@ it('keeps what the schema knows, in its order, without members that are null', (
 
 it('leaves a method closed whose member is absent or null', () => {
   for (const input of [{}, { card_params: null }]) {
-    const auth_params = readAuthParams([cards], input)
+    const auth_params = readAuthParams([cards], input, saved)
     assert.deepEqual(auth_params, {})
     assert.equal(cards.of({ auth_params }), undefined)
   }
@@ -44,8 +45,10 @@ it('lets a check change what is kept, and name the member in its refusal', () =>
     if (length < 4) throw failure('bad_request', `${at}.length: must be at least 4.`)
     return { digits: length }
   })
-  assert.deepEqual(readAuthParams([checked], { pin_params: { length: 6 } }), { pin_params: { digits: 6 } })
-  assert.throws(() => readAuthParams([checked], { pin_params: { length: 3 } }), {
+  assert.deepEqual(readAuthParams([checked], { pin_params: { length: 6 } }, saved), {
+    pin_params: { digits: 6 },
+  })
+  assert.throws(() => readAuthParams([checked], { pin_params: { length: 3 } }, saved), {
     kind: 'bad_request',
     message: 'auth_params.pin_params.length: must be at least 4.',
   })

@@ -13,7 +13,14 @@ export interface RealmMember {
    * What is kept of a value that the schema let through.
    * @throws failure('bad_request') that names the member
    */
-  read(input: unknown): unknown
+  read(input: unknown, saved: SavedRealm): unknown
+}
+
+/** The realm whose settings are being saved. */
+export interface SavedRealm {
+  readonly realmId: string
+  /** Unix seconds. */
+  readonly now: number
 }
 
 /** The settings that a method has in each realm. */
@@ -30,14 +37,14 @@ export interface MethodSettings<Kept> extends RealmMember {
 export function methodSettings<Schema extends TSchema, Kept = WithoutUnset<Static<Schema>>>(
   member: string,
   schema: Schema,
-  check?: (settings: WithoutUnset<Static<Schema>>, at: string) => Kept,
+  check?: (settings: WithoutUnset<Static<Schema>>, at: string, saved: SavedRealm) => Kept,
 ): MethodSettings<Kept> {
   return {
     member,
     schema: nullable(schema),
-    read(input) {
+    read(input, saved) {
       const settings = withoutUnset(schema, input) as WithoutUnset<Static<Schema>>
-      return check === undefined ? settings : check(settings, `auth_params.${member}`)
+      return check === undefined ? settings : check(settings, `auth_params.${member}`, saved)
     },
     // What is in the database was read by this very declaration before it was stored.
     of: ({ auth_params }) => auth_params[member] as Kept | undefined,
@@ -56,7 +63,11 @@ export function authParamsSchema(members: readonly RealmMember[]) {
  * Checks what the schema cannot say and drops what is unknown or unset.
  * @throws failure('bad_request') that names the member
  */
-export function readAuthParams(members: readonly RealmMember[], input: AuthParams): AuthParams {
+export function readAuthParams(
+  members: readonly RealmMember[],
+  input: AuthParams,
+  saved: SavedRealm,
+): AuthParams {
   const given = members.filter(({ member }) => (input[member] ?? null) !== null)
-  return Object.fromEntries(given.map(({ member, read }) => [member, read(input[member])]))
+  return Object.fromEntries(given.map(({ member, read }) => [member, read(input[member], saved)]))
 }

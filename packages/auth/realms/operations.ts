@@ -22,6 +22,8 @@ import {
 export interface RealmServices {
   readonly db: Database
   readonly metrics: Metrics
+  /** Unix seconds. */
+  now(): number
 }
 
 /** What the methods of login have to do with realms. */
@@ -34,7 +36,9 @@ export interface RealmRules<Services> {
    */
   guardsOf(services: Services, realm: Realm): Promise<readonly Change[]>
   /** What ends when `after` takes the place of `before`. */
-  endingsOf(before: Realm, after: Realm): RealmEndings
+  endingsOf(services: Services, before: Realm, after: Realm): RealmEndings
+  /** What is told to those who follow the feed of ends when the realm is deleted; before its rows are. */
+  deletionOf(services: Services, realm: string): readonly Change[]
 }
 
 const tag = 'Realms'
@@ -59,7 +63,7 @@ export function realmOperations<Services extends RealmServices>(
       reply: RealmReply,
       errors: { 409: 'A realm with this id exists.' },
       async act({ body }, context) {
-        const realm = readRealm(rules.members, body.id, body)
+        const realm = readRealm(rules.members, body.id, body, context.services.now())
         context.audit({ object: realm.id, details: { after: realm } })
         await insertRealm(context.commit, realm)
         return shown(realm)
@@ -117,12 +121,12 @@ export function realmOperations<Services extends RealmServices>(
       },
       async act({ path, body }, context) {
         const { db, metrics } = context.services
-        const realm = readRealm(rules.members, path.realm_id, body)
+        const realm = readRealm(rules.members, path.realm_id, body, context.services.now())
         return retryOnGuard(5, async () => {
           const before = await realmOrThrow(db, path.realm_id)
           context.audit({ object: realm.id, details: { before, after: realm } })
           const guards = await rules.guardsOf(context.services, realm)
-          const endings = rules.endingsOf(before, realm)
+          const endings = rules.endingsOf(context.services, before, realm)
           countSessions(
             metrics,
             'revoked',
@@ -146,7 +150,11 @@ export function realmOperations<Services extends RealmServices>(
         }
         const before = await findRealm(context.services.db, path.realm_id)
         context.audit({ object: path.realm_id, details: { before: before ?? null } })
-        const { sessions, tokens } = await removeRealm(context.commit, path.realm_id)
+        const { sessions, tokens } = await removeRealm(
+          context.commit,
+          path.realm_id,
+          rules.deletionOf(context.services, path.realm_id),
+        )
         countSessions(context.services.metrics, 'revoked', sessions)
         countTokens(context.services.metrics, 'revoked', tokens)
       },

@@ -48,14 +48,19 @@ const touchUnchanged = query<[id: string, authParams: string], unknown>(
  * credential, a role) comes first: where transactions run side by side, who was faster is seen by the statements
  * behind, and who is slower finds nothing to hold on to.
  */
-const removals = [
+const holds = [
   'UPDATE realm SET version = version WHERE id = ?',
-  'DELETE FROM credential WHERE realm_id = ?',
+  'UPDATE credential SET version = version WHERE realm_id = ?',
   'UPDATE approle_role SET version = version WHERE realm_id = ?',
   'UPDATE orchestrator_role SET version = version WHERE realm_id = ?',
+].map((text) => query<[id: string], unknown>(text))
+const removals = [
+  'DELETE FROM credential WHERE realm_id = ?',
   'DELETE FROM session WHERE realm_id = ?',
   'DELETE FROM totp WHERE realm_id = ?',
   'DELETE FROM jwt_subject WHERE realm_id = ?',
+  'DELETE FROM saml_request WHERE realm_id = ?',
+  'DELETE FROM saml_session WHERE realm_id = ?',
   'DELETE FROM admin_realm WHERE realm_id = ?',
   // By role, as they are indexed: a token never outlives its role.
   `DELETE FROM app_token WHERE role_kind = 'approle'
@@ -120,8 +125,16 @@ export async function insertRealm(commit: Commit, realm: Realm): Promise<void> {
 
 /** What ends when the configuration of a realm is replaced. */
 export interface RealmEndings {
-  readonly sessions: readonly Change[]
+  /** Groups, of which each ends with the change that deletes sessions. */
+  readonly sessions: readonly (readonly Change[])[]
   readonly others: readonly Change[]
+}
+
+/** What endings are made with. */
+export interface EndingServices {
+  readonly db: Database
+  /** Unix seconds. */
+  now(): number
 }
 
 /**
@@ -148,25 +161,34 @@ export async function replaceRealm(
     ],
     1,
   )
-  const results = await commit([...guards, replacement, ...endings.sessions, ...endings.others])
-  const first = guards.length + 1
-  const removed = results.slice(first, first + endings.sessions.length)
-  return removed.reduce((sum, { changes }) => sum + changes, 0)
+  const results = await commit([...guards, replacement, ...endings.sessions.flat(), ...endings.others])
+  let end = guards.length + 1
+  let removed = 0
+  for (const group of endings.sessions) {
+    end += group.length
+    removed += results[end - 1]?.changes ?? 0
+  }
+  return removed
 }
 
 /**
  * The realm and everything that belongs to it, in one commit. Nothing happens when there is no such realm.
+ * @param feed what is told of it to those who follow
  * @returns how many sessions and machine tokens ended with it
  */
 export async function removeRealm(
   commit: Commit,
   id: string,
+  feed: readonly Change[],
 ): Promise<{ readonly sessions: number; readonly tokens: number }> {
-  const results = await commit(removals.map((statement) => change(statement, [id])))
+  const held = holds.map((statement) => change(statement, [id]))
+  const removed = removals.map((statement) => change(statement, [id]))
+  const changes = [...held, ...feed, ...removed]
+  const results = await commit(changes)
   const removedFrom = (table: string): number =>
     results.reduce(
-      (sum, { changes }, index) =>
-        removals[index]?.text.startsWith(`DELETE FROM ${table} `) === true ? sum + changes : sum,
+      (sum, result, index) =>
+        changes[index]?.query.text.startsWith(`DELETE FROM ${table} `) === true ? sum + result.changes : sum,
       0,
     )
   return { sessions: removedFrom('session'), tokens: removedFrom('app_token') }

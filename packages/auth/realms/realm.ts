@@ -38,16 +38,20 @@ export const RealmReply = Type.Object({
   certificate_max_age_seconds: Type.Integer(),
 })
 
-/** @throws failure('bad_request') when a member will not do */
+/**
+ * @param now Unix seconds
+ * @throws failure('bad_request') when a member will not do
+ */
 export function readRealm(
   members: readonly RealmMember[],
   id: string | undefined,
   input: Static<ReturnType<typeof realmInput>>,
+  now: number,
 ): Realm {
   if (id === undefined) throw failure('bad_request', 'Invalid request body: id: is required.')
   return {
     id,
-    auth_params: readAuthParams(members, input.auth_params),
+    auth_params: readAuthParams(members, input.auth_params, { realmId: id, now }),
     session_max_age_seconds: input.session_max_age_seconds,
     session_max_stale_age_seconds: input.session_max_stale_age_seconds,
     certificate_max_age_seconds: input.certificate_max_age_seconds ?? defaultCertificateAge,

@@ -2,10 +2,15 @@ export { readSessionCookie, setSessionCookie } from './cookie.ts'
 export type { Session } from './session.ts'
 export { createSessionBook, type PresentedSession, type SessionBook } from './session-book.ts'
 export {
-  jwtSessionsRemoval,
-  otherIssuersSessionsRemoval,
-  passwordSessionsRemoval,
-  realmSessionsRemoval,
-  removeEndedSessions,
-  sessionIdsOf,
-} from './session-store.ts'
+  type End,
+  endedBy,
+  issuerSessionsEnd,
+  jwtSessionsEnd,
+  otherIssuersSessionsEnd,
+  passwordSessionsEnd,
+  realmSessionsEnd,
+  type SessionsEnd,
+  samlSessionsEnd,
+  sessionsEnd,
+} from './session-end-store.ts'
+export { removeEndedSessions, sessionIdsOf } from './session-store.ts'

@@ -7,7 +7,7 @@ import {
   type OperationContext,
   post,
 } from '@warder/foundation/operations'
-import type { ChangeResult } from '@warder/foundation/sql'
+import type { Change } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { countSessions } from '../counting/index.ts'
 import { readScheme, SchemeName } from '../identity/index.ts'
@@ -17,13 +17,8 @@ import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
 import { sessionListing } from './listing.ts'
 import type { SessionServices } from './services.ts'
 import { isLive, type Session, SessionReply, showSession } from './session.ts'
-import {
-  findSession,
-  realmSessionsRemoval,
-  removeEndedSessions,
-  sessionIdsOf,
-  sessionRemoval,
-} from './session-store.ts'
+import { endedBy, loginsEnd, realmSessionsEnd, type SessionsEnd, sessionsEnd } from './session-end-store.ts'
+import { findSession, removeEndedSessions, sessionIdsOf } from './session-store.ts'
 
 const define = defineOperation<SessionServices>()
 const tag = 'Sessions'
@@ -63,8 +58,21 @@ async function requireEnds(context: Context, owners: readonly SessionOwner[]): P
   }
 }
 
-const rowsOf = (results: readonly ChangeResult[]): number =>
-  results.reduce((sum, { changes }) => sum + changes, 0)
+/** Commits what ends sessions. @returns how many there were */
+async function commitEnds(
+  context: Context,
+  groups: readonly SessionsEnd[],
+  more: readonly Change[] = [],
+): Promise<number> {
+  const results = await context.commit([...groups.flat(), ...more])
+  let ended = 0
+  let end = 0
+  for (const group of groups) {
+    end += group.length
+    ended += endedBy(results.slice(0, end))
+  }
+  return ended
+}
 
 /** Ends sessions of the listed clients; `keep` stays. */
 async function logOut(
@@ -78,8 +86,10 @@ async function logOut(
   if (keep !== undefined) ids.delete(keep)
   context.audit({ details: { ended: ids.size } })
   if (ids.size === 0) return
-  const removed = await context.commit([...ids].map(sessionRemoval))
-  countSessions(metrics, 'logged_out', rowsOf(removed))
+  const end = { at: now(), reason: 'logged_out' } as const
+  // Logins that others remember are none of the sessions: they go where every session does.
+  const logins = keep === undefined ? loginsEnd(db, owners, end) : []
+  countSessions(metrics, 'logged_out', await commitEnds(context, sessionsEnd(db, [...ids], end), logins))
 }
 
 export const sessionOperations: readonly Operation<SessionServices>[] = [
@@ -174,8 +184,9 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
       }
       await requireEnds(context, owners)
       if (owners.length === 0) return
-      const removed = await context.commit(ids.map(sessionRemoval))
-      countSessions(context.services.metrics, 'logged_out', rowsOf(removed))
+      const { db, metrics, now } = context.services
+      const groups = sessionsEnd(db, ids, { at: now(), reason: 'logged_out' })
+      countSessions(metrics, 'logged_out', await commitEnds(context, groups))
     },
   }),
   define({
@@ -206,8 +217,9 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
       context.audit({ realm: path.realm_id })
       const rights = await sessionRights(context)
       if (!rights.endsRealm(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
-      const removed = await context.commit([realmSessionsRemoval(path.realm_id)])
-      countSessions(context.services.metrics, 'logged_out', rowsOf(removed))
+      const { db, metrics, now } = context.services
+      const group = realmSessionsEnd(db, path.realm_id, { at: now(), reason: 'realm_ended' })
+      countSessions(metrics, 'logged_out', await commitEnds(context, [group]))
     },
   }),
 ]

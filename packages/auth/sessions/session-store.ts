@@ -67,20 +67,8 @@ const insert = insertInto<
 const slide = query<[endsAt: number, id: string, endsAt: number], unknown>(
   'UPDATE session SET ends_at = ? WHERE session_id = ? AND ends_at < ?',
 )
-const removeOne = query<[id: string], unknown>('DELETE FROM session WHERE session_id = ?')
 const removeOneIfEnded = query<[id: string, now: number], unknown>(
   'DELETE FROM session WHERE session_id = ? AND ends_at <= ?',
-)
-const removeOfRealm = query<[realm: string], unknown>('DELETE FROM session WHERE realm_id = ?')
-const removeOfUser = query<[realm: string, username: string, scheme: AuthScheme], unknown>(
-  'DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = ?',
-)
-const removeOfOtherIssuers = query<
-  [realm: string, username: string, realm: string, username: string, issuer: string],
-  unknown
->(
-  `DELETE FROM session WHERE realm_id = ? AND username = ? AND auth_scheme = 'jwt' AND EXISTS
-     (SELECT 1 FROM jwt_subject WHERE realm_id = ? AND subject = ? AND issuer <> ?)`,
 )
 const removeEnded = query<[now: number, most: number], unknown>(
   'DELETE FROM session WHERE session_id IN (SELECT session_id FROM session WHERE ends_at <= ? LIMIT ?)',
@@ -133,32 +121,9 @@ export function sessionSlide(id: string, endsAt: number): Change {
   return change(slide, [endsAt, id, endsAt])
 }
 
-export function sessionRemoval(id: string): Change {
-  return change(removeOne, [id])
-}
-
 /** Does nothing while the session is live. */
 export function endedSessionRemoval(id: string, now: number): Change {
   return change(removeOneIfEnded, [id, now])
-}
-
-export function realmSessionsRemoval(realm: string): Change {
-  return change(removeOfRealm, [realm])
-}
-
-/** Every session that began with this user's password. */
-export function passwordSessionsRemoval(realm: string, username: string): Change {
-  return change(removeOfUser, [realm, username, 'up'])
-}
-
-/** Every session of a name that an identity provider vouched for. */
-export function jwtSessionsRemoval(realm: string, username: string): Change {
-  return change(removeOfUser, [realm, username, 'jwt'])
-}
-
-/** The same, where the name is another provider's than this one's. */
-export function otherIssuersSessionsRemoval(realm: string, username: string, issuer: string): Change {
-  return change(removeOfOtherIssuers, [realm, username, realm, username, issuer])
 }
 
 /** Ids of the live sessions of one client. */

@@ -112,6 +112,9 @@ export interface TestOptions {
   readonly postgresSettings?: Readonly<Record<string, string>>
 }
 
+/** What the services of an installation of the tests know each other by. */
+export const peerSecret = 'the secret of the services of a test'
+
 const config: AuthConfig = {
   issuer: undefined,
   publish_session_jwks: true,
@@ -119,6 +122,8 @@ const config: AuthConfig = {
   login_rate_limit_per_second: 1000,
   login_rate_limit_burst: 10_000,
   password_hash_concurrency: 0,
+  saml_sp_key_files: [],
+  saml_sp_certificate_files: [],
   'admin_password_policy.minimum_length': 0,
   'admin_password_policy.refuse_common': false,
 }
@@ -224,6 +229,7 @@ async function startNode(
     metrics,
     clock,
     node: 'test',
+    peerSecret: Secret.fromText(peerSecret),
   }
   const known = options.adminPassword === knownPassword
   const notices = await bootstrap(

@@ -44,6 +44,15 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
     clients_ca_cert_file: optionalText({
       docs: 'Authorities (PEM) whose client certificates are accepted; the Common Name becomes the identity.',
     }),
+    clients_crl_files: list({
+      default: [],
+      docs: 'CRLs (PEM or DER) of the authorities in `clients_ca_cert_file`, which must have signed them. A change of a file counts within a second, also on connections that are open.',
+    }),
+    clients_crl_failure_mode: choice({
+      default: 'continue',
+      choices: ['continue', 'reject'],
+      docs: 'When a client authority has no CRL, or it has expired: continue (and say so in the log), or reject its certificates.',
+    }),
     database_url: secretText(
       `sqlite:PATH or postgresql://USER@HOST/DATABASE. Default: sqlite:${name}.db in the home folder.`,
     ),

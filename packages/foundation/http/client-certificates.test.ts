@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
-import type { X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { before, test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
+import { readCertificate } from '@warder/pki/x509'
+import { systemClock } from '../clock/clock.ts'
 import { Failure } from '../errors/index.ts'
 import { defineOperation, get, type IncomingRequest } from '../operations/index.ts'
 import { day, issue } from '../tls/fixtures/certificates.ts'
 import type { Issued } from '../tls/index.ts'
-import { peerCommonName } from '../tls/index.ts'
+import { clientRevocation, peerCommonName } from '../tls/index.ts'
+import { certificateDigest } from '../tls/revocation/revoked-certificates.ts'
 import { certificate, live, privateKey } from './fixtures/live.ts'
 import { whoami } from './fixtures/whoami.ts'
 import { plainWire, secureWire } from './fixtures/wire.ts'
@@ -186,4 +189,50 @@ test('a plain HTTP server refuses setTls', async () => {
     (thrown) =>
       thrown instanceof Failure && thrown.kind === 'internal_error' && /no TLS/.test(String(thrown.detail)),
   )
+})
+
+test('a client certificate that is revoked is 401 on the next request of its connection, and on new ones', async () => {
+  const revocation = clientRevocation(systemClock, undefined)
+  await using server = await live({ ...served(), clientRevocation: revocation })
+  const bob = await issue({ ...client, commonName: 'bob' }, authority)
+  using open = await secureWire(server.port, asClient(alice))
+  using other = await secureWire(server.port, asClient(bob))
+  for (const wire of [open, other]) {
+    wire.send(ask)
+    assert.equal((await wire.reply()).status, 200)
+  }
+  const { issuer, serialNumber } = readCertificate(new X509Certificate(alice.certificatePem).raw)
+  const revoked = new SharedArrayBuffer(8)
+  new BigUint64Array(revoked)[0] = certificateDigest(issuer, serialNumber)
+  revocation.set({ revoked, authorities: [], strict: false, version: '1' })
+  open.send(ask)
+  assert.equal((await open.reply()).status, 401)
+  open.send(ask.replace('/whoami', '/open'))
+  assert.equal((await open.reply()).status, 200, 'what is public needs no certificate')
+  using anew = await secureWire(server.port, asClient(alice))
+  anew.send(ask)
+  assert.equal((await anew.reply()).status, 401)
+  other.send(ask)
+  assert.equal(nameIn((await other.reply()).body), 'bob')
+  revocation.set(undefined)
+  open.send(ask)
+  assert.equal((await open.reply()).status, 200)
+})
+
+test('a client is refused whose issuer, that it sent along, was revoked', async () => {
+  const revocation = clientRevocation(systemClock, undefined)
+  await using server = await live({ ...served(), clientRevocation: revocation })
+  const below = await issue(
+    { commonName: 'below', purpose: 'authority', hostnames: [], addresses: [] },
+    { ...authority, privateKey: authority.privateKey },
+  )
+  const dave = await issue({ ...client, commonName: 'dave' }, below)
+  const { issuer, serialNumber } = readCertificate(new X509Certificate(below.certificatePem).raw)
+  const revoked = new SharedArrayBuffer(8)
+  new BigUint64Array(revoked)[0] = certificateDigest(issuer, serialNumber)
+  revocation.set({ revoked, authorities: [], strict: false, version: '1' })
+  const identity = { cert: dave.certificatePem + below.certificatePem, key: dave.keyPem }
+  using wire = await secureWire(server.port, identity)
+  wire.send(ask)
+  assert.equal((await wire.reply()).status, 401)
 })

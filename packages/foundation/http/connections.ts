@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { normalAddress } from '../net/client-address.ts'
 import type { SweptConnection } from '../net/idle-sweep.ts'
 import type { IssuedUnder } from '../tls/client-authorities.ts'
+import type { PresentedChain } from '../tls/index.ts'
 import type { PreparedReply } from './reply.ts'
 
 /** The reply that ends a connection, to bytes that no operation sees. */
@@ -20,6 +21,8 @@ export interface Connection extends SweptConnection {
   partnerCertificate: X509Certificate | undefined | null
   /** Set where there are authorities of partners: those in force when the connection began. */
   readonly issuedUnder: IssuedUnder | undefined
+  /** Of `certificate`; undefined where nobody asks whether it was revoked. */
+  chain: PresentedChain | undefined
   /** Those of `open` whose body is still arriving. */
   reading: number
   /** A last reply is being sent and the connection then ends. */
@@ -55,6 +58,7 @@ export function createConnections(issuedUnder: () => IssuedUnder | undefined = (
         certificate: null,
         partnerCertificate: null,
         issuedUnder: issuedUnder(),
+        chain: undefined,
         reading: 0,
         closing: false,
         open: 0,

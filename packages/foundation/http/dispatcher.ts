@@ -207,7 +207,7 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 function refuseForeignPages<Services>({ cors }: Dispatcher<Services>, exchange: Exchange<Services>): void {
   const { request, operation } = exchange
   const { origin, host } = request.headers
-  if (origin === undefined || safeMethods.has(request.method) || operation?.cors === 'any-origin') return
+  if (origin === undefined || safeMethods.has(request.method) || operation?.cors !== undefined) return
   if (!cors.permits(origin, host))
     throw failure('forbidden', 'Requests from pages of this origin are refused.')
 }

@@ -9,17 +9,19 @@ const Part = Type.Object({ name: Type.String(), status: State, message: Type.Opt
 const Health = Type.Object({
   status: State,
   latency_ms: Type.Number(),
-  dependencies: Type.Object({ database: Part, audit: Type.Optional(Part) }),
+  dependencies: Type.Object({ database: Part, audit: Type.Optional(Part), auth_feed: Type.Optional(Part) }),
 })
 
 /** Something that the service cannot do without. */
 export interface HealthPart {
   /** Its member of `dependencies`. */
-  readonly key: 'database' | 'audit'
-  /** `sqlite`, `postgresql`, `audit log`. */
+  readonly key: 'database' | 'audit' | 'auth_feed'
+  /** `sqlite`, `postgresql`, `audit log`, `feed of ends`. */
   readonly name: string
   /** What callers read when it does not work. */
   readonly message: string
+  /** false: the service goes on without it. */
+  readonly required?: boolean
   /** Tries it. Rejects with the reason, which goes to the log. */
   probe(): Promise<unknown>
 }
@@ -36,7 +38,7 @@ export interface HealthOptions {
 type PartState = Static<typeof Part>
 
 /**
- * `GET /health`: 200 when every part works, else 503 with the part that does not. The parts are tried when somebody
+ * `GET /health`: 200 when every required part works, else 503 with the part that does not. The parts are tried when somebody
  * asks, at most once in `everyMs` whoever asks, and one trial of a part at a time. The reason goes to the log;
  * callers, who are anybody, read one fixed sentence.
  */
@@ -51,7 +53,11 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
     const states = await Promise.all(trials.map((trial) => trial(log)))
     const at = clock.monotonic()
     const health = {
-      status: states.every(([, { status }]) => status === 'UP') ? 'UP' : 'DOWN',
+      status: states.every(
+        ([, { status }], index) => status === 'UP' || options.parts[index]?.required === false,
+      )
+        ? 'UP'
+        : 'DOWN',
       latency_ms: Math.round((at - startedAt) * 1000) / 1000,
       dependencies: Object.fromEntries(states) as Static<typeof Health>['dependencies'],
     } as const

@@ -8,6 +8,7 @@ import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Commit } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { ClientAuthorities } from '../tls/client-authorities.ts'
+import type { ClientRevocation } from '../tls/index.ts'
 import type { TokenBuckets } from './rate-limit/token-buckets.ts'
 
 /** Every bound of the server. Times in milliseconds, sizes in bytes. */
@@ -56,6 +57,8 @@ export interface ServiceServerOptions<Services> {
   readonly tls?: (SecureContextOptions & TlsOptions) | undefined
   /** Where `tls` trusts authorities of partners beside those of users. */
   readonly clientAuthorities?: ClientAuthorities | undefined
+  /** Asked with each request that shows a client certificate; undefined = there are no CRLs. */
+  readonly clientRevocation?: ClientRevocation | undefined
   /** Origins besides the service's own, e.g. `https://console.example`. */
   readonly corsAllowedOrigins?: readonly string[]
   readonly trustedProxyCidrs?: readonly string[]

@@ -4,6 +4,7 @@ import { TLSSocket } from 'node:tls'
 import { failure } from '../errors/index.ts'
 import type { HttpMethod, IncomingRequest } from '../operations/types.ts'
 import { presentedUnverified, verifiedPeerCertificate } from '../tls/peer.ts'
+import { type ClientRevocation, presentedChain } from '../tls/revocation/client-revocation.ts'
 import type { Connection } from './connections.ts'
 import { readTarget } from './request-target.ts'
 
@@ -23,10 +24,17 @@ export class HttpRequest implements IncomingRequest {
   /** Scheme of an absolute target, in lower case; undefined for a path. */
   readonly targetScheme: string | undefined
   readonly #message: IncomingMessage
+  readonly #revocation: ClientRevocation | undefined
   #query: URLSearchParams | undefined
   body: Uint8Array = emptyBody
 
-  constructor(id: string, message: IncomingMessage, connection: Connection, clientAddress: string) {
+  constructor(
+    id: string,
+    message: IncomingMessage,
+    connection: Connection,
+    clientAddress: string,
+    revocation?: ClientRevocation,
+  ) {
     const { path, rawQuery, absolute } = readTarget(message.url ?? '/', message.method ?? '')
     this.id = id
     this.method = message.method as HttpMethod
@@ -40,6 +48,7 @@ export class HttpRequest implements IncomingRequest {
     this.clientAddress = clientAddress
     this.peerAddress = connection.peerAddress
     this.#message = message
+    this.#revocation = revocation
     this.connection = connection
   }
 
@@ -69,11 +78,21 @@ export class HttpRequest implements IncomingRequest {
 
   /** Usable without its object: authenticators take it as a function. */
   readonly peerCertificate = (): X509Certificate | undefined => {
-    if (this.connection.certificate !== null) return this.connection.certificate
-    const socket = this.#message.socket
-    this.connection.certificate =
-      socket instanceof TLSSocket ? verifiedCertificate(socket, this.connection) : undefined
-    return this.connection.certificate
+    const { connection } = this
+    if (connection.certificate === null) this.#readCertificate()
+    const problem = connection.chain && this.#revocation?.problem(connection.chain)
+    if (problem !== undefined) throw failure('unauthorized', undefined, { detail: problem })
+    return connection.certificate ?? undefined
+  }
+
+  #readCertificate(): void {
+    const { connection } = this
+    const { socket } = this.#message
+    const certificate = socket instanceof TLSSocket ? verifiedCertificate(socket, connection) : undefined
+    if (certificate !== undefined && this.#revocation !== undefined)
+      connection.chain = presentedChain(certificate)
+    // A copy: the one that the socket gives keeps the whole session alive.
+    connection.certificate = certificate && new X509Certificate(certificate.raw)
   }
 
   /** That of a partner, which is nobody's elsewhere. */
@@ -100,7 +119,7 @@ function verifiedCertificate(socket: TLSSocket, { issuedUnder }: Connection): X5
   if (certificate !== undefined && issuedUnder?.(certificate, 'users') === false) {
     throw failure('unauthorized', undefined, { detail: 'the client certificate is not one of a user' })
   }
-  return certificate === undefined ? undefined : new X509Certificate(certificate.raw)
+  return certificate
 }
 
 /** RFC 6265 §4.1.1: a cookie value may stand in double quotes. */

@@ -79,7 +79,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const forwarded = forwardedFor(message)
     const believed = forwarded !== undefined && showsSecret(message.headers[peerSecretHeader])
     const client = clientAddress(connection.peerAddress, forwarded, trusted, believed)
-    const request = new HttpRequest(randomUUID(), message, connection, client)
+    const request = new HttpRequest(randomUUID(), message, connection, client, options.clientRevocation)
     const exchange = new Exchange(options, request, message, response, connection)
     match(exchange)
     inFlight++

@@ -29,6 +29,8 @@ function describe(errors: readonly TLocalizedValidationError[]): string {
   const union = errors.find(
     (error) => error.keyword === 'anyOf' && first.instancePath.startsWith(error.instancePath),
   )
+  const inside = union && insideOfNullable(errors, union)
+  if (inside !== undefined) return describe(inside)
   const at = union ?? first
   const requirement =
     union === undefined
@@ -38,6 +40,24 @@ function describe(errors: readonly TLocalizedValidationError[]): string {
     first.keyword === 'required' && union === undefined ? first.params.requiredProperties[0] : undefined
   const path = memberPath(at.instancePath, missing)
   return path === '' ? `it ${requirement}` : `${path}: ${requirement}`
+}
+
+/**
+ * What is wrong inside of a value that may also be null: not that it is not null. undefined: the union is another one,
+ * or the value has the wrong type altogether.
+ */
+function insideOfNullable(
+  errors: readonly TLocalizedValidationError[],
+  union: TLocalizedValidationError,
+): readonly TLocalizedValidationError[] | undefined {
+  const isNull = (error: TLocalizedValidationError): boolean =>
+    error.instancePath === union.instancePath && error.keyword === 'type' && error.params.type === 'null'
+  if (!errors.some(isNull)) return undefined
+  const inside = errors.filter((error) => error !== union && !isNull(error))
+  const isWrongType = inside.some(
+    ({ instancePath, keyword }) => instancePath === union.instancePath && keyword === 'type',
+  )
+  return inside.length === 0 || isWrongType ? undefined : inside
 }
 
 /** `/items/0/kid` -> `items[0].kid`, bounded, since names in a map are the caller's. */

@@ -60,7 +60,14 @@ beforeEach(() => {
   serve(one)
 })
 
-function remote(more: { smallestRefreshSeconds?: number; timeoutMs?: number; maxBytes?: number } = {}) {
+interface RemoteOptions {
+  smallestRefreshSeconds?: number
+  waitAfterSeconds?: number
+  timeoutMs?: number
+  maxBytes?: number
+}
+
+function remote(more: RemoteOptions = {}) {
   const { timeoutMs = 2000, maxBytes = 10_000, ...throttle } = more
   const clock = heldClock()
   const log = heldLog()
@@ -219,6 +226,40 @@ test('without any keys nothing is found, and the first fetch is tried again afte
   clock.advance(0.001)
   assert.ok(await has('one'))
   assert.equal(requests.length, 2)
+})
+
+test('with a time to wait after, known keys are used while they are fetched again', async () => {
+  const { clock, has } = remote({ waitAfterSeconds: 7200 })
+  serve(one, two)
+  assert.ok(await has('two'))
+  serve(one)
+  clock.advance(3600)
+  assert.ok(await has('two'), 'nobody waits')
+  assert.equal(await has('unknown'), false, 'waits for the one under way')
+  assert.equal(await has('two'), false)
+  assert.ok(await has('one'))
+  serve(two)
+  clock.advance(7200)
+  assert.equal(await has('one'), false, 'the last success is too old: this caller waited')
+  assert.equal(requests.length, 3)
+})
+
+test('with a time to wait after, one caller waits for an issuer that does not answer, and no other does', async () => {
+  const { clock, has, log } = remote({ waitAfterSeconds: 7200 })
+  assert.ok(await has('one'))
+  answer = (_request, response) => response.writeHead(503).end()
+  clock.advance(7200)
+  assert.ok(await has('one'))
+  assert.equal(log.warnings.length, 1, 'it waited for the answer')
+  clock.advance(60)
+  assert.ok(await has('one'))
+  assert.equal(log.warnings.length, 1, 'it did not wait')
+  assert.equal(await has('unknown'), false)
+  assert.equal(log.warnings.length, 2)
+  clock.advance(30 * 86_400)
+  assert.ok(await has('one'), 'the last good set survives')
+  assert.equal(await has('unknown'), false)
+  assert.equal(requests.length, 4)
 })
 
 test('a server whose certificate is not trusted gives no keys', async () => {

@@ -84,18 +84,25 @@ export interface RemoteKeySetOptions {
   readonly smallestRefreshSeconds?: number
   /** Keys are asked for again after this time even when every kid is known, so that withdrawn ones go; default 3600. */
   readonly refreshAfterSeconds?: number
+  /**
+   * Callers that find the keys older than `refreshAfterSeconds` go on with them while they are fetched again, until the
+   * last success is this long ago: then they wait for one try. Default: they wait from `refreshAfterSeconds` on.
+   */
+  readonly waitAfterSeconds?: number
 }
 
 /**
  * Keys at a URL. Fetched when first needed, by one request for all who wait; an unknown kid asks again, throttled; a
- * failure keeps the keys there were.
+ * failure keeps the keys there were, and nobody waits for the tries that follow it while `waitAfterSeconds` is given.
  */
 export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   const { clock, outbound, url, log } = options
   const smallestRefreshMs = (options.smallestRefreshSeconds ?? 60) * 1000
   const refreshAfterMs = (options.refreshAfterSeconds ?? 3600) * 1000
+  const waitAfterMs = options.waitAfterSeconds === undefined ? undefined : options.waitAfterSeconds * 1000
   let keys: readonly VerificationKey[] | undefined
   let askedAt = Number.NEGATIVE_INFINITY
+  let fetchedAt = Number.NEGATIVE_INFINITY
   /** The last try: keys that might have been withdrawn meanwhile are asked for again soon. */
   let failed = false
   let asking: Promise<void> | undefined
@@ -114,12 +121,17 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
       })
       if (answer.status !== 200) throw new Error(`it answered ${answer.status}`)
       keys = keysOfSet(parseStrictObject(answer.body))
+      fetchedAt = clock.monotonic()
       failed = false
     } catch (error) {
       failed = true
       log.warn({ url, error }, 'the key set cannot be fetched; the keys fetched before stay')
     }
   }
+
+  /** Whether keys that are due may be used while they are fetched again. */
+  const usableMeanwhile = (): boolean =>
+    keys !== undefined && waitAfterMs !== undefined && (failed || clock.monotonic() - fetchedAt < waitAfterMs)
 
   return {
     async find(kid) {
@@ -128,7 +140,10 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
       const again = failed ? smallestRefreshMs : refreshAfterMs
       const patience = keys === undefined ? Math.min(smallestRefreshMs, retryFirstMs) : again
       if (asking !== undefined && keys === undefined) await asking
-      else if (age >= patience) await ask()
+      else if (age >= patience) {
+        const asked = ask()
+        if (!usableMeanwhile()) await asked
+      }
       const found = matching(keys ?? [], kid)
       if (found.length > 0) return found
       // A request that is under way may bring it: callers that come together all wait for that one.

@@ -255,10 +255,14 @@ test('headers and claims that two parsers could read differently are refused, th
 })
 
 test('peeking at a token tells kid, issuer and subject when they are texts, and refuses what verifying would', () => {
+  const peek = (compact: string) => {
+    const { kid, issuer, subject } = peekToken(compact)
+    return { kid, issuer, subject }
+  }
   const peeked = { kid: 'k', issuer: 'https://idp.example', subject: 'alice' }
-  assert.deepEqual(peekToken(token({ ...good, sub: 'alice' }, { kid: 'k' })), peeked)
+  assert.deepEqual(peek(token({ ...good, sub: 'alice' }, { kid: 'k' })), peeked)
   const nothing = { kid: undefined, issuer: undefined, subject: undefined }
-  assert.deepEqual(peekToken(token({ iss: 1, sub: ['alice'] })), nothing)
+  assert.deepEqual(peek(token({ iss: 1, sub: ['alice'] })), nothing)
   for (const compact of ['', 'a.b', 'a.b.c.d', token(good, { crit: ['x'] }), 'A'.repeat(20_000)])
     assert.throws(() => peekToken(compact), JwtRejected)
 })

@@ -8,15 +8,31 @@ import type { ExpectedToken, KeySet, VerificationKey, VerifiedToken } from './ty
 const longestKid = 512
 const latestTime = 253_402_300_800 // the year 10000, in seconds: anything later is not a date
 
-/** The `kid` and claims of a token that has not been verified: to choose an issuer, for nothing else. */
-export function peekToken(compact: string): {
+/** A token that has not been verified. */
+export class PeekedToken {
+  readonly #decoded: Decoded
   readonly kid: string | undefined
   readonly issuer: string | undefined
   readonly subject: string | undefined
-} {
-  const { header, claims } = decode(compact)
-  const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-  return { kid: text(header.kid), issuer: text(claims.iss), subject: text(claims.sub) }
+
+  constructor(decoded: Decoded) {
+    const { header, claims } = decoded
+    const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+    this.#decoded = decoded
+    this.kid = text(header.kid)
+    this.issuer = text(claims.iss)
+    this.subject = text(claims.sub)
+  }
+
+  /** For `verifyToken`, which then need not take the token apart again. */
+  static decodedOf(token: PeekedToken): Decoded {
+    return token.#decoded
+  }
+}
+
+/** The `kid` and claims of a token that has not been verified: to choose an issuer, for nothing else. @throws JwtRejected */
+export function peekToken(compact: string): PeekedToken {
+  return new PeekedToken(decode(compact))
 }
 
 /**
@@ -26,12 +42,13 @@ export function peekToken(compact: string): {
  * @throws JwtRejected
  */
 export async function verifyToken(
-  compact: string,
+  token: string | PeekedToken,
   keys: KeySet,
   expected: ExpectedToken,
   clock: Clock,
 ): Promise<VerifiedToken> {
-  const { header, claims, signingInput, signature } = decode(compact)
+  const decoded = typeof token === 'string' ? decode(token) : PeekedToken.decodedOf(token)
+  const { header, claims, signingInput, signature } = decoded
   const algorithm = header.alg
   if (typeof algorithm !== 'string') throw new JwtRejected('no alg')
   if (expected.algorithms !== undefined && !expected.algorithms.includes(algorithm)) {

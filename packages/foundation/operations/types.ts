@@ -184,8 +184,12 @@ export interface Operation<Services = never> {
   authenticate?(context: AuthenticationContext<Services>): MaybePromise<Principal | undefined>
   /** Names of the security schemes in openapi.yaml that `authenticate` accepts; undefined = all of the service. */
   readonly security?: readonly string[]
-  /** 'any-origin': permissive CORS without credentials. Default: same-origin plus the configured list. */
-  readonly cors?: 'any-origin'
+  /**
+   * 'any-origin': permissive CORS without credentials. 'foreign-forms': forms of pages of any origin are taken, and no
+   * page of another origin may read the reply; the operation itself has to tell whom a form acts for. Default:
+   * same-origin plus the configured list.
+   */
+  readonly cors?: 'any-origin' | 'foreign-forms'
   /** Overrides `Cache-Control: no-store`. */
   readonly cacheControl?: string
   act(input: OperationInput, context: OperationContext<Services>): unknown

@@ -1,26 +1,13 @@
-import type { LookupAddress } from 'node:dns'
-import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { Agent, type RequestOptions, request } from 'node:https'
 import { isIP } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { StartupError } from '../errors/index.ts'
-import { isPublicAddress } from './address.ts'
+import { readBody } from './body.ts'
+import { failureOf, OutboundError } from './error.ts'
+import { bareHost, guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
 import type { Outbound, OutboundResponse } from './types.ts'
-
-export type OutboundReason = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
-
-/** An outbound request that was refused or failed. For the log; a caller of Warder is never told the URL. */
-export class OutboundError extends Error {
-  readonly reason: OutboundReason
-
-  constructor(reason: OutboundReason, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'OutboundError'
-    this.reason = reason
-  }
-}
 
 export interface OutboundOptions {
   readonly allowPrivateNetworks: boolean
@@ -31,7 +18,7 @@ export interface OutboundOptions {
   /** Largest response body; default 1 MiB. */
   readonly maxBytes?: number
   /** Name resolution; a test passes its own. */
-  readonly resolve?: (hostname: string) => Promise<readonly LookupAddress[]>
+  readonly resolve?: Resolve
 }
 
 /**
@@ -41,7 +28,7 @@ export interface OutboundOptions {
 export function createOutbound(options: OutboundOptions): Outbound {
   const timeoutMs = options.timeoutMs ?? 5000
   const maxBytes = options.maxBytes ?? 1_048_576
-  const resolve = options.resolve ?? ((hostname: string) => lookup(hostname, { all: true, verbatim: true }))
+  const resolve = options.resolve ?? systemResolve
   const agent = new Agent({
     keepAlive: true,
     maxSockets: 8,
@@ -55,23 +42,20 @@ export function createOutbound(options: OutboundOptions): Outbound {
     address: string,
     body: Uint8Array | undefined,
     headers: Readonly<Record<string, string>> | undefined,
+    signal?: AbortSignal,
   ): Promise<OutboundResponse> => {
     const url = checkedUrl(address)
     const host = bareHost(url)
-    const deadline = AbortSignal.timeout(timeoutMs)
-    const pinned = await addressesOf(url, resolve, options.allowPrivateNetworks, deadline)
+    const late = AbortSignal.timeout(timeoutMs)
+    const deadline = signal === undefined ? late : AbortSignal.any([late, signal])
+    const pinned = await guardedAddresses(host, resolve, options.allowPrivateNetworks, deadline)
     const asked: RequestOptions = {
       method,
       agent,
       signal: deadline,
       servername: isIP(host) === 0 ? host : '',
       headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
-      // The name was resolved and checked above; this only hands over the result.
-      lookup: (_hostname, wanted, callback) => {
-        const [first] = pinned
-        if (wanted.all) callback(null, [...pinned])
-        else callback(null, first?.address ?? '', first?.family ?? 4)
-      },
+      lookup: lookupOf(pinned),
     }
     const incoming = await answered(url, asked, body).catch((error: unknown) => {
       throw failureOf(error, deadline)
@@ -85,7 +69,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 
   return {
-    get: (url, more) => exchange('GET', url, undefined, more?.headers),
+    get: (url, more) => exchange('GET', url, undefined, more?.headers, more?.signal),
     post: (url, body, more) => exchange('POST', url, body, more?.headers),
     delete: (url, body, more) => exchange('DELETE', url, body, more?.headers),
   }
@@ -126,75 +110,6 @@ function checkedUrl(address: string): URL {
   if (url.username !== '' || url.password !== '')
     throw new OutboundError('url', 'a URL with credentials is not allowed')
   return url
-}
-
-/** The host without the brackets of an IPv6 address. */
-function bareHost(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '')
-}
-
-async function addressesOf(
-  url: URL,
-  resolve: (hostname: string) => Promise<readonly LookupAddress[]>,
-  allowPrivate: boolean,
-  deadline: AbortSignal,
-): Promise<readonly LookupAddress[]> {
-  const host = bareHost(url)
-  const family = isIP(host)
-  let addresses: readonly LookupAddress[]
-  if (family !== 0) addresses = [{ address: host, family }]
-  else {
-    try {
-      addresses = await Promise.race([resolve(host), aborted(deadline)])
-    } catch (error) {
-      throw deadline.aborted
-        ? failureOf(error, deadline)
-        : new OutboundError('name', `${host} cannot be resolved`, { cause: error })
-    }
-  }
-  if (addresses.length === 0) throw new OutboundError('name', `${host} has no address`)
-  const refused = addresses.find(({ address }) => !isPublicAddress(address))
-  if (refused !== undefined && !allowPrivate) {
-    throw new OutboundError('address', `${host} leads to ${refused.address}, which is not a public address`)
-  }
-  return addresses
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) =>
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
-  )
-}
-
-function failureOf(error: unknown, deadline: AbortSignal): OutboundError {
-  if (deadline.aborted) return new OutboundError('time', 'it took too long', { cause: error })
-  return new OutboundError('connection', error instanceof Error ? error.message : 'the connection failed', {
-    cause: error,
-  })
-}
-
-async function readBody(
-  incoming: IncomingMessage,
-  maxBytes: number,
-  deadline: AbortSignal,
-): Promise<Uint8Array> {
-  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) {
-    incoming.destroy()
-    throw new OutboundError('size', `the response is larger than ${maxBytes} bytes`)
-  }
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of incoming) {
-      size += (chunk as Buffer).length
-      if (size > maxBytes) throw new OutboundError('size', `the response is larger than ${maxBytes} bytes`)
-      chunks.push(chunk as Buffer)
-    }
-  } catch (error) {
-    incoming.destroy()
-    throw error instanceof OutboundError ? error : failureOf(error, deadline)
-  }
-  return Buffer.concat(chunks)
 }
 
 function plainHeaders(incoming: IncomingMessage): Record<string, string | undefined> {

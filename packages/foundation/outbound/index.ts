@@ -1,3 +1,12 @@
 export { isPublicAddress } from './address.ts'
-export { createOutbound, OutboundError, type OutboundOptions, type OutboundReason } from './client.ts'
+export { createOutbound, type OutboundOptions } from './client.ts'
+export { OutboundError, type OutboundReason } from './error.ts'
+export { type Resolve, systemResolve } from './guard.ts'
+export {
+  createPlainFetch,
+  type PlainFetch,
+  type PlainFetchOptions,
+  type PlainResponse,
+} from './plain-fetch.ts'
+export { createTlsProbe, type TlsProbe, type TlsProbeOptions } from './tls-probe.ts'
 export type * from './types.ts'

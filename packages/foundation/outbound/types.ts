@@ -8,7 +8,11 @@ export interface OutboundResponse {
 export interface Outbound {
   get(
     url: string,
-    options?: { readonly headers?: Readonly<Record<string, string>> },
+    options?: {
+      readonly headers?: Readonly<Record<string, string>>
+      /** Lets go of the exchange before its time. */
+      readonly signal?: AbortSignal
+    },
   ): Promise<OutboundResponse>
   post(
     url: string,

@@ -15,6 +15,8 @@ export interface RuntimeConfig {
   readonly socket_server_rsa_key_file?: string | undefined
   readonly tls_cipher_suites: string | undefined
   readonly clients_ca_cert_file: string | undefined
+  readonly clients_crl_files: readonly string[]
+  readonly clients_crl_failure_mode: 'continue' | 'reject'
   readonly database_url: string | undefined
   readonly database_wait_ms: number | undefined
   readonly root_key_source: 'file' | 'environment' | 'passphrase'

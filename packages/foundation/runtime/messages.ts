@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { AuditConnection } from '../audit/index.ts'
-import type { ClientAuthorities } from '../tls/index.ts'
+import type { ClientAuthorities, RevokedCertificates } from '../tls/index.ts'
 import type { DatabasePlace } from './database.ts'
 import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 
@@ -16,6 +16,7 @@ export interface WorkerStart {
   readonly rootKeys: readonly PlainRootKey[]
   readonly tls: TlsMaterial | undefined
   readonly clientAuthorities: ClientAuthorities | undefined
+  readonly revoked: RevokedCertificates | undefined
   /** The listener beside HTTPS, its port chosen. */
   readonly socket: SocketStart | undefined
   readonly database: DatabasePlace
@@ -36,12 +37,14 @@ export interface SocketStart {
   readonly tls: TlsMaterial
 }
 
-/** Certificates of both listeners, read at one time. */
+/** Certificates of both listeners, and which client certificates are revoked. */
 export interface TlsMaterials {
   readonly https: TlsMaterial | undefined
   /** Set where the service has authorities of partners. */
   readonly clientAuthorities?: ClientAuthorities | undefined
   readonly socket: TlsMaterial | undefined
+  /** undefined = there are no CRLs. */
+  readonly revoked: RevokedCertificates | undefined
 }
 
 export type ToWorker =

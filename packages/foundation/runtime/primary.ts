@@ -10,6 +10,7 @@ import {
 import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { tokenBucketMemory } from '../http/rate-limit/index.ts'
+import { Secret } from '../memory/secret.ts'
 import { createOutbound } from '../outbound/index.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
 import { isUnsealed, loadRootKeys, openSeal, type RootKey, sealMigrations } from '../seal/index.ts'
@@ -17,6 +18,7 @@ import { commitCountMigrations, holdLease, leaseMigrations, migrate } from '../s
 import type { Database } from '../sql/types.ts'
 import { createLogger, createMetrics, mergeMetrics, startOtlpExport } from '../telemetry/index.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
+import { clientCrls, withCrls } from './client-crls.ts'
 import { startCommitRecords } from './commit-records.ts'
 import { connect, databasePlace, startWriter } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'
@@ -78,8 +80,10 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       await ensureLocalAuthority({ folder: join(home, 'tls'), clock, certificates })
     }
     const readMaterials = materialsReader(definition, config, home)
+    const crls = clientCrls(config, home, clock, log)
+    let files = readMaterials()
     /** Those of the last reload: a worker that takes another's place begins with them. */
-    let tls = readMaterials()
+    let tls = withCrls(files, crls.read())
     const place = databasePlace(config.database_url, home, name)
     const auditFolder = join(home, 'audit', name)
     const known = knownCommits(auditFolder)
@@ -164,6 +168,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       metrics,
       clock,
       node,
+      peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
     }
     const { notices } = await definition.prepare(environment)
     const servicePort = port ?? (await claim(config.host, config.port, name))
@@ -200,6 +205,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
             rootKeys: rootKeys.map(toPlain),
             tls: tls.https,
             clientAuthorities: tls.clientAuthorities,
+            revoked: tls.revoked,
             socket: socketStart(socket, tls.socket),
             database: place,
             writer: writer?.port(),
@@ -247,6 +253,21 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       log,
     )
     cleanup.push(() => periodic.stop())
+    const reload = (what: string, readFiles: () => typeof files): void => {
+      try {
+        files = readFiles()
+        tls = withCrls(files, crls.read())
+        team.setTls(tls)
+        listener?.setTls(tls.https)
+        log.info({}, `${what} were read again`)
+      } catch (error) {
+        log.error({ error }, `the ${what} cannot be used; the ones read before stay`)
+      }
+    }
+    // A certificate file that cannot be used now does not keep a revocation from counting.
+    cleanup.push(crls.watch(() => reload('CRLs', () => files)))
+    const background = await definition.background?.({ ...environment, baseUrl: url })
+    if (background !== undefined) cleanup.push(() => background.stop())
     recordStart(audit, clock.now(), 'service.start', launch.version)
     log.info({ url, socket, workers: size, database: place.kind, metrics_port: listener?.port }, 'serving')
     return {
@@ -254,16 +275,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
       metricsPort: listener?.port,
       socket,
       notices,
-      reloadTls() {
-        try {
-          tls = readMaterials()
-          team.setTls(tls)
-          listener?.setTls(tls.https)
-          log.info({}, 'certificates were read again')
-        } catch (error) {
-          log.error({ error }, 'the certificates cannot be used; the ones read before stay')
-        }
-      },
+      reloadTls: () => reload('certificates', readMaterials),
       async stop() {
         recordStart(audit, clock.now(), 'service.stop', launch.version)
         await undo()

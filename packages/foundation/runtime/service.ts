@@ -9,7 +9,7 @@ import type { Outbound } from '../outbound/types.ts'
 import type { Seal } from '../seal/types.ts'
 import type { Database, Migration } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
-import type { AuthoritiesFile } from '../tls/index.ts'
+import type { AuthoritiesFile, ClientRevocation } from '../tls/index.ts'
 import type { TlsMaterial } from './messages.ts'
 
 /** What the runtime gives a service, in the primary and again in each worker. */
@@ -29,7 +29,7 @@ export interface ServiceEnvironment<Config> {
   readonly node: string
   /** What `/health` tries. Known in workers. */
   readonly health?: readonly HealthPart[] | undefined
-  /** Shown to services of this installation alone: they believe what is said about the client then. Known in workers. */
+  /** Shown to services of this installation alone: they believe what is said about the client then. */
   readonly peerSecret?: Secret | undefined
   /** Token buckets that the workers share, `sharedRateSlots` of them, for rate limits of the service's own. Known in workers. */
   readonly rateMemory?: SharedArrayBuffer | undefined
@@ -42,6 +42,11 @@ export interface PeriodicWork<Config> {
   due?(environment: ServiceEnvironment<Config>): Promise<boolean>
   /** Runs in the primary, on one node at a time. */
   run(environment: ServiceEnvironment<Config>): Promise<void>
+}
+
+/** Work that goes on until the service stops. */
+export interface BackgroundWork {
+  stop(): Promise<void>
 }
 
 /** A listener of a service beside its HTTPS one, on a port of its own, inside one worker. */
@@ -63,6 +68,8 @@ export interface SocketOptions {
   readonly tls: TlsMaterial
   /** That of HTTPS: a peer has one rate, whatever it asks over. undefined = no limit. */
   readonly rateLimiter: TokenBuckets | undefined
+  /** Asked with each message of a client. */
+  readonly clientRevocation: ClientRevocation
 }
 
 /** Where such a listener is, as the configuration says. Its clients need certificates of the client authority. */
@@ -97,6 +104,8 @@ export interface ServiceDefinition<Config = never, Services = never> {
   readonly periodic: readonly PeriodicWork<Config>[]
   /** PEM file of authorities of partners (`ClientAuthorities`), and the setting that names it; undefined = none. */
   partners?(config: Config): AuthoritiesFile | undefined
+  /** In the primary of each node, once the workers serve; the service is ready when it returns. undefined = nothing to do. */
+  background?(environment: ServiceEnvironment<Config>): Promise<BackgroundWork | undefined>
   /** Where the service listens beside HTTPS; undefined = nowhere. Only asked where there is TLS and a client authority. */
   socket?(config: Config): SocketPlace | undefined
 }

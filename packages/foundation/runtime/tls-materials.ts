@@ -9,7 +9,7 @@ export function materialsReader(
   definition: ServiceDefinition<unknown, unknown>,
   config: RuntimeConfig & Readonly<Record<string, unknown>>,
   home: string,
-): () => TlsMaterials {
+): () => Omit<TlsMaterials, 'revoked'> {
   const { name } = definition
   const partnersCaFile = partnersIn(home, definition.partners?.(config))
   const readTls = tlsReader(config, home, name, { requireClientCertificate: false, partnersCaFile })

@@ -17,6 +17,7 @@ import { openApiDocument } from '../operations/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { openSeal } from '../seal/index.ts'
 import { createLogger, createMetrics } from '../telemetry/index.ts'
+import { clientRevocation } from '../tls/index.ts'
 import { connect } from './database.ts'
 import { healthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
@@ -36,7 +37,10 @@ const tls = tlsInForce({
   https: start.tls,
   socket: start.socket?.tls,
   clientAuthorities: start.clientAuthorities,
+  revoked: start.revoked,
 })
+const revocation = clientRevocation(clock, start.revoked)
+tls.follow(({ revoked }) => revocation.set(revoked))
 
 interface Running {
   readonly server: ServiceServer
@@ -99,6 +103,7 @@ async function run(): Promise<Running> {
     serviceName: definition.name,
     tls: tls.current().https,
     clientAuthorities: tls.current().clientAuthorities,
+    clientRevocation: revocation,
     corsAllowedOrigins: config.cors_allowed_origins,
     trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
     peerSecret: launch.peerSecret,
@@ -145,7 +150,11 @@ async function listenBeside(
 ): Promise<ServiceSocket | undefined> {
   if (start.socket === undefined || service.socket === undefined) return undefined
   const { host, port } = start.socket
-  const socket = service.socket({ tls: tls.current().socket ?? start.socket.tls, rateLimiter })
+  const socket = service.socket({
+    tls: tls.current().socket ?? start.socket.tls,
+    rateLimiter,
+    clientRevocation: revocation,
+  })
   tls.follow(({ socket: next }) => {
     if (next !== undefined) socket.setTls(next)
   })

@@ -111,7 +111,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function writeWhole(path: string, text: string): void {
+export function writeWhole(path: string, text: string): void {
   const mode = 0o600
   const file = openSync(`${path}.new`, 'w', mode)
   try {

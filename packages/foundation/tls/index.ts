@@ -3,6 +3,13 @@ export { type ClientAuthorities, type IssuedUnder, issuedUnder } from './client-
 export { clientRefusal, type Refusal, type ServerFiles } from './client-refusal.ts'
 export { type CertificatePlan, type Issued, type Issuer, issueCertificate } from './issue.ts'
 export { ensureLocalAuthority, type LocalAuthorityOptions, type LocalCertificate } from './local-authority.ts'
+export {
+  type ClientCertificate,
+  clientCertificates,
+  readClientCertificate,
+  recordClientCertificate,
+  revokeClientCertificates,
+} from './local-revocation.ts'
 export { peerCommonName, verifiedPeerCertificate } from './peer.ts'
 export {
   type AuthoritiesFile,
@@ -11,4 +18,13 @@ export {
   type TlsFiles,
   type TlsProfile,
   tlsProfile,
+  underCrls,
 } from './profile.ts'
+export {
+  type ClientRevocation,
+  clientRevocation,
+  type PresentedChain,
+  presentedChain,
+} from './revocation/client-revocation.ts'
+export { type ClientCrlFiles, type ReadClientCrls, readClientCrls } from './revocation/crl-files.ts'
+export type { RevokedCertificates } from './revocation/revoked-certificates.ts'

@@ -27,6 +27,8 @@ export interface CertificatePlan {
   readonly notAfter: Date
   /** Kind of the new key; default `ec`. */
   readonly keyType?: 'ec' | 'rsa'
+  /** Of an RSA key; default 2048. */
+  readonly rsaBits?: number
 }
 
 export interface Issued {
@@ -52,7 +54,7 @@ const rsaBits = 2048
 export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | undefined): Promise<Issued> {
   const { privateKey, publicKey } =
     plan.keyType === 'rsa'
-      ? await generateRsa('rsa', { modulusLength: rsaBits })
+      ? await generateRsa('rsa', { modulusLength: plan.rsaBits ?? rsaBits })
       : generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const spki = publicKey.export({ format: 'der', type: 'spki' })
   const subject = nameFromParts([['CN', plan.commonName]])

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
@@ -134,6 +134,8 @@ async function makeAuthority({ folder, clock }: LocalAuthorityOptions): Promise<
     undefined,
   )
   writePair(folder, 'ca', certificatePem, keyPem)
+  // Of the authority before this one.
+  rmSync(join(folder, 'ca.crl'), { force: true })
   return { certificate: new X509Certificate(certificatePem), certificatePem, privateKey }
 }
 

@@ -109,6 +109,15 @@ function trustContext(ca: Buffer | undefined, required: boolean): string {
   return digest.digest('hex').slice(0, 32)
 }
 
+/** The profile whose sessions do not resume under other CRLs: a resumed session does not show its whole chain. */
+export function underCrls<Profile extends { readonly sessionIdContext?: unknown }>(
+  profile: Profile,
+  version: string,
+): Profile {
+  const context = createHash('sha256').update(String(profile.sessionIdContext)).update(version)
+  return { ...profile, sessionIdContext: context.digest('hex').slice(0, 32) }
+}
+
 /** Ticket keys for the workers of one service. */
 export function newTicketKeys(): Buffer {
   return randomBytes(48)

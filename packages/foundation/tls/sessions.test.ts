@@ -6,7 +6,7 @@ import { type ConnectionOptions, connect } from 'node:tls'
 import { issue, newFolder, type PairFiles, writeFiles } from './fixtures/certificates.ts'
 import { type LiveServer, type Seen, serve, shake } from './fixtures/handshake.ts'
 import type { Issued } from './issue.ts'
-import { newTicketKeys, type TlsFiles, tlsProfile } from './profile.ts'
+import { newTicketKeys, type TlsFiles, tlsProfile, underCrls } from './profile.ts'
 
 const folder = newFolder()
 const servers: LiveServer[] = []
@@ -71,6 +71,16 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     const other = await live({ clientsCaFile: secondCa })
     const unverified: Seen = { commonName: null, presentedUnverified: true, resumed: false }
     assert.deepEqual((await shake(other, { ...options(), ...session })).seen, unverified)
+  })
+
+  test(`${version}: a session does not resume under other CRLs`, async () => {
+    const session = await sessionAt(await live())
+    const profile = tlsProfile({ ...pair, clientsCaFile: firstCa, ticketKeys })
+    const other = await serve(underCrls(profile, 'of today'))
+    servers.push(other)
+    assert.deepEqual((await shake(other, { ...options(), ...session })).seen, fresh)
+    const again = await sessionAt(other)
+    assert.deepEqual((await shake(other, { ...options(), ...again })).seen, resumed)
   })
 
   test(`${version}: a session does not carry a client certificate to where none is asked for, nor back`, async () => {

@@ -1,6 +1,7 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import { type ManagedObject, tagsOf } from '../keys/index.ts'
+import { bearerOf } from './names.ts'
 
 /** Operations that may take the approval of crypto officers. */
 export const approvable = ['destroy', 'export', 'grant'] as const
@@ -47,7 +48,7 @@ export function createApprovalPolicy(settings: ApprovalSettings, db: Database): 
       if (!operations.has(operation)) return false
       if (operation === 'destroy' ? type === 'SplitKey' : !secret.has(type)) return false
       if (algorithms.size > 0 && !algorithms.has(algorithm ?? '')) return false
-      if (owners.size > 0 && !owners.has(owner)) return false
+      if (owners.size > 0 && !owners.has(bearerOf(owner))) return false
       if (tags.size === 0) return true
       return andThen(tagsOf(db, id), (own) => own.some((tag) => tags.has(tag)))
     },

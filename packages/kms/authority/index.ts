@@ -6,6 +6,7 @@
 export { addressesOf } from './addresses.ts'
 export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
+export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
 export { withPkiFailures } from './failures.ts'
 export {
   type Issued,

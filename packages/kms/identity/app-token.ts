@@ -3,6 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
 import { type Clock, setBounded } from '@warder/foundation/runtime'
+import type { Ended } from '../ended/index.ts'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 import { Places } from './places.ts'
 
@@ -13,6 +14,16 @@ export interface AppTokenOptions {
   readonly clock: Clock
   /** How long an answer is believed. */
   readonly ttlSeconds: number
+  /** What has ended there: what was answered before is asked again. */
+  readonly ended?: Ended | undefined
+}
+
+interface Known {
+  readonly principal: Principal
+  readonly entity: string
+  readonly until: number
+  /** What was known to have ended when the question was asked. */
+  readonly position: number
 }
 
 const mostTokens = 100_000
@@ -23,11 +34,12 @@ const mostLookups = 256
 /**
  * `X-Secret-Token` (or `X-Vault-Token`): a machine's token, which the authentication service is asked about. The user
  * is `app:` and the token's entity. Refusals are not remembered, so that a new token works at once; look-ups of the
- * same token at the same time are one; too many at once, in all or from one address, answer 503.
+ * same token at the same time are one; too many at once, in all or from one address, answer 503. An answer counts no
+ * longer when a token of its machine has ended since it was asked for, or when nobody can say that none has.
  */
-export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions): Extractor {
-  const known = new Map<string, { readonly principal: Principal; readonly until: number }>()
-  const asking = new Map<string, Promise<Principal>>()
+export function appToken({ url, outbound, clock, ttlSeconds, ended }: AppTokenOptions): Extractor {
+  const known = new Map<string, Known>()
+  const asking = new Map<string, { readonly position: number; readonly answer: Promise<Principal> }>()
   const places = new Places(mostLookups, 'too many tokens are being looked up')
   const address = `${url.replace(/\/+$/, '')}/auth/token/lookup-self`
 
@@ -39,28 +51,40 @@ export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions):
     }
     const key = createHash('sha256').update(token).digest('base64url')
     const entry = known.get(key)
-    if (entry !== undefined && clock.monotonic() < entry.until) return entry.principal
+    if (entry !== undefined && clock.monotonic() < entry.until && counts(entry)) return entry.principal
     known.delete(key)
-    return asking.get(key) ?? ask(key, token, request.clientAddress)
+    const position = ended?.position() ?? 0
+    const underWay = asking.get(key)
+    // One that was asked before something ended may be answered as of before.
+    if (underWay?.position === position) return underWay.answer
+    return ask(key, token, request.clientAddress, position)
   }
 
-  function ask(key: string, token: string, clientAddress: string): Promise<Principal> {
+  function counts({ entity, position }: Known): boolean {
+    return ended === undefined || (ended.isCurrent() && ended.machineEndedBy(entity) <= position)
+  }
+
+  function ask(key: string, token: string, clientAddress: string, position: number): Promise<Principal> {
     const began = clock.monotonic()
-    const asked = places
+    const answer = places
       .hold(clientAddress, () => lookUp(token))
-      .then(({ principal, secondsLeft }) => {
+      .then(({ entity, principal, secondsLeft }) => {
         const seconds = Math.min(ttlSeconds, secondsLeft)
-        setBounded(known, key, { principal, until: began + seconds * 1000 }, mostTokens)
+        setBounded(known, key, { entity, principal, position, until: began + seconds * 1000 }, mostTokens)
         return principal
       })
-      .finally(() => asking.delete(key))
-    asking.set(key, asked)
-    return asked
+      .finally(() => {
+        if (asking.get(key)?.answer === answer) asking.delete(key)
+      })
+    asking.set(key, { position, answer })
+    return answer
   }
 
-  async function lookUp(
-    token: string,
-  ): Promise<{ readonly principal: Principal; readonly secondsLeft: number }> {
+  async function lookUp(token: string): Promise<{
+    readonly entity: string
+    readonly principal: Principal
+    readonly secondsLeft: number
+  }> {
     const answer = await outbound
       .get(address, { headers: { 'X-Secret-Token': token } })
       .catch((cause: unknown) => {
@@ -74,7 +98,7 @@ export function appToken({ url, outbound, clock, ttlSeconds }: AppTokenOptions):
       throw failure('overloaded', `lookup-self answered ${answer.status}`, { retryAfterSeconds: 1 })
     }
     const { entity, secondsLeft } = subjectIn(answer.body)
-    return { principal: principalNamed(`app:${entity}`, 'app_token'), secondsLeft }
+    return { entity, principal: principalNamed(`app:${entity}`, 'app_token'), secondsLeft }
   }
 }
 

@@ -2,8 +2,11 @@ import { createTokenCache, JwtRejected, type KeySet, verifyToken } from '@warder
 import type { Principal } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
+import type { Names } from '../access/index.ts'
+import type { Ended } from '../ended/index.ts'
 import { bearerToken, type Extractor, looksLikeJwt, principalNamed, unauthorized } from './extractor.ts'
 import { trustSeconds } from './jwt-provider.ts'
+import { isRealmId, userName } from './user-name.ts'
 
 export interface AuthVerifierOptions {
   readonly keys: KeySet
@@ -14,17 +17,30 @@ export interface AuthVerifierOptions {
   /** The realm that tokens without `aud` count as; undefined = they are refused. */
   readonly realmWithoutAudience: string | undefined
   readonly clock: Clock
+  /** What has ended there; undefined = nobody tells, and a session that ends before its token does is not seen here. */
+  readonly ended?: Ended | undefined
+  /** Keeps names apart from those who had them before. */
+  readonly names?: Names | undefined
 }
 
 const mostTokens = 10_000
 
+/** A verified token. */
+interface Vouched {
+  readonly principal: Principal
+  readonly sessionId: unknown
+  readonly subjectId: unknown
+  /** What had ended when it was last looked up; nothing has ended since while it is the same. */
+  generation: number
+}
+
 /**
- * Session tokens of the authentication service, with or without a `kid`. The user is `sub`. A session that ends
- * before its token does is not seen here: tokens are short-lived, and nothing asks the authentication service.
+ * Session tokens of the authentication service, with or without a `kid`. The user is `sub`, by `userName`. Whether the
+ * session or its user has ended is looked at with each request.
  */
 export function authVerifier(options: AuthVerifierOptions): Extractor {
-  const { keys, isIssuer, realm, realmWithoutAudience, clock } = options
-  const cache = createTokenCache<Principal>({ capacity: mostTokens, clock })
+  const { keys, isIssuer, realm, realmWithoutAudience, clock, ended, names } = options
+  const cache = createTokenCache<Vouched>({ capacity: mostTokens, clock })
 
   async function verify(token: string): Promise<Principal> {
     try {
@@ -42,17 +58,40 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
       // Only now: who cannot sign does not make this service ask for the issuers.
       if ((await isIssuer?.(claims.iss)) === false) throw new JwtRejected('another issuer')
       const tokenRealm = realmOf(claims)
-      const principal = principalNamed(String(claims.sub), 'auth_verifier', tokenRealm)
-      cache.put(token, principal, Math.min(Number(claims.exp), clock.now() / 1000 + trustSeconds))
-      return principal
+      const principal = principalNamed(
+        userName(tokenRealm, String(claims.sub), realm),
+        'auth_verifier',
+        tokenRealm,
+      )
+      if (typeof claims.as_sid === 'string') await names?.claim(principal.name, claims.as_sid)
+      const vouched = { principal, sessionId: claims.jti, subjectId: claims.as_sid, generation: -1 }
+      const accepted = live(vouched)
+      cache.put(token, vouched, Math.min(Number(claims.exp), clock.now() / 1000 + trustSeconds))
+      return accepted
     } catch (error) {
       if (error instanceof JwtRejected) throw unauthorized(`session token: ${error.message}`, error)
       throw error
     }
   }
 
+  /** @throws failure('unauthorized') when the session has ended; failure('overloaded') when that is not known now */
+  function live(vouched: Vouched): Principal {
+    if (ended === undefined) return vouched.principal
+    ended.requireCurrent()
+    const { generation } = ended
+    if (vouched.generation !== generation) {
+      const { sessionId, subjectId } = vouched
+      if (typeof sessionId === 'string' && ended.hasSession(sessionId))
+        throw unauthorized('the session has ended')
+      if (typeof subjectId === 'string' && ended.hasPerson(subjectId))
+        throw unauthorized('the user of the session is gone')
+      vouched.generation = generation
+    }
+    return vouched.principal
+  }
+
   /** The realm of a token whose signature is right. @throws JwtRejected for one that is not accepted */
-  function realmOf({ aud, as_rid: claimed }: Readonly<Record<string, unknown>>): string | undefined {
+  function realmOf({ aud, as_rid: claimed }: Readonly<Record<string, unknown>>): string {
     const named = typeof claimed === 'string' ? claimed : undefined
     if (aud === undefined) {
       if (realmWithoutAudience === undefined) throw new JwtRejected('no audience')
@@ -61,13 +100,21 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
     }
     const audiences = (Array.isArray(aud) ? aud : [aud]).filter((one) => typeof one === 'string')
     if (audiences.length === 0) throw new JwtRejected('no audience')
-    if (realm !== undefined && !audiences.includes(realm)) throw new JwtRejected('another audience')
-    return named
+    if (realm !== undefined) {
+      if (!audiences.includes(realm)) throw new JwtRejected('another audience')
+      if (named !== undefined && named !== realm) throw new JwtRejected('another realm')
+      return realm
+    }
+    // Whoever writes no realm has one audience, which is it.
+    const only = named ?? (audiences.length === 1 ? audiences[0] : undefined)
+    if (only === undefined || !isRealmId(only)) throw new JwtRejected('no realm')
+    return only
   }
 
   return (request) => {
     const token = bearerToken(request)
     if (token === undefined || !looksLikeJwt(token)) return undefined
-    return cache.get(token, request.connection) ?? verify(token)
+    const known = cache.get(token, request.connection)
+    return known === undefined ? verify(token) : live(known)
   }
 }

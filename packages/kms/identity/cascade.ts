@@ -1,5 +1,6 @@
 import { Failure } from '@warder/foundation/errors'
 import type { Authenticate, IncomingRequest, Principal } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { Extractor } from './extractor.ts'
 
@@ -18,8 +19,12 @@ export interface CascadeOptions {
   readonly steps: readonly CascadeStep[]
   readonly defaultUsername: string
   readonly forceDefaultUsername: boolean
+  /** The principal, unless its requests are refused. @throws failure('forbidden') */
+  readonly admit?: (principal: Principal) => MaybePromise<Principal>
   readonly log: Logger
 }
+
+const asIs = (principal: Principal): Principal => principal
 
 /** Credentials of one request that were refused so far. */
 interface Refused {
@@ -36,15 +41,15 @@ interface Refused {
  * it takes an authentication. When one is configured and no credential is found, nobody is authenticated.
  */
 export function authenticateBy({ steps, ...options }: CascadeOptions): Authenticate {
-  const { defaultUsername, forceDefaultUsername, log } = options
+  const { defaultUsername, forceDefaultUsername, log, admit = asIs } = options
   const nobodyAsked: Principal = { name: defaultUsername, method: 'default_username' }
-  if (steps.length === 0) return () => (forceDefaultUsername ? undefined : nobodyAsked)
+  if (steps.length === 0) return () => (forceDefaultUsername ? undefined : admit(nobodyAsked))
 
   const accepted = (
     request: IncomingRequest,
     principal: Principal,
     refused: Refused | undefined,
-  ): Principal => {
+  ): MaybePromise<Principal> => {
     if (refused !== undefined) {
       const { first, credentials } = refused
       log.info(
@@ -52,7 +57,9 @@ export function authenticateBy({ steps, ...options }: CascadeOptions): Authentic
         'a credential of a request was refused, and another one accepted',
       )
     }
-    return forceDefaultUsername ? { name: defaultUsername, method: principal.method } : principal
+    if (!forceDefaultUsername) return admit(principal)
+    // Whoever is blocked stays so under the name of everybody.
+    return andThen(admit(principal), ({ method }) => admit({ name: defaultUsername, method }))
   }
 
   const from = (

@@ -2,19 +2,26 @@ import type { X509Certificate } from 'node:crypto'
 import type { Principal } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import { peerCommonName } from '@warder/foundation/tls'
+import type { Ended } from '../ended/index.ts'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
 interface Holder {
   readonly principal: Principal
   /** Unix milliseconds. */
   readonly validUntil: number
+  /** Unix seconds. */
+  readonly validFrom: number
+  /** What had ended when it was last looked up; nothing has ended since while it is the same. */
+  generation: number
 }
 
 /**
  * The Common Name of a client certificate that verified against the client CA. The certificate of a connection is read
- * once; a connection may outlive it, so its end is looked at with each request.
+ * once; a connection may outlive it, so its end is looked at with each request. So is whether the user whose name it
+ * has is gone: certificates that are not younger than that are refused, also when somebody else gets the name.
+ * @param ended what has ended at the authentication service; where that is not known, certificates are as good as before
  */
-export function clientCertificates(clock: Clock): Extractor {
+export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
   const holders = new WeakMap<X509Certificate, Holder>()
   return (request) => {
     const certificate = request.peerCertificate()
@@ -25,6 +32,12 @@ export function clientCertificates(clock: Clock): Extractor {
       holders.set(certificate, holder)
     }
     if (clock.now() > holder.validUntil) throw unauthorized('the client certificate has expired')
+    if (ended !== undefined && holder.generation !== ended.generation) {
+      const { generation } = ended
+      if (ended.nameEndedAt(holder.principal.name) >= holder.validFrom)
+        throw unauthorized('the holder of the certificate is gone')
+      holder.generation = generation
+    }
     return holder.principal
   }
 }
@@ -32,5 +45,10 @@ export function clientCertificates(clock: Clock): Extractor {
 function holderOf(certificate: X509Certificate): Holder {
   const name = peerCommonName(certificate)
   if (name === undefined) throw unauthorized('the client certificate has no common name that can be a user')
-  return { principal: principalNamed(name, 'tls_auth'), validUntil: certificate.validToDate.getTime() }
+  return {
+    principal: principalNamed(name, 'tls_auth'),
+    validUntil: certificate.validToDate.getTime(),
+    validFrom: Math.floor(certificate.validFromDate.getTime() / 1000),
+    generation: -1,
+  }
 }

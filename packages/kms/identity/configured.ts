@@ -1,10 +1,13 @@
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
+import { peerSecretHeader } from '@warder/foundation/http'
 import { createOutbound, type Outbound } from '@warder/foundation/outbound'
 import type { Clock, Secret } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
+import type { Names } from '../access/index.ts'
+import type { Ended, FeedSource } from '../ended/index.ts'
 import { httpsProblem } from './addresses.ts'
 import { apiToken } from './api-token.ts'
 import { appToken } from './app-token.ts'
@@ -15,7 +18,8 @@ import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
 import { type OidcLogin, oidcLogin } from './oidc.ts'
 import { type PasswordLogin, passwordLogin } from './password-login.ts'
 import { publishedIssuer, publishedIssuers } from './published-issuers.ts'
-import { sessionExtractor } from './session-cookie.ts'
+import { type LoginPlace, sessionExtractor } from './session-cookie.ts'
+import { isRealmId } from './user-name.ts'
 
 /** The settings that say who may ask. */
 export interface IdentityConfig {
@@ -53,6 +57,9 @@ export interface IdentityEnvironment {
   readonly db: Database
   /** SHA-256 of a symmetric key that is Active now. */
   readonly keyDigest: (id: string) => Promise<Uint8Array | undefined>
+  /** What has ended at the authentication service; undefined = it does not tell. */
+  readonly ended?: Ended | undefined
+  readonly names?: Names | undefined
 }
 
 /**
@@ -60,17 +67,20 @@ export interface IdentityEnvironment {
  * @throws StartupError for a configuration that cannot work
  */
 export function configuredSteps(environment: IdentityEnvironment): readonly CascadeStep[] {
-  const { config, home, clock, log, keyDigest } = environment
+  const { config, home, clock, log, keyDigest, ended } = environment
   const steps: CascadeStep[] = []
   const outbound = outboundToAuth(config, home)
   const { vault_auth_verifier_url: lookupUrl, api_token_id: tokenKey } = config
   if (lookupUrl !== undefined) {
     const url = httpsAddress('vault_auth_verifier_url', lookupUrl)
-    const extract = appToken({ url, outbound, clock, ttlSeconds: config.vault_token_cache_ttl_secs })
+    // Only the service that tells what has ended can say that nothing has.
+    const told = url === authAddress(config) ? ended : undefined
+    const ttlSeconds = config.vault_token_cache_ttl_secs
+    const extract = appToken({ url, outbound, clock, ttlSeconds, ended: told })
     steps.push({ credential: 'app token', extract, failsClosed: config.app_tokens_by_default !== true })
   }
   if (config.clients_ca_cert_file !== undefined)
-    steps.push({ credential: 'client certificate', extract: clientCertificates(clock) })
+    steps.push({ credential: 'client certificate', extract: clientCertificates(clock, ended) })
   if (config.jwt_auth_provider.length > 0) {
     const providers = [...new Set(config.jwt_auth_provider)].map((text) => {
       refuseOwnAddress(text, environment)
@@ -87,6 +97,8 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
       realm: config.auth_verifier_realm,
       realmWithoutAudience: config.auth_verifier_realm_without_aud,
       clock,
+      ended,
+      names: environment.names,
     })
     steps.push({ credential: 'bearer token', extract })
   }
@@ -94,24 +106,22 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
     const extract = apiToken({ digest: () => keyDigest(tokenKey), username: config.default_username })
     steps.push({ credential: 'bearer token', extract })
   }
-  const realms = loginRealms(config)
-  if (realms.size > 0) {
-    const extract = sessionExtractor(environment.seal, environment.db, clock, realms)
+  if (hasLogins(config)) {
+    const extract = sessionExtractor(environment, (realm) => loginPlace(config, realm), ended)
     steps.push({ credential: 'session cookie', extract })
   }
   return steps
 }
 
-/** Logins for the web page: only of one realm, named in the settings. */
+/** Logins with a password: of the realm that is named in the settings, else of every realm. */
 export function configuredLogin(
   config: IdentityConfig,
   home: string,
   peerSecret: Secret | undefined,
 ): PasswordLogin | undefined {
-  const realm = passwordRealm(config)
-  if (realm === undefined || config.auth_verifier_url === undefined) return undefined
-  const url = httpsAddress('auth_verifier_url', config.auth_verifier_url)
-  return passwordLogin(url, realm, outboundToAuth(config, home), peerSecret)
+  const url = authAddress(config)
+  if (url === undefined) return undefined
+  return passwordLogin(url, config.auth_verifier_realm, outboundToAuth(config, home), peerSecret)
 }
 
 /** Where requests of machines are passed on to; undefined: nowhere. @throws StartupError when that is this service */
@@ -163,14 +173,39 @@ function oidcClient(
   return { issuer, clientId }
 }
 
-/** What sessions of the web page have as their realm: that of logins with a password, or the OpenID provider. */
-function loginRealms(config: IdentityConfig): ReadonlySet<string> {
-  const realms = [passwordRealm(config), oidcClient(config)?.issuer]
-  return new Set(realms.filter((realm) => realm !== undefined))
+function hasLogins(config: IdentityConfig): boolean {
+  return config.auth_verifier_url !== undefined || oidcClient(config) !== undefined
 }
 
-function passwordRealm(config: IdentityConfig): string | undefined {
-  return config.auth_verifier_url === undefined ? undefined : config.auth_verifier_realm
+/** Where sessions of the web page with this realm come from: logins with a password, or the OpenID provider. */
+function loginPlace(config: IdentityConfig, realm: string): LoginPlace | undefined {
+  if (oidcClient(config)?.issuer === realm) return 'oidc'
+  const { auth_verifier_url: url, auth_verifier_realm: only } = config
+  if (url === undefined || (only !== undefined && realm !== only)) return undefined
+  return isRealmId(realm) ? 'auth' : undefined
+}
+
+/** The authentication service whose sessions are accepted. @throws StartupError for an address that is not https */
+function authAddress({ auth_verifier_url: url }: IdentityConfig): string | undefined {
+  return url === undefined ? undefined : httpsAddress('auth_verifier_url', url)
+}
+
+/** Where the feed of ends comes from; undefined: no authentication service is configured, or nothing is shared with it. */
+export function configuredFeed(
+  { config, home, clock, log }: Pick<IdentityEnvironment, 'config' | 'home' | 'clock' | 'log'>,
+  peerSecret: Secret | undefined,
+): FeedSource | undefined {
+  const url = authAddress(config)
+  const keySet = verifierKeySet(config)
+  if (url === undefined || keySet === undefined || peerSecret === undefined) return undefined
+  const outbound = outboundToAuth(config, home)
+  return {
+    url,
+    outbound: outboundToAuth(config, home, { timeoutMs: 15_000, maxBytes: 8 * 2 ** 20 }),
+    keys: keySetAt('auth_verifier_jwks', keySet, { home, outbound, clock, log }),
+    clock,
+    headers: () => peerSecret.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') })),
+  }
 }
 
 function verifierKeySet(config: IdentityConfig): string | undefined {
@@ -239,8 +274,12 @@ function httpsAddress(setting: string, address: string): string {
 }
 
 /** The authentication service may stand on this machine: its address is the operator's word, not a caller's. */
-function outboundToAuth(config: IdentityConfig, home: string): Outbound {
+function outboundToAuth(
+  config: IdentityConfig,
+  home: string,
+  bounds: { readonly timeoutMs?: number; readonly maxBytes?: number } = {},
+): Outbound {
   const { auth_verifier_ca_cert: file } = config
   const caFile = file === undefined ? undefined : resolve(home, file)
-  return createOutbound({ allowPrivateNetworks: true, caFile })
+  return createOutbound({ allowPrivateNetworks: true, caFile, ...bounds })
 }

@@ -17,6 +17,8 @@ const reserved: Readonly<Record<string, readonly string[]>> = {
   'app:': ['app_token'],
   'spiffe://': ['spiffe'],
   ...Object.fromEntries(externalStoreNames.map((store) => [externalPrefix(store), []])),
+  // Owners who are gone: `endedOwner`.
+  'ended:': [],
 }
 
 /**

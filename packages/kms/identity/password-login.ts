@@ -4,22 +4,39 @@ import type { Outbound, OutboundResponse } from '@warder/foundation/outbound'
 import type { Secret } from '@warder/foundation/runtime'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { Places } from './places.ts'
+import { typedUser, userName } from './user-name.ts'
+
+/** A user of the authentication service. */
+export interface LoginUser {
+  readonly realm: string
+  /** In the realm. */
+  readonly username: string
+  /** What the user is called here. */
+  readonly name: string
+}
+
+export interface LoginAnswer {
+  /** What has to happen next at the authentication service. */
+  readonly nextStep: string
+  /** The id of whoever has the name now, where the authentication service says it. */
+  readonly subjectId: string | undefined
+}
 
 export interface PasswordLogin {
-  readonly realm: string
+  /** Who is meant by what somebody typed: a name, or `realm/name`. @throws failure('unauthorized') */
+  user(typed: string): LoginUser
   /**
    * Checks a password at the authentication service, which is told whose address it comes from (`X-Forwarded-For`; it
    * counts failures by that address when the kms shows it the secret of their installation, or is one of its
    * `audit_trusted_proxy_cidrs`, else by the address of the kms).
-   * @returns what has to happen next there
    * @throws failure('unauthorized' | 'overloaded')
    */
   check(
-    username: string,
+    user: LoginUser,
     password: string,
     totpCode: string | undefined,
     clientAddress: string,
-  ): Promise<string>
+  ): Promise<LoginAnswer>
 }
 
 /** Logins that may wait for the authentication service at one time. */
@@ -28,23 +45,24 @@ const mostWaiting = 32
 /**
  * Logs in at the authentication service on behalf of somebody else. Nothing of it is kept, neither here nor there: the
  * session of the login is ended at once.
+ * @param only the one realm whose users may log in; undefined = every realm
  */
 export function passwordLogin(
   url: string,
-  realm: string,
+  only: string | undefined,
   outbound: Outbound,
   peerSecret?: Secret,
 ): PasswordLogin {
   const base = url.replace(/\/+$/, '')
-  const query = `?realm=${encodeURIComponent(realm)}`
   const places = new Places(mostWaiting, 'too many logins wait')
 
   async function ask(
-    username: string,
+    { realm, username }: LoginUser,
     password: string,
     totpCode: string | undefined,
     clientAddress: string,
-  ): Promise<string> {
+  ): Promise<LoginAnswer> {
+    const query = `?realm=${encodeURIComponent(realm)}`
     const credentials = Buffer.from(`${username}:${password}`, 'utf8').toString('base64')
     const body = Buffer.from(JSON.stringify(totpCode === undefined ? {} : { totp_code: totpCode }))
     try {
@@ -57,8 +75,9 @@ export function passwordLogin(
         },
       })
       const step = nextStep(answer)
-      await endSession(answer)
-      return step
+      const cookie = cookieOf(answer)
+      await endSession(answer, cookie, query)
+      return { nextStep: step, subjectId: cookie === undefined ? undefined : subjectIdIn(cookie) }
     } catch (cause) {
       if (cause instanceof Error && cause.name === 'Failure') throw cause
       throw failure('overloaded', 'the authentication service does not answer', {
@@ -69,8 +88,11 @@ export function passwordLogin(
   }
 
   /** @throws failure('overloaded') when the session cannot be ended: it would outlive what it was begun for */
-  async function endSession({ headers, body }: OutboundResponse): Promise<void> {
-    const cookie = /(?:^|, )(_ea_=[^;,\s]+)/.exec(headers['set-cookie'] ?? '')?.[1]
+  async function endSession(
+    { body }: OutboundResponse,
+    cookie: string | undefined,
+    query: string,
+  ): Promise<void> {
     const { session_id: id } = JSON.parse(Buffer.from(body).toString('utf8')) as { session_id?: unknown }
     if (cookie === undefined || typeof id !== 'string') return
     const { status } = await outbound.delete(
@@ -84,12 +106,33 @@ export function passwordLogin(
   }
 
   return {
-    realm,
-    async check(username, password, totpCode, clientAddress) {
-      principalNamed(username, 'session')
+    user(typed) {
+      const { realm, username } = typedUser(typed, only)
+      const name = userName(realm, username, only)
+      principalNamed(name, 'session')
       if (username.includes(':')) throw unauthorized('Basic credentials cannot carry this name')
-      return places.hold(clientAddress, () => ask(username, password, totpCode, clientAddress))
+      return { realm, username, name }
     },
+    check: (user, password, totpCode, clientAddress) =>
+      places.hold(clientAddress, () => ask(user, password, totpCode, clientAddress)),
+  }
+}
+
+/** The session cookie of a login, `_ea_=…`. */
+function cookieOf({ headers }: OutboundResponse): string | undefined {
+  return /(?:^|, )(_ea_=[^;,\s]+)/.exec(headers['set-cookie'] ?? '')?.[1]
+}
+
+/** `as_sid` of a token that the authentication service itself has just answered: there is nothing to verify. */
+function subjectIdIn(cookie: string): string | undefined {
+  const [, payload = ''] = cookie.split('.')
+  try {
+    const { as_sid: id } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as {
+      as_sid?: unknown
+    }
+    return typeof id === 'string' ? id : undefined
+  } catch {
+    return undefined
   }
 }
 

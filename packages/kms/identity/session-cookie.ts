@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
+import type { Ended } from '../ended/index.ts'
 import { endedSession, endSession } from './ended-session-store.ts'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
@@ -17,18 +18,28 @@ const mostEnded = 4
 interface Content {
   /** Random; what a logout is remembered by. */
   readonly id: string
+  /** The user. */
   readonly name: string
+  /** Realm of the authentication service, or the OpenID provider. */
   readonly realm: string
   /** Unix milliseconds. */
   readonly until: number
+  /** Name in the realm; absent = `name`. */
+  readonly username?: string
+  /** Of the user, as the authentication service said. */
+  readonly subjectId?: string
+  /** What was known to have ended when the login began. */
+  readonly position?: number
 }
 
+/** Whose session it is. */
+export type SessionUser = Omit<Content, 'id' | 'until'>
+
+/** Where logins of sessions were made: at the authentication service, or at an OpenID provider. */
+export type LoginPlace = 'auth' | 'oidc'
+
 /** `Set-Cookie` of a new session: sealed by the service's data key, so that every node and every restart reads it. */
-export function sessionCookie(
-  seal: Seal,
-  clock: Clock,
-  user: { readonly name: string; readonly realm: string },
-) {
+export function sessionCookie(seal: Seal, clock: Clock, user: SessionUser) {
   const content: Content = { id: randomUUID(), ...user, until: clock.now() + sessionSeconds * 1000 }
   const value = Buffer.from(seal.seal(place, Buffer.from(JSON.stringify(content)))).toString('base64url')
   return `${sessionCookieName}=${value}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${sessionSeconds}`
@@ -38,25 +49,37 @@ export const endedSessionCookie = `${sessionCookieName}=; Path=/; HttpOnly; Secu
 
 /**
  * The session of the web page. Two cookies of the name, one that was not sealed here, and one that was ended are refused.
- * @param realms whose logins are configured now: a session of another one was made by a login that is accepted no more
+ * @param placeOf where logins of a realm are made as configured now; undefined = nowhere: a session of it was made by a
+ *   login that is accepted no more
+ * @param ended what has ended at the authentication service
  */
 export function sessionExtractor(
-  seal: Seal,
-  db: Database,
-  clock: Clock,
-  realms: ReadonlySet<string>,
+  { seal, db, clock }: { readonly seal: Seal; readonly db: Database; readonly clock: Clock },
+  placeOf: (realm: string) => LoginPlace | undefined,
+  ended?: Ended,
 ): Extractor {
   return async (request) => {
     const [value, second] = request.cookies(sessionCookieName)
     if (value === undefined || value === '') return undefined
     if (second !== undefined || value.length > longestCookie)
       throw unauthorized('the session cookie is malformed')
-    const { id, name, realm, until } = await open(seal, value)
-    if (!realms.has(realm)) throw unauthorized('logins of the realm of the session are not configured')
+    const content = await open(seal, value)
+    const { id, name, realm, until } = content
+    const place = placeOf(realm)
+    if (place === undefined) throw unauthorized('logins of the realm of the session are not configured')
     if (clock.now() >= until) throw unauthorized('the session is over')
     if ((await endedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
+    if (place === 'auth' && ended !== undefined) requireLive(ended, content)
     return principalNamed(name, 'session', realm)
   }
+}
+
+/** @throws failure('unauthorized') when the login has ended where it was made; failure('overloaded') if that is not known */
+function requireLive(ended: Ended, { name, username = name, realm, subjectId, position = 0 }: Content): void {
+  ended.requireCurrent()
+  if (subjectId !== undefined && ended.hasPerson(subjectId))
+    throw unauthorized('the user of the session is gone')
+  if (ended.loginsEndedBy(realm, username) > position) throw unauthorized('the logins of the user have ended')
 }
 
 /** Ends the sessions of these cookies on every node; what is no session of this service, or over, is left alone. */

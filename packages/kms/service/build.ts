@@ -1,16 +1,31 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
-import { Secret, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
-import { createApprovalPolicy, createOfficers, ownerQuota } from '../access/index.ts'
+import type { HealthPart } from '@warder/foundation/http'
+import {
+  readableDatabase,
+  Secret,
+  type ServiceEnvironment,
+  type ServiceInstance,
+} from '@warder/foundation/runtime'
+import {
+  createApprovalPolicy,
+  createBlocks,
+  createNames,
+  createOfficers,
+  ownerQuota,
+} from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
+import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
+import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
 import { createNotices, type Notices } from '../api/officers/notices.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
+import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
 import { createKnownGrants, createStopSwitch } from '../external/index.ts'
 import {
   authenticateBy,
@@ -18,13 +33,15 @@ import {
   configuredOidc,
   configuredProxy,
   configuredSteps,
+  userName,
 } from '../identity/index.ts'
 import { ContentKeys } from '../jose/index.ts'
 import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
+import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { kmsOperations } from './operations.ts'
-import { revocationConfig } from './pki-settings.ts'
+import { configuredFetch, revocationConfig } from './pki-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 const mostBudgets = 100_000
@@ -33,17 +50,22 @@ const mostBudgets = 100_000
 export async function build(
   environment: ServiceEnvironment<KmsConfig>,
   backend: KeyBackend = softwareBackend,
+  endedMemory: SharedArrayBuffer | undefined = sharedEnded(),
 ): Promise<ServiceInstance<KmsServices>> {
   const { config, db, baseUrl } = environment
-  const services = servicesOf(environment, backend)
+  const ended = endedMemory && readEnded(endedMemory, config, environment.clock)
+  const services = servicesOf(environment, backend, ended)
   const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
   const authenticate = authenticateBy({
     steps: configuredSteps({
       ...environment,
+      ended,
+      names: services.names,
       keyDigest: (id) => digestOfKey(services.keys, id, trusted),
     }),
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
+    admit: (principal) => services.blocks.require(principal),
     log: environment.log,
   })
   const { log, metrics, clock } = environment
@@ -51,6 +73,7 @@ export async function build(
   const { peerSecret } = environment
   const authProxy = proxied === undefined ? undefined : forwarder({ ...proxied, peerSecret })
   const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics })
+  const acme = await acmeEnvironment(environment)
   return {
     services,
     authenticate,
@@ -59,16 +82,18 @@ export async function build(
       clock,
       baseUrl,
       kmip,
+      acme,
       authProxy,
-      health: environment.health,
+      health: healthOf(environment, ended),
       external: environment,
     }),
-    socket: ({ tls, rateLimiter }) =>
+    socket: ({ tls, rateLimiter, clientRevocation }) =>
       createKmipSocket({
         engine: kmip,
         authenticate,
         tls,
         rateLimiter,
+        clientRevocation,
         clock,
         log,
         metrics,
@@ -83,7 +108,42 @@ export async function build(
   }
 }
 
-function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBackend): KmsServices {
+/** What renews certificates outside of requests, in the name of their owners; pairs get theirs in the same commit. */
+export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
+  const { log, metrics } = environment
+  const operations = new Map([...kmipOperations, [renewCertifiedPair.name, renewCertifiedPair]])
+  return createKmipEngine({
+    services: servicesOf(environment, softwareBackend, undefined),
+    operations,
+    log,
+    metrics,
+  })
+}
+
+/** With the feed of ends, where it is followed. */
+function healthOf(
+  { health, db, config }: ServiceEnvironment<KmsConfig>,
+  ended: Ended | undefined,
+): readonly HealthPart[] {
+  const parts = health ?? [readableDatabase(db)]
+  if (ended === undefined) return parts
+  const feed: HealthPart = {
+    key: 'auth_feed',
+    name: 'feed of ends',
+    message: 'What has ended at the authentication service is not known now.',
+    required: config.auth_feed_when_lost === 'refuse',
+    async probe() {
+      if (!ended.isCurrent()) throw new Error('the feed of ends is lost')
+    },
+  }
+  return [...parts, feed]
+}
+
+function servicesOf(
+  environment: ServiceEnvironment<KmsConfig>,
+  backend: KeyBackend,
+  ended: Ended | undefined,
+): KmsServices {
   const { config, home, baseUrl, outbound, db, seal, audit, clock, log, peerSecret } = environment
   const policy = configuredPolicy(config)
   const revocation = revocationConfig(config)
@@ -114,6 +174,10 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
     ignoreHeaderPassword: config.kmip_ignore_header_password,
+    ended,
+    nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
+    names: createNames({ db, commit: db.commit, now: () => clock.now() }),
+    blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms }),
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
@@ -125,6 +189,8 @@ function servicesOf(environment: ServiceEnvironment<KmsConfig>, backend: KeyBack
     revocation,
     certificateObject: certificateObjects(policy),
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
+    fetchedCrls: configuredFetch(config, clock),
+    requireRevocation: config.validate_requires_crl,
     published: createPublishedStatus({ db, seal, keys, clock, policy, revocation, leaseMs }),
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }

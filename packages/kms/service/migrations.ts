@@ -192,4 +192,78 @@ export const kmsMigrations: readonly Migration[] = [
         not_after BIGINT NOT NULL, version BIGINT NOT NULL)`,
     ],
   },
+  {
+    number: 14,
+    name: 'authorities that are open for ACME, its credentials, accounts, orders, authorizations, certificates, nonces',
+    statements: [
+      'CREATE TABLE acme_secret (id TEXT NOT NULL PRIMARY KEY, secret BYTES NOT NULL)',
+      'CREATE TABLE acme_used_nonce (nonce TEXT NOT NULL PRIMARY KEY, until_ms BIGINT NOT NULL)',
+      'CREATE INDEX acme_used_nonce_by_end ON acme_used_nonce (until_ms)',
+      `CREATE TABLE acme_directory (
+        authority_id TEXT NOT NULL PRIMARY KEY, settings TEXT NOT NULL, opened_by TEXT NOT NULL,
+        created_at BIGINT NOT NULL, version BIGINT NOT NULL)`,
+      `CREATE TABLE acme_credential (
+        id TEXT NOT NULL PRIMARY KEY, authority_id TEXT NOT NULL, owner TEXT NOT NULL, name TEXT NOT NULL,
+        created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, account TEXT, mac_key BYTES NOT NULL)`,
+      'CREATE INDEX acme_credential_by_authority ON acme_credential (authority_id, id)',
+      'CREATE INDEX acme_credential_unused ON acme_credential (expires_at) WHERE account IS NULL',
+      `CREATE TABLE acme_account (
+        id TEXT NOT NULL PRIMARY KEY, authority_id TEXT NOT NULL, thumbprint TEXT NOT NULL, jwk TEXT NOT NULL,
+        status TEXT NOT NULL, contact TEXT NOT NULL, owner TEXT NOT NULL, credential TEXT,
+        created_at BIGINT NOT NULL, version BIGINT NOT NULL)`,
+      'CREATE UNIQUE INDEX acme_account_by_key ON acme_account (authority_id, thumbprint)',
+      'CREATE INDEX acme_account_by_authority ON acme_account (authority_id, id)',
+      'CREATE INDEX acme_account_by_time ON acme_account (authority_id, created_at)',
+      `CREATE TABLE acme_order (
+        id TEXT NOT NULL PRIMARY KEY, account_id TEXT NOT NULL, status TEXT NOT NULL, identifiers TEXT NOT NULL,
+        not_before BIGINT, not_after BIGINT, replaces TEXT, certificate TEXT, error TEXT,
+        created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, version BIGINT NOT NULL)`,
+      'CREATE INDEX acme_order_by_account ON acme_order (account_id, id)',
+      'CREATE INDEX acme_order_by_time ON acme_order (account_id, created_at)',
+      'CREATE INDEX acme_order_by_end ON acme_order (expires_at)',
+      'CREATE INDEX acme_order_replacing ON acme_order (replaces) WHERE replaces IS NOT NULL',
+      `CREATE TABLE acme_authorization (
+        id TEXT NOT NULL PRIMARY KEY, order_id TEXT NOT NULL, account_id TEXT NOT NULL, identifier TEXT NOT NULL,
+        wildcard BIGINT NOT NULL, status TEXT NOT NULL, challenges TEXT NOT NULL, expires_at BIGINT NOT NULL,
+        version BIGINT NOT NULL)`,
+      'CREATE INDEX acme_authorization_by_order ON acme_authorization (order_id, id)',
+      'CREATE INDEX acme_authorization_by_name ON acme_authorization (account_id, identifier)',
+      'CREATE INDEX acme_authorization_by_end ON acme_authorization (expires_at)',
+      `CREATE TABLE acme_certificate (
+        id TEXT NOT NULL PRIMARY KEY, account_id TEXT NOT NULL, authority_id TEXT NOT NULL,
+        register_id TEXT NOT NULL, der BYTES NOT NULL, not_after BIGINT NOT NULL)`,
+      'CREATE UNIQUE INDEX acme_certificate_by_entry ON acme_certificate (register_id)',
+      'CREATE INDEX acme_certificate_by_end ON acme_certificate (not_after)',
+    ],
+  },
+  {
+    number: 15,
+    name: 'rows by which objects are found that renew themselves',
+    statements: [
+      `INSERT INTO object_attribute (object_id, name, value)
+         SELECT o.id, 'RotateAutomatic', 'true' FROM managed_object o
+           WHERE o.kmip LIKE '%{"tag":"RotateAutomatic","type":"Boolean","value":true}%'
+             AND NOT EXISTS (
+               SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'RotateAutomatic')`,
+    ],
+  },
+  {
+    number: 16,
+    name: 'users whose requests are refused',
+    statements: [
+      `CREATE TABLE access_block (
+        user_id TEXT NOT NULL PRIMARY KEY, blocked_at BIGINT NOT NULL, blocked_by TEXT NOT NULL, reason TEXT NOT NULL)`,
+      'CREATE TABLE access_block_head (name TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)',
+      "INSERT INTO access_block_head (name, version) VALUES ('all', 1)",
+    ],
+  },
+  {
+    number: 17,
+    name: 'who had a name when',
+    statements: [
+      `CREATE TABLE user_subject (
+        user_id TEXT NOT NULL, subject_id TEXT NOT NULL, seen_at BIGINT NOT NULL, ended_at BIGINT,
+        PRIMARY KEY (user_id, subject_id))`,
+    ],
+  },
 ]

@@ -3,6 +3,7 @@ import { documentationOperations, type HealthPart, healthOperation } from '@ward
 import { type Operation, openApiDocument } from '@warder/foundation/operations'
 import { type Clock, readableDatabase } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
+import { type AcmeEnvironment, acmeOperations } from '../api/acme/index.ts'
 import { authProxyRoutes, type Forward } from '../api/auth-proxy/index.ts'
 import {
   describedExternalOperations,
@@ -18,6 +19,7 @@ import { pkiOperations } from '../api/pki/index.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
 import type { KmsServices } from '../services.ts'
 import { version } from '../version.ts'
+import { describedAcme } from './acme.ts'
 
 export interface OperationsOptions {
   readonly db: Database
@@ -31,6 +33,8 @@ export interface OperationsOptions {
   readonly authProxy?: Forward | undefined
   /** What external key stores are made from. `described`: all of them, to be described; absent: none. */
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
+  /** Absent where the operations are only described. */
+  readonly acme?: AcmeEnvironment
 }
 
 const nothing: KmipEngine = {
@@ -48,11 +52,13 @@ export function kmsOperations({
   kmip = nothing,
   authProxy,
   external,
+  acme = describedAcme(db, clock),
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
     ...restOperations,
     ...pkiOperations,
+    ...acmeOperations(acme),
     ...kmipRoutes(kmip),
     ...withoutData(...officerOperations),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),
@@ -72,6 +78,7 @@ export function kmsOperations({
       secretToken: { type: 'apiKey', in: 'header', name: 'X-Secret-Token' },
       certificate: { type: 'mutualTLS' },
       ...externalSecuritySchemes,
+      acme: { type: 'http', scheme: 'JWS (RFC 8555)' },
     },
   })
   return [...operations, ...withoutData(...documentationOperations<KmsServices>({ document }))]

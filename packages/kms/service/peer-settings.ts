@@ -2,7 +2,6 @@ import { isAbsolute, join } from 'node:path'
 import type { ForeignSettings } from '@warder/foundation/config'
 
 const noHsm = 'Warder uses no HSM; take it out, and keep the root key in root_key_source'
-const noStore = 'Warder has no interface for this external key store; take the section out'
 const noProxy =
   'Warder makes outbound requests directly; allow them in the firewall, and take the section out'
 const noSecretAge = 'opened keys stay in memory until they are displaced or change; take it out'
@@ -191,7 +190,10 @@ export const peerSettings: ForeignSettings = {
   'roles.ceremony_secret': { needless: 'records of ceremonies are sealed with the root key' },
   'roles.ceremony_key_id': { needless: 'records of ceremonies are sealed with the root key' },
   'roles.ceremony_wrapping_key_id': { needless: 'shares are sealed with the root key' },
-  auto_rotation_check_interval_secs: { refused: 'Warder rotates no key by itself; call ReKey from a timer' },
+  auto_rotation_check_interval_secs: {
+    refused:
+      'Warder renews certificates, and pairs with theirs, where RotateAutomatic is set; rotate other keys by ReKey from a timer',
+  },
   keyset_warn_depth: { needless: 'it only made warnings' },
   crl_refresh_check_hours: { needless: 'revocation lists are signed again when they are due' },
   hsm_model: { refused: noHsm, harmless: ['proteccio'] },
@@ -199,8 +201,17 @@ export const peerSettings: ForeignSettings = {
   hsm_slot: { refused: noHsm },
   hsm_password: { refused: noHsm },
   hsm_instances: { refused: noHsm },
-  ms_dke_service_url: { refused: noStore },
-  'google_cse_config.google_cse_enable': { refused: noStore, env: 'KMS_GOOGLE_CSE_ENABLE' },
+  ms_dke_service_url: {
+    refused: 'Double Key Encryption has a section of its own: `warder external microsoft enable` writes it',
+  },
+  'google_cse_config.google_cse_disable_tokens_validation': {
+    refused: 'tokens are always verified',
+    harmless: [false],
+    env: 'KMS_GOOGLE_CSE_DISABLE_TOKENS_VALIDATION',
+  },
+  'google_cse_config.google_cse_migration_key': {
+    needless: 'import it as a key, and name it as google_cse_signing_key',
+  },
   'azure_ekm_config.azure_ekm_path_prefix': {
     to: 'azure_ekm_config.azure_ekm_path_prefixes',
     env: 'KMS_AZURE_EKM_PATH_PREFIX',
@@ -211,7 +222,6 @@ export const peerSettings: ForeignSettings = {
     harmless: [false],
     env: 'KMS_AZURE_EKM_DISABLE_CLIENT_AUTH',
   },
-  'google_cse_config.*': { needless: 'the section is switched off' },
   'azure_ekm_config.*': { needless: 'the proxy says its own name and version' },
   'notifications.*': { needless: 'Warder sends no mail' },
   'opa.opa_mode': {

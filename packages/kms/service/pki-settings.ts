@@ -1,5 +1,7 @@
-import { choice, integer, optionalText, type SettingValues } from '@warder/foundation/config'
-import type { RevocationConfig } from '../authority/index.ts'
+import { boolean, choice, integer, optionalText, type SettingValues } from '@warder/foundation/config'
+import { createPlainFetch } from '@warder/foundation/outbound'
+import type { Clock } from '@warder/foundation/runtime'
+import { createFetchedCrls, type FetchedCrls, type RevocationConfig } from '../authority/index.ts'
 
 const day = 86_400_000
 const hour = 3_600_000
@@ -51,6 +53,10 @@ export const pkiSettings = {
     max: 1_000_000,
     docs: 'Answers that one worker signs in a second at most, those that it has signed before not counted; above it the answer is tryLater.',
   }),
+  validate_requires_crl: boolean({
+    default: false,
+    docs: 'KMIP Validate answers Unknown where a certificate of another authority names a CRL that cannot be fetched or does not hold; off: such a certificate counts as not revoked.',
+  }),
 } as const
 
 /** @param publicUrl `kms_public_url` */
@@ -67,4 +73,23 @@ export function revocationConfig(
     delegatedResponder: config.ocsp_signer === 'delegated',
     freshAnswersPerSecond: config.ocsp_max_signatures_per_second,
   }
+}
+
+/** Of one CRL of another authority: some 100,000 entries. */
+const largestCrl = 4 * 1024 * 1024
+const fetchMs = 5000
+
+/** CRLs of other authorities: they are signed, so that plain HTTP does (RFC 5280 §8). Redirects are not followed. */
+export function configuredFetch(
+  config: { readonly outbound_allow_private_networks: boolean },
+  clock: Clock,
+): FetchedCrls {
+  const fetch = createPlainFetch({
+    allowPrivateNetworks: config.outbound_allow_private_networks,
+    ports: 'any',
+    maxRedirects: 0,
+    maxBytes: largestCrl,
+    timeoutMs: fetchMs,
+  })
+  return createFetchedCrls(fetch, clock)
 }

@@ -1,16 +1,21 @@
 import { getFips } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
+import { sweepAcme } from '../api/acme/sweep.ts'
 import { refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
+import type { KmipEngine } from '../api/kmip/engine/index.ts'
+import { renewablePage } from '../api/kmip/renewal/renewable-store.ts'
 import { dueIssuers } from '../authority/crl/crl-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
 import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
 import { lifeCycleChanges, overdueObjects, stateAt } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { followAuth, prepareEnded } from './follow-auth.ts'
 import { kmsMigrations } from './migrations.ts'
 import { type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
@@ -19,13 +24,15 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   name: 'kms',
   settings: kmsSettings,
   migrations: kmsMigrations,
-  async prepare({ config, log }) {
+  async prepare(environment) {
+    const { config, log } = environment
     refuseContradictions(config)
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
     warnOfNoRateLimit(config, log)
+    await prepareEnded(environment)
     if (config['roles.crypto_officer_users'].length > 0 && !config['roles.crypto_officer_require_ceremony']) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
@@ -33,6 +40,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),
+  background: (environment) => followAuth(environment),
   socket: (config) =>
     config.socket_server_start
       ? { name: 'kmip', host: config.socket_server_hostname ?? config.host, port: config.socket_server_port }
@@ -45,6 +53,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
     { name: 'kms revocation lists and responders', everySeconds: 2, due: isSigningDue, run: signWhatIsDue },
+    { name: 'kms certificates that renew themselves', everySeconds: 300, due: isRenewable, run: renew },
     { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },
   ],
 }
@@ -155,5 +164,22 @@ async function signWhatIsDue(environment: ServiceEnvironment<KmsConfig>): Promis
 
 async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
   const now = clock.now()
-  await db.commit([sweepPending(now), sweepEndedSessions(now), ...sweepRequests(now - approvalsKeptMs)])
+  const sweeps = [sweepPending(now), sweepEndedSessions(now), ...sweepAcme(now)]
+  await db.commit([...sweeps, ...sweepRequests(now - approvalsKeptMs)])
+}
+
+function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
+  return renewablePage(db, '', 1).then((page) => page.length > 0)
+}
+
+/** One for each database: keys that were opened stay open. */
+const engines = new WeakMap<Database, KmipEngine>()
+
+/** Loads what ReCertify stands on, where there are certificates that renew themselves. */
+async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
+  const { db, log, metrics, clock } = environment
+  const { renewDue } = await import('../api/kmip/renewal/renew.ts')
+  const engine = engines.get(db) ?? (await import('./build.ts')).renewalEngine(environment)
+  engines.set(db, engine)
+  await renewDue({ db, engine, log, metrics, now: clock.now() })
 }

@@ -1,5 +1,6 @@
 import {
   boolean,
+  choice,
   type foundationSettings,
   integer,
   list,
@@ -16,6 +17,7 @@ import { externalSettings } from '../api/external/settings.ts'
 import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
 import type { IdentityConfig } from '../identity/configured.ts'
 import { principalNamed } from '../identity/extractor.ts'
+import { acmeSettings } from './acme-settings.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
 import { pkiSettings } from './pki-settings.ts'
 
@@ -129,7 +131,7 @@ export const kmsSettings = {
     docs: "The `iss` that those tokens must have; `published`: one of those that Warder's service at `auth_verifier_url` publishes (the default when both are started together); unset: any.",
   }),
   auth_verifier_realm: optionalText({
-    docs: 'Only sessions of this realm are accepted; unset: of every realm, then equal names are the same user.',
+    docs: 'Only sessions of this realm are accepted, and its users are known by their plain names. Unset: sessions of every realm; users of `_` have their plain names, those of another one are `realm/name`.',
   }),
   auth_verifier_realm_without_aud: optionalText({
     docs: 'Realm that session tokens without `aud` count as: those of services that write none. Unset: they are refused.',
@@ -152,11 +154,28 @@ export const kmsSettings = {
     default: false,
     docs: 'Pass `/v1/auth/…` of machines (logins, their own tokens) on to `vault_auth_verifier_url`, else `auth_verifier_url`.',
   }),
+  auth_feed_when_lost: choice({
+    default: 'refuse',
+    choices: ['refuse', 'accept'],
+    docs: 'Sessions of `auth_verifier_url` while nobody can say which have ended there: refuse (503), or accept as if none had. Matters where both services share `WARDER_PEER_SECRET`, which `warder start` gives them.',
+  }),
+  auth_feed_max_age_secs: integer({
+    default: 60,
+    min: 5,
+    max: 86_400,
+    docs: 'How long what is known of that counts when the authentication service does not answer.',
+  }),
+  auth_feed_max_entries: integer({
+    default: 1_000_000,
+    min: 1000,
+    max: 100_000_000,
+    docs: 'Sessions and users that may have ended and be remembered at one time; about 32 bytes each.',
+  }),
   vault_token_cache_ttl_secs: integer({
     default: 30,
     min: 0,
     max: 300,
-    docs: 'How long an answer about a token is believed: a revoked one may still work for that time.',
+    docs: 'How long an answer about a token is believed. A revoked one is refused at once where both services share `WARDER_PEER_SECRET`, else it may still work for that time.',
   }),
   kms_public_url: optionalText({
     docs: 'Address (https) under which browsers reach this service; default: its own. The OpenID provider sends them back to `/ui/callback` below it.',
@@ -222,6 +241,7 @@ export const kmsSettings = {
   ...algorithmSettings,
   ...externalSettings,
   ...pkiSettings,
+  ...acmeSettings,
   jwks_endpoint_enabled: boolean({ default: true, docs: 'Serve /.well-known/jwks.json.' }),
   jwks_endpoint_max_keys: integer({
     default: 50,

@@ -8,7 +8,7 @@ import { foundationSettings } from '@warder/foundation/config'
 import { failure } from '@warder/foundation/errors'
 import { createServiceServer, type ServiceServerOptions } from '@warder/foundation/http'
 import { publicJwk, signToken } from '@warder/foundation/jwt'
-import { createOutbound } from '@warder/foundation/outbound'
+import { createOutbound, type Outbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warder/foundation/runtime'
 import { openSeal, type Seal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate } from '@warder/foundation/sql'
@@ -41,6 +41,8 @@ export interface StartOptions {
   readonly backend?: KeyBackend
   /** Whom outbound requests trust; default is the home's own authority. */
   readonly outboundCaFile?: string
+  /** The client of outbound requests; default reaches private networks, too. */
+  readonly outbound?: Outbound
   /** A real audit log, in place of one in memory. */
   readonly audit?: AuditTrail
   /** What the runtime gives the server from its own settings. */
@@ -138,10 +140,12 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     db,
     seal,
     audit,
-    outbound: createOutbound({
-      allowPrivateNetworks: true,
-      caFile: options.outboundCaFile ?? join(tls, 'ca.crt'),
-    }),
+    outbound:
+      options.outbound ??
+      createOutbound({
+        allowPrivateNetworks: true,
+        caFile: options.outboundCaFile ?? join(tls, 'ca.crt'),
+      }),
     log: memoryLog(lines),
     metrics: noMetrics,
     clock,

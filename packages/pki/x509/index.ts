@@ -3,7 +3,7 @@
  */
 export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
-export { chainValidity, longestChain, type Validity } from './chain.ts'
+export { longestChain, type Validity } from './chain.ts'
 export { type NamePart, type NameParts, namePartsOf, nameText } from './distinguished-name.ts'
 export {
   basicConstraints,
@@ -14,6 +14,7 @@ export {
   type KeyUsageName,
   keyPurposes,
   keyUsage,
+  readAuthorityKeyIdentifier,
   readBasicConstraints,
   readExtendedKeyUsage,
   readExtensions,

@@ -144,6 +144,7 @@ describe('warder admin', () => {
 
     assert.deepEqual(await json(['delete-user', 'ann', '--realm', 'shop']), {
       deleted: { realm: 'shop', username: 'ann' },
+      kms: { user: 'shop/ann', owned: 0, granted: 0, heir: null },
     })
     assert.equal((await logIn('ann:an agreed password')).status, 401)
     for (const verb of ['delete-user', 'reset-password']) {

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
@@ -37,9 +38,11 @@ export async function runAdmin(
     const client = connect(home, common.url, common['ca-file'])
     const session = await logIn(client, account, { home, env: terminal.env, prompter })
     const api = adminApi(client, session)
+    const kms = common.url === undefined ? kmsOf(home, common['ca-file'], session.token) : undefined
     try {
       await act({
         api,
+        kms,
         show(document, lines) {
           if (common.json) terminal.out(JSON.stringify(document, undefined, 2))
           else for (const line of lines) terminal.out(line)
@@ -47,6 +50,7 @@ export async function runAdmin(
         confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
       })
     } finally {
+      kms?.close()
       await api.close()
     }
   } catch (error) {
@@ -61,6 +65,13 @@ async function confirm(question: string, prompter: Prompter): Promise<void> {
     throw new StartupError('nothing was changed: nobody can be asked here; say --yes')
   const answer = await prompter.ask(`${question} [y/N] `)
   if (!/^y(es)?$/i.test(answer.trim())) throw new StartupError('nothing was changed')
+}
+
+/** The key management service of the home, which knows the session of the administrator. */
+function kmsOf(home: string, caFile: string | undefined, token: string): KmsClient {
+  const { url, caFile: trusted, serverName } = serverAt(home, readEndpoints(home).kms, caFile)
+  const ca = trusted === undefined ? undefined : readFileSync(trusted, 'utf8')
+  return kmsClient({ url, ca, serverName, credentials: { bearer: token } })
 }
 
 /** The service of the home, or the one at `--url`. */

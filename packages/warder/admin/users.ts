@@ -1,6 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import { onlyName, requireNoNames } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
+import { estateOf } from './estate.ts'
 import { newPasswordFrom, passwordOptions } from './new-password.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
@@ -105,18 +106,36 @@ export const resetPassword = adminVerb({
 export const deleteUser = adminVerb({
   name: 'delete-user',
   words: 'NAME',
-  summary: 'deletes a user, their second factor and their sessions',
-  examples: ['warder admin delete-user ann --realm shop'],
-  options: { realm: realmOption },
-  parse({ realm }, names) {
+  summary: 'deletes a user, their second factor and their sessions; says what they own at the kms',
+  examples: [
+    'warder admin delete-user ann --realm shop',
+    'warder admin delete-user ann --realm shop --transfer-to shop/bob',
+  ],
+  options: {
+    realm: realmOption,
+    'transfer-to': {
+      type: 'text',
+      value: 'USER',
+      help: `gives their keys and grants to this user of the kms (bob, or realm/bob) first;
+else the keys stay, belong to nobody, and are given away by warder access transfer`,
+    },
+  },
+  parse({ realm, 'transfer-to': heir }, names) {
     const username = onlyName(names, 'user: warder admin delete-user NAME --realm R')
-    return async ({ api, show, confirm }) => {
+    return async ({ api, kms, show, confirm }) => {
       if ((await api.find(userAt(realm, username))) === undefined) {
         throw new StartupError(`there is no user ${described(realm, username)}`)
       }
-      await confirm(`Delete ${described(realm, username)}, their second factor and their sessions?`)
+      const estate = await estateOf(kms, realm, username, heir)
+      const what = `${described(realm, username)}, their second factor and their sessions`
+      await confirm(`${estate.line}. Delete ${what}?`)
+      const moved = await estate.transfer()
       await api.ask('DELETE', userAt(realm, username))
-      show({ deleted: { realm, username } }, [`deleted ${described(realm, username)}`])
+      const lines = [
+        `deleted ${described(realm, username)}`,
+        ...(moved === undefined ? [estate.line] : [moved]),
+      ]
+      show({ deleted: { realm, username }, ...estate.document }, lines)
     }
   },
 })

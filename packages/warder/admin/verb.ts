@@ -1,3 +1,4 @@
+import type { KmsClient } from '@warder/client'
 import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
 import type { AdminApi } from './api.ts'
@@ -5,6 +6,8 @@ import type { AdminApi } from './api.ts'
 /** What a verb works with, once an administrator has logged in. */
 export interface AdminContext {
   readonly api: AdminApi
+  /** The key management service of the home, as the same administrator; undefined = `--url` names another place. */
+  readonly kms: KmsClient | undefined
   /** Prints lines for people, or with `--json` one document for programs. */
   show(document: unknown, lines: readonly string[]): void
   /** Asks before something is lost; `--yes` answers for everything. @throws StartupError when it is not confirmed */

@@ -1,6 +1,7 @@
 import { addAppRole, deleteAppRole, listAppRoles, newSecretId } from './approles.ts'
 import { assignSubject, listSubjects, releaseSubject } from './jwt-subjects.ts'
 import { listRealms } from './realms.ts'
+import { samlVerb } from './saml.ts'
 import { endSessions, listSessions } from './sessions.ts'
 import { addUser, deleteUser, disableTotp, listUsers, resetPassword } from './users.ts'
 import type { AdminVerb } from './verb.ts'
@@ -16,6 +17,7 @@ export const verbs: readonly AdminVerb[] = [
   listSubjects,
   assignSubject,
   releaseSubject,
+  samlVerb,
   listSessions,
   endSessions,
   listAppRoles,

@@ -98,6 +98,72 @@ test('Azure: a fresh installation is set up, tried, and cut off, with what has t
   assert.match(await runOk('aws', 'show'), /^aws: on/)
 })
 
+test('Google: a fresh installation is set up, tried, and cut off, with what has to be entered at Google', async () => {
+  const idp = 'https://idp.example.com,https://idp.example.com/jwks,client-id'
+  const words = ['google', 'enable', '--domain', 'example.com', '--idp', idp, '--admin', 'ann@example.com']
+  const out = await runOk(...words)
+  assert.match(out, /switches it on now: restart/)
+  assert.match(out, /External key service +name Warder, URL https:.*\/google_cse$/m)
+  const toml = readFileSync(join(home, 'kms.toml'), 'utf8')
+  assert.match(toml, /\[google_cse_config\]\ngoogle_cse_enable = true/)
+  assert.match(toml, /google_cse_administrators = \[ ?"ann@example\.com" ?\]/)
+  await restart()
+  const tried = await runOk('google', 'test')
+  assert.doesNotMatch(tried, /FAILED/)
+  assert.equal(tried.match(/^ok /gm)?.length, 10)
+  const shown = await runOk('google', 'show')
+  assert.match(shown, /^google: on\n {2}key service URL +https:.*\/google_cse$/m)
+  // The key of its tokens is not among those that users publish.
+  const kms = warder.client('kms')
+  const { keys } = (await kms.ask('/.well-known/jwks.json')).json as { keys: readonly { kid: string }[] }
+  const certs = (await kms.ask('/google_cse/certs')).json as { keys: readonly { kid: string }[] }
+  kms.close()
+  assert.ok(!keys.some(({ kid }) => kid === certs.keys[0]?.kid))
+
+  const next = JSON.parse(await runOk('google', 'new-key', '--json'))
+  assert.ok(shown.includes(next.before) && next.wrapping_key !== next.before)
+  writeFileSync(join(home, 'kms.toml'), toml.replace(next.before, next.wrapping_key))
+  await restart()
+  assert.match(await runOk('google', 'test'), /answers as google expects/)
+  assert.ok((await runOk('google', 'show')).includes(next.wrapping_key))
+
+  assert.match(await runOk('google', 'disable'), /every request is refused on every node/)
+  assert.equal((await run('google', 'test')).code, 1)
+  assert.match(await runOk(...words), /on, as its settings say/)
+  assert.match(await runOk('google', 'test'), /answers as google expects/)
+})
+
+test('Microsoft: a fresh installation is set up, tried, and cut off, with what has to be entered at Microsoft', async () => {
+  const tenant = '2ec40e65-ba09-4853-bcde-bcb60029e596'
+  const words = ['microsoft', 'enable', '--tenant', tenant, '--name', 'finance', '--email', 'Ann@Contoso.com']
+  const out = await runOk(...words, '--role', 'Finance')
+  assert.match(out, /switches it on now: restart/)
+  assert.match(out, /Key service URL +https:.*\/ms_dke\/finance$/m)
+  assert.match(out, /decrypts for microsoft:ann@contoso\.com, microsoft:role:Finance/)
+  await restart()
+  const tried = await runOk('microsoft', 'test')
+  assert.doesNotMatch(tried, /FAILED/)
+  assert.equal(tried.match(/^ok /gm)?.length, 7)
+  assert.match(await runOk('microsoft', 'show'), /^microsoft: on\n {2}https:.*\/ms_dke\/finance$/m)
+
+  const next = JSON.parse(await runOk('microsoft', 'new-key', '--name', 'finance', '--json'))
+  const listed = await runInProcess(warder, ['access', 'list', next.key, '--json'])
+  assert.deepEqual(
+    JSON.parse(listed.out).map(({ user_id }: { user_id: string }) => user_id),
+    ['microsoft:ann@contoso.com', 'microsoft:role:Finance'],
+  )
+  const file = join(home, 'kms.toml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace(next.before, next.key))
+  await restart()
+  assert.match(await runOk('microsoft', 'test'), /answers as microsoft expects/)
+  assert.equal((await run('microsoft', 'new-key', '--name', 'legal')).code, 1)
+
+  assert.match(await runOk('microsoft', 'disable'), /stopped by/)
+  assert.equal((await run('microsoft', 'test')).code, 1)
+  assert.match(await runOk(...words), /on, as its settings say/)
+  assert.match(await runOk('google', 'show'), /^google: on/)
+})
+
 test('what is said wrongly is told, and nobody else may', async () => {
   for (const [words, says] of [
     [['aws'], /say what to do/],
@@ -106,6 +172,12 @@ test('what is said wrongly is told, and nobody else may', async () => {
     [['aws', 'remove-credential'], /which access key/],
     [['azure', 'enable'], /--certificates/],
     [['azure', 'test', 'more'], /unknown argument/],
+    [['google', 'enable'], /--domain/],
+    [['google', 'enable', '--domain', 'example.com'], /--idp/],
+    [['microsoft', 'enable'], /--tenant/],
+    [['microsoft', 'enable', '--tenant', 'x'], /--email/],
+    [['microsoft', 'enable', '--tenant', 'x', '--role', 'r', '--name', 'a b'], /--name/],
+    [['microsoft', 'new-key'], /--name/],
   ] as const) {
     const { code, err } = await run(...words)
     assert.equal(code, 2, words.join(' '))
@@ -130,6 +202,11 @@ test('what is said wrongly is told, and nobody else may', async () => {
     ['aws', 'disable'],
     ['aws', 'test'],
     ['azure', 'disable'],
+    ['google', 'show'],
+    ['google', 'test'],
+    ['google', 'new-key'],
+    ['microsoft', 'disable'],
+    ['microsoft', 'new-key', '--name', 'finance'],
   ]) {
     const { code, err } = await runInProcess(warder, ['external', ...words], { token })
     assert.equal(code, 1)

@@ -6,7 +6,7 @@ import { lineFor } from '../kms/refusal.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { addSettings } from './settings-file.ts'
 
-export type StoreName = 'aws' | 'azure'
+export type StoreName = 'aws' | 'google' | 'microsoft' | 'azure'
 
 /** An external key store as `GET /v1/external-stores` tells it. */
 export interface StoreState {
@@ -15,6 +15,7 @@ export interface StoreState {
   readonly stopped: { readonly at: string; readonly by: string } | null
   readonly endpoint?: unknown
   readonly paths?: unknown
+  readonly [fact: string]: unknown
 }
 
 export async function stateOf({ kms }: KmsContext, name: StoreName): Promise<StoreState> {
@@ -75,10 +76,16 @@ function indented(lines: readonly string[]): readonly string[] {
 }
 
 /** Lets principals of a cloud use a key. */
-export async function grantKey({ kms }: KmsContext, kid: string, users: readonly string[]): Promise<void> {
+export async function grantKey(
+  { kms }: KmsContext,
+  kid: string,
+  users: readonly string[],
+  operation_types: readonly string[] = ['encrypt', 'decrypt', 'getattributes'],
+): Promise<void> {
   for (const user_id of users) {
-    const operation_types = ['encrypt', 'decrypt', 'getattributes']
-    await kms.call('access.grant', { body: { unique_identifier: kid, user_id, operation_types } })
+    await kms.call('access.grant', {
+      body: { unique_identifier: kid, user_id, operation_types: [...operation_types] },
+    })
   }
 }
 

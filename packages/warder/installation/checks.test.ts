@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { rootCertificates } from 'node:tls'
 import { config } from '../config/command.ts'
 import { kms } from '../service/command.ts'
 import { temporaryHome } from '../testing/index.ts'
@@ -20,11 +21,17 @@ const check = (env: Readonly<Record<string, string>>) =>
 test('settings with which the service would not start are not called right', async () => {
   const empty = join(home, 'empty.pem')
   writeFileSync(empty, '')
+  const authority = join(home, 'authority.pem')
+  writeFileSync(authority, rootCertificates[0] ?? '')
   for (const [env, told] of [
     [{ KMS_TLS_CIPHER_SUITES: 'NONSENSE' }, /tls_cipher_suites: 'NONSENSE' is unknown/],
     [{ KMS_DATABASE_URL: 'mysql://h/d' }, /database_url must begin with sqlite: or postgresql:/],
     [{ KMS_OUTBOUND_CA_FILE: 'none.pem' }, /outbound_ca_file: cannot read .*none\.pem/],
     [{ KMS_CLIENTS_CA_CERT_FILE: empty }, /clients_ca_cert_file: .*empty\.pem holds no certificate in PEM/],
+    [
+      { KMS_CLIENTS_CA_CERT_FILE: authority, KMS_CLIENTS_CRL_FILES: 'none.crl' },
+      /clients_crl_files: cannot read .*none\.crl/,
+    ],
     [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
     [{ UI_OIDC_CLIENT_ID: 'x' }, /needs both ui_oidc_issuer_url/],
     [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],

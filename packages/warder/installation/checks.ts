@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import {
+  clientCrls,
   databasePlace,
   inHome,
   type RuntimeConfig,
   type ServiceEnvironment,
+  systemClock,
 } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
 import { chooseCiphers, readAuthorities } from '@warder/foundation/tls'
 import type { ServiceConfiguration } from './configuration.ts'
 import type { ServiceName } from './services.ts'
@@ -19,13 +23,14 @@ export async function checkAsStart(name: ServiceName, { launch }: ServiceConfigu
   if (!config.plaintext_http) {
     chooseCiphers(config.tls_cipher_suites)
     requireAuthorities('clients_ca_cert_file', config.clients_ca_cert_file, home)
+    const crls = clientCrls(config, home, systemClock, quiet)
+    if (existsSync(inHome(home, config.clients_ca_cert_file ?? ''))) crls.read()
   }
   requireAuthorities('outbound_ca_file', config.outbound_ca_file, home)
   if (name === 'kms') {
     const { kmsService } = await import('@warder/kms')
-    const log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
     // The settings and the log are all that this service looks at before it starts.
-    await kmsService.prepare?.({ config, log } as unknown as ServiceEnvironment<KmsConfig>)
+    await kmsService.prepare?.({ config, log: quiet } as unknown as ServiceEnvironment<KmsConfig>)
   }
 }
 
@@ -36,6 +41,7 @@ type KmsConfig = typeof import('@warder/kms').kmsService extends {
   : never
 
 const ignore = (): void => undefined
+const quiet: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => quiet }
 
 function requireAuthorities(
   setting: keyof RuntimeConfig & string,

@@ -10,9 +10,9 @@ publish_session_jwks = true
 `,
   'kms.toml': `# Warder's key management service. Every setting with its default: warder config print kms
 
-# Bearer tokens are sessions of the realm _ at the authentication service. Users of other realms are strangers until
-# they are let in; a name means one user, so let in only a realm whose names you trust. Unset = every realm.
-auth_verifier_realm = "_"
+# Bearer tokens are sessions at the authentication service. Users of the realm _ are known by their names, users of
+# another realm as realm/name. With auth_verifier_realm only one realm is let in, and its names are plain.
+# auth_verifier_realm = "_"
 
 # Client certificates of the local authority (tls/client.crt is one to try) tell who a caller is.
 clients_ca_cert_file = "tls/ca.crt"

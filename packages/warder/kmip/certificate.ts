@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { issueCertificate, peerCommonName } from '@warder/foundation/tls'
+import { issueCertificate, peerCommonName, recordClientCertificate } from '@warder/foundation/tls'
 import { UsageError } from '../cli/command.ts'
 
 export interface CertificateWish {
@@ -60,6 +60,7 @@ export async function makeCertificate(wish: CertificateWish): Promise<Certificat
   )
   if (peerCommonName(new X509Certificate(certificatePem)) !== name)
     throw new UsageError('the name is 1 to 256 characters, without blanks around it, and not *')
+  recordClientCertificate(join(home, 'tls'), certificatePem)
   write(key, keyPem)
   write(cert, certificatePem)
   return { cert, key, validTo: notAfter }

@@ -185,6 +185,47 @@ test('certificate issues one that the socket lets in as that user', async () => 
   await assert.rejects(run('certificate', 'x', '--home', join(warder.home, 'none')), /ca.crt is not there/)
 })
 
+test('revoke-certificate refuses a device on its open connections and on new ones, by socket and HTTPS, without a restart', async () => {
+  const of = async (name: string) => {
+    const out = join(warder.home, name)
+    assert.equal((await run('certificate', name, '--home', warder.home, '--out', out)).code, 0)
+    return { cert: readFileSync(`${out}.crt`, 'utf8'), key: readFileSync(`${out}.key`, 'utf8') }
+  }
+  const query = decodeNode(queryBytes, 'ttlv')
+  const [stolen, kept] = [await of('stolen'), await of('kept')]
+  const open = (['socket', 'https-ttlv'] as const).map((way) =>
+    openConnection({ ...client(), url: warder.kmsUrl, ...stolen }, way),
+  )
+  const other = openConnection({ ...client(), ...kept }, 'socket')
+  for (const connection of [...open, other]) await connection.exchange(query)
+  const told = await run('revoke-certificate', 'stolen', '--home', warder.home)
+  assert.match(told.out, /^stolen: revoked [0-9A-F]+, which was valid until 20/)
+  for (const connection of open) await assert.rejects(connection.exchange(query))
+  for (const way of ['socket', 'https-ttlv'] as const) {
+    const anew = openConnection({ ...client(), url: warder.kmsUrl, ...stolen }, way)
+    await assert.rejects(anew.exchange(query))
+    anew.close()
+  }
+  await other.exchange(query)
+  const [notBefore, notAfter] = [new Date(Date.now() - 1000), new Date(Date.now() + 60_000)]
+  const stranger = await issueCertificate(
+    { commonName: 'stranger', purpose: 'client', hostnames: [], addresses: [], notBefore, notAfter },
+    undefined,
+  )
+  const strangerFile = file('stranger.crt', stranger.certificatePem)
+  const refused: readonly (readonly [RegExp, ...string[]])[] = [
+    [/is revoked already/, 'stolen'],
+    [/no certificate of nobody is recorded/, 'nobody'],
+    [/--reason is one of/, 'kept', '--reason', 'boredom'],
+    [/not of kept/, 'kept', '--cert', join(warder.home, 'stolen.crt')],
+    [/cannot be read as a certificate/, 'kept', '--cert', join(warder.home, 'none.crt')],
+    [/was not issued by/, 'stranger', '--cert', strangerFile],
+  ]
+  for (const [sentence, ...words] of refused)
+    await assert.rejects(run('revoke-certificate', ...words, '--home', warder.home), sentence)
+  for (const connection of [...open, other]) connection.close()
+})
+
 test('certificate --rsa issues one with an RSA key; the socket has one for TLS 1.2 with RSA suites (issue 13 item 23)', async () => {
   const out = join(warder.home, 'old-device')
   assert.equal((await run('certificate', 'old', '--rsa', '--home', warder.home, '--out', out)).code, 0)

@@ -12,6 +12,7 @@ import { hasSucceeded, messageOf, readInput } from './input.ts'
 import { type Place, placeOptions, readPlace } from './places.ts'
 import { type Form, formOf, forms, linesOf } from './print.ts'
 import { queryEverything, queryLines } from './query.ts'
+import { clientReasons, revokeCertificates } from './revoke-certificate.ts'
 
 const usualDays = 397
 
@@ -128,12 +129,42 @@ const certificate = homeVerb({
   },
 })
 
+const revokeCertificate = homeVerb({
+  name: 'revoke-certificate',
+  words: 'NAME',
+  summary:
+    'revokes the certificates of a user that the local authority issued: a device that was lost or stolen',
+  about: `Puts them on HOME/tls/ca.crl. The services of this home refuse them within a second, on open connections too. A
+certificate that was issued before there was this command, or elsewhere, is named with --cert.`,
+  examples: [
+    'warder kmip revoke-certificate storage-1',
+    'warder kmip revoke-certificate storage-1 --reason cessationOfOperation',
+  ],
+  options: {
+    reason: { type: 'text', value: 'WHY', help: `${clientReasons.join(', ')} (default ${clientReasons[0]})` },
+    cert: { type: 'text', value: 'FILE', help: 'revokes this certificate alone, whose common name is NAME' },
+  },
+  parse({ reason = clientReasons[0], cert }, names) {
+    const name = onlyName(names, 'user')
+    const why = clientReasons.find((known) => known === reason)
+    if (why === undefined) throw new UsageError(`--reason is one of ${clientReasons.join(', ')}`)
+    return async ({ home, terminal }) => {
+      const revoked = await revokeCertificates({ name, home: resolve(home), cert, reason: why })
+      for (const { serial, validTo } of revoked)
+        terminal.out(
+          `${name}: revoked ${serial}, which was valid until ${validTo.toISOString().slice(0, 10)}`,
+        )
+      return 0
+    }
+  },
+})
+
 export const kmip = verbCommand({
   name: 'kmip',
   summary: 'sends KMIP messages, explains dumps, lists what a server can do, issues certificates for clients',
   about: `send and query work with the KMIP socket of the home, and HOME/tls/client.crt as client certificate, unless they are
 told otherwise.`,
-  verbs: [send, explainVerb, query, certificate],
+  verbs: [send, explainVerb, query, certificate, revokeCertificate],
 })
 
 async function exchange({ endpoint, way }: Place, message: TtlvNode): Promise<TtlvNode> {

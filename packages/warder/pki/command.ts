@@ -1,10 +1,12 @@
 import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
+import { acmeVerbs } from './acme.ts'
 import {
   createAuthorityVerb,
   importAuthorityVerb,
   listAuthoritiesVerb,
   requestAuthorityVerb,
 } from './authority.ts'
+import { expiringVerb } from './expiring.ts'
 import { issueVerb, renewVerb } from './issue.ts'
 import { listCertificatesVerb } from './list.ts'
 import { releaseVerb, revokeVerb } from './revoke.ts'
@@ -26,6 +28,8 @@ export const pkiParts: KmsCommandParts = {
     showCertificateVerb,
     revokeVerb,
     releaseVerb,
+    expiringVerb,
+    ...acmeVerbs,
   ],
   example: `  ROOT=$(warder pki create "CN=Acme Root, O=Acme" --json | jq -r .id)
   CA=$(warder pki create "CN=Acme Issuing, O=Acme" --issuer $ROOT --path-length 0 --json | jq -r .id)

@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { sharedKey, TestIdp } from '@warder/auth/methods/saml/testing'
 import { issueCertificate } from '@warder/foundation/tls'
 import {
   commandsOf,
@@ -51,6 +52,27 @@ test('the commands of the README work, in their order', { skip }, async () => {
     /^ok .*audit.kms: /m,
   ])
   assert.equal(read('the-same.md'), read('README.md'))
+})
+
+test('the commands of the guide to SAML work, in their order', { skip }, async () => {
+  const place = { spEntityId: 'https://auth.example.com/saml/staff' }
+  const idp = new TestIdp({ key: await sharedKey('idp'), acsUrl: `${place.spEntityId}/acs`, ...place })
+  const wishes = {
+    requestId: '_x',
+    now: 1_700_000_000,
+    attributes: { groups: ['cashiers'], mail: ['ann@example.com'] },
+  }
+  writeFileSync(join(folder, 'idp.xml'), idp.metadata())
+  writeFileSync(join(folder, 'response.txt'), Buffer.from(idp.response(wishes)).toString('base64'))
+  const [first = '', ...rest] = commandsOf('docs/guides/saml.md')
+  assert.match(first, /^AUTH=https/)
+  const addresses = { AUTH: warder.authUrl, CA: warder.caFile, PASSWORD: warder.password }
+  await follow([first.replace(/^(AUTH|CA|PASSWORD)=.*$/gm, ''), ...rest], addresses, [
+    /^Assertion consumer service .* https:\/\/auth\.example\.com\/saml\/staff\/acs$/m,
+    /<md:SPSSODescriptor AuthnRequestsSigned="true"/,
+    /^accepted: ann with roles cashiers and claims mail /m,
+  ])
+  assert.equal(JSON.parse(read('keys.json')).length, 2)
 })
 
 test('the commands of the guide to certificates work, in their order', {
@@ -162,5 +184,18 @@ test('the commands of the guides to external key stores work, in their order', {
     /^azure: off: the settings of the server do not switch it on$/m,
     /^azure:contoso\.managedhsmclient\.azure\.net may now: /m,
     /^azure: stopped by admin at /m,
+  ])
+  await follow(commandsOf('docs/guides/external-google.md'), {}, [
+    /External key service +name Warder, URL https:.*\/google_cse$/m,
+    /^google: off: the settings of the server do not switch it on$/m,
+    /not before the restart/,
+    /^google: stopped by admin at /m,
+  ])
+  await follow(commandsOf('docs/guides/external-microsoft.md'), {}, [
+    /Key service URL +https:.*\/ms_dke\/finance$/m,
+    /^microsoft: off: the settings of the server do not switch it on$/m,
+    /^microsoft:role:Legal may now: decrypt/m,
+    /not before the restart/,
+    /^microsoft: stopped by admin at /m,
   ])
 })

@@ -158,7 +158,11 @@ test('what has no counterpart is refused by its name, with what to do instead', 
   for (const [text, told] of [
     ['[tls]\ntls_p12_file = "x.p12"', /:2: tls\.tls_p12_file is refused: .*openssl pkcs12/],
     ['hsm_password = ["very secret"]', /:1: hsm_password is refused: Warder uses no HSM/],
-    ['[google_cse_config]\ngoogle_cse_enable = true', /google_cse_enable is refused/],
+    [
+      '[google_cse_config]\ngoogle_cse_disable_tokens_validation = true',
+      /google_cse_disable_tokens_validation is refused: tokens are always verified/,
+    ],
+    ['ms_dke_service_url = "https://dke.example"', /is refused: .*warder external microsoft enable/],
     ['[db]\ndatabase_type = "mysql"', /db\.database_type is refused: Warder stores in SQLite or PostgreSQL/],
     ['[db]\nclear_database = true', /db\.clear_database is refused/],
     ['[auth_verifier]\nauth_verifier_accept_invalid_certs = true', /certificates are always verified/],

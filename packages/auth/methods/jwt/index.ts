@@ -1,22 +1,35 @@
 import type { LoginMethod } from '../../login/index.ts'
-import { findRealm, type Realm, type RealmEndings, realmExists } from '../../realms/index.ts'
+import { issuerPersonsEnd } from '../../persons/index.ts'
+import {
+  type EndingServices,
+  findRealm,
+  type Realm,
+  type RealmEndings,
+  realmExists,
+} from '../../realms/index.ts'
+import { issuerSessionsEnd } from '../../sessions/index.ts'
 import { checkNewUsername } from '../../texts/index.ts'
 import { subjectOperations } from './operations.ts'
 import { tokenProof } from './prove.ts'
 import type { JwtServices } from './services.ts'
 import { issuersOf, jwtSettings } from './settings.ts'
-import { findSubject, issuerSessionsRemoval, issuerSubjectsRemoval } from './subject-store.ts'
+import { findSubject, issuerSubjectsRemoval } from './subject-store.ts'
 
 export { createIdentityProviders, type IdentityProviders } from './identity-providers.ts'
 export type { JwtServices } from './services.ts'
 
 /** Identity providers that a realm no longer lists take their names and sessions along. */
-function endings(before: Realm, after: Realm): RealmEndings {
+function endings({ db, now }: EndingServices, before: Realm, after: Realm): RealmEndings {
   const stay = new Set(issuersOf(after))
   const dropped = issuersOf(before).filter((issuer) => !stay.has(issuer))
   return {
-    sessions: dropped.map((issuer) => issuerSessionsRemoval(before.id, issuer)),
-    others: dropped.map((issuer) => issuerSubjectsRemoval(before.id, issuer)),
+    sessions: dropped.map((issuer) =>
+      issuerSessionsEnd(db, before.id, issuer, { at: now(), reason: 'provider_removed' }),
+    ),
+    others: dropped.flatMap((issuer) => [
+      ...issuerPersonsEnd(db, before.id, issuer, now()),
+      issuerSubjectsRemoval(before.id, issuer),
+    ]),
   }
 }
 

@@ -5,8 +5,9 @@ import Type, { type Static } from 'typebox'
 import { realmAdmin } from '../../callers/index.ts'
 import { countSessions } from '../../counting/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
+import { personEnd } from '../../persons/index.ts'
 import { RealmPath, realmOrThrow, realmUnchanged } from '../../realms/index.ts'
-import { jwtSessionsRemoval, otherIssuersSessionsRemoval } from '../../sessions/index.ts'
+import { endedBy, jwtSessionsEnd, otherIssuersSessionsEnd } from '../../sessions/index.ts'
 import { checkNewUsername, Username } from '../../texts/index.ts'
 import type { JwtServices } from './services.ts'
 import { issuersOf } from './settings.ts'
@@ -16,6 +17,7 @@ import {
   listSubjects,
   subjectAssignment,
   subjectRemoval,
+  subjectTaken,
 } from './subject-store.ts'
 
 const define = defineOperation<JwtServices>()
@@ -91,12 +93,18 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
         }
         const details = { before: shownOrNull(before), after: shown(after) }
         context.audit({ realm: realmId, object: subject, details })
-        const [, ended] = await context.commit([
+        const end = { at: now(), reason: 'reassigned' } as const
+        const ended = otherIssuersSessionsEnd(db, realmId, subject, after.issuer, end)
+        // A user of another provider is somebody else.
+        const another = before !== undefined && before.issuer !== after.issuer
+        const person = another ? [subjectTaken(before), ...personEnd(db, realmId, subject, end)] : []
+        const results = await context.commit([
           realmUnchanged(realm),
-          otherIssuersSessionsRemoval(realmId, subject, after.issuer),
+          ...ended,
+          ...person,
           subjectAssignment(after),
         ])
-        countSessions(metrics, 'revoked', ended?.changes ?? 0)
+        countSessions(metrics, 'revoked', endedBy(results.slice(0, 1 + ended.length)))
         return shown(after)
       })
     },
@@ -111,16 +119,18 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
     pathParameters: SubjectPath,
     status: 204,
     async act({ path }, context) {
-      const { db, metrics } = context.services
+      const { db, metrics, now } = context.services
       const { realm_id: realm, subject } = path
       const before = await findSubject(db, realm, subject)
       context.audit({ realm, object: subject, details: { before: shownOrNull(before) } })
       // The name first: a login that runs beside this waits for it, or its session is seen by what follows.
-      const [, ended] = await context.commit([
+      const end = { at: now(), reason: 'released' } as const
+      const results = await context.commit([
         subjectRemoval(realm, subject),
-        jwtSessionsRemoval(realm, subject),
+        ...personEnd(db, realm, subject, end),
+        ...jwtSessionsEnd(db, realm, subject, end),
       ])
-      countSessions(metrics, 'revoked', ended?.changes ?? 0)
+      countSessions(metrics, 'revoked', endedBy(results))
     },
   }),
 ]

@@ -45,10 +45,8 @@ const remove = query<[realm: string, subject: string], unknown>(
   'DELETE FROM jwt_subject WHERE realm_id = ? AND subject = ?',
 )
 
-/** What goes with an identity provider that a realm no longer lists. */
-const sessionsOfIssuer = query<[realm: string, realm: string, issuer: string], unknown>(
-  `DELETE FROM session WHERE realm_id = ? AND auth_scheme = 'jwt'
-     AND username IN (SELECT subject FROM jwt_subject WHERE realm_id = ? AND issuer = ?)`,
+const take = query<[realm: string, subject: string, issuer: string], unknown>(
+  'DELETE FROM jwt_subject WHERE realm_id = ? AND subject = ? AND issuer = ?',
 )
 const subjectsOfIssuer = query<[realm: string, issuer: string], unknown>(
   'DELETE FROM jwt_subject WHERE realm_id = ? AND issuer = ?',
@@ -91,9 +89,9 @@ export function subjectRemoval(realm: string, subject: string): Change {
   return change(remove, [realm, subject])
 }
 
-/** Ends the sessions of the names of a provider. They are found by the names: these go after the sessions. */
-export function issuerSessionsRemoval(realm: string, issuer: string): Change {
-  return change(sessionsOfIssuer, [realm, realm, issuer])
+/** A guard, and the removal: the name is still that provider's. */
+export function subjectTaken({ realm, subject, issuer }: JwtSubject): Change {
+  return change(take, [realm, subject, issuer], 1)
 }
 
 /** Frees the names of a provider. */

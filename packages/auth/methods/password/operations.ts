@@ -7,8 +7,9 @@ import { countSessions } from '../../counting/index.ts'
 import type { Subject } from '../../identity/index.ts'
 import type { MethodFacts } from '../../login/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
+import { personEnd } from '../../persons/index.ts'
 import { RealmPath, realmExists, realmOrThrow } from '../../realms/index.ts'
-import { passwordSessionsRemoval } from '../../sessions/index.ts'
+import { endedBy, passwordSessionsEnd } from '../../sessions/index.ts'
 import { checkNewCredentialName, Username } from '../../texts/index.ts'
 import {
   type Credential,
@@ -176,9 +177,10 @@ export const credentialOperations = (
           password_changed: passwordHash !== undefined,
         }
         context.audit({ realm, object: username, details })
-        const ended = passwordHash === undefined ? [] : [passwordSessionsRemoval(realm, username)]
-        const [, revoked] = await context.commit([credentialUpdate(after), ...ended])
-        countSessions(services.metrics, 'revoked', revoked?.changes ?? 0)
+        const end = { at: services.now(), reason: 'password_changed' } as const
+        const ended = passwordHash === undefined ? [] : passwordSessionsEnd(services.db, realm, username, end)
+        const results = await context.commit([credentialUpdate(after), ...ended])
+        countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : endedBy(results))
         return showCredential(after)
       })
     },
@@ -197,13 +199,16 @@ export const credentialOperations = (
       const details = { before: before === undefined ? null : showCredential(before) }
       context.audit({ realm, object: username, details })
       if (before === undefined) return
+      const { db, metrics, now } = context.services
+      const end = { at: now(), reason: 'deleted' } as const
       // The credential first: a login that runs beside this finds it gone, or its session is seen by what follows.
       const results = await context.commit([
         credentialRemoval(realm, username),
         ...methods.flatMap(({ second }) => second?.removal(realm, username) ?? []),
-        passwordSessionsRemoval(realm, username),
+        ...personEnd(db, realm, username, end),
+        ...passwordSessionsEnd(db, realm, username, end),
       ])
-      countSessions(context.services.metrics, 'revoked', results.at(-1)?.changes ?? 0)
+      countSessions(metrics, 'revoked', endedBy(results))
     },
   }),
   define({

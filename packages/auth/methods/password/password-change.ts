@@ -16,12 +16,13 @@ import {
   throttled,
 } from '../../login/index.ts'
 import { findRealm, RealmQuery } from '../../realms/index.ts'
-import { passwordSessionsRemoval } from '../../sessions/index.ts'
+import { endedBy, passwordSessionsEnd } from '../../sessions/index.ts'
 import { credentialUpdate } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
 import { checkChosenPassword, normalPassword } from './password-rules.ts'
 import { provePassword } from './prove.ts'
 import type { PasswordServices } from './services.ts'
+import { checkStrength } from './strength.ts'
 
 const define = defineOperation<PasswordServices>()
 const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
@@ -49,22 +50,23 @@ async function changePassword(
     throw failure('bad_request', 'new_password: must differ from the old one.')
   }
   await throttled(context, { realm, username, withCode: code !== undefined }, async () => {
-    const { db, hasher } = context.services
+    const { db, hasher, now } = context.services
     const owner = hashOwner(context.request, realm)
     const found = await findRealm(db, realm)
     const proven = await provePassword(context.services, found, { username, password, owner })
+    await checkStrength(chosen, { username, realm })
     const second = await proveSecond(methods, context.services, { realm, username }, code)
     if (second.missing !== undefined) throw second.missing.refused()
     const passwordHash = await hasher.hash(normalPassword(chosen), owner)
     const changes = [
       ...second.proofs.map(({ holds }) => holds),
       credentialUpdate({ ...proven.credential, passwordHash, changePassword: false }),
-      passwordSessionsRemoval(realm, username),
+      ...passwordSessionsEnd(db, realm, username, { at: now(), reason: 'password_changed' }),
     ]
     context.audit({ principal: username, auth_method: 'up', realm, object: username })
     try {
       const results = await context.commit(changes)
-      countSessions(context.services.metrics, 'revoked', results.at(-1)?.changes ?? 0)
+      countSessions(context.services.metrics, 'revoked', endedBy(results))
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       throw credentialChanged()

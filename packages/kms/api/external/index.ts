@@ -3,6 +3,8 @@ import type { Operation, SecurityScheme } from '@warder/foundation/operations'
 import type { KmsServices } from '../../services.ts'
 import { aws } from './aws/index.ts'
 import { azure } from './azure/index.ts'
+import { google } from './google/index.ts'
+import { microsoft } from './microsoft/index.ts'
 import {
   type CommonConfig,
   type ExternalEnvironment,
@@ -15,7 +17,7 @@ export type ExternalConfig = SettingValues<typeof externalSettings>
 export { externalSettings }
 
 /** Every external key store. Nothing else lists them. */
-const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure]
+const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure, google, microsoft]
 
 /** The operations of the stores that are enabled. */
 export function externalOperations(

@@ -1,7 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { UniqueViolation } from '@warder/foundation/sql'
-import { type ParsedKey, publicFromSpki, requireLoadable } from '@warder/pki/keys'
 import { readCertificationRequest } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
 import { principalOf } from '../../access/index.ts'
@@ -15,7 +14,7 @@ import {
   spkiOf,
   withPkiFailures,
 } from '../../authority/index.ts'
-import { keyFacts, requirePermitted } from '../../crypto/index.ts'
+import { requireCertifiableKey, requirePermittedKey } from '../../authority/public-key.ts'
 import { UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { authorityOf, authorityRight, withCreate } from './authority-access.ts'
@@ -164,6 +163,7 @@ async function askedFor(
   context: OperationContext<KmsServices>,
   objects: UnitOfWork,
 ): Promise<Asked> {
+  const { services } = context
   const given = sources.filter((name) => body[name] !== undefined)
   if (given.length !== 1)
     throw failure('bad_request', 'Exactly one of csr, public_key, kid and alg says whose key is certified.')
@@ -172,7 +172,7 @@ async function askedFor(
   if (csr !== undefined) {
     // Its signature was verified with the key, which OpenSSL has loaded then.
     const request = readCertificationRequest(Buffer.from(csr, 'utf8'))
-    requirePermittedKey(publicFromSpki(request.spki, { fips: context.services.fips }), context)
+    requirePermittedKey(request.spki, services.policy, services.fips)
     const subject = body.subject === undefined ? request.subject : subjectOf(body.subject)
     const names = body.names === undefined ? requestedNames(request.extensions) : namesOf(body.names)
     return { profile, subject, names, spki: request.spki }
@@ -181,7 +181,7 @@ async function askedFor(
   const names = namesOf(body.names ?? [])
   if (publicKey !== undefined) {
     const spki = publicKeyIn(publicKey)
-    requireKey(spki, context)
+    requireCertifiableKey(spki, services.policy, services.fips)
     return { profile, subject, names, spki }
   }
   const pair = await pairFor(context, objects, body, 'subject')
@@ -196,25 +196,3 @@ async function askedFor(
     pair,
   }
 }
-
-/** A key from outside is well-formed, and of a kind that this server permits. @throws Failure unsupported_algorithm; PkiError */
-function requireKey(spki: Uint8Array, context: OperationContext<KmsServices>): void {
-  const key = publicFromSpki(spki, { fips: context.services.fips })
-  requireLoadable('PublicKey', key)
-  requirePermittedKey(key, context)
-}
-
-function requirePermittedKey(
-  { algorithm, bits, curve }: ParsedKey,
-  { services }: OperationContext<KmsServices>,
-): void {
-  const named = curve === undefined ? undefined : (curveNames.get(curve.name) ?? curve.name)
-  requirePermitted(services.policy, keyFacts({ algorithm, bits, curve: named }))
-}
-
-/** What policies call the curves of OpenSSL. */
-const curveNames: ReadonlyMap<string, string> = new Map([
-  ['prime256v1', 'P-256'],
-  ['secp384r1', 'P-384'],
-  ['secp521r1', 'P-521'],
-])

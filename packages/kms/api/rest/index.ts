@@ -5,6 +5,7 @@ import { getStructure } from './abe-structure.ts'
 import { accessQueries } from './access-queries.ts'
 import { awsAccessKeyOperations } from './aws-access-keys.ts'
 import { batchOperation } from './batch.ts'
+import { blockOperations } from './blocks.ts'
 import { createKey } from './create-key.ts'
 import { decrypt } from './decrypt.ts'
 import { deleteKey } from './delete-key.ts'
@@ -17,6 +18,7 @@ import { tagOperations } from './key-tags.ts'
 import { mac } from './mac.ts'
 import { sign } from './sign.ts'
 import { systemOperations } from './system.ts'
+import { transferOperations } from './transfer.ts'
 import { uiOperations } from './ui-session.ts'
 import { unwrapKey } from './unwrap-key.ts'
 import { verify } from './verify.ts'
@@ -43,6 +45,8 @@ export const restOperations: readonly Operation<KmsServices>[] = [
   ...withoutData(
     ...tagOperations,
     ...grantOperations,
+    ...blockOperations,
+    ...transferOperations,
     ...accessQueries,
     ...externalStoreOperations,
     ...awsAccessKeyOperations,

@@ -35,20 +35,29 @@ const login = define({
     503: 'Cannot be checked now.',
   },
   async act({ body }, context) {
-    const { passwordLogin, seal, clock } = context.services
+    const { passwordLogin, seal, clock, ended } = context.services
     if (passwordLogin === undefined) throw failure('not_found', 'Logins with a password are not configured.')
     // The authentication service knows names in this form only: another spelling must not become another user here.
-    const username = body.username.normalize('NFC')
-    const step = await passwordLogin.check(
-      username,
+    const user = passwordLogin.user(body.username.normalize('NFC'))
+    // Before the login: what ends from now on ends its session, too.
+    const position = ended?.position()
+    const { clientAddress } = context.request
+    const { nextStep, subjectId } = await passwordLogin.check(
+      user,
       body.password,
       body.totp_code,
-      context.request.clientAddress,
+      clientAddress,
     )
-    context.audit({ principal: username, auth_method: 'session', details: { next_step: step } })
-    if (step !== 'Authenticated') return { next_step: step }
-    const cookie = sessionCookie(seal, clock, { name: username, realm: passwordLogin.realm })
-    return rawReply({ json: { next_step: step }, headers: { 'Set-Cookie': cookie } })
+    const { name, realm } = user
+    context.audit({ principal: name, auth_method: 'session', realm, details: { next_step: nextStep } })
+    if (nextStep !== 'Authenticated') return { next_step: nextStep }
+    if (subjectId !== undefined) await context.services.names.claim(name, subjectId)
+    const known = {
+      ...(subjectId !== undefined && { subjectId }),
+      ...(position !== undefined && { position }),
+    }
+    const cookie = sessionCookie(seal, clock, { ...user, ...known })
+    return rawReply({ json: { next_step: nextStep }, headers: { 'Set-Cookie': cookie } })
   },
 })
 

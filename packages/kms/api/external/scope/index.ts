@@ -1,4 +1,8 @@
+export { decodeBase64 } from './base64.ts'
 export { sentByBrowser } from './browser.ts'
+export { foldAscii, foldedEmail } from './email.ts'
+export { issuerKeys } from './issuer-keys.ts'
+export { ownAlgorithm, ownKeySet, ownSigningKey, publishedKid } from './own-keys.ts'
 export { operationsInScope } from './scope.ts'
 export type { CommonConfig, ExternalEnvironment, ExternalStore } from './store.ts'
 export { recordVendor, type VendorRequest } from './vendor-audit.ts'

@@ -148,7 +148,7 @@ const rows: readonly Row[] = [
   ['QuantumSafe', 'cryptographic', 'client', '+', 'none'],
   ['RandomNumberGenerator', 'cryptographic', 'server', '', 'generated'],
   ['RevocationReason', 'all', 'server', '', 'revoked'],
-  ['RotateAutomatic', 'all', 'client', '+', 'none'],
+  ['RotateAutomatic', 'all', 'client', '+#', 'none'],
   ['RotateDate', 'all', 'server', '', 'renewed'],
   ['RotateGeneration', 'all', 'server', '', 'renewed'],
   ['RotateInterval', 'all', 'client', '+', 'none'],

@@ -24,15 +24,23 @@ const checkedCredentials = (given: KmsServices, asked: ReturnType<typeof authent
 
 function services(more: Partial<KmsServices> = {}): KmsServices {
   const passwordLogin: KmsServices['passwordLogin'] = {
-    realm: 'office',
-    async check(_name, secret, _code, clientAddress) {
+    user: (username) => ({ realm: 'office', username, name: username }),
+    async check(_user, secret, _code, clientAddress) {
       assert.equal(clientAddress, '192.0.2.7')
-      if (secret === 'expired') return 'ChangePassword'
-      if (secret !== 'right') throw failure('unauthorized')
-      return 'Authenticated'
+      if (secret !== 'right' && secret !== 'expired') throw failure('unauthorized')
+      return { nextStep: secret === 'right' ? 'Authenticated' : 'ChangePassword', subjectId: undefined }
     },
   }
-  return { passwordLogin, forceDefaultUsername: false, defaultUsername: 'admin', ...more } as KmsServices
+  const blocks: KmsServices['blocks'] = { require: (principal) => principal }
+  const names: KmsServices['names'] = { claim: () => undefined }
+  return {
+    passwordLogin,
+    names,
+    blocks,
+    forceDefaultUsername: false,
+    defaultUsername: 'admin',
+    ...more,
+  } as KmsServices
 }
 
 const refuses = (given: KmsServices, asked: ReturnType<typeof authentication>) =>

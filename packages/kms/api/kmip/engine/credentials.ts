@@ -73,8 +73,11 @@ async function checked(
 ): Promise<Principal> {
   const { passwordLogin } = services
   if (passwordLogin === undefined) throw unauthorized('no authentication service is configured for passwords')
-  const principal = principalNamed(username, 'kmip_credential', passwordLogin.realm)
-  const next = await passwordLogin.check(username, password, undefined, clientAddress)
-  if (next !== 'Authenticated') throw unauthorized(`the login wants something more: ${next}`)
+  const user = passwordLogin.user(username)
+  const principal = principalNamed(user.name, 'kmip_credential', user.realm)
+  const { nextStep, subjectId } = await passwordLogin.check(user, password, undefined, clientAddress)
+  if (nextStep !== 'Authenticated') throw unauthorized(`the login wants something more: ${nextStep}`)
+  if (subjectId !== undefined) await services.names.claim(user.name, subjectId)
+  await services.blocks.require(principal)
   return services.forceDefaultUsername ? { ...principal, name: services.defaultUsername } : principal
 }

@@ -37,7 +37,7 @@
  * Hot operations (keyUse) should return without a promise where they can: a cached key on SQLite is there at once.
  */
 
-export { KmipFailure, kmipFailure, withKmipReasons } from '../failure/failure.ts'
+export { KmipFailure, kmipFailure } from '../failure/failure.ts'
 export { creates, keyUse, objectRight, signedIn } from './access.ts'
 export { uniqueIdentifier } from './identifiers.ts'
 export type { KmipEngineOptions } from './message.ts'

@@ -1,16 +1,23 @@
 import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
+import { failure } from '@warder/foundation/errors'
 import type { Authenticate, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { verifiedPeerCertificate } from '@warder/foundation/tls'
+import { type ClientRevocation, presentedChain, verifiedPeerCertificate } from '@warder/foundation/tls'
 
 const nothing = new Uint8Array()
 
 /** Who holds a connection, and until when: a certificate that has run out speaks for nobody any more. */
 export interface ConnectionOwner {
-  readonly principal: Principal | undefined
+  /**
+   * Who asks with the next message; undefined = nobody.
+   * @throws Failure unauthorized when the holder of the certificate was cut off meanwhile
+   */
+  principal(): MaybePromise<Principal | undefined>
   /** Milliseconds since 1970. */
   readonly validUntil: number
+  /** Why the certificate is refused now, for the log; undefined = it is not. */
+  problem(): string | undefined
 }
 
 /**
@@ -23,14 +30,22 @@ export function ownerOf(
   authenticate: Authenticate,
   address: string,
   id: string,
+  revocation: ClientRevocation | undefined,
 ): MaybePromise<ConnectionOwner> {
   const verified = verifiedPeerCertificate(socket)
   // A copy: the one that the socket gives keeps the whole session alive.
   const certificate = verified === undefined ? undefined : new X509Certificate(verified.raw)
-  if (certificate === undefined) return { principal: undefined, validUntil: 0 }
+  if (verified === undefined || certificate === undefined)
+    return { principal: () => undefined, validUntil: 0, problem: () => undefined }
   const validUntil = certificate.validToDate.getTime()
-  const authenticated = authenticate(connectionAsRequest(certificate, address, id))
-  return andThen(authenticated, (principal) => ({ principal, validUntil }))
+  const chain = revocation && presentedChain(verified)
+  const problem = () => chain && revocation?.problem(chain)
+  const refused = problem()
+  if (refused !== undefined) throw failure('unauthorized', undefined, { detail: refused })
+  const request = connectionAsRequest(certificate, address, id)
+  const owner: ConnectionOwner = { principal: () => authenticate(request), validUntil, problem }
+  // Who cannot be known is not connected.
+  return andThen(owner.principal(), () => owner)
 }
 
 function connectionAsRequest(certificate: X509Certificate, address: string, id: string): IncomingRequest {

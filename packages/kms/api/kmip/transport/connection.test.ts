@@ -24,21 +24,26 @@ async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.P
   const state = { allowed: false, answered: 0, now: 0 }
   const stream = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() })
   const socket = Object.assign(stream, { setTimeout: () => stream }) as unknown as TLSSocket
-  new KmipConnection(socket, { principal: undefined, validUntil }, '192.0.2.1', {
-    engine: {
-      answer() {
-        state.answered++
-        assert.equal(budget.used, message.length)
-        return new Uint8Array(8)
+  new KmipConnection(
+    socket,
+    { principal: () => undefined, validUntil, problem: () => undefined },
+    '192.0.2.1',
+    {
+      engine: {
+        answer() {
+          state.answered++
+          assert.equal(budget.used, message.length)
+          return new Uint8Array(8)
+        },
       },
+      clock: { ...systemClock, now: () => state.now },
+      log: strictLog,
+      limits: defaultSocketLimits,
+      budget,
+      rateLimiter: { take: () => ({ allowed: state.allowed, retryAfterSeconds: 1 }) },
+      stages: new Stages(),
     },
-    clock: { ...systemClock, now: () => state.now },
-    log: strictLog,
-    limits: defaultSocketLimits,
-    budget,
-    rateLimiter: { take: () => ({ allowed: state.allowed, retryAfterSeconds: 1 }) },
-    stages: new Stages(),
-  })
+  )
   socket.push(message)
   await turns()
   const tick = async (): Promise<void> => {

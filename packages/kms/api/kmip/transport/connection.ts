@@ -1,7 +1,9 @@
 import type { Buffer } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
+import { Failure } from '@warder/foundation/errors'
 import type { TokenBuckets } from '@warder/foundation/http'
+import { andThen } from '@warder/foundation/promises'
 import type { Clock, Stages, SweptConnection } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { encodeResponse, refusalOf } from '@warder/kmip/messages'
@@ -177,18 +179,22 @@ export class KmipConnection implements SweptConnection {
   }
 
   #answer(message: Buffer): void {
-    const { engine, clock } = this.#environment
-    if (clock.now() >= this.#owner.validUntil) {
+    const { engine, clock, log } = this.#environment
+    const refused = this.#owner.problem()
+    if (refused !== undefined || clock.now() >= this.#owner.validUntil) {
+      if (refused !== undefined)
+        log.info({ detail: refused, client_ip: this.#address }, 'a KMIP client is refused')
       this.#hold(0)
       this.#finish()
       return
     }
     this.#busy = true
     this.#hold(message.length)
-    const { principal } = this.#owner
     try {
-      const caller = { principal, clientAddress: this.#address, requestId: randomUUID() }
-      const answer = engine.answer(message, 'ttlv', caller)
+      const answer = andThen(this.#owner.principal(), (principal) => {
+        const caller = { principal, clientAddress: this.#address, requestId: randomUUID() }
+        return engine.answer(message, 'ttlv', caller)
+      })
       if (answer instanceof Promise) {
         answer.then(
           (late) => {
@@ -217,10 +223,19 @@ export class KmipConnection implements SweptConnection {
     this.#held = bytes
   }
 
-  /** The engine answers whatever is wrong with a message; that it threw is a fault of the program. */
+  /**
+   * The engine answers whatever is wrong with a message; that it threw is a fault of the program. A holder of the
+   * connection who is refused now is no longer one.
+   */
   #fail(error: unknown): void {
     this.#busy = false
     this.#hold(0)
+    if (error instanceof Failure) {
+      const { log } = this.#environment
+      log.info({ detail: error.detail, client_ip: this.#address }, 'a KMIP client was cut off')
+      this.#finish()
+      return
+    }
     this.#environment.log.error({ error }, 'a KMIP message could not be answered')
     this.#socket.destroy()
   }

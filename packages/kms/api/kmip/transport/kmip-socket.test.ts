@@ -11,7 +11,16 @@ import type { TokenBuckets } from '@warder/foundation/http'
 import { systemClock } from '@warder/foundation/runtime'
 import type { Metrics } from '@warder/foundation/telemetry'
 import { strictLog } from '@warder/foundation/telemetry/testing'
-import { ensureLocalAuthority, newTicketKeys, tlsProfile } from '@warder/foundation/tls'
+import {
+  type ClientRevocation,
+  clientRevocation,
+  ensureLocalAuthority,
+  clientCertificates as issuedCertificates,
+  newTicketKeys,
+  readClientCrls,
+  revokeClientCertificates,
+  tlsProfile,
+} from '@warder/foundation/tls'
 import { decodeNode, decodeRequest, encodeResponse } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import {
@@ -98,6 +107,7 @@ async function serve(
     clientsCa?: string
     now?: () => number
     rateLimiter?: TokenBuckets
+    clientRevocation?: ClientRevocation
   } = {},
 ): Promise<Served> {
   const callers: KmipCaller[] = []
@@ -116,6 +126,7 @@ async function serve(
     metrics,
     limits: options.limits ?? {},
     rateLimiter: options.rateLimiter,
+    clientRevocation: options.clientRevocation,
   })
   const { port } = await socket.listen({ host: '127.0.0.1', port: 0 })
   return { socket, port, callers, [Symbol.asyncDispose]: () => socket.drain(50) }
@@ -482,4 +493,23 @@ test('A stop finishes the message being answered and ends idle connections', asy
 test('a client of TLS 1.2 cannot renegotiate', async () => {
   await using served = await serve()
   assert.match(await renegotiate(served.port, identity), /NO_RENEGOTIATION/)
+})
+
+test('a certificate that is revoked ends its open connections at the next message, and opens no other', async () => {
+  const revocation = clientRevocation(systemClock, undefined)
+  await using served = await serve({ clientRevocation: revocation })
+  using open = new Client(served.port)
+  assert.equal(await open.ask(request(1)), '1')
+  await revokeClientCertificates(folder, issuedCertificates(folder), 'keyCompromise', systemClock)
+  const crls = { authoritiesFile: file('ca.crt'), files: [file('ca.crl')], strict: false, crlsOptional: true }
+  revocation.set(readClientCrls(crls).revoked)
+  open.tls.write(request(2))
+  await open.closed
+  assert.equal(served.callers.length, 1, 'the message was not answered')
+  using anew = new Client(served.port)
+  await anew.closed
+  assert.equal(served.callers.length, 1)
+  revocation.set(undefined)
+  using again = new Client(served.port)
+  assert.equal(await again.ask(request(3)), '3')
 })

@@ -13,6 +13,7 @@ import {
   startIdleSweep,
 } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { ClientRevocation } from '@warder/foundation/tls'
 import type { KmipEngine } from '../engine/types.ts'
 import { ownerOf } from './caller.ts'
 import { type ConnectionEnvironment, KmipConnection } from './connection.ts'
@@ -28,6 +29,8 @@ export interface KmipSocketOptions {
   readonly metrics: Metrics
   /** undefined = off. A client over its rate waits: KMIP has no answer for it. */
   readonly rateLimiter?: TokenBuckets | undefined
+  /** Asked with each message; undefined = there are no CRLs. */
+  readonly clientRevocation?: ClientRevocation | undefined
   /** What is not named has its value of `defaultSocketLimits`. */
   readonly limits?: Partial<SocketLimits>
 }
@@ -105,7 +108,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
   async function accept(socket: TLSSocket): Promise<void> {
     const address = plainAddress(socket.remoteAddress)
     try {
-      const owner = await ownerOf(socket, authenticate, address, randomUUID())
+      const owner = await ownerOf(socket, authenticate, address, randomUUID(), options.clientRevocation)
       if (socket.destroyed) return
       const connection = new KmipConnection(socket, owner, address, environment)
       connections.set(socket, connection)

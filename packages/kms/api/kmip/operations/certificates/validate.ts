@@ -7,22 +7,24 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { chainValidity, longestChain, type Validity } from '@warder/pki/x509'
-import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { PkiError } from '@warder/pki/error'
+import { longestChain, type Validity } from '@warder/pki/x509'
+import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import {
   type KmipContext,
   KmipFailure,
   type KmipOperation,
   kmipFailure,
   signedIn,
-  withKmipReasons,
 } from '../../engine/index.ts'
-import { certificateFacts } from '../../key-blocks/index.ts'
+import { chainValidity, isEnded } from './certification-path.ts'
 
 /**
  * Validate (KMIP 2.1 §6.1.57): is this chain of certificates good at a moment? Certificates that are kept here bring the
- * ones above them along, by their links. What is no chain, out of date, wrongly signed or revoked is Invalid; what ends
- * before a root is Unknown.
+ * ones above them along, by their links, and authorities of here complete the chain. Signatures, dates, path lengths, name
+ * constraints and usages are checked, and revocation: in the registers of the authorities of here, and on CRLs that are
+ * fetched from where certificates of others say. What breaks a rule or was revoked is Invalid; what does not lead to a
+ * root is Unknown.
  */
 export const validate: KmipOperation = {
   name: 'Validate',
@@ -82,26 +84,16 @@ async function validityOf(
 ): Promise<Validity> {
   const chain = [...sent]
   for (const object of kept) {
-    if (isRevoked(context, object)) return 'Invalid'
+    if (isEnded(context, object)) return 'Invalid'
     const material = await context.objects.material(object)
     if (material === undefined) return 'Invalid'
     chain.push(material)
   }
   try {
-    return withKmipReasons(() => {
-      for (const der of chain) certificateFacts(der)
-      return chainValidity(chain, at)
-    })
+    return await chainValidity(context, chain, at)
   } catch (error) {
     // What is no certificate is no valid one.
-    if (error instanceof KmipFailure && error.reason === 'InvalidField') return 'Invalid'
+    if (error instanceof PkiError) return 'Invalid'
     throw error
   }
-}
-
-/** An object whose use was ended by somebody; that its dates have passed is seen in the certificate. */
-function isRevoked({ now }: KmipContext, object: ManagedObject): boolean {
-  const state = stateAt(object, now)
-  if (state === 'Deactivated') return object.revocationReason !== undefined
-  return state !== 'Active' && state !== 'PreActive'
 }

@@ -1,0 +1,43 @@
+/**
+ * What an entry of the feed is about.
+ * - `session`: `subject` is the session id; until the expiry of its token.
+ * - `logins`: logins of a user, wherever they were remembered; `username` and `realm`.
+ * - `realm`: logins of every user of `realm`.
+ * - `person`: a user is gone; `subject` is the subject id, empty when the user never logged in.
+ * - `machine`: tokens of the entity `subject`.
+ * - `role`: the role behind the entity `subject` is gone, and its tokens with it.
+ */
+export type EndedKind = 'session' | 'logins' | 'realm' | 'person' | 'machine' | 'role'
+
+/** Why something ended, for people and logs. */
+export type EndReason =
+  | 'logged_out'
+  | 'password_changed'
+  | 'deleted'
+  | 'released'
+  | 'reassigned'
+  | 'provider_removed'
+  | 'realm_ended'
+  | 'realm_deleted'
+  | 'revoked'
+  | 'role_deleted'
+
+/** An entry of the feed. Times are Unix seconds. */
+export interface EndedEntry {
+  readonly seq: number
+  readonly kind: EndedKind
+  readonly subject: string
+  readonly realm: string
+  readonly username: string
+  readonly endedAt: number
+  /** What is ended would have ended by itself at this time: the entry may be forgotten some time after it. */
+  readonly untilAt: number
+  readonly reason: string
+}
+
+/** Sessions of the kms's web page last 24 hours (kms specification §8). */
+export const loginsHorizonSeconds = 86_400
+/** Answers about machine tokens are believed for 300 s at most. */
+export const machineHorizonSeconds = 3600
+/** Client certificates may have been issued for years. */
+export const personHorizonSeconds = 10 * 365 * 86_400

@@ -1,0 +1,92 @@
+import { type Change, type Commit, change, type Database, query } from '@warder/foundation/sql'
+import type { EndedEntry, EndedKind } from './entry.ts'
+
+/** Topic by which the nodes of an installation hear of new entries. */
+export const feedTopic = 'ended'
+
+const takeHead = query<[], unknown>('UPDATE ended_head SET seq = seq WHERE id = 1')
+const moveHead = query<[], unknown>(
+  `UPDATE ended_head SET seq = (SELECT MAX(e.seq) FROM ended e WHERE e.seq >= ended_head.seq)
+     WHERE id = 1 AND EXISTS (SELECT 1 FROM ended e WHERE e.seq > ended_head.seq)`,
+)
+const head = query<[], { readonly seq: number }>('SELECT seq FROM ended_head WHERE id = 1')
+const append = query<
+  [kind: string, subject: string, realm: string, username: string, at: number, until: number, reason: string],
+  unknown
+>(
+  `INSERT INTO ended (seq, kind, subject, realm_id, username, ended_at, until_at, reason)
+     SELECT seq + 1, ?, ?, ?, ?, ?, ?, ? FROM ended_head WHERE id = 1`,
+)
+const pageAfter = query<[after: number, most: number], Row>(
+  `SELECT seq, kind, subject, realm_id, username, ended_at, until_at, reason FROM ended
+     WHERE seq > ? ORDER BY seq LIMIT ?`,
+)
+const sweep = query<[now: number, most: number], unknown>(
+  'DELETE FROM ended WHERE seq IN (SELECT seq FROM ended WHERE until_at <= ? LIMIT ?)',
+)
+
+interface Row {
+  readonly seq: number
+  readonly kind: string
+  readonly subject: string
+  readonly realm_id: string
+  readonly username: string
+  readonly ended_at: number
+  readonly until_at: number
+  readonly reason: string
+}
+
+/**
+ * Appends to the feed within a commit. Every group of appends holds the head of the feed from its first statement to
+ * the end of the commit, so the order of the numbers is the order in which commits become visible: a reader that has
+ * seen a number has seen every smaller one.
+ * @param entries statements that append, each numbered from the head
+ */
+export function appended(db: Database, ...entries: readonly Change[]): readonly Change[] {
+  const numbered = entries.flatMap((entry) => [entry, change(moveHead, [])])
+  // Where nothing is to be announced there must be no change either: results are counted by their place.
+  const announced = db.dialect === 'postgresql' ? [db.changed(feedTopic, 'head')] : []
+  return [change(takeHead, []), ...numbered, ...announced]
+}
+
+/** One entry whose members are known. */
+export function entryChange(entry: Omit<EndedEntry, 'seq'>): Change {
+  const { kind, subject, realm, username, endedAt, untilAt, reason } = entry
+  return change(append, [kind, subject, realm, username, endedAt, untilAt, reason])
+}
+
+/** Number of the last entry; 0 = nothing has ended yet. */
+export async function feedHead(db: Database): Promise<number> {
+  return (await db.get(head, []))?.seq ?? 0
+}
+
+/** Entries after a number, in order, at most `most`. */
+export async function feedAfter(db: Database, after: number, most: number): Promise<readonly EndedEntry[]> {
+  return (await db.all(pageAfter, [after, most])).map((row) => ({
+    seq: row.seq,
+    kind: row.kind as EndedKind,
+    subject: row.subject,
+    realm: row.realm_id,
+    username: row.username,
+    endedAt: row.ended_at,
+    untilAt: row.until_at,
+    reason: row.reason,
+  }))
+}
+
+/** Clocks of services differ, and tokens are accepted for a minute after their end: entries stay for longer. */
+const sweptAfterSeconds = 600
+const batch = 1000
+const mostBatches = 10_000
+
+/** Deletes entries about what would have ended by itself meanwhile, in commits of bounded size. @returns how many */
+export async function sweepFeed(commit: Commit, now: number): Promise<number> {
+  let removed = 0
+  for (let round = 0; round < mostBatches; round++) {
+    const [result] = await commit([change(sweep, [now - sweptAfterSeconds, batch])])
+    const changes = result?.changes ?? 0
+    removed += changes
+    if (changes < batch) break
+  }
+  return removed
+}

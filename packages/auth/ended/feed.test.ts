@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { hash, randomUUID } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { inlineKeySet, verifyToken } from '@warder/foundation/jwt'
+import { scene } from '../testing/scene.ts'
+import { peerSecret, startAuth, type TestService } from '../testing/start.ts'
+import { sweepFeed } from './index.ts'
+
+type Entry = readonly [
+  seq: number,
+  kind: string,
+  subject: string,
+  until: number,
+  at?: number,
+  realm?: string,
+  username?: string,
+  reason?: string,
+]
+interface Page {
+  readonly after: number
+  readonly last: number
+  readonly head: number
+  readonly entries: readonly Entry[]
+}
+
+const peer = { 'x-warder-peer': peerSecret }
+const nonce = 'n'.repeat(24)
+
+function follow(auth: TestService, after: number, wait = 0, follower: string = randomUUID()) {
+  const query = `follower=${follower}&after=${after}&nonce=${nonce}&wait=${wait}`
+  return auth.call('GET', `/ended?${query}`, { headers: peer })
+}
+
+const page = async (auth: TestService, after = 0): Promise<Page> => (await follow(auth, after)).json
+const kinds = async (auth: TestService, after = 0) =>
+  (await page(auth, after)).entries.map(([, kind, subject, , , realm, username, reason]) =>
+    kind === 'session' ? [kind] : [kind, subject, realm, username, reason],
+  )
+
+describe('the feed of what ended', () => {
+  it('is for services of the installation alone, and its questions have one form', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const good = `follower=${randomUUID()}&after=0&nonce=${nonce}`
+    assert.equal((await auth.call('GET', `/ended?${good}`)).status, 401)
+    const wrong = { 'x-warder-peer': `${peerSecret}x` }
+    assert.equal((await auth.call('GET', `/ended?${good}`, { headers: wrong })).status, 401)
+    const cookie = await auth.superCookie()
+    assert.equal((await auth.call('GET', `/ended?${good}`, { cookie })).status, 401, 'no user reads it')
+    for (const query of [
+      '',
+      'after=0',
+      `${good}&wait=21`,
+      good.replace('after=0', 'after=-1'),
+      good.replace('nnn', '!'),
+    ])
+      assert.equal((await auth.call('GET', `/ended?${query}`, { headers: peer })).status, 400, query)
+  })
+
+  it('says what ended in the commit that ended it, signed, in order', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, logIn, as, asSuper } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const first = await logIn('r', 'ann')
+    const claims = (await as(first, 'GET', '/whoami')).json
+    const second = await logIn('r', 'ann')
+    assert.equal((await as(second, 'GET', '/whoami')).json.as_sid, claims.as_sid, 'one person')
+
+    await asSuper('DELETE', '/sessions', { session_ids: [claims.jti, 'unknown'] })
+    const answer = await follow(auth, 0)
+    const one: Page = answer.json
+    assert.deepEqual(one.entries, [[1, 'session', claims.jti, claims.exp]])
+    assert.deepEqual([one.after, one.last, one.head], [0, 1, 1])
+    const keys = inlineKeySet((await auth.call('GET', '/.well-known/jwks.json')).json)
+    const expected = { issuer: undefined, audience: undefined, requiredClaims: [], leewaySeconds: 0 }
+    const statement = await verifyToken(
+      String(answer.headers['x-warder-statement']),
+      keys,
+      expected,
+      auth.clock,
+    )
+    assert.deepEqual(
+      [statement.claims.aud, statement.claims.nonce, statement.claims.last, statement.claims.sha256],
+      ['warder:ended', nonce, 1, hash('sha256', answer.text, 'base64url')],
+    )
+
+    await asSuper('PUT', '/realms/r/userpass/ann', { password_input: { plaintext: 'correct horse' } })
+    assert.deepEqual(await kinds(auth, 1), [['session'], ['logins', '', 'r', 'ann', 'password_changed']])
+    await logIn('r', 'ann')
+    const { head } = await page(auth)
+    await asSuper('DELETE', '/realms/r/userpass/ann')
+    assert.deepEqual(await kinds(auth, head), [
+      ['person', claims.as_sid, 'r', 'ann', 'deleted'],
+      ['session'],
+      ['logins', '', 'r', 'ann', 'deleted'],
+    ])
+    const numbers = (await page(auth)).entries.map(([seq]) => seq)
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => index + 1),
+    )
+    // What did not end is not there: a refused request, and one about nothing.
+    const before = (await page(auth)).head
+    assert.equal((await asSuper('DELETE', '/realms/r/userpass/ann')).status, 204)
+    assert.equal(
+      (await auth.call('DELETE', '/sessions', { json: { session_ids: [claims.jti] } })).status,
+      401,
+    )
+    assert.equal((await page(auth)).head, before)
+  })
+
+  it('a user who is made again is another person', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, logIn, as, asSuper } = scene(auth)
+    await realm('r')
+    const ids = new Set<string>()
+    for (let round = 0; round < 3; round++) {
+      await user('r', 'ann')
+      ids.add((await as(await logIn('r', 'ann'), 'GET', '/whoami')).json.as_sid)
+      await asSuper('DELETE', '/realms/r/userpass/ann')
+    }
+    assert.equal(ids.size, 3)
+    // Who never logged in is gone, too: grants may name them.
+    await user('r', 'bob')
+    const { head } = await page(auth)
+    await asSuper('DELETE', '/realms/r/userpass/bob')
+    assert.deepEqual((await kinds(auth, head))[0], ['person', '', 'r', 'bob', 'deleted'])
+  })
+
+  it('machines, roles and whole realms end there', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, logIn, asSuper } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const token = async (name: string) => {
+      const { role_id } = (await asSuper('GET', `/auth/approle/role/${name}/role-id`)).json.data
+      const login = await auth.call('POST', '/auth/approle/login', { json: { role_id } })
+      return { token: login.json.auth.client_token, role_id }
+    }
+    await asSuper('POST', '/auth/approle/role/ci', { bind_secret_id: false })
+    const one = await token('ci')
+    await auth.call('POST', '/auth/token/revoke-self', { token: one.token })
+    assert.deepEqual(await kinds(auth), [['machine', 'ci', '_', '', 'revoked']])
+    await token('ci')
+    await asSuper('DELETE', '/auth/approle/role/ci')
+    assert.deepEqual(await kinds(auth, 1), [
+      ['machine', 'ci', '_', '', 'role_deleted'],
+      ['role', 'ci', '_', one.role_id, 'role_deleted'],
+    ])
+    await asSuper('POST', '/auth/approle/role/worker?realm=r', { bind_secret_id: false })
+    await token('worker')
+    await logIn('r', 'ann')
+    const { head } = await page(auth)
+    await asSuper('DELETE', '/admins/realms/r')
+    const ended = (await kinds(auth, head)).map(([kind, , , username]) => [kind, username])
+    assert.deepEqual(
+      ended.map(([kind]) => kind),
+      ['person', 'machine', 'role', 'session', 'realm'],
+    )
+  })
+
+  it('a question waits for the next entry, and a reply for those who follow', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, logIn, as, asSuper } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const { jti } = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json
+    const follower = randomUUID()
+    const waiting = follow(auth, 0, 20, follower)
+    // It is there before the end is.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    let told = false
+    const ended = asSuper('DELETE', '/sessions', { session_ids: [jti] }).then(() => {
+      told = true
+    })
+    const { entries } = (await waiting).json as Page
+    assert.equal(entries[0]?.[2], jti)
+    assert.equal(told, false, 'the reply waits until the entry is acknowledged')
+    await follow(auth, 1, 0, follower)
+    await ended
+    // One that does not ask any more is waited for once, and no longer than the lease.
+    const other = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json.jti
+    const began = performance.now()
+    await asSuper('DELETE', '/sessions', { session_ids: [other] })
+    assert.ok(performance.now() - began < 5000)
+  })
+
+  it('a follower that is ahead of it is told at once, and old entries are swept', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, logIn, asSuper } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    await logIn('r', 'ann')
+    await asSuper('DELETE', '/sessions/realms/r')
+    const ahead: Page = (await follow(auth, 99, 20)).json
+    assert.deepEqual([ahead.head, ahead.last, ahead.entries], [2, 99, []])
+    const now = Math.floor(auth.clock.now() / 1000)
+    assert.equal(await sweepFeed(auth.db.commit, now), 0)
+    assert.equal(await sweepFeed(auth.db.commit, now + 3600 + 700), 1, 'the session')
+    assert.equal(await sweepFeed(auth.db.commit, now + 90_000), 1, 'the logins')
+    assert.equal((await page(auth)).head, 2, 'numbers are never used again')
+  })
+
+  it('two nodes have one feed, whose numbers none has twice', async () => {
+    await using near = await startAuth({ adminPassword: 'correct horse' })
+    await using far = await near.beside()
+    const here = scene(near)
+    await here.realm('r')
+    const names = Array.from({ length: 8 }, (_, index) => `user${index}`)
+    for (const name of names) await here.user('r', name)
+    await Promise.all(names.map((name) => here.logIn('r', name)))
+    const waiting = follow(far, 0, 20)
+    const cookie = await near.superCookie()
+    await Promise.all(
+      names.map((name, index) =>
+        (index % 2 === 0 ? near : far).call('DELETE', `/realms/r/userpass/${name}`, { cookie }),
+      ),
+    )
+    assert.ok(((await waiting).json as Page).entries.length > 0, 'heard from the other node')
+    const { entries, head } = await page(far)
+    assert.deepEqual(
+      entries.map(([seq]) => seq),
+      Array.from({ length: 24 }, (_, index) => index + 1),
+    )
+    assert.equal(head, 24)
+    assert.equal(entries.filter(([, kind]) => kind === 'person').length, 8)
+  })
+})

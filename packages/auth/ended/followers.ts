@@ -1,0 +1,115 @@
+import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
+import type { Clock } from '@warder/foundation/runtime'
+
+/** Followers that are waited for at most; more of them follow, and are not waited for. */
+const mostFollowers = 64
+/** Each slot: identity, acknowledged number, time of the last question (monotonic ms), whether it was late. */
+const slotSize = 4
+const bytes = 16 + mostFollowers * slotSize * 8
+/** A follower that has not asked for longer than a poll and its way is not waited for. */
+const aliveMs = 30_000
+
+const key = 'warder.auth.followers'
+
+/** In the primary, before any worker: all workers know the same followers. */
+export function shareFollowers(): void {
+  setEnvironmentData(key, new SharedArrayBuffer(bytes))
+}
+
+/**
+ * Who follows the feed of ends, and how far each has come. Shared by the workers of a process: the end is committed in
+ * one, the follower asks another.
+ */
+export interface Followers {
+  /** A follower has seen everything up to `seq`. */
+  acknowledge(id: string, seq: number): void
+  /** Something was appended: wakes who waits in `appended`. */
+  announce(): void
+  /** Resolves with true at the next `announce`, with false after so many ms. */
+  appended(ms: number): Promise<boolean>
+  /** Whether anybody follows now. */
+  any(): boolean
+  /** Resolves when every follower has seen `seq`, or after so many ms; who was late is not waited for until it asks again. */
+  seen(seq: number, ms: number): Promise<void>
+}
+
+const appendedAt = 0
+const acknowledgedAt = 1
+
+export function createFollowers(clock: Clock): Followers {
+  const shared = getEnvironmentData(key)
+  const memory = shared instanceof SharedArrayBuffer ? shared : new SharedArrayBuffer(bytes)
+  const counters = new Int32Array(memory, 0, 2)
+  const slots = new BigInt64Array(memory, 16)
+  const now = (): bigint => BigInt(Math.floor(clock.monotonic()))
+
+  const field = (slot: number, index: number): number => slot * slotSize + index
+  const isActive = (slot: number): boolean =>
+    Atomics.load(slots, field(slot, 0)) !== 0n &&
+    Atomics.load(slots, field(slot, 3)) === 0n &&
+    now() - Atomics.load(slots, field(slot, 2)) < BigInt(aliveMs)
+
+  function slotOf(identity: bigint): number | undefined {
+    let free: number | undefined
+    for (let slot = 0; slot < mostFollowers; slot++) {
+      const holder = Atomics.load(slots, field(slot, 0))
+      if (holder === identity) return slot
+      if (free === undefined && !isActive(slot)) free = slot
+    }
+    return free
+  }
+
+  const behind = (seq: bigint): number[] => {
+    const found: number[] = []
+    for (let slot = 0; slot < mostFollowers; slot++)
+      if (isActive(slot) && Atomics.load(slots, field(slot, 1)) < seq) found.push(slot)
+    return found
+  }
+
+  async function changed(index: number, seenBefore: number, ms: number): Promise<boolean> {
+    const wait = Atomics.waitAsync(counters, index, seenBefore, ms)
+    return (wait.async ? await wait.value : wait.value) !== 'timed-out'
+  }
+
+  const wake = (index: number): void => {
+    Atomics.add(counters, index, 1)
+    Atomics.notify(counters, index)
+  }
+
+  return {
+    acknowledge(id, seq) {
+      const identity = identityOf(id)
+      const slot = slotOf(identity)
+      if (slot === undefined) return
+      Atomics.store(slots, field(slot, 1), BigInt(seq))
+      Atomics.store(slots, field(slot, 2), now())
+      Atomics.store(slots, field(slot, 3), 0n)
+      Atomics.store(slots, field(slot, 0), identity)
+      wake(acknowledgedAt)
+    },
+    announce: () => wake(appendedAt),
+    appended: (ms) => changed(appendedAt, Atomics.load(counters, appendedAt), ms),
+    any() {
+      for (let slot = 0; slot < mostFollowers; slot++) if (isActive(slot)) return true
+      return false
+    },
+    async seen(seq, ms) {
+      const wanted = BigInt(seq)
+      const deadline = AbortSignal.timeout(ms)
+      for (;;) {
+        const before = Atomics.load(counters, acknowledgedAt)
+        const late = behind(wanted)
+        if (late.length === 0) return
+        if (deadline.aborted || !(await changed(acknowledgedAt, before, ms))) {
+          for (const slot of behind(wanted)) Atomics.store(slots, field(slot, 3), 1n)
+          return
+        }
+      }
+    },
+  }
+}
+
+/** 63 bits of the follower's UUID, never 0. */
+function identityOf(id: string): bigint {
+  return BigInt(`0x${id.replaceAll('-', '').slice(0, 15)}`) | 1n
+}

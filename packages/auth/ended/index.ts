@@ -1,0 +1,12 @@
+export {
+  type EndedKind,
+  type EndReason,
+  loginsHorizonSeconds,
+  machineHorizonSeconds,
+  personHorizonSeconds,
+} from './entry.ts'
+export { createEndedFeed, type EndedFeed } from './feed.ts'
+export { appended, entryChange, sweepFeed } from './feed-store.ts'
+export { shareFollowers } from './followers.ts'
+export { type EndedServices, endedOperations } from './operations.ts'
+export { withToldEnds } from './told.ts'

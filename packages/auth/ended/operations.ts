@@ -1,0 +1,66 @@
+import { type peerSecretCheck, peerSecretHeader, rawReply } from '@warder/foundation/http'
+import { type Access, defineOperation, get, type Operation } from '@warder/foundation/operations'
+import Type from 'typebox'
+import type { EndedFeed } from './feed.ts'
+
+export interface EndedServices {
+  readonly ended: EndedFeed
+  /** Whether a header shows the secret of the installation. */
+  readonly isPeer: ReturnType<typeof peerSecretCheck>
+}
+
+const define = defineOperation<EndedServices>()
+
+/** Services of the installation, which show its secret; the operation authenticates them itself. */
+const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
+
+const uuid = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
+const Question = Type.Object({
+  follower: Type.String({ pattern: uuid, description: 'UUID that the follower keeps while it runs.' }),
+  after: Type.String({ pattern: '^[0-9]{1,15}$', description: 'Number of the last entry that it has.' }),
+  nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{16,64}$', description: 'New for each question.' }),
+  wait: Type.Optional(
+    Type.String({ pattern: '^([0-9]|1[0-9]|20)$', description: 'Seconds to wait for an entry, 0 to 20.' }),
+  ),
+})
+
+/** Header with the signed statement about the body. */
+const statementHeader = 'X-Warder-Statement'
+
+export const endedOperations: readonly Operation<EndedServices>[] = [
+  define({
+    name: 'ended.follow',
+    route: get('/ended'),
+    summary: 'What has ended before its time: sessions, users, machines',
+    description:
+      'For services of the installation (`X-Warder-Peer`). Entries after `after`, in order; each is `[seq, kind, subject, ' +
+      'until, at, realm, username, reason]`, of sessions the first four. `X-Warder-Statement` is a JWT by the key of ' +
+      'session tokens over `nonce` and the SHA-256 of the body.',
+    tag: 'Sessions',
+    access: peers,
+    security: [],
+    queryParameters: Question,
+    reply: Type.Object({
+      after: Type.Integer(),
+      last: Type.Integer({ description: 'Number of the last entry here.' }),
+      head: Type.Integer({ description: 'Number of the last entry there is.' }),
+      entries: Type.Array(Type.Array(Type.Union([Type.String(), Type.Integer()]))),
+    }),
+    audited: false,
+    authenticate: ({ request, services }) =>
+      services.isPeer(request.headers[peerSecretHeader]) ? { name: 'kms', method: 'peer_secret' } : undefined,
+    async act({ query }, { services }) {
+      const { body, statement } = await services.ended.page({
+        follower: query.follower,
+        after: Number(query.after),
+        nonce: query.nonce,
+        waitMs: Number(query.wait ?? 0) * 1000,
+      })
+      return rawReply({
+        raw: body,
+        contentType: 'application/json',
+        headers: { [statementHeader]: statement },
+      })
+    },
+  }),
+]

@@ -1,0 +1,17 @@
+import type { Operation } from '@warder/foundation/operations'
+import type { EndedServices } from './operations.ts'
+
+/** The operation, whose reply tells of an end only when those who follow the feed know of it. */
+export function withToldEnds<Services extends EndedServices>(
+  operation: Operation<Services>,
+): Operation<Services> {
+  if (operation.route.methods.every((method) => method === 'GET' || method === 'HEAD')) return operation
+  return {
+    ...operation,
+    async act(input, context) {
+      const result = await operation.act(input, context)
+      await context.services.ended.told()
+      return result
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import {
+  appended,
+  type EndReason,
+  entryChange,
+  machineHorizonSeconds,
+  personHorizonSeconds,
+} from '../ended/index.ts'
+import { entityOf } from './entity.ts'
+import type { MachineToken, RoleKind } from './token-store.ts'
+
+const columns = 'seq, kind, subject, realm_id, username, ended_at, until_at, reason'
+type End = [at: number, until: number, reason: EndReason]
+const feedRole = query<[...End, kind: string, name: string], unknown>(
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + ROW_NUMBER() OVER (), 'machine', t.entity, t.realm_id, '', ?, ?, ?
+       FROM ended_head h CROSS JOIN
+         (SELECT DISTINCT entity, realm_id FROM app_token WHERE role_kind = ? AND role_name = ?) t WHERE h.id = 1`,
+)
+const feedRealmTokens = query<[...End, string, string], unknown>(
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + ROW_NUMBER() OVER (), 'machine', t.entity, t.realm_id, '', ?, ?, ?
+       FROM ended_head h CROSS JOIN (SELECT DISTINCT entity, realm_id FROM app_token
+         WHERE role_kind = 'approle' AND role_name IN (SELECT name FROM approle_role WHERE realm_id = ?)
+           OR role_kind = 'orchestrator' AND role_name IN (SELECT name FROM orchestrator_role WHERE realm_id = ?)) t
+       WHERE h.id = 1`,
+)
+/** The entity of a role is that of `entityOf.appRole`, whose realm is never the first one here. */
+const feedRealmRoles = query<[...End, realm: string], unknown>(
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + ROW_NUMBER() OVER (), 'role', r.realm_id || '/approle:' || r.name, r.realm_id, r.role_id,
+         ?, ?, ?
+       FROM ended_head h CROSS JOIN approle_role r WHERE h.id = 1 AND r.realm_id = ?`,
+)
+
+const until = (at: number): number => at + machineHorizonSeconds
+
+/** One token: whoever remembers something about a token of its entity asks again. */
+export function tokenEnd(db: Database, { entity, realm }: MachineToken, at: number): readonly Change[] {
+  const about = { kind: 'machine', subject: entity, realm, username: '' } as const
+  return appended(db, entryChange({ ...about, endedAt: at, untilAt: until(at), reason: 'revoked' }))
+}
+
+/** The tokens of a role. */
+export function roleTokensEnd(db: Database, kind: RoleKind, name: string, at: number): readonly Change[] {
+  return appended(db, change(feedRole, [at, until(at), 'role_deleted', kind, name]))
+}
+
+/** A role with its tokens: another one that gets its name is another machine. */
+export function appRoleEnd(
+  db: Database,
+  role: { readonly name: string; readonly realm: string; readonly roleId: string },
+  at: number,
+): readonly Change[] {
+  const { name, realm, roleId } = role
+  const about = { kind: 'role', subject: entityOf.appRole(realm, name), realm, username: roleId } as const
+  const gone = entryChange({
+    ...about,
+    endedAt: at,
+    untilAt: at + personHorizonSeconds,
+    reason: 'role_deleted',
+  })
+  const tokens = change(feedRole, [at, until(at), 'role_deleted', 'approle', name])
+  return appended(db, tokens, gone)
+}
+
+/** Every machine of a realm that is about to be deleted; its roles and tokens are still there. */
+export function realmMachinesEnd(db: Database, realm: string, at: number): readonly Change[] {
+  return appended(
+    db,
+    change(feedRealmTokens, [at, until(at), 'realm_deleted', realm, realm]),
+    change(feedRealmRoles, [at, at + personHorizonSeconds, 'realm_deleted', realm]),
+  )
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { scene } from '../../testing/scene.ts'
+import { startAuth } from '../../testing/start.ts'
+import { checkStrength } from './strength.ts'
+
+const user = { username: 'annabella', realm: 'warehouse' }
+
+test('what takes few guesses is refused with what would make it better; what takes many is accepted', async () => {
+  for (const [password, why, better] of [
+    ['aaaaaaaaaa', /repeated characters/, /add another word or two.*leave out repetitions/],
+    ['abcabcabcabc', /repeated patterns/, /leave out repetitions/],
+    ['abcdefghijkl', /sequences/, /leave out sequences/],
+    ['19870321', /dates are easy to guess/, /leave out dates/],
+    ['P4ssw0rd!!', /much like a common password/, /digits in place of letters/],
+    ['drowssap1', /much like a common password/, /words that are reversed/],
+    ['annabella1', /username or the realm/, /add another word/],
+    ['Warehouse7', /username or the realm/, /add another word/],
+    ['a'.repeat(1024), /repeated characters/, /leave out repetitions/],
+  ] as const) {
+    await assert.rejects(checkStrength(password, user), (error: Error) => {
+      assert.equal('kind' in error && error.kind, 'bad_request')
+      assert.match(error.message, /^new_password: is easy to guess: .*\. To make it better: .*\.$/)
+      assert.match(error.message, why)
+      assert.match(error.message, better)
+      assert.equal(error.message.includes(password), false)
+      return true
+    })
+  }
+  for (const password of [
+    'only Ann knows it',
+    'xkq!93vd',
+    'correct horse',
+    'sommer in lyon, regen',
+    '𝒳𝒴𝒵 élan ñandú',
+  ])
+    await checkStrength(password, user)
+})
+
+test('what is longest and most ambiguous takes no long time', async () => {
+  for (const part of ['@4$5!1|0', '$', 'a1', '4@8(361!|10$57%2']) {
+    const began = performance.now()
+    await checkStrength(part.repeat(1024 / part.length), user).catch(() => undefined)
+    assert.ok(performance.now() - began < 5000, part)
+  }
+})
+
+test('only who has proved the old password is told; the old one stays until another will do', async () => {
+  await using auth = await startAuth({ adminPassword: 'correct horse' })
+  const { realm, user: add } = scene(auth)
+  await realm('r')
+  await add('r', 'ann')
+  const change = (basic: string, new_password: string) =>
+    auth.call('POST', '/password?realm=r', { basic, json: { new_password } })
+  assert.equal((await change('ann:wrong', '19870321')).status, 401)
+  const weak = await change('ann:correct horse', '19870321')
+  assert.equal(weak.status, 400)
+  assert.match(weak.json.description, /dates are easy to guess\. To make it better: /)
+  assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })).status, 200)
+  assert.equal((await change('ann:correct horse', 'only Ann knows it')).status, 204)
+})

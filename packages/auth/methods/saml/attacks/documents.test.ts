@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { assertRefused, startJudge } from '../testing/judged.ts'
+import { messageBounds } from '../xml/gate.ts'
+import { readXml } from '../xml/read.ts'
+import { XmlRefused } from '../xml/refused.ts'
+
+const judge = await startJudge()
+const right = judge.response({ attributes: { groups: ['users'] } })
+
+describe('documents that readers of XML differ in, or that cost them dear (A26, A27)', () => {
+  it('entity bombs, external entities and every other document type', () => {
+    const bomb = Array.from(
+      { length: 20 },
+      (_, level) => `<!ENTITY a${level + 1} "&a${level};&a${level};&a${level};">`,
+    )
+    for (const [what, type] of [
+      ['billion laughs', `<!DOCTYPE x [<!ENTITY a0 "ha">${bomb.join('')}]>`],
+      ['external entity', '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>'],
+      ['parameter entity', '<!DOCTYPE x [<!ENTITY % p SYSTEM "https://evil.example/x.dtd"> %p;]>'],
+      ['external subset', '<!DOCTYPE x SYSTEM "https://evil.example/x.dtd">'],
+      ['plain', '<!DOCTYPE x>'],
+      ['default attribute', '<!DOCTYPE x [<!ATTLIST Assertion ID ID "_evil">]>'],
+    ] as const) {
+      assertRefused(judge, `${type}${right}`, /document type/, what)
+      assertRefused(
+        judge,
+        `<?xml version="1.0"?>\n${type}${right.replace('>ann<', '>&e;<')}`,
+        /document type/,
+        what,
+      )
+    }
+    assertRefused(judge, `<!doctype x>${right}`, /malformed/, 'in small letters')
+    assertRefused(judge, `<!ENTITY e "x">${right}`, /malformed/, 'an entity alone')
+    for (const entity of [
+      '&e;',
+      '&nbsp;',
+      '&',
+      '&amp',
+      '&#;',
+      '&#x;',
+      '&#0;',
+      '&#x0;',
+      '&#xFFFF;',
+      '&#x110000;',
+      '&#9999999;',
+      '&#xD800;',
+    ])
+      assertRefused(judge, right.replace('>ann<', `>${entity}<`), /entity|character/, entity)
+  })
+
+  it('comments, CDATA and processing instructions in NameID, in attributes, and anywhere else (CVE-2017-11427)', () => {
+    for (const [markup, reason] of [
+      ['<!---->', /comment/],
+      ['<!-- x -->', /comment/],
+      ['<![CDATA[n]]>', /CDATA/],
+      ['<?x y?>', /processing instruction/],
+      ['<?xml version="1.0"?>', /processing instruction/],
+    ] as const) {
+      for (const xml of [
+        right.replace('>ann<', `>an${markup}n<`),
+        right.replace('>users<', `>us${markup}ers<`),
+        right.replace('<saml:Subject>', `${markup}<saml:Subject>`),
+        ` ${markup}${right}`,
+        right + markup,
+      ])
+        assertRefused(judge, xml, reason, markup)
+      const signedSo = judge.response({ nameId: 'ann@evil' }).replace('ann@evil', `ann${markup}@evil`)
+      assertRefused(judge, signedSo, reason, `signed without ${markup}`)
+    }
+  })
+
+  it('namespace tricks: undeclared, reserved, empty and repeated names; other namespaces of the same names', () => {
+    const assertion = 'urn:oasis:names:tc:SAML:2.0:assertion'
+    for (const [what, xml] of [
+      [
+        'undeclared prefix',
+        right.replace('<saml:Subject>', '<evil:Subject>').replace('</saml:Subject>', '</evil:Subject>'),
+      ],
+      ['undeclared prefix of an attribute', right.replace('<samlp:Status>', '<samlp:Status evil:x="y">')],
+      ['prefix xmlns', right.replace('<samlp:Status>', '<samlp:Status xmlns:xmlns="urn:x">')],
+      ['prefix xml', right.replace('<samlp:Status>', '<samlp:Status xmlns:xml="urn:x">')],
+      [
+        'the namespace of xml',
+        right.replace('<samlp:Status>', '<samlp:Status xmlns:x="http://www.w3.org/XML/1998/namespace">'),
+      ],
+      [
+        'the namespace of xmlns',
+        right.replace('<samlp:Status>', '<samlp:Status xmlns:x="http://www.w3.org/2000/xmlns/">'),
+      ],
+      ['prefix taken back', right.replace('<samlp:Status>', '<samlp:Status xmlns:samlp="">')],
+      ['a reference in a namespace', right.replace('<samlp:Status>', '<samlp:Status xmlns:x="urn:&#120;">')],
+      ['an attribute twice', right.replace('<samlp:Status>', '<samlp:Status a="1" a="2">')],
+      [
+        'an attribute twice by two prefixes',
+        right.replace('<samlp:Status>', '<samlp:Status xmlns:p="urn:x" xmlns:q="urn:x" p:a="1" q:a="2">'),
+      ],
+      ['two colons', right.replace('<samlp:Status>', '<samlp:Status a:b:c="1">')],
+      ['an element xmlns:x', right.replace('<samlp:Status>', '<xmlns:x/><samlp:Status>')],
+      ['another namespace of the assertion', right.replaceAll(assertion, `${assertion}x`)],
+      ['another namespace of the signature', right.replaceAll('http://www.w3.org/2000/09/xmldsig#', 'urn:x')],
+      [
+        'saml means something else inside',
+        right.replace('<saml:Subject>', '<saml:Subject xmlns:saml="urn:x">'),
+      ],
+      ['no namespace', right.replaceAll(/<(\/?)saml:/g, '<$1')],
+    ] as const)
+      assertRefused(judge, xml, /./, what)
+  })
+
+  it('the same prefixes declared elsewhere or in other ways are no trick: what is signed says the same', () => {
+    const moved = right.replace(/<saml:Assertion xmlns:saml="[^"]*"/, '<saml:Assertion')
+    const renamed = right.replace('<samlp:Response ', '<samlp:Response xmlns:unused="urn:x" xmlns="urn:y" ')
+    for (const xml of [
+      moved,
+      renamed,
+      `\ufeff${right}`,
+      `<?xml version="1.0" encoding="utf-8"?>\r\n${right}\n`,
+    ])
+      assert.equal(typeof judge.judge(xml), 'object', xml.slice(0, 200))
+  })
+
+  it('100,000 attributes, of one element and of many; 100,000 namespaces', () => {
+    const attributes = (count: number, name = 'a'): string =>
+      Array.from({ length: count }, (_, index) => ` ${name}${index}=""`).join('')
+    const many = right.replace('<samlp:Status>', `<samlp:Status${attributes(20_000)}>`)
+    assertRefused(judge, many, /attributesOfElement/, 'of one element')
+    const spread = `<samlp:Extensions>${`<x${attributes(30)}/>`.repeat(800)}</samlp:Extensions>`
+    assertRefused(
+      judge,
+      right.replace('<samlp:Status>', `${spread}<samlp:Status>`),
+      /attributes/,
+      'of many elements',
+    )
+    assertRefused(
+      judge,
+      right.replace('<samlp:Status>', `<samlp:Status${attributes(100_000)}>`),
+      /longer/,
+      '100,000',
+    )
+    const declared = right.replace('<samlp:Status>', `<samlp:Status${attributes(10_000, 'xmlns:n')}>`)
+    assertRefused(judge, declared, /attributesOfElement/, 'namespaces')
+  })
+
+  it('deep nesting, many elements, long names, long texts', () => {
+    for (const depth of [33, 1000, 20_000]) {
+      const xml = right.replace(
+        '<samlp:Status>',
+        `${'<x>'.repeat(depth)}${'</x>'.repeat(depth)}<samlp:Status>`,
+      )
+      assertRefused(judge, xml, /depth/, String(depth))
+    }
+    assertRefused(
+      judge,
+      right.replace('<samlp:Status>', `${'<x/>'.repeat(3000)}<samlp:Status>`),
+      /elements/,
+      'elements',
+    )
+    assertRefused(
+      judge,
+      right.replace('<samlp:Status>', `<${'x'.repeat(1000)}/><samlp:Status>`),
+      /malformed/,
+      'a name',
+    )
+    assertRefused(judge, right + ' '.repeat(messageBounds.length), /longer/, 'blanks')
+    assertRefused(judge, '<'.repeat(100_000), /malformed/, 'brackets')
+    assertRefused(judge, `<x${' '.repeat(200_000)}`, /malformed/, 'an open tag')
+    assertRefused(judge, `<x a="${'a'.repeat(200_000)}`, /malformed/, 'an open value')
+    assertRefused(judge, `<x>${'&amp;'.repeat(40_000)}`, /not closed/, 'references')
+    assertRefused(judge, `${'<!--'.repeat(50_000)}`, /comment/, 'open comments')
+  })
+
+  it('what is at the bounds of the gate is judged within 250 ms', () => {
+    const filler = `<x${Array.from({ length: 2 }, (_, index) => ` a${index}="${'y'.repeat(20)}"`).join('')}/>`
+    const xml = right.replace(
+      '<samlp:Status>',
+      `<samlp:Extensions>${filler.repeat(1900)}</samlp:Extensions><samlp:Status>`,
+    )
+    const before = process.cpuUsage()
+    assert.equal(typeof judge.judge(xml), 'object')
+    const { user, system } = process.cpuUsage(before)
+    assert.ok((user + system) / 1000 < 250, `${(user + system) / 1000} ms`)
+  })
+
+  it('other encodings, characters that XML does not allow, and what is no XML at all', () => {
+    for (const [what, xml] of [
+      ['UTF-16 by name', `<?xml version="1.0" encoding="UTF-16"?>${right}`],
+      ['UTF-7 by name', `<?xml version="1.0" encoding="UTF-7"?>${right}`],
+      ['XML 1.1', `<?xml version="1.1"?>${right}`],
+      ['NUL', right.replace('>ann<', '>an\u0000n<')],
+      ['control', right.replace('>ann<', '>an\u0001n<')],
+      ['U+FFFF', right.replace('>ann<', '>an\uffffn<')],
+      ['two roots', right + right],
+      ['text before', `x${right}`],
+      ['text after', `${right}x`],
+      ['not closed', right.slice(0, -5)],
+      ['crossed', '<a><b></a></b>'],
+      ['text', 'ann'],
+      ['JSON', '{"sub":"ann"}'],
+      ['HTML', '<html><body>error</html>'],
+      ['an attribute without quotes', '<x a=b/>'],
+      ['an attribute without blank', '<x a="b"c="d"/>'],
+      ['a bracket in a value', '<x a="<"/>'],
+      ['a name in other letters', '<saml:\u0130D xmlns:saml="x"/>'],
+      ['the end of CDATA', right.replace('>ann<', '>an]]>n<')],
+    ] as const)
+      assertRefused(judge, xml, /./, what)
+    const field = encodeURIComponent(Buffer.from(right, 'utf16le').toString('base64'))
+    assert.notEqual(field, '')
+  })
+
+  it('whatever the gate lets through, the parser reads alike; nothing but XmlRefused is thrown', () => {
+    const token = fc.constantFrom(
+      '<a>',
+      '</a>',
+      '<b x="1">',
+      '</b>',
+      '<a/>',
+      ' ',
+      'x',
+      '&lt;',
+      '&#65;',
+      '<',
+      '>',
+      '"',
+      "'",
+      '=',
+      'xmlns:p="u"',
+      '<p:a xmlns:p="u">',
+      '</p:a>',
+      ']]>',
+      '<!--',
+      '-->',
+      '<?',
+      '?>',
+    )
+    fc.assert(
+      fc.property(fc.array(token, { maxLength: 12 }), (tokens) => {
+        const text = tokens.join('')
+        try {
+          assert.ok(readXml(text).root)
+        } catch (error) {
+          assert.ok(error instanceof XmlRefused, `${text}: ${error}`)
+          assert.notEqual(error.message, 'it is not well-formed', `the gate let ${text} through`)
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { constants } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { type EncryptOptions, encryptedAssertion } from '../testing/encrypt.ts'
+import { assertRefused, forged, partsOf, startJudge } from '../testing/judged.ts'
+import { sharedKey, signElement } from '../testing/test-idp.ts'
+import { namespaces } from '../xml/names.ts'
+
+const judge = await startJudge()
+const { certificate } = await sharedKey('sp')
+const signed = judge.response()
+const { assertion } = partsOf(signed)
+
+/** A response with this text encrypted in place of its assertion. */
+function withEncrypted(plain: string, options: Partial<EncryptOptions> = {}, around = signed): string {
+  return around.replace(partsOf(around).assertion, encryptedAssertion(plain, { certificate, ...options }))
+}
+
+const nameOf = (xml: string): unknown => {
+  const verdict = judge.judge(xml)
+  return typeof verdict === 'string' ? verdict : verdict.nameId?.value
+}
+
+describe('encrypted assertions', () => {
+  it('are read where they, or the response around them, are signed', () => {
+    assert.equal(nameOf(withEncrypted(assertion)), 'ann')
+    assert.equal(nameOf(withEncrypted(assertion, { oaepHash: 'sha256' })), 'ann')
+    const unsigned = judge.response({ sign: [] })
+    const plain = partsOf(
+      unsigned.replace('<samlp:Status>', '<ds:Signature></ds:Signature><samlp:Status>'),
+    ).assertion
+    const outside = signElement(
+      withEncrypted(
+        plain,
+        {},
+        unsigned.replace('<samlp:Status>', '<ds:Signature></ds:Signature><samlp:Status>'),
+      ).replace('<ds:Signature></ds:Signature>', ''),
+      'Response',
+      { key: judge.idp.key },
+    )
+    assert.equal(nameOf(outside), 'ann')
+  })
+
+  it('keep the prefixes that are declared around them', () => {
+    const bare = assertion.replace(/ xmlns:saml="[^"]*"/, '')
+    assert.equal(nameOf(withEncrypted(bare)), 'ann')
+  })
+
+  it('are refused when nobody vouches for them: to encrypt needs no secret', () => {
+    const unsigned = judge.idp.assertion(judge.wishes)
+    assertRefused(judge, withEncrypted(unsigned), /must be signed/, 'unsigned')
+    assertRefused(judge, withEncrypted(forged(assertion)), /signature/i, 'forged')
+  })
+
+  it('are refused with CBC, RSA 1.5, unknown algorithms or two digests', () => {
+    const { encryption, encryption11 } = namespaces
+    for (const name of ['aes128-cbc', 'aes256-cbc', 'tripledes-cbc'])
+      assertRefused(judge, withEncrypted(assertion, { content: encryption + name }), /AES-GCM is/, name)
+    assertRefused(judge, withEncrypted(assertion, { content: 'constructor' }), /AES-GCM is/, 'constructor')
+    const rsa15 = { transport: `${encryption}rsa-1_5`, padding: constants.RSA_PKCS1_PADDING }
+    assertRefused(judge, withEncrypted(assertion, rsa15), /RSA-OAEP is/, 'RSA 1.5')
+    const mixed = `<ds:DigestMethod Algorithm="${encryption}sha256"/>`
+    assertRefused(judge, withEncrypted(assertion, { method: mixed }), /same digest/, 'two digests')
+    const mask = `<xenc11:MGF Algorithm="${encryption11}mgf1md5"/>`
+    assertRefused(judge, withEncrypted(assertion, { method: mask }), /digest of RSA-OAEP/, 'a mask by MD5')
+  })
+
+  it('are refused with one sentence whatever is wrong inside of the cryptography', async () => {
+    const other = await sharedKey('stranger')
+    const flip = (at: number) => (bytes: Buffer) => {
+      const damaged = Buffer.from(bytes)
+      damaged[at < 0 ? bytes.length + at : at] = (damaged.at(at) ?? 0) ^ 1
+      return damaged
+    }
+    const sentences = [
+      withEncrypted(assertion, { certificate: other.certificate }),
+      withEncrypted(assertion, { damage: flip(0) }),
+      withEncrypted(assertion, { damage: flip(20) }),
+      withEncrypted(assertion, { damage: flip(-1) }),
+      withEncrypted(assertion, { damage: (bytes) => bytes.subarray(0, 20) }),
+      withEncrypted(assertion, { damage: () => Buffer.alloc(0) }),
+      withEncrypted(assertion, { content: `${namespaces.encryption11}aes128-gcm` }),
+      withEncrypted(assertion, { method: '<xenc:OAEPparams>AAAA</xenc:OAEPparams>' }),
+    ].map(nameOf)
+    assert.deepEqual(
+      [...new Set(sentences)],
+      ['encryption: rejected SAML response: the encrypted assertion cannot be decrypted'],
+    )
+  })
+
+  it('are refused with two keys, with none, and when there is something else inside', () => {
+    assertRefused(judge, withEncrypted(assertion, { keys: 2 }), /one EncryptedKey/, 'two keys')
+    assertRefused(judge, withEncrypted(assertion, { keys: 0 }), /one EncryptedKey/, 'no key')
+    const wrapper = '</warder:EncryptedAssertion>'
+    for (const plain of [
+      '',
+      'ann',
+      '<x/>',
+      `<!DOCTYPE x>${assertion}`,
+      `<!-- -->${assertion}`,
+      `<?xml version="1.0"?>${assertion}`,
+      assertion + assertion,
+      assertion + forged(assertion),
+      forged(assertion) + assertion,
+      `<x>${assertion}</x>`,
+      `${assertion}${wrapper}`,
+      `${wrapper}<x>${assertion}</x>`,
+      `${forged(assertion)}${wrapper}<warder:EncryptedAssertion xmlns:warder="${namespaces.assertion}">${assertion}`,
+      encryptedAssertion(assertion, { certificate }),
+      signed,
+      '\u0000',
+    ])
+      assertRefused(judge, withEncrypted(plain), /./, plain.slice(0, 60))
+  })
+})

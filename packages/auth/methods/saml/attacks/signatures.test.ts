@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { createHmac, createPublicKey, X509Certificate } from 'node:crypto'
+import { describe, it } from 'node:test'
+import { assertRefused, partsOf, startJudge } from '../testing/judged.ts'
+import { publicPem, type SignOptions, sharedKey, signElement } from '../testing/test-idp.ts'
+import { namespaces } from '../xml/names.ts'
+
+const judge = await startJudge()
+const right = judge.response()
+const more = 'http://www.w3.org/2001/04/xmldsig-more#'
+const enveloped = `${namespaces.signature}enveloped-signature`
+const c14n = namespaces.exclusiveC14n
+
+/** A response whose assertion the identity provider itself signed in this way. */
+function signedAs(signing: Partial<SignOptions>): string {
+  return judge.response({ signing })
+}
+
+describe('signatures that are not what SAML allows', () => {
+  it('a Reference to another element, to the document, by XPointer or to elsewhere', () => {
+    const id = /URI="#([^"]+)"/.exec(right)?.[1] ?? ''
+    for (const uri of [
+      '',
+      '#',
+      '#_other',
+      `#xpointer(id('${id}'))`,
+      '#xpointer(/)',
+      id,
+      'https://evil.example/',
+      `#${id}'`,
+    ]) {
+      assertRefused(judge, right.replace(`URI="#${id}"`, `URI="${uri}"`), /Reference/, uri)
+    }
+    assertRefused(judge, right.replace(` URI="#${id}"`, ''), /Reference/, 'no URI')
+  })
+
+  it('two References, both of them right', () => {
+    const xml = signElement(judge.idp.unsigned(judge.wishes), 'Assertion', {
+      key: judge.idp.key,
+      alsoSign: "//*[local-name(.)='Status']",
+    })
+    assertRefused(judge, xml, /one Reference/, 'two References')
+  })
+
+  it('two SignedInfo (CVE-2025-29774)', () => {
+    const info = /<ds:SignedInfo>[\s\S]*<\/ds:SignedInfo>/.exec(right)?.[0] ?? ''
+    const forgedInfo = info.replace(/(<ds:DigestValue>)[^<]+/, '$1AAAA')
+    for (const both of [forgedInfo + info, info + forgedInfo, info + info])
+      assertRefused(judge, right.replace(info, both), /Signature has/, 'two SignedInfo')
+  })
+
+  it('a comment in DigestValue or SignatureValue (CVE-2025-29775)', () => {
+    for (const name of ['DigestValue', 'SignatureValue']) {
+      for (const comment of ['<!--AAAA-->', '<![CDATA[AAAA]]>', '<?x y?>', '<x/>', '&#65;<ds:x/>']) {
+        for (const xml of [
+          right.replace(`<ds:${name}>`, `<ds:${name}>${comment}`),
+          right.replace(`</ds:${name}>`, `${comment}</ds:${name}>`),
+        ])
+          assertRefused(
+            judge,
+            xml,
+            /comment|CDATA|processing|not base64|prefix|right|other children/,
+            `${name} ${comment}`,
+          )
+      }
+    }
+  })
+
+  it('transforms by XPath, XSLT or base64, none, one too many, or in another order', () => {
+    const list = /<ds:Transforms>[\s\S]*<\/ds:Transforms>/.exec(right)?.[0] ?? ''
+    const transform = (algorithm: string, inside = ''): string =>
+      `<ds:Transform Algorithm="${algorithm}">${inside}</ds:Transform>`
+    const xslt = '<x:stylesheet xmlns:x="http://www.w3.org/1999/XSL/Transform" version="1.0"/>'
+    for (const [what, inside] of [
+      [
+        'XPath',
+        transform('http://www.w3.org/TR/1999/REC-xpath-19991116', '<ds:XPath>self::text()</ds:XPath>'),
+      ],
+      ['XPath filter', transform('http://www.w3.org/2002/06/xmldsig-filter2')],
+      ['XSLT', transform('http://www.w3.org/TR/1999/REC-xslt-19991116', xslt)],
+      ['base64', transform(`${namespaces.signature}base64`)],
+      ['none', ''],
+      [
+        'XPath after',
+        transform(enveloped) + transform(c14n) + transform('http://www.w3.org/TR/1999/REC-xpath-19991116'),
+      ],
+      ['order', transform(c14n) + transform(enveloped)],
+      ['enveloped twice', transform(enveloped) + transform(enveloped)],
+      ['child', transform(enveloped, xslt) + transform(c14n)],
+      ['child of c14n', transform(enveloped) + transform(c14n, xslt)],
+    ] as const)
+      assertRefused(
+        judge,
+        right.replace(list, `<ds:Transforms>${inside}</ds:Transforms>`),
+        /transform|canonicalization/,
+        what,
+      )
+    assertRefused(judge, right.replace(list, ''), /other children/, 'no Transforms')
+  })
+
+  it('canonicalization that is inclusive or keeps comments, though the identity provider signed with it', () => {
+    for (const name of ['http://www.w3.org/TR/2001/REC-xml-c14n-20010315', `${c14n}WithComments`]) {
+      assertRefused(judge, signedAs({ canonicalization: name }), /canonicalization is not allowed/, name)
+      assertRefused(
+        judge,
+        signedAs({ transforms: [enveloped, name] }),
+        /canonicalization is not allowed/,
+        name,
+      )
+    }
+    assertRefused(judge, signedAs({ transforms: [enveloped] }), /transforms are not allowed/, 'none')
+  })
+
+  it('SHA-1, MD5, MGF1 and unknown algorithms, though the identity provider signed with them', () => {
+    const sha1 = { signatureAlgorithm: `${namespaces.signature}rsa-sha1` }
+    assertRefused(judge, signedAs(sha1), /signature algorithm is not allowed/, 'rsa-sha1')
+    const digest = { digestAlgorithm: `${namespaces.signature}sha1` }
+    assertRefused(judge, signedAs(digest), /digest algorithm is not allowed/, 'sha1')
+    for (const name of [
+      `${more}rsa-md5`,
+      'http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1',
+      'constructor',
+      '__proto__',
+      '',
+    ])
+      assertRefused(
+        judge,
+        right.replace(`${more}rsa-sha256`, name),
+        /signature algorithm is not allowed/,
+        name,
+      )
+  })
+
+  it('HMAC with the public key of the identity provider as its secret (key confusion)', () => {
+    const { certificate } = judge.idp.key
+    const secrets = [
+      certificate,
+      publicPem(certificate),
+      new X509Certificate(certificate).raw,
+      createPublicKey(certificate).export({ format: 'der', type: 'spki' }),
+      Buffer.alloc(0),
+    ]
+    for (const secret of secrets) {
+      for (const [name, hash] of [
+        [`${more}hmac-sha256`, 'sha256'],
+        [`${namespaces.signature}hmac-sha1`, 'sha1'],
+        [`${more}rsa-sha256`, 'sha256'],
+      ] as const) {
+        const signatureOf = (data: string): string => createHmac(hash, secret).update(data).digest('base64')
+        assertRefused(judge, signedAs({ signatureAlgorithm: name, signatureOf }), /signature/, name)
+      }
+    }
+  })
+
+  it('a key of another type than the algorithm', async () => {
+    const ec = await sharedKey('idp-ec', 'ec')
+    assertRefused(
+      judge,
+      signedAs({ key: ec, signatureAlgorithm: `${more}ecdsa-sha256` }),
+      /signature is not right/,
+      'EC',
+    )
+    assertRefused(
+      judge,
+      right.replace('rsa-sha256', 'ecdsa-sha256'),
+      /signature is not right/,
+      'RSA as ECDSA',
+    )
+  })
+
+  it('the key of a stranger whose certificate is in KeyInfo', async () => {
+    const stranger = await sharedKey('stranger')
+    const xml = signedAs({ key: stranger })
+    const der = new X509Certificate(stranger.certificate).raw.toString('base64')
+    const info = `<ds:KeyInfo><ds:X509Data><ds:X509Certificate>${der}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`
+    const { signature } = partsOf(xml)
+    const shown = signature
+      .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
+      .replace('</ds:Signature>', `${info}</ds:Signature>`)
+    assertRefused(judge, xml.replace(signature, shown), /signature is not right/, 'KeyInfo')
+    // And what KeyInfo says of the right signature does not matter either.
+    const honest = right
+      .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
+      .replace('</ds:Signature>', `${info}</ds:Signature>`)
+    assert.equal(typeof judge.judge(honest), 'object')
+  })
+
+  it('an empty, a short, a foreign or a missing SignatureValue; an Object; an empty SignedInfo', () => {
+    const value = /<ds:SignatureValue>[^<]*<\/ds:SignatureValue>/.exec(right)?.[0] ?? ''
+    for (const inside of ['', ' ', 'AAAA', '%%%%'])
+      assertRefused(
+        judge,
+        right.replace(value, `<ds:SignatureValue>${inside}</ds:SignatureValue>`),
+        /base64|not right/,
+        inside,
+      )
+    assertRefused(judge, right.replace(value, ''), /Signature has/, 'none')
+    const other = /<ds:SignatureValue>[^<]*<\/ds:SignatureValue>/.exec(judge.response())?.[0] ?? ''
+    assertRefused(judge, right.replace(value, other), /not right/, 'of another response')
+    assertRefused(judge, right.replace('</ds:Signature>', '<ds:Object/></ds:Signature>'), /child/, 'Object')
+    assertRefused(
+      judge,
+      right.replace(/<ds:SignedInfo>[\s\S]*<\/ds:SignedInfo>/, '<ds:SignedInfo/>'),
+      /Reference/,
+      'empty',
+    )
+  })
+
+  it('a digest of nothing, where canonicalization of others fails (void signature)', () => {
+    const nothing = '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='
+    const xml = right
+      .replace(/(<ds:DigestValue>)[^<]+/, `$1${nothing}`)
+      .replace('<samlp:Response ', '<samlp:Response xmlns:void="1" ')
+    assertRefused(judge, xml, /signature is not right/, 'void')
+  })
+})

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { assertRefused, forged, type Judge, partsOf, startJudge } from '../testing/judged.ts'
+import { namespaces } from '../xml/names.ts'
+
+const judge = await startJudge()
+
+/** Both ways in which the forged element may be told apart from the signed one. */
+function eachForgery(attack: (forge: (text: string) => string) => string): readonly string[] {
+  const sameId = (text: string): string => text.replace('>ann<', '>admin<')
+  return [attack((text) => forged(text)), attack(sameId)]
+}
+
+function refusedEach(what: string, attack: (forge: (text: string) => string) => string): void {
+  for (const xml of eachForgery(attack)) assertRefused(judge, xml, /./, what)
+}
+
+const signedResponse = judge.response({ sign: ['Response'] })
+const signedAssertion = judge.response()
+
+describe('signature wrapping (A25)', () => {
+  it('what is wrapped is right by itself', () => {
+    for (const xml of [signedResponse, signedAssertion]) assert.equal(typeof judge.judge(xml), 'object')
+  })
+
+  it('XSW1: a forged Response around the Signature that holds the signed one', () => {
+    const { response, signature } = partsOf(signedResponse)
+    const original = response.replace(signature, '')
+    refusedEach('XSW1', (forge) =>
+      forge(original).replace(
+        '<samlp:Status>',
+        `${signature.replace('</ds:Signature>', `${original}</ds:Signature>`)}<samlp:Status>`,
+      ),
+    )
+  })
+
+  it('XSW2: a forged Response with the signed one before the detached Signature', () => {
+    const { response, signature } = partsOf(signedResponse)
+    const original = response.replace(signature, '')
+    refusedEach('XSW2', (forge) =>
+      forge(original).replace('<samlp:Status>', `${original}${signature}<samlp:Status>`),
+    )
+  })
+
+  it('XSW3: a forged Assertion before the signed one', () => {
+    const { assertion, signature } = partsOf(signedAssertion)
+    refusedEach('XSW3', (forge) =>
+      signedAssertion.replace(assertion, `${forge(assertion.replace(signature, ''))}${assertion}`),
+    )
+  })
+
+  it('XSW4: a forged Assertion around the signed one', () => {
+    const { assertion, signature } = partsOf(signedAssertion)
+    refusedEach('XSW4', (forge) =>
+      signedAssertion.replace(
+        assertion,
+        forge(assertion.replace(signature, '')).replace('</saml:Assertion>', `${assertion}</saml:Assertion>`),
+      ),
+    )
+  })
+
+  it('XSW5: a forged Assertion that has the Signature, and the signed one at the end', () => {
+    const { assertion, signature } = partsOf(signedAssertion)
+    refusedEach('XSW5', (forge) =>
+      signedAssertion.replace(assertion, `${forge(assertion)}${assertion.replace(signature, '')}`),
+    )
+  })
+
+  it('XSW6: a forged Assertion whose Signature holds the signed one', () => {
+    const { assertion, signature } = partsOf(signedAssertion)
+    const holding = signature.replace('</ds:Signature>', `${assertion.replace(signature, '')}</ds:Signature>`)
+    refusedEach('XSW6', (forge) =>
+      signedAssertion.replace(assertion, forge(assertion.replace(signature, holding))),
+    )
+  })
+
+  it('XSW7: a forged Assertion in Extensions', () => {
+    const { assertion, signature } = partsOf(signedAssertion)
+    refusedEach('XSW7', (forge) =>
+      signedAssertion.replace(
+        '<samlp:Status>',
+        `<samlp:Extensions>${forge(assertion.replace(signature, ''))}</samlp:Extensions><samlp:Status>`,
+      ),
+    )
+  })
+
+  it('XSW8: a forged Assertion whose Signature has the signed one in an Object', () => {
+    const { assertion, signature } = partsOf(signedAssertion)
+    const object = `<ds:Object>${assertion.replace(signature, '')}</ds:Object></ds:Signature>`
+    const holding = signature.replace('</ds:Signature>', object)
+    refusedEach('XSW8', (forge) =>
+      signedAssertion.replace(assertion, forge(assertion.replace(signature, holding))),
+    )
+  })
+
+  it('duplicated and nested assertions, also where all of them are signed', () => {
+    const { assertion } = partsOf(signedAssertion)
+    const twice = signedAssertion.replace(assertion, assertion + assertion)
+    assertRefused(judge, twice, /more than one assertion/, 'twice')
+    const advice = assertion.replace(
+      '<saml:AuthnStatement',
+      `<saml:Advice>${forged(assertion)}</saml:Advice><saml:AuthnStatement`,
+    )
+    assertRefused(judge, signedAssertion.replace(assertion, advice), /more than one assertion/, 'in Advice')
+    const foreign = '<x:Assertion xmlns:x="urn:x"/>'
+    assertRefused(
+      judge,
+      signedAssertion.replace(assertion, foreign + assertion),
+      /more than one assertion/,
+      'a namesake',
+    )
+    const encrypted = `<saml:EncryptedAssertion xmlns:saml="${namespaces.assertion}"/>`
+    assertRefused(
+      judge,
+      signedAssertion.replace(assertion, encrypted + assertion),
+      /more than one assertion/,
+      'encrypted',
+    )
+  })
+
+  it('an ID that two elements have, however the attribute is written', () => {
+    const { assertion } = partsOf(signedAssertion)
+    const id = / ID="([^"]+)"/.exec(assertion)?.[1] ?? ''
+    for (const name of ['ID', 'Id', 'id', 'xml:id', 'iD']) {
+      const xml = signedAssertion.replace(
+        '<samlp:Status>',
+        `<samlp:Extensions ${name}="${id}"/><samlp:Status>`,
+      )
+      assertRefused(judge, xml, /ID is not unique/, name)
+    }
+  })
+
+  it('any mixture of the parts of signed responses is refused, or says what was signed', () => {
+    const other = partsOf(judge.response({ nameId: 'bob', attributes: { a: ['b'] } }))
+    const pieces = [
+      ...splitTags(signedAssertion),
+      ...splitTags(signedResponse),
+      ...Object.values(other),
+      forged(other.assertion),
+      other.assertion.replace(other.signature, '').replace('>bob<', '>admin<'),
+    ]
+    const base = splitTags(judge.response({ sign: ['Assertion', 'Response'] }))
+    const change = fc.record({
+      at: fc.nat({ max: base.length }),
+      remove: fc.nat({ max: 3 }),
+      piece: fc.option(fc.constantFrom(...pieces)),
+    })
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+        const parts = [...base]
+        for (const { at, remove, piece } of changes)
+          parts.splice(at, remove, ...(piece === null ? [] : [piece]))
+        const verdict = judge.judge(parts.join(''))
+        if (typeof verdict !== 'string') assert.ok(['ann', 'bob'].includes(verdict.nameId?.value ?? ''))
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+function splitTags(xml: string): readonly string[] {
+  return xml.split(/(?=<)/)
+}
+
+describe('signatures of parts', () => {
+  it('over the response only, the assertion only, or both, are enough; over nothing is not', () => {
+    const accept = (xml: string): boolean => typeof judge.judge(xml) === 'object'
+    assert.ok(accept(judge.response({ sign: ['Response'] })))
+    assert.ok(accept(judge.response({ sign: ['Assertion'] })))
+    assert.ok(accept(judge.response({ sign: ['Assertion', 'Response'] })))
+    assertRefused(judge, judge.response({ sign: [] }), /must be signed/, 'unsigned')
+  })
+
+  it('a signature that was stripped leaves nothing to believe', () => {
+    for (const sign of [['Response'], ['Assertion']] as const) {
+      const xml = judge.response({ sign })
+      assertRefused(judge, xml.replace(partsOf(xml).signature, ''), /must be signed/, sign[0])
+    }
+  })
+
+  it('the outer signature stripped leaves the inner one, which covers what is read', () => {
+    const xml = judge.response({ sign: ['Assertion', 'Response'] })
+    const outer = partsOf(xml).signature
+    const stripped: ReturnType<Judge['judge']> = judge.judge(xml.replace(outer, ''))
+    assert.equal(typeof stripped === 'object' && stripped.nameId?.value, 'ann')
+  })
+
+  it('what was changed after signing is refused: name, attribute, audience, time', () => {
+    const xml = judge.response({ attributes: { groups: ['users'] } })
+    for (const [from, to] of [
+      ['>ann<', '>admin<'],
+      ['>users<', '>admins<'],
+      ['>https://sp.example<', '>https://sp2.example<'],
+      ['SessionIndex="session-1"', 'SessionIndex="session-2"'],
+      ['</saml:NameID>', '</saml:NameID><!-- -->'],
+    ] as const) {
+      assert.notEqual(xml.replace(from, to), xml)
+      assertRefused(judge, xml.replace(from, to), /signature|comment/, to)
+    }
+  })
+
+  it('a signature moved to where it does not belong is refused', () => {
+    const xml = judge.response()
+    const { signature, assertion } = partsOf(xml)
+    const without = xml.replace(signature, '')
+    for (const [what, moved] of [
+      ['to the Response', without.replace('<samlp:Status>', `${signature}<samlp:Status>`)],
+      ['to the Subject', without.replace('<saml:Subject>', `<saml:Subject>${signature}`)],
+      ['to the Status', without.replace('<samlp:Status>', `<samlp:Status>${signature}`)],
+      [
+        'of another response',
+        without.replace('<saml:Subject>', `${partsOf(judge.response()).signature}<saml:Subject>`),
+      ],
+      ['twice', xml.replace('<saml:Subject>', `${signature}<saml:Subject>`)],
+      ['of the assertion alone', assertion],
+    ] as const)
+      assertRefused(judge, moved, /Signature|signature|Response/, what)
+  })
+})

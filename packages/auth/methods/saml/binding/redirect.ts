@@ -1,0 +1,116 @@
+import { constants, type KeyObject, sign } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import { isSignedByOne, rsaSha256 } from '../signature/algorithms.ts'
+import { messageBounds } from '../xml/gate.ts'
+import { utf8 } from '../xml/read.ts'
+import { XmlRefused } from '../xml/refused.ts'
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+export type MessageField = 'SAMLRequest' | 'SAMLResponse'
+
+/**
+ * The URL that carries a message by HTTP-Redirect (SAML 2.0 bindings §3.4.4.1): deflated, in base64, signed with
+ * RSA-SHA256 over the three parameters in their order.
+ */
+export async function redirectUrl(
+  target: string,
+  message: { readonly field: MessageField; readonly xml: string; readonly relayState: string | undefined },
+  key: KeyObject,
+): Promise<string> {
+  const { field, xml, relayState } = message
+  const deflated = (await deflate(Buffer.from(xml))).toString('base64')
+  const parts = [
+    `${field}=${encodeURIComponent(deflated)}`,
+    ...(relayState === undefined ? [] : [`RelayState=${encodeURIComponent(relayState)}`]),
+    `SigAlg=${encodeURIComponent(rsaSha256)}`,
+  ]
+  const signature = await signed(Buffer.from(parts.join('&')), key)
+  const query = [...parts, `Signature=${encodeURIComponent(signature.toString('base64'))}`].join('&')
+  return `${target}${target.includes('?') ? '&' : '?'}${query}`
+}
+
+/** On the thread pool: an RSA signature takes a millisecond or two. */
+function signed(data: Buffer, key: KeyObject): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    sign('sha256', data, { key, padding: constants.RSA_PKCS1_PADDING }, (error, signature) =>
+      error === null ? resolve(signature) : reject(error),
+    )
+  })
+}
+
+/** A message that came by HTTP-Redirect. */
+export interface RedirectMessage {
+  readonly field: MessageField
+  readonly xml: string
+  readonly relayState: string | undefined
+}
+
+const names = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SigAlg', 'Signature', 'SAMLEncoding'] as const
+
+/**
+ * Reads a message off a query, and verifies its signature over the parameters as they were sent (§3.4.4.1): they are
+ * not decoded and encoded again.
+ * @param query without question mark
+ * @throws XmlRefused; for a bomb too, once it is over the bound of a message
+ */
+export async function readRedirect(query: string, keys: readonly KeyObject[]): Promise<RedirectMessage> {
+  const raw = rawParameters(query)
+  const field = raw.has('SAMLRequest') ? 'SAMLRequest' : 'SAMLResponse'
+  const message = raw.get(field)
+  const [algorithm, signature] = [raw.get('SigAlg'), raw.get('Signature')]
+  if (message === undefined || (raw.has('SAMLRequest') && raw.has('SAMLResponse')) || raw.has('SAMLEncoding'))
+    throw new XmlRefused('the query has not one message')
+  if (algorithm === undefined || signature === undefined) throw new XmlRefused('the message is not signed')
+  const state = raw.get('RelayState')
+  const data = [
+    `${field}=${message}`,
+    ...(state === undefined ? [] : [`RelayState=${state}`]),
+    `SigAlg=${algorithm}`,
+  ]
+  const isRight = isSignedByOne(
+    keys,
+    decoded(algorithm),
+    Buffer.from(data.join('&')),
+    base64(decoded(signature)),
+  )
+  if (!isRight) throw new XmlRefused('the signature is not right')
+  return { field, xml: await inflated(base64(decoded(message))), relayState: state && decoded(state) }
+}
+
+async function inflated(bytes: Uint8Array): Promise<string> {
+  let text: Buffer
+  try {
+    text = await inflate(bytes, { maxOutputLength: messageBounds.length })
+  } catch {
+    throw new XmlRefused('the message is not deflated, or larger than a message may be')
+  }
+  return utf8(text)
+}
+
+function rawParameters(query: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const part of query.split('&', 64)) {
+    const equals = part.indexOf('=')
+    const name = equals < 0 ? part : part.slice(0, equals)
+    if (!names.some((known) => known === name)) continue
+    if (found.has(name)) throw new XmlRefused('a parameter appears twice')
+    found.set(name, part.slice(name.length + 1))
+  }
+  return found
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', '%20'))
+  } catch {
+    throw new XmlRefused('the query is not valid percent-encoding')
+  }
+}
+
+function base64(text: string): Buffer {
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) throw new XmlRefused('a parameter is not base64')
+  return Buffer.from(text, 'base64')
+}

@@ -1,0 +1,58 @@
+import { reservedClaims, type Subject } from '../../../identity/index.ts'
+import { isNewUsername } from '../../../texts/index.ts'
+import type { Assertion } from '../response/assertion.ts'
+import { SamlRefused } from '../response/refused.ts'
+import type { SamlSettings } from '../settings/settings.ts'
+import { nameIdFormats } from '../xml/names.ts'
+
+/** As for `extra_claims` of users with a password. */
+const largestClaims = 4096
+
+/** Who logs in by an assertion, as the realm maps its attributes. @throws SamlRefused */
+export function subjectOf(assertion: Assertion, settings: SamlSettings): Subject {
+  const found = namedSubject(assertion, settings)
+  const username = settings.normalize_subject_case ? found.toLowerCase() : found
+  if (!isNewUsername(username)) throw new SamlRefused('subject', 'the subject cannot be a username')
+  const roles = settings.role_attribute === undefined ? [] : valuesOf(assertion, settings.role_attribute)
+  return {
+    username,
+    scheme: 'sa',
+    certificateSha256: undefined,
+    roles: [...new Set(roles)],
+    extraClaims: claimsOf(assertion, settings),
+  }
+}
+
+function namedSubject(assertion: Assertion, { subject_attribute: name }: SamlSettings): string {
+  if (name !== undefined) {
+    const [value, other] = valuesOf(assertion, name)
+    if (value === undefined) throw new SamlRefused('subject', `subject attribute '${name}' is missing`)
+    if (other !== undefined)
+      throw new SamlRefused('subject', `subject attribute '${name}' has several values`)
+    return value
+  }
+  const { nameId } = assertion
+  if (nameId === undefined) throw new SamlRefused('subject', 'assertion has no NameID')
+  if (nameId.format === nameIdFormats.transient)
+    throw new SamlRefused('subject', 'the NameID is transient and no subject attribute is configured')
+  return nameId.value
+}
+
+/** Only what the realm maps; a claim that has come to be reserved since is left out. */
+function claimsOf(assertion: Assertion, settings: SamlSettings): Subject['extraClaims'] {
+  const claims: Record<string, unknown> = {}
+  for (const [attribute, claim] of Object.entries(settings.attribute_claim_map)) {
+    const values = valuesOf(assertion, attribute)
+    if (values.length > 0 && !reservedClaims.has(claim))
+      claims[claim] = values.length === 1 ? values[0] : values
+  }
+  if (Buffer.byteLength(JSON.stringify(claims)) > largestClaims) throw tooLarge()
+  return Object.keys(claims).length === 0 ? undefined : claims
+}
+
+export const tooLarge = () =>
+  new SamlRefused('attributes', 'the mapped attributes exceed the extra-claims size limit')
+
+function valuesOf({ attributes }: Assertion, name: string): readonly string[] {
+  return attributes.get(name) ?? []
+}

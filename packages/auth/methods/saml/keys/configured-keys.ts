@@ -1,0 +1,46 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/runtime'
+
+/** A key of the service provider that signs or decrypts. */
+export interface SpKey {
+  /** PEM. */
+  readonly certificate: string
+  readonly privateKey: KeyObject
+}
+
+/**
+ * Keys of the operator's own, from PEM files: the first one signs, the others are published beside it.
+ * @param home relative names are under it
+ * @throws StartupError that names the file
+ */
+export function configuredKeys(
+  home: string,
+  keyFiles: readonly string[],
+  certificateFiles: readonly string[],
+): readonly SpKey[] {
+  if (keyFiles.length !== certificateFiles.length)
+    throw new StartupError('saml_sp_key_files and saml_sp_certificate_files must name equally many files')
+  return keyFiles.map((keyFile, index) => {
+    const certificateFile = certificateFiles[index] ?? ''
+    const privateKey = readFile(home, keyFile, createPrivateKey)
+    const certificate = readFile(home, certificateFile, (pem) => new X509Certificate(pem))
+    const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? 0
+    if (privateKey.asymmetricKeyType !== 'rsa' || bits < 2048)
+      throw new StartupError(
+        `${keyFile}: the key of the SAML service provider must be RSA of at least 2048 bits`,
+      )
+    if (!certificate.checkPrivateKey(privateKey))
+      throw new StartupError(`${certificateFile}: the certificate is not of the key in ${keyFile}`)
+    return { certificate: certificate.toString(), privateKey }
+  })
+}
+
+function readFile<T>(home: string, file: string, parse: (pem: Buffer) => T): T {
+  try {
+    return parse(readFileSync(inHome(home, file)))
+  } catch (error) {
+    throw new StartupError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

@@ -1,0 +1,33 @@
+import { issueCertificate } from '@warder/foundation/tls'
+
+/** Identity providers do not look at the dates of a certificate in metadata; some people do. */
+const years = 20
+const day = 86_400
+
+export interface NewSpKey {
+  /** PEM. */
+  readonly certificate: string
+  /** DER; to be wiped. */
+  readonly pkcs8: Buffer
+}
+
+/** RSA of 3072 bits: enough beyond 2030 (SP 800-57 part 1 §5.6.3). @param now Unix seconds */
+export async function newSpKey(now: number): Promise<NewSpKey> {
+  const issued = await issueCertificate(
+    {
+      commonName: 'Warder SAML service provider',
+      purpose: 'client',
+      hostnames: [],
+      addresses: [],
+      notBefore: new Date((now - day) * 1000),
+      notAfter: new Date((now + years * 365 * day) * 1000),
+      keyType: 'rsa',
+      rsaBits: 3072,
+    },
+    undefined,
+  )
+  return {
+    certificate: issued.certificatePem,
+    pkcs8: issued.privateKey.export({ format: 'der', type: 'pkcs8' }),
+  }
+}

@@ -1,0 +1,66 @@
+import type { Seal } from '@warder/foundation/seal'
+import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+
+/** A key of the service provider as kept. Times are Unix seconds. */
+export interface KeptSpKey {
+  /** 1, 2, 3 …: the name of the key. */
+  readonly generation: number
+  /** PEM. */
+  readonly certificate: string
+  /** It signs from then on, until a later one does. */
+  readonly signsFrom: number
+  readonly createdAt: number
+}
+
+interface KeyRow {
+  readonly generation: number
+  readonly certificate: string
+  readonly signs_from: number
+  readonly created_at: number
+}
+
+const columns = 'generation, certificate, signs_from, created_at'
+const all = query<[], KeyRow>(`SELECT ${columns} FROM saml_key ORDER BY generation DESC`)
+const sealedOf = query<[generation: number], { readonly sealed_private: Uint8Array }>(
+  'SELECT sealed_private FROM saml_key WHERE generation = ?',
+)
+const insert = insertInto<[number, Uint8Array, string, number, number]>('saml_key', [
+  'generation',
+  'sealed_private',
+  'certificate',
+  'signs_from',
+  'created_at',
+])
+const remove = query<[generation: number], unknown>('DELETE FROM saml_key WHERE generation = ?')
+
+const place = (generation: number) => ({
+  table: 'saml_key',
+  row: String(generation),
+  column: 'sealed_private',
+})
+
+/** The newest first. */
+export async function listSpKeys(db: Database): Promise<readonly KeptSpKey[]> {
+  return (await db.all(all, [])).map(({ generation, certificate, signs_from, created_at }) => ({
+    generation,
+    certificate,
+    signsFrom: signs_from,
+    createdAt: created_at,
+  }))
+}
+
+/** PKCS#8 of a key; undefined when it is gone. The bytes are the caller's, to be wiped. */
+export async function openSpKey(db: Database, seal: Seal, generation: number): Promise<Buffer | undefined> {
+  const row = await db.get(sealedOf, [generation])
+  return row && Buffer.from(await seal.open(place(generation), row.sealed_private))
+}
+
+/** Fails with UniqueViolation when another node was faster. */
+export function spKeyInsertion(seal: Seal, key: KeptSpKey, pkcs8: Uint8Array): Change {
+  const sealed = seal.seal(place(key.generation), pkcs8)
+  return change(insert, [key.generation, sealed, key.certificate, key.signsFrom, key.createdAt])
+}
+
+export function spKeyRemoval(generation: number): Change {
+  return change(remove, [generation])
+}

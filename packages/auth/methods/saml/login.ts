@@ -1,0 +1,147 @@
+import { failure } from '@warder/foundation/errors'
+import { bucketKey } from '@warder/foundation/http'
+import type { OperationContext } from '@warder/foundation/operations'
+import { type Change, GuardFailed, UniqueViolation } from '@warder/foundation/sql'
+import { countedLogin, countSamlResponse, countSessions } from '../../counting/index.ts'
+import { takeLogin } from '../../login/index.ts'
+import { type Realm, realmUnchanged } from '../../realms/index.ts'
+import type { Session } from '../../sessions/index.ts'
+import { requestOf } from './binding/browser.ts'
+import { readForm, textOfField } from './binding/form.ts'
+import { subjectOf, tooLarge } from './identity/subject.ts'
+import { type SamlRealm, samlRealm } from './realm/saml-realm.ts'
+import type { SamlServices } from './realm/services.ts'
+import type { Assertion } from './response/assertion.ts'
+import { longestAssertionAge, skewSeconds } from './response/expected.ts'
+import { SamlRefused } from './response/refused.ts'
+import type { SamlSettings } from './settings/settings.ts'
+import { idpSessionInsertion } from './store/idp-session-store.ts'
+import { findPending, messageUse, type PendingRequest, pendingUse } from './store/pending-store.ts'
+
+type Context = OperationContext<SamlServices>
+
+export interface SamlLogin {
+  readonly session: Session
+  readonly cookie: string
+  readonly returnUrl: string
+}
+
+/**
+ * Ends a login at an identity provider: the response, in the order of its checks, then the session.
+ * @throws failure('unauthorized') with the check that failed; failure('bad_request' | 'rate_limited' | 'overloaded')
+ */
+export function finishLogin(context: Context, realmId: string): Promise<SamlLogin> {
+  const { metrics } = context.services
+  context.audit({ realm: realmId, auth_method: 'saml' })
+  const login = async (): Promise<SamlLogin> => {
+    takeLogin(context)
+    try {
+      const result = await accept(context, realmId)
+      countSamlResponse(metrics, 'accepted')
+      return result
+    } catch (error) {
+      if (!(error instanceof SamlRefused)) throw error
+      countSamlResponse(metrics, error.check)
+      context.audit({
+        principal: 'unauthenticated',
+        reason: `saml_${error.check}`,
+        details: { check: error.message },
+      })
+      throw failure('unauthorized', `SAML error: ${error.message}`)
+    }
+  }
+  return countedLogin(metrics, 'saml', login, () => 'authenticated')
+}
+
+async function accept(context: Context, realmId: string): Promise<SamlLogin> {
+  const { services, request } = context
+  const fields = readForm(request)
+  const requestId = requestOf(request, textOfField(fields.get('RelayState')))
+  if (requestId === undefined)
+    throw new SamlRefused('browser', 'this sign-in was not started from this browser')
+  const { realm, settings } = await samlRealm(context, realmId)
+  const pending = await findPending(
+    services.db,
+    { purpose: 'login', requestId, realm: realmId },
+    services.now(),
+  )
+  if (pending === undefined) throw unknownRequest()
+  const assertion = await judged(context, settings, pending, fields.get('SAMLResponse'))
+  return begin(context, { realm, settings }, pending, assertion)
+}
+
+const unknownRequest = () => new SamlRefused('request', 'unknown or expired sign-in request')
+
+async function judged(
+  { services, request }: Context,
+  settings: SamlSettings,
+  { requestId, realm }: PendingRequest,
+  field: Uint8Array | undefined,
+): Promise<Assertion> {
+  const keys = await services.spKeys.list()
+  const verdict = await services.samlVerification.judge(
+    { client: bucketKey(request.clientAddress), tenant: realm },
+    {
+      // A copy: the thread takes it over.
+      field: new Uint8Array(field ?? []),
+      expected: {
+        idpEntityId: settings.idp_entity_id,
+        idpCertificates: settings.idp_signing_certificates,
+        spEntityId: settings.sp_entity_id,
+        acsUrl: settings.sp_acs_url,
+        requestId,
+        now: services.now(),
+        decryptionKeys: keys.map(({ privateKey }) => privateKey),
+      },
+    },
+  )
+  if ('assertion' in verdict) return verdict.assertion
+  throw new SamlRefused(verdict.refused.check, verdict.refused.sentence)
+}
+
+/** RFC 6265 §6.1: what every browser keeps of a cookie. */
+const largestCookie = 4096
+
+async function begin(
+  context: Context,
+  { realm, settings }: SamlRealm,
+  pending: PendingRequest,
+  assertion: Assertion,
+): Promise<SamlLogin> {
+  const { services } = context
+  const subject = subjectOf(assertion, settings)
+  if (services.sessions.cookieSize(subject, realm.id) > largestCookie) throw tooLarge()
+  const now = services.now()
+  const { session, cookie, insertion } = services.sessions.begin(subject, boundedBy(realm, assertion, now))
+  context.audit({ principal: subject.username, auth_method: 'sa', object: session.id })
+  const forgetAt = assertion.issuedAt + longestAssertionAge + skewSeconds + 1
+  try {
+    await context.commit([
+      pendingUse(pending, now),
+      realmUnchanged(realm),
+      messageUse(realm.id, assertion.id, forgetAt),
+      insertion,
+      ...idpSession(session, settings, assertion),
+    ])
+  } catch (error) {
+    if (error instanceof UniqueViolation) throw new SamlRefused('replay', 'assertion has already been used')
+    if (!(error instanceof GuardFailed)) throw error
+    throw error.index === 0 ? unknownRequest() : new SamlRefused('realm', 'the realm has changed meanwhile')
+  }
+  countSessions(services.metrics, 'begun')
+  return { session, cookie, returnUrl: pending.returnUrl }
+}
+
+/** What a single logout will ask for, where the identity provider has one. */
+function idpSession(session: Session, settings: SamlSettings, assertion: Assertion): readonly Change[] {
+  const { nameId, sessionIndex } = assertion
+  if (settings.idp_slo_url === undefined || nameId === undefined) return []
+  const { id, realm, createdAt, maxAge } = session
+  return [idpSessionInsertion({ id, realm, nameId, sessionIndex: sessionIndex ?? null }, createdAt + maxAge)]
+}
+
+/** SAML 2.0 core §2.7.2: our session ends with that at the identity provider, at the latest. */
+function boundedBy(realm: Realm, { sessionEndsAt }: Assertion, now: number): Realm {
+  if (sessionEndsAt === undefined) return realm
+  return { ...realm, session_max_age_seconds: Math.min(realm.session_max_age_seconds, sessionEndsAt - now) }
+}

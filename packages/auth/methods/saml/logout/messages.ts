@@ -1,0 +1,112 @@
+import { longestAssertionAge, skewSeconds } from '../response/expected.ts'
+import type { SamlSettings } from '../settings/settings.ts'
+import type { IdpName } from '../store/idp-session-store.ts'
+import type { XmlElement } from '../xml/dom.ts'
+import { namespaces, success } from '../xml/names.ts'
+import { attributeOf, children, isNamed, onlyChild, readXml, textOf } from '../xml/read.ts'
+import { XmlRefused } from '../xml/refused.ts'
+import { readTime, writeTime } from '../xml/time.ts'
+import { escaped } from '../xml/write.ts'
+
+interface Sent {
+  readonly id: string
+  readonly destination: string
+  readonly spEntityId: string
+  /** Unix seconds. */
+  readonly now: number
+}
+
+/** A LogoutRequest (SAML 2.0 core §3.7.1). */
+export function logoutRequest(sent: Sent, nameId: IdpName, sessionIndex: string | null): string {
+  const qualifiers = {
+    NameQualifier: nameId.nameQualifier,
+    SPNameQualifier: nameId.spNameQualifier,
+    Format: nameId.format,
+  }
+  const attributes = Object.entries(qualifiers).map(([name, value]) =>
+    value === null ? '' : ` ${name}="${escaped(value)}"`,
+  )
+  const index =
+    sessionIndex === null ? '' : `<samlp:SessionIndex>${escaped(sessionIndex)}</samlp:SessionIndex>`
+  const name = `<saml:NameID${attributes.join('')}>${escaped(nameId.value)}</saml:NameID>`
+  return message('LogoutRequest', sent, '', name + index)
+}
+
+/** A LogoutResponse that says that it was done (§3.7.2). */
+export function logoutResponse(sent: Sent, inResponseTo: string): string {
+  const status = `<samlp:Status><samlp:StatusCode Value="${success}"/></samlp:Status>`
+  return message('LogoutResponse', sent, ` InResponseTo="${escaped(inResponseTo)}"`, status)
+}
+
+function message(
+  name: string,
+  { id, destination, spEntityId, now }: Sent,
+  more: string,
+  inside: string,
+): string {
+  const attributes = ` ID="${id}" Version="2.0" IssueInstant="${writeTime(now)}" Destination="${escaped(destination)}"${more}`
+  const issuer = `<saml:Issuer>${escaped(spEntityId)}</saml:Issuer>`
+  return `<samlp:${name} xmlns:samlp="${namespaces.protocol}" xmlns:saml="${namespaces.assertion}"${attributes}>${issuer}${inside}</samlp:${name}>`
+}
+
+/** What a LogoutRequest asks for. */
+export interface AskedLogout {
+  readonly id: string
+  /** Unix seconds. */
+  readonly issuedAt: number
+  readonly name: string
+  readonly format: string | null
+  /** Empty: every session of the name. */
+  readonly sessionIndexes: readonly string[]
+}
+
+interface Expected {
+  readonly settings: Pick<SamlSettings, 'idp_entity_id'>
+  /** Where the message came to. */
+  readonly destination: string
+  readonly now: number
+}
+
+/** @param xml of a message whose signature is right. @throws XmlRefused */
+export function readLogoutRequest(xml: string, expected: Expected): AskedLogout {
+  const { root } = readXml(xml)
+  const { id, issuedAt } = checkedHead(root, 'LogoutRequest', expected)
+  const end = attributeOf(root, 'NotOnOrAfter')
+  const endsAt = end === undefined ? undefined : readTime(end)
+  if (end !== undefined && (endsAt === undefined || expected.now >= endsAt + skewSeconds))
+    throw new XmlRefused('the LogoutRequest has expired')
+  const nameId = onlyChild(root, 'assertion', 'NameID')
+  const name = nameId && textOf(nameId)
+  if (nameId === undefined || name === undefined || name === '')
+    throw new XmlRefused('the LogoutRequest has no NameID')
+  const sessionIndexes = children(root, 'protocol', 'SessionIndex').map((one) => textOf(one) ?? '')
+  return { id, issuedAt, name, format: attributeOf(nameId, 'Format') ?? null, sessionIndexes }
+}
+
+/** @returns the ID of the LogoutRequest that was answered. @throws XmlRefused */
+export function readLogoutResponse(xml: string, expected: Expected): string {
+  const { root } = readXml(xml)
+  checkedHead(root, 'LogoutResponse', expected)
+  return attributeOf(root, 'InResponseTo') ?? ''
+}
+
+function checkedHead(
+  root: XmlElement,
+  name: string,
+  { settings, destination, now }: Expected,
+): { readonly id: string; readonly issuedAt: number } {
+  if (!isNamed(root, 'protocol', name) || attributeOf(root, 'Version') !== '2.0')
+    throw new XmlRefused(`it is not a ${name} of SAML 2.0`)
+  const issuer = onlyChild(root, 'assertion', 'Issuer')
+  if (issuer === undefined || textOf(issuer) !== settings.idp_entity_id)
+    throw new XmlRefused('its Issuer is not the IdP of the realm')
+  // SAML 2.0 bindings §3.4.5.2: a signed message says where it goes.
+  if (attributeOf(root, 'Destination') !== destination)
+    throw new XmlRefused('its Destination is not this service')
+  const id = attributeOf(root, 'ID') ?? ''
+  const issuedAt = readTime(attributeOf(root, 'IssueInstant') ?? '')
+  if (id === '' || issuedAt === undefined) throw new XmlRefused('it lacks ID or IssueInstant')
+  if (now - issuedAt > longestAssertionAge || issuedAt - now > skewSeconds)
+    throw new XmlRefused('it was not issued just now')
+  return { id, issuedAt }
+}

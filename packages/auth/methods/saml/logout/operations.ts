@@ -1,0 +1,65 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
+import { defineOperation, get, type Operation } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { anySession, everybody, sessionOf } from '../../../callers/index.ts'
+import { takeLogin } from '../../../login/index.ts'
+import { RealmPath } from '../../../realms/index.ts'
+import { setSessionCookie } from '../../../sessions/index.ts'
+import { samlRealm } from '../realm/saml-realm.ts'
+import type { SamlServices } from '../realm/services.ts'
+import { returnUrl } from '../settings/return-to.ts'
+import { beginLogout, takeLogoutMessage } from './logout.ts'
+
+const define = defineOperation<SamlServices>()
+const tag = 'SAML'
+
+export const logoutOperations: readonly Operation<SamlServices>[] = [
+  define({
+    name: 'saml.logout',
+    route: get('/saml/{realm_id}/logout'),
+    summary: 'End the session, here and at the identity provider',
+    description: 'For browsers: redirects to the identity provider, or back where that has no single logout.',
+    tag,
+    access: anySession,
+    pathParameters: RealmPath,
+    queryParameters: Type.Object({
+      return_to: Type.Optional(Type.String({ description: 'As for the login.' })),
+    }),
+    status: 302,
+    errors: { 400: 'The session is not of this realm and SAML, or return_to is not allowed.' },
+    async act({ path, query }, context) {
+      const { session, claims } = sessionOf(context)
+      const { settings } = await samlRealm(context, path.realm_id)
+      if (session.scheme !== 'sa' || session.realm !== path.realm_id)
+        throw failure('bad_request', 'The session did not begin at the identity provider of this realm.')
+      const back = returnUrl(query.return_to, settings)
+      context.audit({ realm: path.realm_id, object: claims.jti })
+      const location = await beginLogout(context, { id: path.realm_id, settings }, claims.jti, back)
+      return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': setSessionCookie('', 0) } })
+    },
+  }),
+  define({
+    name: 'saml.slo',
+    route: get('/saml/{realm_id}/slo'),
+    summary: 'Take a logout message of the identity provider',
+    description:
+      'HTTP-Redirect: a signed LogoutRequest, which ends the sessions that it names, or a LogoutResponse.',
+    tag,
+    access: everybody,
+    pathParameters: RealmPath,
+    status: 302,
+    errors: { 401: 'The message is refused: SAML error, and why.' },
+    async act({ path }, context) {
+      takeLogin(context)
+      context.audit({ realm: path.realm_id, auth_method: 'saml' })
+      const { settings } = await samlRealm(context, path.realm_id)
+      const location = await takeLogoutMessage(
+        context,
+        { id: path.realm_id, settings },
+        context.request.rawQuery,
+      )
+      return rawReply({ status: 302, headers: { Location: location } })
+    },
+  }),
+]

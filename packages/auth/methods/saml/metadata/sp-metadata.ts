@@ -1,0 +1,52 @@
+import { X509Certificate } from 'node:crypto'
+import { bindings, namespaces } from '../xml/names.ts'
+import { escaped } from '../xml/write.ts'
+
+/** What an identity provider has to know of a realm (SAML 2.0 metadata §2.4.4). */
+export interface SpDescription {
+  readonly settings: {
+    readonly sp_entity_id: string
+    readonly sp_acs_url: string
+    readonly idp_nameid_format?: string
+  }
+  /** PEM of every key of the service provider, the one that signs first. */
+  readonly certificates: readonly string[]
+  /** undefined: single logout is not offered. */
+  readonly logoutUrl: string | undefined
+}
+
+/** The metadata of a realm. */
+export function spMetadata({ settings, certificates, logoutUrl }: SpDescription): string {
+  const format = settings.idp_nameid_format
+  const lines = [
+    `<md:EntityDescriptor xmlns:md="${namespaces.metadata}" xmlns:ds="${namespaces.signature}" entityID="${escaped(settings.sp_entity_id)}">`,
+    `  <md:SPSSODescriptor AuthnRequestsSigned="true" WantAssertionsSigned="true" protocolSupportEnumeration="${namespaces.protocol}">`,
+    ...certificates.map((pem) => keyDescriptor('signing', pem)),
+    ...certificates.map((pem) => keyDescriptor('encryption', pem)),
+    ...(logoutUrl === undefined
+      ? []
+      : [`    <md:SingleLogoutService Binding="${bindings.redirect}" Location="${escaped(logoutUrl)}"/>`]),
+    ...(format === undefined ? [] : [`    <md:NameIDFormat>${escaped(format)}</md:NameIDFormat>`]),
+    `    <md:AssertionConsumerService Binding="${bindings.post}" Location="${escaped(settings.sp_acs_url)}" index="0" isDefault="true"/>`,
+    '  </md:SPSSODescriptor>',
+    '</md:EntityDescriptor>',
+    '',
+  ]
+  return lines.join('\n')
+}
+
+/** Encryption: what is accepted, so that an identity provider does not choose CBC. */
+function keyDescriptor(use: 'signing' | 'encryption', pem: string): string {
+  const der = new X509Certificate(pem).raw.toString('base64')
+  const methods = [
+    'http://www.w3.org/2009/xmlenc11#aes256-gcm',
+    'http://www.w3.org/2009/xmlenc11#aes128-gcm',
+    'http://www.w3.org/2001/04/xmlenc#rsa-oaep-mgf1p',
+  ].map((name) => `      <md:EncryptionMethod Algorithm="${name}"/>`)
+  return [
+    `    <md:KeyDescriptor use="${use}">`,
+    `      <ds:KeyInfo><ds:X509Data><ds:X509Certificate>${der}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`,
+    ...(use === 'encryption' ? methods : []),
+    '    </md:KeyDescriptor>',
+  ].join('\n')
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { cookieOf } from '../../testing/start.ts'
+import { removeExpiredMessages } from './store/pending-store.ts'
+import { startSaml } from './testing/saml-scene.ts'
+import { randomId } from './testing/test-idp.ts'
+
+describe('two nodes of one database', () => {
+  it('finish a login that the other one began, and know its session', async () => {
+    await using saml = await startSaml()
+    await using far = await saml.auth.beside()
+    const login = await saml.begin()
+    const response = saml.idp.response({ requestId: login.requestId, now: saml.now() })
+    const answer = await saml.post(login, response, { client: far })
+    assert.equal(answer.status, 200, answer.text)
+    assert.equal((await saml.auth.call('GET', '/whoami', { cookie: cookieOf(answer) })).json.sub, 'ann')
+  })
+
+  it('begin one session for one response that is posted many times at once (parallel replay)', async () => {
+    await using saml = await startSaml()
+    await using far = await saml.auth.beside()
+    const login = await saml.begin()
+    const response = saml.idp.response({ requestId: login.requestId, now: saml.now() })
+    const posts = Array.from({ length: 12 }, (_, index) =>
+      saml.post(login, response, { client: index % 2 === 0 ? saml.auth : far }),
+    )
+    const answers = await Promise.all(posts)
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    for (const { status, json } of answers) {
+      if (status === 200) continue
+      assert.match(json.description, /unknown or expired sign-in request|already been used/)
+    }
+    const sessions = await saml.scene.asSuper('POST', '/sessions/realms/r/clients', [
+      { username: 'ann', auth_scheme: 'Saml' },
+    ])
+    assert.equal(sessions.json.session_ids.length, 1, sessions.text)
+  })
+
+  it('accept an assertion once, whichever login it is posted to (replay)', async () => {
+    await using saml = await startSaml()
+    await using far = await saml.auth.beside()
+    const assertionId = randomId()
+    assert.equal((await saml.logIn({ assertionId })).status, 200)
+    const login = await saml.begin({ client: far })
+    const again = saml.idp.response({ requestId: login.requestId, now: saml.now(), assertionId })
+    const answer = await saml.post(login, again, { client: far })
+    assert.deepEqual(
+      [answer.status, answer.json.description],
+      [401, 'SAML error: assertion has already been used'],
+    )
+    // IDs are compared exactly.
+    assert.equal((await saml.logIn({ assertionId: assertionId.toUpperCase() })).status, 200)
+  })
+
+  it('forget what nobody can use any more, and nothing else', async () => {
+    await using saml = await startSaml()
+    const assertionId = randomId()
+    await saml.logIn({ assertionId })
+    await saml.begin()
+    const sweep = () => removeExpiredMessages(saml.auth.db.commit, saml.now())
+    assert.equal(await sweep(), 0)
+    saml.auth.clock.advance(480)
+    assert.equal(await sweep(), 0, 'the assertion could still be accepted')
+    saml.auth.clock.advance(1)
+    assert.equal(await sweep(), 1)
+    saml.auth.clock.advance(119)
+    assert.equal(await sweep(), 1, 'the login that was not finished')
+  })
+})
+
+describe('the key of the service provider', () => {
+  it('is made when it is needed, once for all nodes, and is not in clear in the database', async () => {
+    const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
+    await using saml = await startSaml({}, { config: own })
+    await using far = await saml.auth.beside()
+    const [here, there] = await Promise.all(
+      [saml.auth, far].map(async (node) => (await node.call('GET', '/saml/r/metadata')).text),
+    )
+    assert.equal(here, there)
+    assert.equal(here?.match(/use="signing"/g)?.length, 1)
+    const login = await saml.begin({ client: far })
+    const response = saml.idp.response({ requestId: login.requestId, now: saml.now() })
+    assert.equal((await saml.post(login, response)).status, 200)
+    const [key] = await saml.auth.services.spKeys.list()
+    assert.equal(key.privateKey.asymmetricKeyDetails?.modulusLength, 3072)
+  })
+})

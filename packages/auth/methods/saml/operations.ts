@@ -1,0 +1,135 @@
+import { rawReply } from '@warder/foundation/http'
+import { defineOperation, get, type Operation, post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { everybody } from '../../callers/index.ts'
+import { takeLogin } from '../../login/index.ts'
+import { RealmPath } from '../../realms/index.ts'
+import { setSessionCookie } from '../../sessions/index.ts'
+import { authnRequest } from './binding/authn-request.ts'
+import {
+  forwardingPage,
+  loginCookie,
+  loginSeconds,
+  newRequestId,
+  pageHeaders,
+  removedLoginCookie,
+} from './binding/browser.ts'
+import { redirectUrl } from './binding/redirect.ts'
+import { finishLogin } from './login.ts'
+import { logoutUrl } from './logout/logout.ts'
+import { logoutOperations } from './logout/operations.ts'
+import { spMetadata } from './metadata/sp-metadata.ts'
+import { samlRealm } from './realm/saml-realm.ts'
+import type { SamlServices } from './realm/services.ts'
+import { renewalOperations } from './renewal/operations.ts'
+import { returnUrl } from './settings/return-to.ts'
+import { pendingInsertion } from './store/pending-store.ts'
+import { trialOperations } from './trial/operations.ts'
+
+const define = defineOperation<SamlServices>()
+const tag = 'SAML'
+const errors = { 400: 'There is no such realm, or it does not use SAML.' }
+const metadataType = 'application/samlmetadata+xml'
+const pageType = 'text/html; charset=utf-8'
+/** A response with the groups of somebody who is in hundreds has some 60 KiB. */
+const formLimit = 262_144
+
+export const samlOperations: readonly Operation<SamlServices>[] = [
+  define({
+    name: 'saml.login',
+    route: get('/saml/{realm_id}/login'),
+    summary: 'Log in at the identity provider of a realm',
+    description: 'For browsers: redirects to the identity provider with a signed AuthnRequest.',
+    tag,
+    access: everybody,
+    pathParameters: RealmPath,
+    queryParameters: Type.Object({
+      return_to: Type.Optional(
+        Type.String({ description: 'An https URL under one of the allowed return origins of the realm.' }),
+      ),
+    }),
+    status: 302,
+    errors: { 400: 'There is no such realm, it does not use SAML, or return_to is not allowed.' },
+    async act({ path, query }, context) {
+      const { services } = context
+      takeLogin(context)
+      context.audit({ realm: path.realm_id, auth_method: 'saml' })
+      const { settings } = await samlRealm(context, path.realm_id)
+      const back = returnUrl(query.return_to, settings)
+      const requestId = newRequestId()
+      const now = services.now()
+      const [{ privateKey }] = await services.spKeys.list()
+      const message = {
+        field: 'SAMLRequest',
+        xml: authnRequest(settings, requestId, now),
+        relayState: requestId,
+      } as const
+      const location = await redirectUrl(settings.idp_sso_url, message, privateKey)
+      const pending = {
+        purpose: 'login',
+        requestId,
+        realm: path.realm_id,
+        returnUrl: back,
+        expiresAt: now + loginSeconds,
+      } as const
+      await context.commit([pendingInsertion(pending)])
+      return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': loginCookie(requestId) } })
+    },
+  }),
+  define({
+    name: 'saml.acs',
+    route: post('/saml/{realm_id}/acs'),
+    summary: 'Take the response of an identity provider and begin a session',
+    description:
+      'A form with the fields SAMLResponse and RelayState, sent by the browser that began the login.',
+    tag,
+    access: everybody,
+    pathParameters: RealmPath,
+    bodyLimit: formLimit,
+    replyContentType: pageType,
+    errors: {
+      ...errors,
+      401: 'The response is refused: SAML error, and why.',
+      503: 'Too many responses at once.',
+    },
+    cors: 'foreign-forms',
+    async act({ path }, context) {
+      const { session, cookie, returnUrl: back } = await finishLogin(context, path.realm_id)
+      return rawReply({
+        raw: forwardingPage(back),
+        contentType: pageType,
+        headers: {
+          ...pageHeaders,
+          'Set-Cookie': [setSessionCookie(cookie, session.maxAge), removedLoginCookie],
+        },
+      })
+    },
+  }),
+  define({
+    name: 'saml.metadata',
+    route: get('/saml/{realm_id}/metadata'),
+    summary: 'What the identity provider of a realm has to know of this service',
+    tag,
+    access: everybody,
+    pathParameters: RealmPath,
+    replyContentType: metadataType,
+    errors,
+    audited: false,
+    async act({ path }, context) {
+      const { settings } = await samlRealm(context, path.realm_id)
+      const keys = await context.services.spKeys.list()
+      const certificates = keys.map(({ certificate }) => certificate)
+      return rawReply({
+        raw: spMetadata({
+          settings,
+          certificates,
+          logoutUrl: settings.idp_slo_url === undefined ? undefined : logoutUrl(settings),
+        }),
+        contentType: metadataType,
+      })
+    },
+  }),
+  ...logoutOperations,
+  ...trialOperations,
+  ...renewalOperations,
+]

@@ -1,0 +1,23 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import { findRealm, type Realm } from '../../../realms/index.ts'
+import { type SamlSettings, samlSettings } from '../settings/settings.ts'
+import type { SamlServices } from './services.ts'
+
+/** A realm that has SAML. */
+export interface SamlRealm {
+  readonly realm: Realm
+  readonly settings: SamlSettings
+}
+
+/** @throws failure('bad_request') */
+export async function samlRealm(
+  { services }: OperationContext<SamlServices>,
+  id: string,
+): Promise<SamlRealm> {
+  const realm = await findRealm(services.db, id)
+  const settings = realm && samlSettings.of(realm)
+  if (realm === undefined || settings === undefined)
+    throw failure('bad_request', `realm '${id}' does not exist or does not use SAML.`)
+  return { realm, settings }
+}

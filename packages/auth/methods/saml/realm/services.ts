@@ -1,0 +1,9 @@
+import type { LoginServices } from '../../../login/index.ts'
+import type { SpKeys } from '../keys/sp-keys.ts'
+import type { Verification } from '../thread/verification.ts'
+
+/** What SAML stands on, besides a login. */
+export interface SamlServices extends LoginServices {
+  readonly spKeys: SpKeys
+  readonly samlVerification: Verification
+}

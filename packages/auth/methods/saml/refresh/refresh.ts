@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto'
+import { OutboundError } from '@warder/foundation/outbound'
+import { type ServiceEnvironment, unixSeconds } from '@warder/foundation/runtime'
+import { GuardFailed } from '@warder/foundation/sql'
+import { countSamlRefresh } from '../../../counting/index.ts'
+import { listRealms, type Realm, replaceRealm } from '../../../realms/index.ts'
+import { idpFacts, readMetadata } from '../metadata/idp-metadata.ts'
+import { type SamlSettings, samlSettings } from '../settings/settings.ts'
+import { publicKeysOf, verifyEnveloped } from '../signature/verify.ts'
+import { metadataBounds } from '../xml/gate.ts'
+import { nameIdFormats } from '../xml/names.ts'
+import { utf8 } from '../xml/read.ts'
+import { XmlRefused } from '../xml/refused.ts'
+
+type Environment = Pick<
+  ServiceEnvironment<unknown>,
+  'db' | 'outbound' | 'clock' | 'log' | 'metrics' | 'audit'
+>
+
+const realmsAtOnce = 100
+const largestMetadata = 256 * 1024
+
+/**
+ * Fetches the metadata of every realm that says where, and takes over what has changed: new certificates of an identity
+ * provider are known before it signs with them. Whatever goes wrong leaves the realm as it is.
+ */
+export async function refreshMetadata(environment: Environment): Promise<void> {
+  for (let after = ''; ; ) {
+    const realms = await listRealms(environment.db, { after, most: realmsAtOnce })
+    for (const realm of realms) {
+      const settings = samlSettings.of(realm)
+      if (settings?.metadata_url !== undefined)
+        await refreshRealm(environment, realm, settings, settings.metadata_url)
+    }
+    const last = realms.at(-1)
+    if (last === undefined || realms.length < realmsAtOnce) return
+    after = last.id
+  }
+}
+
+async function refreshRealm(
+  environment: Environment,
+  realm: Realm,
+  settings: SamlSettings,
+  url: string,
+): Promise<void> {
+  const { db, log, metrics } = environment
+  try {
+    const next = newerSettings(settings, await fetched(environment, url), unixSeconds(environment.clock))
+    if (JSON.stringify(next) === JSON.stringify(settings)) {
+      countSamlRefresh(metrics, 'unchanged')
+      return
+    }
+    const after = { ...realm, auth_params: { ...realm.auth_params, saml_params: next } }
+    await replaceRealm(db.commit, realm, after, [], { sessions: [], others: [] })
+    countSamlRefresh(metrics, 'changed')
+    record(environment, realm.id, settings, next)
+  } catch (error) {
+    // The realm was saved meanwhile: the next turn looks at what is there then.
+    if (error instanceof GuardFailed) return
+    if (!(error instanceof XmlRefused || error instanceof OutboundError)) throw error
+    countSamlRefresh(metrics, 'failed')
+    log.warn(
+      { realm: realm.id, detail: error.message },
+      'the SAML metadata of a realm could not be refreshed',
+    )
+  }
+}
+
+async function fetched({ outbound }: Environment, url: string): Promise<string> {
+  const { status, body } = await outbound.get(url)
+  if (status !== 200) throw new XmlRefused(`the metadata is answered with status ${status}`)
+  if (body.length > largestMetadata)
+    throw new XmlRefused(`the metadata is larger than ${largestMetadata} bytes`)
+  return utf8(body)
+}
+
+/** @throws XmlRefused when the metadata is not signed as the realm wants it, or will not do */
+function newerSettings(settings: SamlSettings, xml: string, now: number): SamlSettings {
+  const document = readMetadata(xml)
+  const { metadata_certificates: certificates } = settings
+  const believed =
+    certificates === undefined
+      ? document
+      : verifyEnveloped(document, document.root, publicKeysOf(certificates), metadataBounds)
+  const facts = idpFacts(believed.root, now)
+  if (facts.idp_entity_id !== settings.idp_entity_id)
+    throw new XmlRefused('the metadata is of another entity')
+  if (facts.idp_nameid_format === nameIdFormats.transient && settings.subject_attribute === undefined)
+    throw new XmlRefused('the NameID of the IdP has become transient, and the realm has no subject_attribute')
+  const { idp_nameid_format: _format, idp_slo_url: _slo, idp_slo_response_url: _response, ...rest } = settings
+  return { ...rest, metadata_xml: xml, ...facts }
+}
+
+/** Nobody asked for the change: it has a record of its own, with what it is about. */
+function record(
+  { audit, clock }: Environment,
+  realm: string,
+  before: SamlSettings,
+  after: SamlSettings,
+): void {
+  const certificates = ({ idp_signing_certificates }: SamlSettings): readonly string[] =>
+    idp_signing_certificates.map((pem) => createHash('sha256').update(pem).digest('hex'))
+  audit.record({
+    time: clock.now(),
+    request_id: 'metadata-refresh',
+    operation: 'saml.metadata.refresh',
+    principal: 'system',
+    auth_method: 'none',
+    realm,
+    object: realm,
+    client_ip: '',
+    outcome: 'success',
+    status: 200,
+    duration_ms: 0,
+    details: {
+      before: { sso_url: before.idp_sso_url, certificates: certificates(before) },
+      after: { sso_url: after.idp_sso_url, certificates: certificates(after) },
+    },
+  })
+}

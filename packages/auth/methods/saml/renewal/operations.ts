@@ -1,0 +1,122 @@
+import { createHash, X509Certificate } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { defineOperation, del, get, type Operation, post } from '@warder/foundation/operations'
+import { UniqueViolation } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { superAdmin } from '../../../callers/index.ts'
+import { newSpKey } from '../keys/new-key.ts'
+import { type KeptSpKey, spKeyInsertion, spKeyRemoval } from '../keys/sp-key-store.ts'
+import { keptKeys, type SpKeyParts, signingKey } from '../keys/sp-keys.ts'
+import type { SamlServices } from '../realm/services.ts'
+
+const define = defineOperation<SamlServices>()
+const tag = 'SAML'
+const week = 7 * 86_400
+const year = 365 * 86_400
+
+const KeyReply = Type.Object({
+  generation: Type.Integer(),
+  certificate: Type.String(),
+  sha256: Type.String({ description: 'Fingerprint of the certificate, in hex.' }),
+  signs_from: Type.Integer(),
+  created_at: Type.Integer(),
+  state: Type.Union([Type.Literal('next'), Type.Literal('signing'), Type.Literal('previous')]),
+})
+
+function shown(key: KeptSpKey, signing: KeptSpKey) {
+  const { generation, certificate, signsFrom, createdAt } = key
+  const sha256 = createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex')
+  const state =
+    generation === signing.generation
+      ? ('signing' as const)
+      : generation > signing.generation
+        ? ('next' as const)
+        : ('previous' as const)
+  return { generation, certificate, sha256, signs_from: signsFrom, created_at: createdAt, state }
+}
+
+/** @throws failure('conflict') where the keys are the operator's files */
+function partsOf({ spKeys }: SamlServices): SpKeyParts {
+  if (spKeys.stored !== undefined) return spKeys.stored
+  throw failure('conflict', 'The keys of the SAML service provider come from saml_sp_key_files.')
+}
+
+const errors = { 409: 'The keys come from files, or the one in question is in use.' }
+
+/** The keys of the service provider: one follows the other while identity providers know both. */
+export const renewalOperations: readonly Operation<SamlServices>[] = [
+  define({
+    name: 'saml.keys.list',
+    route: get('/admins/saml/keys'),
+    summary: 'Keys of the SAML service provider, the newest first',
+    tag,
+    access: superAdmin,
+    reply: Type.Array(KeyReply),
+    errors,
+    async act(_input, { services }) {
+      const parts = partsOf(services)
+      const kept = await keptKeys(parts)
+      const signing = signingKey(kept, parts.now())
+      return kept.map((key) => shown(key, signing))
+    },
+  }),
+  define({
+    name: 'saml.keys.renew',
+    route: post('/admins/saml/keys'),
+    summary: 'Make the next key of the SAML service provider',
+    description:
+      'It is in the metadata of every realm at once, and signs when identity providers have had time to read that.',
+    tag,
+    access: superAdmin,
+    request: Type.Object({
+      signs_after_seconds: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: year, description: 'Default: 7 days.' }),
+      ),
+    }),
+    bodyOptional: true,
+    status: 201,
+    reply: KeyReply,
+    errors,
+    async act({ body }, context) {
+      const parts = partsOf(context.services)
+      const kept = await keptKeys(parts)
+      const now = parts.now()
+      const signing = signingKey(kept, now)
+      const newest = kept[0] ?? signing
+      if (newest !== signing) throw failure('conflict', 'There is a next key already.')
+      const { certificate, pkcs8 } = await newSpKey(now)
+      const delay = (body as { signs_after_seconds?: number } | undefined)?.signs_after_seconds ?? week
+      const key = { generation: newest.generation + 1, certificate, signsFrom: now + delay, createdAt: now }
+      context.audit({ object: `saml_key/${key.generation}`, details: { signs_from: key.signsFrom } })
+      try {
+        await context.commit([spKeyInsertion(parts.seal, key, pkcs8)])
+      } catch (error) {
+        if (error instanceof UniqueViolation)
+          throw failure('conflict', 'Somebody else has just made the next key.')
+        throw error
+      } finally {
+        pkcs8.fill(0)
+      }
+      return shown(key, delay === 0 ? key : signing)
+    },
+  }),
+  define({
+    name: 'saml.keys.delete',
+    route: del('/admins/saml/keys/{generation}'),
+    summary: 'Take a key of the SAML service provider out of the metadata',
+    description: 'A previous one, when identity providers no longer encrypt for it, or a next one.',
+    tag,
+    access: superAdmin,
+    pathParameters: Type.Object({ generation: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }) }),
+    status: 204,
+    errors,
+    async act({ path }, context) {
+      const parts = partsOf(context.services)
+      const generation = Number(path.generation)
+      if (signingKey(await keptKeys(parts), parts.now()).generation === generation)
+        throw failure('conflict', 'This is the key that signs.')
+      context.audit({ object: `saml_key/${generation}` })
+      await context.commit([spKeyRemoval(generation)])
+    },
+  }),
+]

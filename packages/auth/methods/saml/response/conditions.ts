@@ -1,0 +1,45 @@
+import type { XmlElement } from '../xml/dom.ts'
+import { attributeOf, childElements, children, isNamed, onlyChild, textOf } from '../xml/read.ts'
+import { readTime } from '../xml/time.ts'
+import { type Expected, skewSeconds } from './expected.ts'
+import { rejected, type SamlCheck, SamlRefused } from './refused.ts'
+
+/** Conditions that may be there; what is not known here would make the assertion's validity unknown (core §2.5.1). */
+const understood = ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']
+
+/** SAML 2.0 core §2.5. @throws SamlRefused */
+export function checkConditions(assertion: XmlElement, { spEntityId, now }: Expected): void {
+  const conditions = onlyChild(assertion, 'assertion', 'Conditions')
+  if (conditions === undefined) throw new SamlRefused('audience', 'assertion has no AudienceRestriction')
+  const problem =
+    notBefore('conditions', attributeOf(conditions, 'NotBefore'), now) ??
+    notAfter('conditions', attributeOf(conditions, 'NotOnOrAfter'), now)
+  if (problem !== undefined) throw problem
+  const strange = childElements(conditions).find(
+    (one) => !understood.some((name) => isNamed(one, 'assertion', name)),
+  )
+  if (strange !== undefined)
+    throw rejected('conditions', 'the assertion has a condition that is not understood')
+  const restrictions = children(conditions, 'assertion', 'AudienceRestriction')
+  if (restrictions.length === 0) throw new SamlRefused('audience', 'assertion has no AudienceRestriction')
+  const isForUs = restrictions.every((restriction) =>
+    children(restriction, 'assertion', 'Audience').some((audience) => textOf(audience) === spEntityId),
+  )
+  if (!isForUs) throw new SamlRefused('audience', 'assertion is not addressed to this service provider')
+}
+
+/** The refusal when a time has passed, or is none; undefined where there is no time. */
+export function notAfter(check: SamlCheck, text: string | undefined, now: number): SamlRefused | undefined {
+  if (text === undefined) return undefined
+  const end = readTime(text)
+  if (end === undefined) return rejected(check, 'NotOnOrAfter is not a time')
+  return now >= end + skewSeconds ? rejected(check, 'the assertion has expired') : undefined
+}
+
+/** The refusal when a time has not come yet, or is none. */
+export function notBefore(check: SamlCheck, text: string | undefined, now: number): SamlRefused | undefined {
+  if (text === undefined) return undefined
+  const start = readTime(text)
+  if (start === undefined) return rejected(check, 'NotBefore is not a time')
+  return now < start - skewSeconds ? rejected(check, 'the assertion is not valid until later') : undefined
+}

@@ -1,0 +1,117 @@
+import { decryptedBytes } from '../encryption/decrypt.ts'
+import { hasForeignSignature, publicKeysOf, signatureOf, verifyEnveloped } from '../signature/verify.ts'
+import { elementsOf, type XmlElement } from '../xml/dom.ts'
+import { namespaces } from '../xml/names.ts'
+import { attributeOf, children, isNamed, prefixesAt, readXml, utf8, type XmlDocument } from '../xml/read.ts'
+import { XmlRefused } from '../xml/refused.ts'
+import { readTime } from '../xml/time.ts'
+import { escaped } from '../xml/write.ts'
+import { type Assertion, checkAssertion } from './assertion.ts'
+import type { Expected, ExpectedOnce } from './expected.ts'
+import { checkHeader } from './header.ts'
+import { rejected, type SamlCheck, SamlRefused } from './refused.ts'
+
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+const notEncoded = () => new SamlRefused('encoding', 'SAMLResponse is not base64-encoded UTF-8')
+
+/** Text of a `SAMLResponse` field (SAML 2.0 bindings §3.5.4). @throws SamlRefused */
+export function decodeMessage(field: string): string {
+  const compact = field.replaceAll(/[ \t\r\n]/g, '')
+  if (compact === '' || compact.length % 4 === 1 || !base64.test(compact)) throw notEncoded()
+  try {
+    return utf8(Buffer.from(compact, 'base64'))
+  } catch {
+    throw notEncoded()
+  }
+}
+
+/**
+ * Judges a response: all checks that need nothing but the response and what is expected of it.
+ * @returns what its one assertion says, read from the canonical form of what the identity provider signed
+ * @throws SamlRefused
+ */
+export function judgeResponse(xml: string, given: ExpectedOnce): Assertion {
+  const document = guarded('xml', () => readXml(xml))
+  const { root } = document
+  if (!isNamed(root, 'protocol', 'Response')) throw rejected('xml', 'it is not a Response of SAML 2.0')
+  guarded('xml', () => requireOneOfEach(root))
+  const expected = completed(given, root)
+  const keys = publicKeysOf(expected.idpCertificates)
+  if (keys.length === 0) throw new SamlRefused('signature', 'the realm has no IdP signing certificate')
+  const isSigned = guarded('signature', () => signatureOf(root)) !== undefined
+  const believed = isSigned ? guarded('signature', () => verifyEnveloped(document, root, keys)) : document
+  checkHeader(believed.root, expected, isSigned)
+  const { holder, element } = assertionIn(believed, expected)
+  const hasSignature = guarded('signature', () => signatureOf(element)) !== undefined
+  if (!isSigned && !hasSignature) throw rejected('signature', 'the response or its assertion must be signed')
+  const assertion = hasSignature
+    ? guarded('signature', () => verifyEnveloped(holder, element, keys)).root
+    : element
+  return checkAssertion(assertion, expected)
+}
+
+/** @throws SamlRefused when a captured response does not say when it was issued */
+function completed(given: ExpectedOnce, response: XmlElement): Expected {
+  const now = given.now ?? readTime(attributeOf(response, 'IssueInstant') ?? '')
+  if (now === undefined) throw rejected('xml', 'it has no IssueInstant')
+  return { ...given, now, requestId: given.requestId ?? attributeOf(response, 'InResponseTo') ?? '' }
+}
+
+/** Whichever element another reader could take for the response or the assertion: there is one of each. */
+function requireOneOfEach(root: XmlElement): void {
+  const all = elementsOf(root)
+  const count = (...names: readonly string[]): number =>
+    all.filter(({ localName }) => names.includes(localName)).length
+  if (count('Response') !== 1) throw new XmlRefused('it has a second Response')
+  if (count('Assertion', 'EncryptedAssertion') > 1) throw new XmlRefused('it has more than one assertion')
+  if (hasForeignSignature(root, [root, ...children(root, 'assertion', 'Assertion')]))
+    throw new XmlRefused('it has a Signature that is not directly in the Response or its Assertion')
+}
+
+/** The assertion of a response, and the document that it stands in. */
+function assertionIn(
+  response: XmlDocument,
+  expected: Expected,
+): { readonly holder: XmlDocument; readonly element: XmlElement } {
+  const [plain] = children(response.root, 'assertion', 'Assertion')
+  if (plain !== undefined) return { holder: response, element: plain }
+  const [encrypted] = children(response.root, 'assertion', 'EncryptedAssertion')
+  if (encrypted === undefined) throw rejected('assertion', 'it has no assertion')
+  const holder = guarded('encryption', () => decryptedDocument(encrypted, expected))
+  const [element, other] = children(holder.root, 'assertion', 'Assertion')
+  guarded('xml', () => requireOneAssertion(holder.root))
+  if (element === undefined || other !== undefined)
+    throw rejected('encryption', 'what was encrypted is no assertion')
+  return { holder, element }
+}
+
+function requireOneAssertion(wrapper: XmlElement): void {
+  const inner = elementsOf(wrapper).filter(({ localName }) =>
+    /^(?:Encrypted)?Assertion$|^Response$/.test(localName),
+  )
+  if (inner.length > 2) throw new XmlRefused('it has more than one assertion')
+  if (hasForeignSignature(wrapper, children(wrapper, 'assertion', 'Assertion')))
+    throw new XmlRefused('it has a Signature that is not directly in its Assertion')
+}
+
+/** What was encrypted, in an element with the prefixes that are declared where it stood (XML Encryption §4.4). */
+function decryptedDocument(encrypted: XmlElement, expected: Expected): XmlDocument {
+  const plain = utf8(decryptedBytes(encrypted, expected.decryptionKeys))
+  const declared = [...prefixesAt(encrypted)]
+    .filter(([prefix]) => prefix !== 'warder')
+    .map(([prefix, uri]) => ` xmlns${prefix && `:${prefix}`}="${escaped(uri)}"`)
+  const name = 'EncryptedAssertion'
+  // A prefix of our own: whatever is declared outside keeps its meaning inside.
+  return readXml(
+    `<warder:${name} xmlns:warder="${namespaces.assertion}"${declared.join('')}>${plain}</warder:${name}>`,
+  )
+}
+
+function guarded<T>(check: SamlCheck, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof XmlRefused) throw rejected(check, error.message)
+    throw error
+  }
+}

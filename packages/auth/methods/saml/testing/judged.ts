@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import type { Assertion } from '../response/assertion.ts'
+import type { Expected } from '../response/expected.ts'
+import { verdictOn } from '../thread/verdict.ts'
+import { type ResponseWishes, sharedKey, TestIdp } from './test-idp.ts'
+
+/** An identity provider and what a service provider expects of its answer, without a service. */
+export interface Judge {
+  readonly idp: TestIdp
+  readonly expected: Expected
+  readonly wishes: ResponseWishes
+  /** XML of a right response, but for the wishes. */
+  response(more?: Partial<ResponseWishes>): string
+  /** Accepts, or says why not. */
+  judge(xml: string): Assertion | string
+}
+
+export async function startJudge(): Promise<Judge> {
+  const [key, sp] = [await sharedKey('idp'), await sharedKey('sp')]
+  const idp = new TestIdp({ key, spEntityId: 'https://sp.example', acsUrl: 'https://sp.example/saml/r/acs' })
+  const wishes = { requestId: '_0123456789abcdef0123456789abcdef', now: 1_800_000_000 }
+  const expected: Expected = {
+    idpEntityId: idp.entityId,
+    idpCertificates: [key.certificate],
+    spEntityId: idp.spEntityId,
+    acsUrl: idp.acsUrl,
+    decryptionKeys: [sp.privateKey],
+    ...wishes,
+  }
+  const judge = (xml: string): Assertion | string => {
+    const field = new Uint8Array(Buffer.from(encodeURIComponent(Buffer.from(xml).toString('base64'))))
+    const verdict = verdictOn({ field, expected })
+    return 'assertion' in verdict
+      ? verdict.assertion
+      : `${verdict.refused.check}: ${verdict.refused.sentence}`
+  }
+  return { idp, expected, wishes, response: (more) => idp.response({ ...wishes, ...more }), judge }
+}
+
+/** A response is refused, within 50 ms of processor time (A26), and for the reason that is expected. */
+export function assertRefused(judge: Judge, xml: string, reason: RegExp, what: string): void {
+  const verdict = judge.judge(xml)
+  assert.equal(typeof verdict, 'string', `${what}: accepted ${JSON.stringify(verdict)}`)
+  assert.match(String(verdict), reason, what)
+  // The best of three: the compiler of the runtime and its garbage collector count, too.
+  const times = Array.from({ length: 3 }, () => milliseconds(() => judge.judge(xml)))
+  assert.ok(Math.min(...times) < 50, `${what}: ${times} ms`)
+}
+
+function milliseconds(action: () => void): number {
+  const before = process.cpuUsage()
+  action()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
+}
+
+/** Parts of a signed response, to be put together otherwise. */
+export interface Parts {
+  readonly response: string
+  readonly assertion: string
+  readonly signature: string
+}
+
+export function partsOf(xml: string): Parts {
+  const found = (pattern: RegExp): string => pattern.exec(xml)?.[0] ?? assert.fail(`there is no ${pattern}`)
+  return {
+    response: found(/<samlp:Response[\s\S]*<\/samlp:Response>/),
+    assertion: found(/<saml:Assertion[\s\S]*<\/saml:Assertion>/),
+    signature: found(/<ds:Signature[\s\S]*?<\/ds:Signature>/),
+  }
+}
+
+/** The same text about somebody else, under another ID. */
+export function forged(text: string, id = '_evil'): string {
+  return text.replace('>ann<', '>admin<').replace(/( ID=")[^"]+/, `$1${id}`)
+}

@@ -1,0 +1,47 @@
+import { scene } from '../../../testing/scene.ts'
+import { cookieOf, type TestService } from '../../../testing/start.ts'
+import { logoutRequest } from '../logout/messages.ts'
+import { acsCall, acsUrlOf, begunLogin, samlParams, spEntityIdOf } from './saml-scene.ts'
+import { randomId, sharedKey, signedQuery, TestIdp } from './test-idp.ts'
+
+type Call = () => Promise<{ readonly status: number; readonly text: string }>
+
+const slo =
+  '<md:SingleLogoutService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://idp.example/slo"/>'
+
+/** One call of every SAML operation, in a realm `sso` that is made for them; each would succeed. */
+export async function prepareSamlCalls(auth: TestService): Promise<Readonly<Record<string, Call>>> {
+  const place = { spEntityId: spEntityIdOf('sso'), acsUrl: acsUrlOf('sso') }
+  const idp = new TestIdp({ key: await sharedKey('idp'), ...place })
+  const saml_params = samlParams(idp, 'sso', { metadata_xml: idp.metadata({ before: slo }) })
+  await scene(auth).realm('sso', { auth_params: { saml_params } })
+  const begin = async () => begunLogin(await auth.call('GET', '/saml/sso/login'))
+  const post = (login: Awaited<ReturnType<typeof begin>>, nameId: string) => {
+    const response = idp.response({ requestId: login.requestId, now: auth.services.now(), nameId })
+    return auth.call('POST', '/saml/sso/acs', acsCall(login, response))
+  }
+  const cookie = cookieOf(await post(await begin(), 'bob'))
+  const begun = await begin()
+  const sent = {
+    id: randomId(),
+    destination: place.acsUrl.replace('/acs', '/slo'),
+    spEntityId: idp.entityId,
+    now: auth.services.now(),
+  }
+  const nameId = { value: 'carol', format: null, nameQualifier: null, spNameQualifier: null }
+  const query = signedQuery(idp, 'SAMLRequest', logoutRequest(sent, nameId, null))
+  return {
+    'saml.login': () => auth.call('GET', '/saml/sso/login'),
+    'saml.acs': () => post(begun, 'ann'),
+    'saml.metadata': () => auth.call('GET', '/saml/sso/metadata'),
+    'saml.test': () =>
+      scene(auth).asSuper('POST', '/realms/sso/saml/test', {
+        saml_response: Buffer.from('<x/>').toString('base64'),
+      }),
+    'saml.keys.list': () => scene(auth).asSuper('GET', '/admins/saml/keys'),
+    'saml.keys.renew': () => scene(auth).asSuper('POST', '/admins/saml/keys', {}),
+    'saml.keys.delete': () => scene(auth).asSuper('DELETE', '/admins/saml/keys/99'),
+    'saml.logout': () => auth.call('GET', '/saml/sso/logout', { cookie }),
+    'saml.slo': () => auth.call('GET', `/saml/sso/slo?${query}`),
+  }
+}

@@ -1,0 +1,24 @@
+import type { Assertion } from '../response/assertion.ts'
+import type { ExpectedOnce } from '../response/expected.ts'
+import type { SamlCheck } from '../response/refused.ts'
+
+/** A response to judge. `field` is the value of the form field as it was sent, percent-encoded; the thread takes it over. */
+export interface Job {
+  readonly field: Uint8Array<ArrayBuffer>
+  readonly expected: ExpectedOnce
+}
+
+export type Verdict =
+  | { readonly assertion: Assertion }
+  | { readonly refused: { readonly check: SamlCheck; readonly sentence: string } }
+
+export interface ToThread {
+  readonly id: number
+  readonly job: Job
+}
+/** Without verdict: the thread failed in a way that nobody foresaw. */
+export interface FromThread {
+  readonly id: number
+  readonly verdict?: Verdict
+  readonly problem?: string
+}

@@ -1,0 +1,13 @@
+// The thread of XML: parses, canonicalizes and verifies what strangers send, one message after the other.
+import { parentPort } from 'node:worker_threads'
+import type { FromThread, ToThread } from './jobs.ts'
+import { verdictOn } from './verdict.ts'
+
+parentPort?.on('message', ({ id, job }: ToThread) => {
+  const answer = (message: FromThread): void => parentPort?.postMessage(message)
+  try {
+    answer({ id, verdict: verdictOn(job) })
+  } catch (error) {
+    answer({ id, problem: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+  }
+})

@@ -1,0 +1,107 @@
+import { Worker } from 'node:worker_threads'
+import { createFairQueue, type QueueOwner } from '@warder/foundation/runtime'
+import { SamlRefused } from '../response/refused.ts'
+import type { FromThread, Job, ToThread, Verdict } from './jobs.ts'
+
+/** Messages that wait for the thread; more are told to come again. */
+const longestQueue = 64
+/** The gate bounds what there is to do to some 100 ms; whatever takes longer is stopped with its thread. */
+const longestJobMs = 5000
+/** An idle thread ends, and gives its memory back. */
+const idleMs = 60_000
+
+/** Judges responses outside of the event loop: what strangers send holds nobody else up. */
+export interface Verification {
+  /**
+   * @param owner who takes turns with whom
+   * @throws failure('overloaded'); SamlRefused when it takes too long
+   */
+  judge(owner: QueueOwner, job: Job): Promise<Verdict>
+  close(): void
+}
+
+export interface VerificationBounds {
+  readonly longestJobMs?: number
+  readonly idleMs?: number
+  /** Another thread, for tests. */
+  readonly thread?: URL
+}
+
+export function createVerification(bounds: VerificationBounds = {}): Verification {
+  const queue = createFairQueue(1, longestQueue)
+  const thread = new VerificationThread(bounds)
+  return {
+    judge: (owner, job) => queue.run(owner, () => thread.run(job)),
+    close: () => thread.end(),
+  }
+}
+
+/** One job at a time: the thread can be ended without harm to others. */
+class VerificationThread {
+  readonly #bounds: VerificationBounds
+  #worker: Worker | undefined
+  #idle: NodeJS.Timeout | undefined
+  #lastId = 0
+
+  constructor(bounds: VerificationBounds) {
+    this.#bounds = bounds
+  }
+
+  async run(job: Job): Promise<Verdict> {
+    clearTimeout(this.#idle)
+    const worker = this.#started()
+    const message: ToThread = { id: ++this.#lastId, job }
+    try {
+      return await this.#answer(worker, message)
+    } finally {
+      this.#idle = setTimeout(() => this.end(), this.#bounds.idleMs ?? idleMs)
+      this.#idle.unref()
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.#idle)
+    const worker = this.#worker
+    this.#worker = undefined
+    void worker?.terminate()
+  }
+
+  #answer(worker: Worker, message: ToThread): Promise<Verdict> {
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        clearTimeout(deadline)
+        worker.removeAllListeners('message').removeAllListeners('error').removeAllListeners('exit')
+        worker.on('error', () => this.end())
+      }
+      const fail = (error: Error): void => {
+        done()
+        this.end()
+        reject(error)
+      }
+      const deadline = setTimeout(
+        () => fail(new SamlRefused('xml', 'rejected SAML response: it took too long')),
+        this.#bounds.longestJobMs ?? longestJobMs,
+      )
+      worker.on('message', ({ id, verdict, problem }: FromThread) => {
+        if (id !== message.id) return
+        done()
+        if (verdict === undefined) reject(new Error(`the SAML thread failed: ${problem}`))
+        else resolve(verdict)
+      })
+      worker.on('error', fail)
+      worker.on('exit', () => fail(new Error('the SAML thread ended')))
+      worker.postMessage(message, [message.job.field.buffer])
+    })
+  }
+
+  #started(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(this.#bounds.thread ?? new URL('./verification-thread.ts', import.meta.url), {
+      name: 'saml',
+      resourceLimits: { maxOldGenerationSizeMb: 128 },
+    })
+    worker.unref()
+    this.#worker = worker
+    return worker
+  }
+}

@@ -1,0 +1,83 @@
+import { bucketKey } from '@warder/foundation/http'
+import { defineOperation, type Operation, post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { realmAdmin } from '../../../callers/index.ts'
+import { RealmPath } from '../../../realms/index.ts'
+import { subjectOf } from '../identity/subject.ts'
+import { samlRealm } from '../realm/saml-realm.ts'
+import type { SamlServices } from '../realm/services.ts'
+import { SamlRefused } from '../response/refused.ts'
+
+const define = defineOperation<SamlServices>()
+
+/** What a captured response would have come to. It begins no session and uses nothing up. */
+export const trialOperations: readonly Operation<SamlServices>[] = [
+  define({
+    name: 'saml.test',
+    route: post('/realms/{realm_id}/saml/test'),
+    summary: 'Check a captured SAML response against the settings of a realm',
+    description:
+      'Every check but that it answers a login of this browser, and replay: the request is taken from its ' +
+      'InResponseTo, and the time from its IssueInstant.',
+    tag: 'SAML',
+    access: realmAdmin,
+    pathParameters: RealmPath,
+    bodyLimit: 400_000,
+    request: Type.Object({
+      saml_response: Type.String({ description: 'As in the form: base64.', maxLength: 350_000 }),
+    }),
+    reply: Type.Object({
+      accepted: Type.Boolean(),
+      check: Type.Union([Type.String(), Type.Null()], { description: 'The check that fails.' }),
+      reason: Type.Union([Type.String(), Type.Null()]),
+      subject: Type.Union([Type.String(), Type.Null()]),
+      roles: Type.Array(Type.String()),
+      claims: Type.Record(Type.String(), Type.Unknown()),
+      attributes: Type.Array(Type.String(), { description: 'Names of the attributes of the assertion.' }),
+    }),
+    errors: { 400: 'There is no such realm, or it does not use SAML.' },
+    async act({ path, body }, context) {
+      const { services, request } = context
+      context.audit({ realm: path.realm_id })
+      const { settings } = await samlRealm(context, path.realm_id)
+      const keys = await services.spKeys.list()
+      const verdict = await services.samlVerification.judge(
+        { client: bucketKey(request.clientAddress), tenant: path.realm_id },
+        {
+          field: new Uint8Array(Buffer.from(encodeURIComponent(body.saml_response))),
+          expected: {
+            idpEntityId: settings.idp_entity_id,
+            idpCertificates: settings.idp_signing_certificates,
+            spEntityId: settings.sp_entity_id,
+            acsUrl: settings.sp_acs_url,
+            requestId: undefined,
+            now: undefined,
+            decryptionKeys: keys.map(({ privateKey }) => privateKey),
+          },
+        },
+      )
+      const nobody = { subject: null, roles: [], claims: {}, attributes: [] }
+      if ('refused' in verdict) {
+        const { check, sentence } = verdict.refused
+        return { accepted: false, check, reason: sentence, ...nobody }
+      }
+      const attributes = [...verdict.assertion.attributes.keys()]
+      try {
+        const { username, roles, extraClaims } = subjectOf(verdict.assertion, settings)
+        const claims = { ...extraClaims }
+        return {
+          accepted: true,
+          check: null,
+          reason: null,
+          subject: username,
+          roles: [...roles],
+          claims,
+          attributes,
+        }
+      } catch (error) {
+        if (!(error instanceof SamlRefused)) throw error
+        return { accepted: false, check: error.check, reason: error.message, ...nobody, attributes }
+      }
+    },
+  }),
+]

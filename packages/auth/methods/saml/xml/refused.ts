@@ -1,0 +1,7 @@
+/** XML that is not read: malformed, beyond a bound, or with a construct that SAML does not need. */
+export class XmlRefused extends Error {
+  constructor(reason: string) {
+    super(reason)
+    this.name = 'XmlRefused'
+  }
+}

@@ -1,0 +1,1 @@
+export { issuerPersonsEnd, personEnd, realmPersonsEnd, subjectIdOf } from './person-store.ts'

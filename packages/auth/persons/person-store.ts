@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { appended, type EndReason, personHorizonSeconds } from '../ended/index.ts'
+
+const byName = query<[realm: string, username: string], { readonly subject_id: string }>(
+  'SELECT subject_id FROM person WHERE realm_id = ? AND username = ?',
+)
+const first = query<[string, string, string, number], unknown>(
+  `INSERT INTO person (realm_id, username, subject_id, created_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (realm_id, username) DO NOTHING`,
+)
+const columns = 'seq, kind, subject, realm_id, username, ended_at, until_at, reason'
+/** Whoever is still registered under a name has the name; it is not gone. */
+const unregistered = `NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = ? AND c.username = ?)
+  AND NOT EXISTS (SELECT 1 FROM jwt_subject j WHERE j.realm_id = ? AND j.subject = ?)`
+type Name = [realm: string, username: string]
+const feedOne = query<
+  [...Name, realm: string, username: string, at: number, until: number, reason: string, ...Name, ...Name],
+  unknown
+>(
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + 1, 'person',
+         COALESCE((SELECT p.subject_id FROM person p WHERE p.realm_id = ? AND p.username = ?), ''), ?, ?, ?, ?, ?
+       FROM ended_head h WHERE h.id = 1 AND ${unregistered}`,
+)
+const removeOne = query<[...Name, ...Name, ...Name], unknown>(
+  `DELETE FROM person WHERE realm_id = ? AND username = ? AND ${unregistered}`,
+)
+const namesOfRealm = `SELECT username FROM credential WHERE realm_id = ?
+  UNION SELECT subject FROM jwt_subject WHERE realm_id = ? UNION SELECT username FROM person WHERE realm_id = ?`
+const namesOfIssuer = `SELECT j.subject AS username FROM jwt_subject j WHERE j.realm_id = ? AND j.issuer = ?
+  AND NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = j.realm_id AND c.username = j.subject)`
+const feedMany = (names: string) =>
+  `INSERT INTO ended (${columns})
+     SELECT h.seq + ROW_NUMBER() OVER (), 'person', COALESCE(p.subject_id, ''), r.id, n.username, ?,
+         ?, ?
+       FROM realm r CROSS JOIN ended_head h CROSS JOIN (${names}) n
+         LEFT JOIN person p ON p.realm_id = r.id AND p.username = n.username
+       WHERE h.id = 1 AND r.id = ?`
+type Many = [at: number, until: number, reason: string]
+const feedRealm = query<[...Many, string, string, string, realm: string], unknown>(feedMany(namesOfRealm))
+const removeRealm = query<[realm: string], unknown>('DELETE FROM person WHERE realm_id = ?')
+const feedIssuer = query<[...Many, string, string, realm: string], unknown>(feedMany(namesOfIssuer))
+const removeIssuer = query<[realm: string, string, issuer: string], unknown>(
+  `DELETE FROM person WHERE realm_id = ? AND username IN (${namesOfIssuer})`,
+)
+
+/**
+ * The id of whoever has this name in the realm now. It is made at the first login, and goes when nobody is registered
+ * under the name any more: a name that is given again is another subject.
+ */
+export async function subjectIdOf(
+  db: Database,
+  realm: string,
+  username: string,
+  now: number,
+): Promise<string> {
+  for (;;) {
+    const found = await db.get(byName, [realm, username])
+    if (found !== undefined) return found.subject_id
+    await db.commit([change(first, [realm, username, randomUUID(), now])])
+  }
+}
+
+/** The person of a name whose last registration was removed before, in the same commit. */
+export function personEnd(
+  db: Database,
+  realm: string,
+  username: string,
+  { at, reason }: { readonly at: number; readonly reason: EndReason },
+): readonly Change[] {
+  const name: Name = [realm, username]
+  const entry = change(feedOne, [...name, ...name, at, at + personHorizonSeconds, reason, ...name, ...name])
+  return [...appended(db, entry), change(removeOne, [...name, ...name, ...name])]
+}
+
+/** Everybody of a realm that is about to be deleted: what they are registered with is still there. */
+export function realmPersonsEnd(db: Database, realm: string, at: number): readonly Change[] {
+  const until = at + personHorizonSeconds
+  const entries = change(feedRealm, [at, until, 'realm_deleted', realm, realm, realm, realm])
+  return [...appended(db, entries), change(removeRealm, [realm])]
+}
+
+/** Everybody whom this provider alone vouches for; their names go after it. */
+export function issuerPersonsEnd(db: Database, realm: string, issuer: string, at: number): readonly Change[] {
+  const until = at + personHorizonSeconds
+  const entries = change(feedIssuer, [at, until, 'provider_removed', realm, issuer, realm])
+  return [...appended(db, entries), change(removeIssuer, [realm, realm, issuer])]
+}

@@ -1,0 +1,146 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { appended, type EndReason, entryChange, loginsHorizonSeconds } from '../ended/index.ts'
+import type { AuthScheme } from '../identity/index.ts'
+
+/** When and why sessions end. */
+export interface End {
+  /** Unix seconds. */
+  readonly at: number
+  readonly reason: EndReason
+}
+
+/** Appends the sessions of a condition to the feed of ends, as they are at that moment. */
+const feedOf = <P extends readonly (string | number)[]>(condition: string) =>
+  query<[at: number, reason: string, ...P], unknown>(
+    `INSERT INTO ended (seq, kind, subject, realm_id, username, ended_at, until_at, reason)
+       SELECT h.seq + ROW_NUMBER() OVER (), 'session', s.session_id, s.realm_id, s.username, ?,
+           s.created_at + s.max_age, ?
+         FROM session s CROSS JOIN ended_head h WHERE h.id = 1 AND ${condition}`,
+  )
+/**
+ * Deletes those of them that are in the feed: a session that begins between the two statements is one that began after
+ * the end.
+ */
+const deleteOf = <P extends readonly (string | number)[]>(condition: string) =>
+  query<P, unknown>(
+    `DELETE FROM session WHERE ${condition} AND EXISTS
+       (SELECT 1 FROM ended e WHERE e.subject = session.session_id AND e.kind = 'session')`,
+  )
+
+/** Ids that one statement names. */
+const idsAtOnce = 100
+const marks = Array.from({ length: idsAtOnce }, () => '?').join(', ')
+const feedIds = feedOf<string[]>(`s.session_id IN (${marks})`)
+const deleteIds = deleteOf<string[]>(`session_id IN (${marks})`)
+const feedRealm = feedOf<[realm: string]>('s.realm_id = ?')
+const deleteRealm = deleteOf<[realm: string]>('realm_id = ?')
+const ofUser = 'realm_id = ? AND username = ? AND auth_scheme = ?'
+const feedUser = feedOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
+const deleteUser = deleteOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
+const ofWholeScheme = 'realm_id = ? AND auth_scheme = ?'
+const feedScheme = feedOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
+const deleteScheme = deleteOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
+const ofOthers = `realm_id = ? AND username = ? AND auth_scheme = 'jwt' AND EXISTS
+  (SELECT 1 FROM jwt_subject j WHERE j.realm_id = ? AND j.subject = ? AND j.issuer <> ?)`
+type Others = [realm: string, username: string, realm: string, username: string, issuer: string]
+const feedOthers = feedOf<Others>(ofOthers)
+const deleteOthers = deleteOf<Others>(ofOthers)
+const ofIssuer = `realm_id = ? AND auth_scheme = 'jwt' AND username IN
+  (SELECT j.subject FROM jwt_subject j WHERE j.realm_id = ? AND j.issuer = ?)`
+const feedIssuer = feedOf<[realm: string, realm: string, issuer: string]>(ofIssuer)
+const deleteIssuer = deleteOf<[realm: string, realm: string, issuer: string]>(ofIssuer)
+
+/** Changes that end sessions. The last one deletes them: its count is how many there were. */
+export type SessionsEnd = readonly [...Change[], Change]
+
+/** How many sessions a commit ended whose last change is that of a `SessionsEnd`. */
+export function endedBy(results: readonly { readonly changes: number }[]): number {
+  return results.at(-1)?.changes ?? 0
+}
+
+/** A user's logins that others remember, as the web page of the kms does. */
+function logins(realm: string, username: string, { at, reason }: End): Change {
+  const untilAt = at + loginsHorizonSeconds
+  return entryChange({ kind: 'logins', subject: '', realm, username, endedAt: at, untilAt, reason })
+}
+
+/** Sessions by id, in groups; each group ends with the change that deletes. */
+export function sessionsEnd(db: Database, ids: readonly string[], end: End): readonly SessionsEnd[] {
+  const groups: SessionsEnd[] = []
+  for (let first = 0; first < ids.length; first += idsAtOnce) {
+    const group = ids.slice(first, first + idsAtOnce)
+    // No session has an empty id.
+    const padded = [...group, ...Array.from({ length: idsAtOnce - group.length }, () => '')]
+    groups.push([
+      ...appended(db, change(feedIds, [end.at, end.reason, ...padded])),
+      change(deleteIds, padded),
+    ])
+  }
+  return groups
+}
+
+/** Logins of clients that others remember, beside sessions that are ended by their ids. */
+export function loginsEnd(
+  db: Database,
+  users: readonly { readonly realm: string; readonly username: string }[],
+  end: End,
+): readonly Change[] {
+  return users.length === 0
+    ? []
+    : appended(db, ...users.map(({ realm, username }) => logins(realm, username, end)))
+}
+
+/** Every session of a realm. */
+export function realmSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
+  const untilAt = at + loginsHorizonSeconds
+  const all = entryChange({ kind: 'realm', subject: '', realm, username: '', endedAt: at, untilAt, reason })
+  return [...appended(db, change(feedRealm, [at, reason, realm]), all), change(deleteRealm, [realm])]
+}
+
+/** Every session that began with this user's password. */
+export function passwordSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
+  return ofScheme(db, realm, username, 'up', end)
+}
+
+/** Every session of a name that an identity provider vouched for. */
+export function jwtSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
+  return ofScheme(db, realm, username, 'jwt', end)
+}
+
+/** Every session that began at the SAML identity provider of a realm. */
+export function samlSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
+  return [...appended(db, change(feedScheme, [at, reason, realm, 'sa'])), change(deleteScheme, [realm, 'sa'])]
+}
+
+function ofScheme(db: Database, realm: string, username: string, scheme: AuthScheme, end: End): SessionsEnd {
+  const sessions = change(feedUser, [end.at, end.reason, realm, username, scheme])
+  return [
+    ...appended(db, sessions, logins(realm, username, end)),
+    change(deleteUser, [realm, username, scheme]),
+  ]
+}
+
+/** The same, where the name is another provider's than this one's. */
+export function otherIssuersSessionsEnd(
+  db: Database,
+  realm: string,
+  username: string,
+  issuer: string,
+  { at, reason }: End,
+): SessionsEnd {
+  const others: Others = [realm, username, realm, username, issuer]
+  return [...appended(db, change(feedOthers, [at, reason, ...others])), change(deleteOthers, others)]
+}
+
+/** Ends the sessions of the names of a provider. They are found by the names: these go after the sessions. */
+export function issuerSessionsEnd(
+  db: Database,
+  realm: string,
+  issuer: string,
+  { at, reason }: End,
+): SessionsEnd {
+  return [
+    ...appended(db, change(feedIssuer, [at, reason, realm, realm, issuer])),
+    change(deleteIssuer, [realm, realm, issuer]),
+  ]
+}

@@ -1,0 +1,20 @@
+export type OutboundReason = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
+
+/** An outbound request that was refused or failed. For the log; a caller of Warder is never told the URL. */
+export class OutboundError extends Error {
+  readonly reason: OutboundReason
+
+  constructor(reason: OutboundReason, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'OutboundError'
+    this.reason = reason
+  }
+}
+
+/** What the connection failed with, as one of these errors. */
+export function failureOf(error: unknown, deadline: AbortSignal): OutboundError {
+  if (deadline.aborted) return new OutboundError('time', 'it took too long', { cause: error })
+  return new OutboundError('connection', error instanceof Error ? error.message : 'the connection failed', {
+    cause: error,
+  })
+}

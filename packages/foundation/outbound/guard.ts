@@ -1,0 +1,63 @@
+import type { LookupAddress } from 'node:dns'
+import { lookup } from 'node:dns/promises'
+import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress } from './address.ts'
+import { failureOf, OutboundError } from './error.ts'
+
+/** Name resolution. */
+export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
+
+export const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true, verbatim: true })
+
+/** Hands addresses that were resolved and checked to a socket. */
+export function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_hostname, wanted, callback) => {
+    const [first] = addresses
+    if (wanted.all) callback(null, [...addresses])
+    else callback(null, first?.address ?? '', first?.family ?? 4)
+  }
+}
+
+/** The host without the brackets of an IPv6 address. */
+export function bareHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '')
+}
+
+/**
+ * The addresses of a host, all of which may be connected to. Whoever connects takes one of these, so that a name cannot
+ * lead elsewhere the second time.
+ * @param host a name or an address
+ * @throws OutboundError `name`, `address`, `time`
+ */
+export async function guardedAddresses(
+  host: string,
+  resolve: Resolve,
+  allowPrivate: boolean,
+  deadline: AbortSignal,
+  isPublic = isPublicAddress,
+): Promise<readonly LookupAddress[]> {
+  const family = isIP(host)
+  let addresses: readonly LookupAddress[]
+  if (family !== 0) addresses = [{ address: host, family }]
+  else {
+    try {
+      addresses = await Promise.race([resolve(host), aborted(deadline)])
+    } catch (error) {
+      throw deadline.aborted
+        ? failureOf(error, deadline)
+        : new OutboundError('name', `${host} cannot be resolved`, { cause: error })
+    }
+  }
+  if (addresses.length === 0) throw new OutboundError('name', `${host} has no address`)
+  const refused = addresses.find(({ address }) => !isPublic(address))
+  if (refused !== undefined && !allowPrivate) {
+    throw new OutboundError('address', `${host} leads to ${refused.address}, which is not a public address`)
+  }
+  return addresses
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+  )
+}

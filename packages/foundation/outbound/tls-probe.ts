@@ -1,0 +1,58 @@
+import { connect } from 'node:tls'
+import { failureOf, OutboundError } from './error.ts'
+import { guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
+
+export interface TlsProbeOptions {
+  readonly allowPrivateNetworks: boolean
+  readonly port: number
+  /** For name resolution and handshake together. */
+  readonly timeoutMs: number
+  readonly resolve?: Resolve
+}
+
+export interface TlsProbe {
+  /**
+   * The certificate that a server shows for a protocol (RFC 7301). Whether it can be trusted is for the caller to say.
+   * @param host a name or an address
+   * @param servername what is sent as its name (RFC 6066 §3)
+   * @returns DER
+   * @throws OutboundError, also where the server does not choose the protocol
+   */
+  certificate(host: string, protocol: string, servername: string): Promise<Uint8Array>
+}
+
+export function createTlsProbe(options: TlsProbeOptions): TlsProbe {
+  const { allowPrivateNetworks, port, timeoutMs, resolve = systemResolve } = options
+  return {
+    async certificate(host, protocol, servername) {
+      const deadline = AbortSignal.timeout(timeoutMs)
+      const addresses = await guardedAddresses(host, resolve, allowPrivateNetworks, deadline)
+      return new Promise((settle, reject) => {
+        const socket = connect({
+          host,
+          port,
+          lookup: lookupOf(addresses),
+          servername,
+          ALPNProtocols: [protocol],
+          rejectUnauthorized: false,
+          minVersion: 'TLSv1.2',
+        })
+        const late = (): void => void socket.destroy(deadline.reason)
+        deadline.addEventListener('abort', late, { once: true })
+        socket.once('secureConnect', () => {
+          const certificate = socket.getPeerX509Certificate()
+          const chosen = socket.alpnProtocol
+          socket.destroy()
+          if (certificate === undefined || chosen !== protocol)
+            reject(new OutboundError('connection', `${host} does not speak ${protocol}`))
+          else settle(new Uint8Array(certificate.raw))
+        })
+        socket.once('error', (error) => reject(failureOf(error, deadline)))
+        socket.once('close', () => {
+          deadline.removeEventListener('abort', late)
+          reject(new OutboundError('connection', `${host} ended the connection`))
+        })
+      })
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../clock/clock.ts'
+import { StartupError } from '../errors/index.ts'
+import type { Logger } from '../telemetry/types.ts'
+import { type ReadClientCrls, type RevokedCertificates, readClientCrls, underCrls } from '../tls/index.ts'
+import type { RuntimeConfig } from './launch.ts'
+import type { TlsMaterial, TlsMaterials } from './messages.ts'
+import { inHome } from './tls-material.ts'
+
+/** How often the files are looked at. */
+const lookEveryMs = 250
+
+/** The CRLs of client certificates, in the primary. */
+export interface ClientCrls {
+  /** Reads the files again. @throws StartupError naming the file that cannot be used */
+  read(): RevokedCertificates | undefined
+  /** Calls `changed` after each change of a file, and warns of CRLs that expire. @returns what ends it */
+  watch(changed: () => void): () => void
+}
+
+/**
+ * `clients_crl_files`, and `tls/ca.crl` where the local authority issues to clients: revoking one of its certificates
+ * writes it, and until then there is none.
+ * @throws StartupError
+ */
+export function clientCrls(config: RuntimeConfig, home: string, clock: Clock, log: Logger): ClientCrls {
+  const { clients_ca_cert_file: authorities, clients_crl_files: named } = config
+  if (authorities === undefined && named.length > 0)
+    throw new StartupError('clients_crl_files is set, but clients_ca_cert_file, whose CRLs they are, is not')
+  if (config.plaintext_http || authorities === undefined)
+    return { read: () => undefined, watch: () => () => undefined }
+  const authoritiesFile = inHome(home, authorities)
+  const isLocal = authoritiesFile === join(home, 'tls', 'ca.crt')
+  const local = isLocal ? [join(home, 'tls', 'ca.crl')] : []
+  const required = named.map((file) => inHome(home, file))
+  let ends: ReadClientCrls['ends'] = []
+
+  const warnOfExpired = (): void => {
+    const now = clock.now()
+    const isOver = ({ until }: ReadClientCrls['ends'][number]) => until !== undefined && until < now
+    for (const { file } of ends.filter(isOver))
+      log.warn({ file, mode: config.clients_crl_failure_mode }, 'a CRL of client certificates has expired')
+    ends = ends.filter((end) => !isOver(end))
+  }
+
+  return {
+    read() {
+      const files = [...required, ...local.filter((file) => existsSync(file))]
+      const strict = config.clients_crl_failure_mode === 'reject'
+      if (files.length === 0 && !strict) return undefined
+      const crls = readClientCrls({ authoritiesFile, files, strict, crlsOptional: isLocal })
+      ends = crls.ends
+      warnOfExpired()
+      return crls.revoked
+    },
+    watch(changed) {
+      const watched = [...required, ...local]
+      let seen = watched.map(stateOf)
+      const timer = setInterval(() => {
+        warnOfExpired()
+        const now = watched.map(stateOf)
+        if (now.every((state, index) => state === seen[index])) return
+        seen = now
+        changed()
+      }, lookEveryMs)
+      timer.unref()
+      return () => clearInterval(timer)
+    },
+  }
+}
+
+/** Sessions that began under other CRLs do not resume. */
+export function withCrls(
+  files: Omit<TlsMaterials, 'revoked'>,
+  revoked: RevokedCertificates | undefined,
+): TlsMaterials {
+  if (revoked === undefined) return { ...files, revoked }
+  const bound = (material: TlsMaterial | undefined) => material && underCrls(material, revoked.version)
+  return { ...files, https: bound(files.https), socket: bound(files.socket), revoked }
+}
+
+function stateOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false, bigint: true })
+  return found === undefined ? 'none' : `${found.ino} ${found.size} ${found.mtimeNs}`
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { systemClock } from '../clock/clock.ts'
+import { issue, newFolder } from './fixtures/certificates.ts'
+import {
+  clientCertificates,
+  clientRevocation,
+  ensureLocalAuthority,
+  presentedChain,
+  readClientCrls,
+  recordClientCertificate,
+  revokeClientCertificates,
+} from './index.ts'
+
+const folder = newFolder()
+after(() => rmSync(folder, { recursive: true }))
+await ensureLocalAuthority({
+  folder,
+  clock: systemClock,
+  certificates: [{ name: 'client', commonName: 'kmip-client', purpose: 'client' }],
+})
+const authority = {
+  certificatePem: readFileSync(join(folder, 'ca.crt'), 'utf8'),
+  privateKey: (await import('node:crypto')).createPrivateKey(readFileSync(join(folder, 'ca.key'))),
+}
+const client = { purpose: 'client', hostnames: [], addresses: [] } as const
+
+function problem(pem: string): string | undefined {
+  const { revoked } = readClientCrls({
+    authoritiesFile: join(folder, 'ca.crt'),
+    files: [join(folder, 'ca.crl')],
+    strict: false,
+    crlsOptional: true,
+  })
+  return clientRevocation(systemClock, revoked).problem(presentedChain(new X509Certificate(pem)))
+}
+
+test('recorded certificates are revoked one after the other, and earlier ones stay on the CRL', async () => {
+  const made = await Promise.all(
+    ['storage', 'storage', 'tape'].map((commonName) => issue({ ...client, commonName }, authority)),
+  )
+  for (const { certificatePem } of made) recordClientCertificate(folder, certificatePem)
+  const named = (name: string) => clientCertificates(folder).filter((each) => each.name === name)
+  assert.deepEqual([named('storage').length, named('tape').length, named('kmip-client').length], [2, 1, 1])
+
+  const revoked = await revokeClientCertificates(folder, named('storage'), 'keyCompromise', systemClock)
+  assert.equal(revoked.length, 2)
+  assert.deepEqual(await revokeClientCertificates(folder, named('storage'), 'superseded', systemClock), [])
+  const [one, two, tape] = made.map(({ certificatePem }) => certificatePem)
+  assert.ok(one && two && tape)
+  assert.ok(problem(one) && problem(two))
+  assert.equal(problem(tape), undefined)
+  await revokeClientCertificates(folder, named('tape'), 'keyCompromise', systemClock)
+  for (const pem of [one, two, tape]) assert.match(String(problem(pem)), /revoked/)
+})
+
+test('a certificate of another authority does not come onto the CRL', async () => {
+  const foreign = await issue({ ...client, commonName: 'kmip-client' })
+  const named = { name: 'x', serial: '01', validTo: new Date(), pem: foreign.certificatePem }
+  await assert.rejects(
+    revokeClientCertificates(folder, [named], 'keyCompromise', systemClock),
+    /was not issued by/,
+  )
+})
+
+test('without the key of the authority nothing is revoked', async () => {
+  const elsewhere = newFolder()
+  await assert.rejects(
+    revokeClientCertificates(elsewhere, [], 'keyCompromise', systemClock),
+    /ca\.crt is not there/,
+  )
+  rmSync(elsewhere, { recursive: true })
+})

@@ -1,0 +1,125 @@
+import { failure } from '@warder/foundation/errors'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { type Commit, type Database, GuardFailed } from '@warder/foundation/sql'
+import { grantsEnd, grantsTransfer, ownerChanges, someOwned, unfinishedEnd } from './ownership-store.ts'
+import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
+
+/** Begins what owners are called who are gone; no credential gives such a name. */
+export const endedPrefix = 'ended:'
+
+interface Parts {
+  readonly db: Database
+  readonly commit: Commit
+  /** Unix milliseconds. */
+  readonly now: () => number
+}
+
+const batch = 100
+const attempts = 20
+/** Code points of a name that are kept in that of an owner who is gone. */
+const shownName = 200
+
+/** Objects and grants that went from one user to another, or ended. */
+export interface Moved {
+  readonly objects: number
+  readonly grants: number
+}
+
+/** Moves every object of an owner, in commits of bounded size; those who change them meanwhile come first. */
+async function moveObjects({ db, commit, now }: Parts, from: string, to: string): Promise<number> {
+  let moved = 0
+  let lost = 0
+  for (;;) {
+    const some = await someOwned(db, from, batch)
+    if (some.length === 0) return moved
+    try {
+      await commit(some.flatMap((object) => ownerChanges(db, object, to, now())))
+      moved += some.length
+      lost = 0
+    } catch (error) {
+      if (!(error instanceof GuardFailed) || ++lost >= attempts) throw error
+    }
+  }
+}
+
+/** Gives what a user owns, and what was granted to them, to another one. */
+export async function transfer(parts: Parts, from: string, to: string): Promise<Moved> {
+  const objects = await moveObjects(parts, from, to)
+  const results = await parts.commit([...grantsTransfer(from, to), ...unfinishedEnd(from)])
+  return { objects, grants: results[1]?.changes ?? 0 }
+}
+
+/** The name that the owner of an object has, or had before they were gone. */
+export function bearerOf(owner: string): string {
+  return owner.startsWith(endedPrefix) ? owner.slice(endedPrefix.length, owner.lastIndexOf(':')) : owner
+}
+
+/** The owner of what somebody left who had this name. */
+export function endedOwner(name: string, subjectId: string): string {
+  const cut = [...name].slice(0, shownName).join('')
+  return `${endedPrefix}${cut}:${subjectId}`
+}
+
+/**
+ * Whoever had this name is gone: their objects belong to nobody who can ask, until they are transferred, and their
+ * grants end. Nothing happens when that is done already, or when somebody else has the name by now.
+ * @returns what ended; undefined = nothing was done
+ */
+export async function endName(parts: Parts, name: string, subjectId: string): Promise<Moved | undefined> {
+  const { db, commit, now } = parts
+  if (typeof (await findSubject(db, name, subjectId))?.ended_at === 'number') return undefined
+  const others = (await liveSubjects(db, name)).filter(({ subject_id }) => subject_id !== subjectId)
+  if (others.length > 0) {
+    await commit([subjectEnd(name, subjectId, now())])
+    return undefined
+  }
+  const objects = await moveObjects(parts, name, endedOwner(name, subjectId))
+  const results = await commit([
+    ...grantsEnd(name),
+    ...unfinishedEnd(name),
+    subjectEnd(name, subjectId, now()),
+  ])
+  return { objects, grants: results[0]?.changes ?? 0 }
+}
+
+/** Keeps names apart from those who had them before. */
+export interface Names {
+  /**
+   * The name is this subject's from now on; what an earlier one had under it is ended first.
+   * @throws failure('unauthorized') for a subject that has lost the name
+   */
+  claim(name: string, subjectId: string): MaybePromise<void>
+}
+
+const longestSubjectId = 128
+
+export function createNames(parts: Parts): Names {
+  const { db, commit, now } = parts
+
+  async function claimAnew(name: string, subjectId: string): Promise<void> {
+    for (const { subject_id: earlier } of await liveSubjects(db, name)) {
+      if (earlier === subjectId) continue
+      await moveObjects(parts, name, endedOwner(name, earlier))
+      await commit([...grantsEnd(name), ...unfinishedEnd(name), subjectEnd(name, earlier, now())])
+    }
+    await commit([subjectSeen(name, subjectId, now())])
+  }
+
+  function judged(
+    name: string,
+    subjectId: string,
+    row: { readonly ended_at: number | null } | undefined,
+  ): MaybePromise<void> {
+    if (row === undefined) return claimAnew(name, subjectId)
+    if (row.ended_at === null) return undefined
+    throw failure('unauthorized', undefined, { detail: 'the user who had this name is gone' })
+  }
+
+  return {
+    claim(name, subjectId) {
+      if (subjectId.length > longestSubjectId)
+        throw failure('unauthorized', undefined, { detail: 'the subject id is too long' })
+      return andThen(findSubject(db, name, subjectId), (row) => judged(name, subjectId, row))
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { objectTopic } from '../keys/index.ts'
+
+interface OwnedRow {
+  readonly id: string
+  readonly version: number
+}
+
+const owned = query<[owner: string, most: number], OwnedRow>(
+  'SELECT id, version FROM managed_object WHERE owner = ? ORDER BY id LIMIT ?',
+)
+const move = query<[owner: string, now: number, id: string, version: number], unknown>(
+  'UPDATE managed_object SET owner = ?, changed_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+)
+const counts = query<[owner: string, user: string], { readonly owned: number; readonly granted: number }>(
+  `SELECT (SELECT COUNT(*) FROM managed_object WHERE owner = ?) AS owned,
+     (SELECT COUNT(DISTINCT object_id) FROM object_grant WHERE user_id = ?) AS granted`,
+)
+const copyGrants = query<[to: string, from: string, to: string], unknown>(
+  `INSERT INTO object_grant (object_id, user_id, operation)
+     SELECT g.object_id, ?, g.operation FROM object_grant g WHERE g.user_id = ? AND NOT EXISTS
+       (SELECT 1 FROM managed_object o WHERE o.id = g.object_id AND o.owner = ?)
+     ON CONFLICT DO NOTHING`,
+)
+const deleteGrants = query<[user: string], unknown>('DELETE FROM object_grant WHERE user_id = ?')
+/** What a user of KMIP has besides objects: answers that wait, operations in parts, rules for new objects. */
+const unfinished = [
+  'DELETE FROM kmip_pending WHERE owner = ?',
+  'DELETE FROM kmip_stream_part WHERE stream_id IN (SELECT id FROM kmip_stream WHERE owner = ?)',
+  'DELETE FROM kmip_stream WHERE owner = ?',
+  'DELETE FROM kmip_creation_rule WHERE owner = ?',
+].map((text) => query<[owner: string], unknown>(text))
+
+/** Some objects of an owner, at most `most`. */
+export async function someOwned(db: Database, owner: string, most: number): Promise<readonly OwnedRow[]> {
+  return await db.all(owned, [owner, most])
+}
+
+/** Gives an object to another owner, if it is still as it was read. */
+export function ownerChanges(db: Database, { id, version }: OwnedRow, to: string, now: number): Change[] {
+  return [change(move, [to, now, id, version], 1), db.changed(objectTopic, id)]
+}
+
+export interface Holdings {
+  /** Objects that the user owns. */
+  readonly owned: number
+  /** Objects on which something was granted to the user. */
+  readonly granted: number
+}
+
+export async function holdingsOf(db: Database, user: string): Promise<Holdings> {
+  const { owned: objects, granted } = (await db.get(counts, [user, user])) ?? { owned: 0, granted: 0 }
+  return { owned: objects, granted }
+}
+
+/** Ends every grant to a user; the last of the changes says how many rows there were. */
+export function grantsEnd(user: string): readonly Change[] {
+  return [change(deleteGrants, [user])]
+}
+
+/** The same, once another user has them; not on objects that are their own. */
+export function grantsTransfer(from: string, to: string): readonly Change[] {
+  return [change(copyGrants, [to, from, to]), change(deleteGrants, [from])]
+}
+
+/** What is neither inherited nor left. */
+export function unfinishedEnd(user: string): readonly Change[] {
+  return unfinished.map((statement) => change(statement, [user]))
+}

@@ -1,0 +1,133 @@
+import { Failure } from '@warder/foundation/errors'
+import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
+import { GuardFailed } from '@warder/foundation/sql'
+import { PkiError } from '@warder/pki/error'
+import { generalName, nameFromParts } from '@warder/pki/x509'
+import Type from 'typebox'
+import { findAuthority, issue, openAuthority, registerId } from '../../../authority/index.ts'
+import { requirePermittedKey } from '../../../authority/public-key.ts'
+import { newObjectId, UnitOfWork } from '../../../keys/index.ts'
+import { define, type KmsServices } from '../../../services.ts'
+import { orderObject } from '../order/order-object.ts'
+import { requireCertify } from '../order/permitted.ts'
+import { acmeProblem } from '../protocol/problem.ts'
+import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
+import type { AcmeEnvironment } from '../request/environment.ts'
+import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
+import { authorizationsOf } from '../stored/authorization-store.ts'
+import { insertCertificate } from '../stored/certificate-store.ts'
+import { findOrder, type Order, updateOrder } from '../stored/order-store.ts'
+import { type OrderedKey, readOrderedKey } from './signing-request.ts'
+import { validityOf } from './validity.ts'
+
+/** `POST …/order/{order}/finalize` (RFC 8555 §7.4): the certificate is issued now, and the order is valid. */
+export function finalizeOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+  return define({
+    ...resourceRow(environment),
+    name: 'acme.finalize',
+    route: post('/acme/{authority}/order/{order}/finalize'),
+    summary: 'Have the certificate of an order issued',
+    access: signedByAcme,
+    pathParameters: Type.Object({ authority: Type.String(), order: Type.String() }),
+    errors: { ...resourceErrors, 500: 'The authority cannot issue now.' },
+    authenticate: byAccount(environment),
+    async act({ path }, context) {
+      const caller = accountCaller(context)
+      const { account, urls, key } = caller
+      const { services } = context
+      const { db, clock } = services
+      const order = await findOrder(db, path.order, account.id, clock.now())
+      if (order === undefined) throw acmeProblem('notFound', 'The account has no such order.')
+      if (order.status !== 'ready')
+        throw acmeProblem('orderNotReady', `The order is ${order.status}, not ready.`)
+      const wanted = readOrderedKey(payloadObject(caller).csr, order.identifiers, key.key)
+      requireGoodKey(wanted.spki, services)
+      await requireCertify(services, caller.directory.authorityId, account.owner, { now: true })
+      const valid = await issueFor(context, caller, order, wanted)
+      const parts = await authorizationsOf(db, order.id)
+      return resourceReply(environment, urls, {
+        location: urls.order(order.id),
+        json: orderObject(valid, parts, urls),
+      })
+    },
+  })
+}
+
+/** Issues, stores and registers the certificate, and settles the order, in one commit. */
+async function issueFor(
+  context: OperationContext<KmsServices>,
+  { account, directory }: ReturnType<typeof accountCaller>,
+  order: Order,
+  wanted: OrderedKey,
+): Promise<Order> {
+  const { services } = context
+  const now = services.clock.now()
+  const objects = new UnitOfWork(services, now)
+  try {
+    const stored = await findAuthority(services.db, directory.authorityId)
+    if (stored === undefined) throw acmeProblem('notFound', 'The authority is not here any more.')
+    const authority = await openAuthority(services, objects, stored, now)
+    const { settings } = directory
+    const issued = await issue(
+      services,
+      objects,
+      authority,
+      {
+        profile: settings.profile,
+        subject:
+          wanted.commonName === undefined ? nameFromParts([]) : nameFromParts([['CN', wanted.commonName]]),
+        spki: wanted.spki,
+        names: order.identifiers.map(({ type, value }) =>
+          generalName(type === 'dns' ? `DNS:${value}` : `IP:${value}`),
+        ),
+        ...validityOf(order, settings.days, authority, now),
+        owner: account.owner,
+      },
+      now,
+    )
+    const certificate = {
+      id: newObjectId(now),
+      accountId: account.id,
+      authorityId: authority.id,
+      registerId: registerId(authority.issuer, issued.serial),
+      der: issued.der,
+      notAfter: issued.object.deactivationAt ?? now,
+    }
+    const to = { status: 'valid', certificate: certificate.id, expiresAt: certificate.notAfter } as const
+    objects.also(updateOrder(order, to), insertCertificate(certificate))
+    context.audit({
+      details: {
+        order: order.id,
+        serial: Buffer.from(issued.serial).toString('hex'),
+        certificate: issued.object.id,
+      },
+    })
+    await objects.commit(context.commit)
+    return { ...order, ...to }
+  } catch (error) {
+    throw told(error)
+  } finally {
+    objects.clear()
+  }
+}
+
+/** @throws badPublicKey */
+function requireGoodKey(spki: Uint8Array, { policy, fips }: KmsServices): void {
+  try {
+    requirePermittedKey(spki, policy, fips)
+  } catch (error) {
+    if (error instanceof PkiError || (error instanceof Failure && error.status < 500))
+      throw acmeProblem('badPublicKey', error.message)
+    throw error
+  }
+}
+
+/** What the authority refuses about a certificate is wrong with the request for it. */
+function told(error: unknown): unknown {
+  if (error instanceof GuardFailed)
+    return acmeProblem('conflict', 'Another request changed the order at the same time.')
+  if (error instanceof PkiError) return acmeProblem('badCSR', error.message)
+  if (error instanceof Failure && error.kind === 'bad_request' && error.members?.type === undefined)
+    return acmeProblem('badCSR', error.message)
+  return error
+}

@@ -1,0 +1,28 @@
+import type { Authority } from '../../../authority/index.ts'
+import { acmeProblem } from '../protocol/problem.ts'
+import type { Order } from '../stored/order-store.ts'
+
+const day = 86_400_000
+/** Clocks of those who verify may be late. */
+const backdateMs = 3_600_000
+
+/**
+ * When a certificate is valid: as the directory says, or for less where the client asks for less, and within the
+ * validity of the authority.
+ * @throws malformed when the client asks for more
+ */
+export function validityOf(
+  { notBefore, notAfter }: Pick<Order, 'notBefore' | 'notAfter'>,
+  days: number,
+  { parsed, settings }: Pick<Authority, 'parsed' | 'settings'>,
+  now: number,
+): { readonly notBefore: number; readonly notAfter: number } {
+  const most = Math.min(days, settings.maxDays ?? days) * day
+  const begin = notBefore ?? Math.max(now - backdateMs, parsed.notBefore)
+  const latest = Math.min(begin + most, parsed.notAfter)
+  if (notBefore !== undefined && notBefore < now - backdateMs)
+    throw acmeProblem('malformed', "'notBefore' of the order has passed.")
+  if (notAfter !== undefined && notAfter > latest)
+    throw acmeProblem('malformed', `Certificates are issued for at most ${most / day} days here.`)
+  return { notBefore: begin, notAfter: notAfter ?? latest }
+}

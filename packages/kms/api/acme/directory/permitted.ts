@@ -1,0 +1,56 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import { GuardFailed, UniqueViolation } from '@warder/foundation/sql'
+import { principalOf, type Right, requireAllowed, verdictOn } from '../../../access/index.ts'
+import { findAuthority } from '../../../authority/index.ts'
+import { asObjectId, findObject } from '../../../keys/index.ts'
+import { type KmsServices, signedIn } from '../../../services.ts'
+import { type Directory, findDirectory } from '../stored/directory-store.ts'
+
+/** What the operations have in common that look after ACME, for signed-in users. */
+export const managementRow = {
+  tag: 'PKI',
+  access: signedIn,
+  errors: { 403: 'The caller has other rights on the authority.', 404: 'There is none for the caller.' },
+} as const
+
+type Context = OperationContext<KmsServices>
+
+/** The authority, where the caller has the right on its certificate. @throws not_found, forbidden */
+export async function requireAuthority(context: Context, id: string, right: Right): Promise<void> {
+  context.audit({ object: id })
+  const { db, roles } = context.services
+  const known = asObjectId(id)
+  const object = known === undefined ? undefined : await findObject(db, known)
+  const authority = object && (await findAuthority(db, object.id))
+  if (object === undefined || authority === undefined) throw failure('not_found', 'Authority not found.')
+  requireAllowed(await verdictOn(db, roles, object, principalOf(context).name, right))
+}
+
+/** @throws not_found */
+export async function requireOpen({ services }: Context, id: string): Promise<Directory> {
+  const directory = await findDirectory(services.db, id)
+  if (directory === undefined) throw failure('not_found', 'The authority is not open for ACME.')
+  return directory
+}
+
+/** @throws conflict when somebody else was faster */
+export async function orConflict(commit: Promise<unknown>): Promise<void> {
+  try {
+    await commit
+  } catch (error) {
+    if (error instanceof GuardFailed || error instanceof UniqueViolation)
+      throw failure('conflict', undefined, { cause: error })
+    throw error
+  }
+}
+
+/** @throws not_found where the guard is that there is such a row */
+export async function orNotFound(commit: Promise<unknown>, sentence: string): Promise<void> {
+  try {
+    await commit
+  } catch (error) {
+    if (error instanceof GuardFailed) throw failure('not_found', sentence)
+    throw error
+  }
+}

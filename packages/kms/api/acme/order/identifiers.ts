@@ -1,0 +1,58 @@
+import { isIP } from 'node:net'
+import { acmeProblem } from '../protocol/problem.ts'
+import type { Identifier } from '../stored/challenge.ts'
+
+const mostIdentifiers = 100
+const longestName = 253
+const label = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
+
+/**
+ * The identifiers of a new order (RFC 8555 §7.4, RFC 8738 §4), in lower case, each once.
+ * @throws malformed, unsupportedIdentifier, rejectedIdentifier
+ */
+export function readIdentifiers(value: unknown): readonly Identifier[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > mostIdentifiers)
+    throw acmeProblem('malformed', `'identifiers' is a list of 1 to ${mostIdentifiers}.`)
+  const read = value.map(readIdentifier)
+  const seen = new Map(read.map((each) => [identifierText(each), each]))
+  return [...seen.values()]
+}
+
+/** For comparison: `dns:example.com`. */
+export function identifierText({ type, value }: Identifier): string {
+  return `${type}:${value}`
+}
+
+function readIdentifier(each: unknown): Identifier {
+  if (typeof each !== 'object' || each === null) throw acmeProblem('malformed', 'An identifier is an object.')
+  const { type, value } = each as Readonly<Record<string, unknown>>
+  if (typeof value !== 'string' || typeof type !== 'string')
+    throw acmeProblem('malformed', "An identifier has the texts 'type' and 'value'.")
+  if (type === 'dns') return { type, value: dnsName(value) }
+  if (type === 'ip') return { type, value: address(value) }
+  throw acmeProblem('unsupportedIdentifier', 'Identifiers are of type dns or ip.')
+}
+
+function dnsName(value: string): string {
+  const name = value.toLowerCase()
+  const plain = name.startsWith('*.') ? name.slice(2) : name
+  const labels = plain.split('.')
+  // A last label of digits would be read as an address by some (RFC 3696 §2).
+  const isName =
+    name.length <= longestName &&
+    labels.every((each) => label.test(each)) &&
+    !/^\d+$/.test(labels.at(-1) ?? '')
+  if (!isName) throw acmeProblem('malformed', 'A value is not a DNS name in ASCII, or a wildcard of one.')
+  return name
+}
+
+/** RFC 8738 §3: in its canonical form (RFC 5952). */
+function address(value: string): string {
+  const family = isIP(value)
+  if (family === 4) return value
+  const canonical =
+    family === 6 && !value.includes('%') ? new URL(`http://[${value}]/`).hostname.slice(1, -1) : ''
+  if (canonical === '' || canonical !== value.toLowerCase())
+    throw acmeProblem('malformed', 'A value is not an IP address in its canonical form.')
+  return canonical
+}

@@ -1,0 +1,29 @@
+import { hasCreateRight, mayCreate, verdictOn } from '../../../access/index.ts'
+import { asObjectId, findObject } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
+import { acmeProblem } from '../protocol/problem.ts'
+
+/**
+ * May the user whom an account acts for still have the authority issue? Rights that are taken back count for accounts at
+ * once.
+ * @param now true: a certificate is made now, for which there has to be room
+ * @throws unauthorized
+ */
+export async function requireCertify(
+  { db, roles }: KmsServices,
+  authorityId: string,
+  owner: string,
+  { now }: { readonly now: boolean } = { now: false },
+): Promise<void> {
+  const id = asObjectId(authorityId)
+  const object = id === undefined ? undefined : await findObject(db, id)
+  const isAllowed =
+    object !== undefined &&
+    (await verdictOn(db, roles, object, owner, 'certify')) === 'allowed' &&
+    (await (now ? mayCreate : hasCreateRight)(db, roles, owner))
+  if (!isAllowed)
+    throw acmeProblem(
+      'unauthorized',
+      'The user whom this account acts for may not use the authority any more.',
+    )
+}

@@ -1,0 +1,21 @@
+import { type Problem, problemOf } from '../protocol/problem.ts'
+import { sha256 } from './key-authorization.ts'
+import type { Proof, Ways } from './proof.ts'
+
+/** RFC 8555 §8.4: a TXT record holds the digest of the key authorization. */
+export async function checkDns(
+  { identifier, keyAuthorization }: Proof,
+  { dns }: Ways,
+): Promise<Problem | undefined> {
+  const name = `_acme-challenge.${identifier.value}`
+  let records: readonly (readonly string[])[]
+  try {
+    records = await dns.resolveTxt(name)
+  } catch {
+    return problemOf('dns', `${name} has no TXT record that can be resolved.`)
+  }
+  const wanted = sha256(keyAuthorization).toString('base64url')
+  return records.some((parts) => parts.join('') === wanted)
+    ? undefined
+    : problemOf('incorrectResponse', `No TXT record of ${name} is the one of the challenge.`)
+}

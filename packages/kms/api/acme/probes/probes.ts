@@ -1,0 +1,103 @@
+import { isIP } from 'node:net'
+import {
+  createPlainFetch,
+  createTlsProbe,
+  OutboundError,
+  type OutboundReason,
+  type Resolve,
+  systemResolve,
+} from '@warder/foundation/outbound'
+import { Shares } from '@warder/foundation/runtime'
+import { acmeProblem, type Problem, type ProblemType, problemOf } from '../protocol/problem.ts'
+import type { ChallengeType } from '../stored/challenge.ts'
+import { dnsResolve, resolverOf } from './dns.ts'
+import { checkDns } from './dns-01.ts'
+import { checkHttp } from './http-01.ts'
+import type { Proof, Ways } from './proof.ts'
+import { checkTls } from './tls-alpn-01.ts'
+
+export interface ProbeSettings {
+  /** Challenges are looked for in private, loopback and link-local networks, too. */
+  readonly allowPrivateNetworks: boolean
+  readonly httpPort: number
+  readonly tlsPort: number
+  /** `address` or `address:port`; empty: those of the system. */
+  readonly dnsServers: readonly string[]
+}
+
+export interface ChallengeProbes {
+  /**
+   * Looks once whether a challenge was answered.
+   * @returns what is wrong, undefined: it was
+   * @throws rateLimited when too many are being looked at
+   */
+  check(type: ChallengeType, proof: Proof): Promise<Problem | undefined>
+}
+
+const timeoutMs = 10_000
+const mostRedirects = 10
+/** A key authorization has 87 characters; servers may add white space. */
+const mostBytes = 4096
+/** Challenges that one worker looks at at a time, and those of one host among them. */
+const mostAtOnce = 64
+const mostOfHost = 8
+
+const checks: Readonly<Record<ChallengeType, (proof: Proof, ways: Ways) => Promise<Problem | undefined>>> = {
+  'http-01': checkHttp,
+  'dns-01': checkDns,
+  'tls-alpn-01': checkTls,
+}
+
+export function createProbes(settings: ProbeSettings): ChallengeProbes {
+  const { allowPrivateNetworks, httpPort, tlsPort, dnsServers } = settings
+  const resolver = resolverOf(dnsServers)
+  const resolve: Resolve = dnsServers.length === 0 ? systemResolve : dnsResolve(resolver)
+  const common = { allowPrivateNetworks, timeoutMs, resolve }
+  const ways: Ways = {
+    http: createPlainFetch({
+      ...common,
+      ports: [httpPort, tlsPort],
+      maxRedirects: mostRedirects,
+      maxBytes: mostBytes,
+    }),
+    httpPort,
+    tls: createTlsProbe({ ...common, port: tlsPort }),
+    dns: resolver,
+  }
+  const running = new Shares(mostAtOnce, mostOfHost)
+  return {
+    async check(type, proof) {
+      const host = proof.identifier.value
+      if (!running.take(host, 1))
+        throw acmeProblem('rateLimited', 'Too many challenges are being looked at: try again.', {
+          retryAfterSeconds: 10,
+        })
+      try {
+        return await checks[type](proof, ways)
+      } catch (error) {
+        if (error instanceof OutboundError) return problemOf(...told(error, host))
+        throw error
+      } finally {
+        running.give(host, 1)
+      }
+    },
+  }
+}
+
+const typesOfReason: Partial<Readonly<Record<OutboundReason, ProblemType>>> = { name: 'dns' }
+
+/** Nothing of what was found at the address is told: it may be in a network that the client cannot reach. */
+const sentences: Readonly<Record<OutboundReason, string>> = {
+  url: 'leads to an address or a port that is not asked',
+  name: 'cannot be resolved',
+  address: 'leads to an address that is not public',
+  redirect: 'redirects too often',
+  time: 'did not answer in time',
+  size: 'answers with more than a key authorization',
+  connection: 'cannot be connected to',
+}
+
+function told({ reason }: OutboundError, host: string): readonly [ProblemType, string] {
+  const who = isIP(host) === 6 ? `[${host}]` : host
+  return [typesOfReason[reason] ?? 'connection', `${who} ${sentences[reason]}.`]
+}

@@ -1,0 +1,40 @@
+import type { ErrorKind } from '@warder/foundation/errors'
+import type { ErrorShape, ToldFailure } from '@warder/foundation/operations'
+import Type from 'typebox'
+import type { Nonces } from './nonces.ts'
+import { type ProblemType, urnOf } from './problem.ts'
+
+/** What a failure is told as that has no type: one of another part of the service, or from before the handler. */
+const typesByKind: Partial<Readonly<Record<ErrorKind, ProblemType>>> = {
+  unauthorized: 'unauthorized',
+  forbidden: 'unauthorized',
+  rate_limited: 'rateLimited',
+  crypto_failure: 'serverInternal',
+  unsupported_algorithm: 'badPublicKey',
+}
+
+function typeOf({ kind, status, members }: ToldFailure): string {
+  if (typeof members?.type === 'string') return members.type
+  return typesByKind[kind] ?? (status >= 500 ? 'serverInternal' : 'malformed')
+}
+
+/** Failures as RFC 7807 documents, each with a fresh nonce (RFC 8555 §6.5, §6.7). */
+export function acmeErrors(nonces: Nonces): ErrorShape {
+  return {
+    documented: {
+      contentType: 'application/problem+json',
+      schema: Type.Object({ type: Type.String(), detail: Type.String(), status: Type.Integer() }),
+    },
+    reply(told) {
+      const { type: _, ...members } = told.members ?? {}
+      // A refusal of the service itself, such as an authority whose key may not be used, is no mistake of the client.
+      const status = told.status === 422 && typeOf(told) === 'serverInternal' ? 500 : told.status
+      return {
+        status,
+        raw: JSON.stringify({ ...members, type: urnOf(typeOf(told)), detail: told.message, status }),
+        contentType: 'application/problem+json',
+        headers: { 'Replay-Nonce': nonces.issue() },
+      }
+    },
+  }
+}

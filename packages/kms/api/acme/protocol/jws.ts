@@ -1,0 +1,138 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { Failure } from '@warder/foundation/errors'
+import { algorithmsOf, parseStrictObject, thumbprint, verifySignature } from '@warder/foundation/jwt'
+import { decodeBase64Url } from '../../../jose/index.ts'
+import { acmeProblem } from './problem.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** A JWS in flattened serialization, read and not verified. */
+export interface Jws {
+  readonly header: Members
+  readonly payload: Buffer
+  /** What is signed. */
+  readonly input: Buffer
+  readonly signature: Buffer
+}
+
+/** A public key that signs requests. */
+export interface SigningKey {
+  readonly jwk: Members
+  readonly key: KeyObject
+  /** RFC 7638, base64url. */
+  readonly thumbprint: string
+}
+
+const longestMember = 65_536
+const malformed = (sentence: string): Failure => acmeProblem('malformed', sentence)
+
+/** Reads a body, which is JSON (RFC 8555 §6.2). @throws malformed */
+export function readJwsBody(bytes: Uint8Array): Jws {
+  const body = parseStrictObject(bytes)
+  if (body === undefined) throw malformed('The body is not a JSON object without repeated members.')
+  return readJws(body)
+}
+
+/**
+ * Flattened serialization with a protected header alone (RFC 8555 §6.2).
+ * @throws malformed
+ */
+export function readJws(body: unknown): Jws {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw malformed('The value is not a JWS.')
+  const members = body as Members
+  for (const name of Object.keys(members))
+    if (!known.has(name)) throw malformed(`A JWS has no member '${name.slice(0, 32)}' here.`)
+  const [protectedText, payload, signature] = ['protected', 'payload', 'signature'].map((name) =>
+    textOf(members, name),
+  ) as [string, string, string]
+  const header = parseStrictObject(bytesOf(protectedText, 'protected'))
+  if (header === undefined) throw malformed("'protected' is not a JSON object without repeated members.")
+  // RFC 7515 §4.1.11, RFC 7797: none of them is understood.
+  for (const name of ['crit', 'b64'])
+    if (Object.hasOwn(header, name)) throw malformed(`The header member '${name}' is not understood.`)
+  return {
+    header,
+    payload: bytesOf(payload, 'payload'),
+    input: Buffer.from(`${protectedText}.${payload}`),
+    signature: bytesOf(signature, 'signature'),
+  }
+}
+
+const known: ReadonlySet<string> = new Set(['protected', 'payload', 'signature'])
+
+function textOf(members: Members, name: string): string {
+  const value = Object.hasOwn(members, name) ? members[name] : undefined
+  if (typeof value !== 'string' || value.length > longestMember)
+    throw malformed(`A JWS has a text '${name}'.`)
+  return value
+}
+
+function bytesOf(text: string, name: string): Buffer {
+  try {
+    return decodeBase64Url(text, name)
+  } catch (error) {
+    throw error instanceof Failure ? malformed(error.message) : error
+  }
+}
+
+/** The text of a header member; undefined when it is absent. @throws malformed for anything else */
+export function headerText({ header }: Jws, name: string): string | undefined {
+  const value = Object.hasOwn(header, name) ? header[name] : undefined
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') throw malformed(`The header member '${name}' is not a text.`)
+  return value
+}
+
+/** What keys of accounts sign with; MACs and `none` are not among them (RFC 8555 §6.2). */
+const signatureAlgorithms = [
+  'ES256',
+  'ES384',
+  'ES512',
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'EdDSA',
+] as const
+
+const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth', 'priv']
+
+/**
+ * A public key as JWK, strong enough and of a type that signs.
+ * @throws malformed, badPublicKey
+ */
+export function readSigningKey(jwk: unknown): SigningKey {
+  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) throw malformed("'jwk' is not a key.")
+  const members = jwk as Members
+  if (privateMembers.some((name) => Object.hasOwn(members, name)))
+    throw acmeProblem('badPublicKey', "'jwk' is not a public key.")
+  let key: KeyObject
+  try {
+    key = createPublicKey({ key: members as never, format: 'jwk' })
+  } catch {
+    throw acmeProblem('badPublicKey', "'jwk' cannot be read as a public key.")
+  }
+  if (algorithmsOf(key).length === 0)
+    throw acmeProblem('badPublicKey', 'Keys are RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519.')
+  // As it was read: what the sender wrote differently is the same key.
+  const canonical = key.export({ format: 'jwk' }) as Members
+  return { jwk: canonical, key, thumbprint: thumbprint(canonical) }
+}
+
+/** @throws badSignatureAlgorithm, unauthorized */
+export function requireSignature(jws: Jws, key: KeyObject): void {
+  const algorithm = headerText(jws, 'alg')
+  if (!signatureAlgorithms.some((each) => each === algorithm))
+    throw acmeProblem('badSignatureAlgorithm', `'alg' is one of ${signatureAlgorithms.join(', ')}.`, {
+      members: { algorithms: signatureAlgorithms },
+    })
+  if (!algorithmsOf(key).includes(String(algorithm)))
+    throw acmeProblem('badSignatureAlgorithm', `The key does not sign with ${algorithm}.`, {
+      members: { algorithms: algorithmsOf(key) },
+    })
+  if (!verifySignature(String(algorithm), { key, algorithms: algorithmsOf(key) }, jws.input, jws.signature))
+    throw acmeProblem('unauthorized', 'The signature of the request is wrong.')
+}

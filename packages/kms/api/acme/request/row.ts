@@ -1,0 +1,52 @@
+import { rawReply } from '@warder/foundation/http'
+import { largestBody } from './caller.ts'
+import type { AcmeEnvironment, AcmeUrls } from './environment.ts'
+
+/** What the rows of all resources share. */
+export function resourceRow({ errorShape }: AcmeEnvironment) {
+  return {
+    tag: 'ACME',
+    bodyLimit: largestBody,
+    errorShape,
+    security: ['acme'],
+    replyContentType: 'application/json',
+  } as const
+}
+
+/** Whoever signed the request; what they may see is asked by the handler, of the account. */
+export const signedByAcme = { name: 'ACME account' } as const
+
+export const resourceErrors = {
+  400: 'The request is malformed, or its nonce or signature is.',
+  403: 'The account may not do this.',
+  404: 'There is no such resource of this account.',
+  413: 'The body is larger than 64 KiB.',
+  415: 'The content type is not application/jose+json.',
+} as const
+
+export interface ResourceReply {
+  readonly status?: number
+  readonly json?: unknown
+  /** PEM instead of JSON. */
+  readonly pem?: string
+  readonly location?: string
+  /** Relation to address. */
+  readonly links?: readonly (readonly [rel: string, url: string])[]
+  readonly retryAfterSeconds?: number
+}
+
+/** A reply with the headers that every answer has (RFC 8555 §6.5, §7.1). */
+export function resourceReply({ nonces }: AcmeEnvironment, urls: AcmeUrls, reply: ResourceReply) {
+  const links = [['index', urls.directory] as const, ...(reply.links ?? [])]
+  return rawReply({
+    status: reply.status ?? 200,
+    ...(reply.json !== undefined && { json: reply.json }),
+    ...(reply.pem !== undefined && { raw: reply.pem, contentType: 'application/pem-certificate-chain' }),
+    headers: {
+      'Replay-Nonce': nonces.issue(),
+      Link: links.map(([rel, url]) => `<${url}>;rel="${rel}"`),
+      ...(reply.location !== undefined && { Location: reply.location }),
+      ...(reply.retryAfterSeconds !== undefined && { 'Retry-After': String(reply.retryAfterSeconds) }),
+    },
+  })
+}

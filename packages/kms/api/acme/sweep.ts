@@ -1,0 +1,10 @@
+import type { Change } from '@warder/foundation/sql'
+import { sweepNonces } from './protocol/nonce-store.ts'
+import { sweepCertificates } from './stored/certificate-store.ts'
+import { sweepCredentials } from './stored/credential-store.ts'
+import { sweepOver } from './stored/order-store.ts'
+
+/** Forgets what is over: nonces, orders, credentials that nobody used, certificates. */
+export function sweepAcme(now: number): Change[] {
+  return [sweepNonces(now), ...sweepOver(now), sweepCredentials(now), sweepCertificates(now)]
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import type { Answer, Caller } from '../../../testing/client.ts'
+import { type AccountKey, accountKey, externalBinding, signed } from './signer.ts'
+
+/** A client of ACME that does no more and no less than it is told, so that a test can do anything wrong. */
+export interface AcmeClient {
+  readonly key: AccountKey
+  /** Address of the account, once there is one. */
+  readonly kid: string | undefined
+  /** Of `path` below the authority: `new-order`. */
+  url(path: string): string
+  nonce(): Promise<string>
+  /** A request as it should be; `header` replaces members of the protected header. */
+  post(url: string, payload: unknown, header?: object): Promise<Answer>
+  /** Sends a body as it is. */
+  send(url: string, body: unknown, contentType?: string): Promise<Answer>
+  /** Makes the account, or finds it. */
+  register(binding?: Credential, payload?: object): Promise<Answer>
+}
+
+export interface Credential {
+  readonly kid: string
+  readonly hmac_key: string
+}
+
+/** What addresses in answers begin with (`startKms` does not know its port). */
+export const base = 'https://localhost'
+
+export function acmeClient(caller: Caller, authority: string, key: AccountKey = accountKey()): AcmeClient {
+  let kid: string | undefined
+  const url = (path: string): string => `${base}/acme/${authority}/${path}`
+  const pathOf = (address: string): string => {
+    assert.ok(address.startsWith(`${base}/`), address)
+    return address.slice(base.length)
+  }
+  const nonce = async (): Promise<string> => {
+    const { headers, status } = await caller.call('HEAD', pathOf(url('new-nonce')))
+    assert.equal(status, 200)
+    return String(headers['replay-nonce'])
+  }
+  const send: AcmeClient['send'] = (address, body, contentType = 'application/jose+json') =>
+    caller.call('POST', pathOf(address), {
+      bytes: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+      headers: { 'content-type': contentType },
+    })
+  const post: AcmeClient['post'] = async (address, payload, header = {}) => {
+    const signer = kid === undefined ? { jwk: key.jwk } : { kid }
+    return send(address, signed(key, { nonce: await nonce(), url: address, ...signer, ...header }, payload))
+  }
+  return {
+    key,
+    get kid() {
+      return kid
+    },
+    url,
+    nonce,
+    post,
+    send,
+    async register(credential, payload = {}) {
+      const address = url('new-account')
+      const binding =
+        credential === undefined
+          ? {}
+          : { externalAccountBinding: externalBinding(credential, key.jwk, address) }
+      const header = { nonce: await nonce(), url: address, jwk: key.jwk }
+      const answer = await send(address, signed(key, header, { ...binding, ...payload }))
+      if (answer.status === 201 || answer.status === 200) kid = String(answer.headers.location)
+      return answer
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startIssuers } from '../testing/issuers.ts'
+import { dataKey, type GoogleWorld, startGoogle } from './testing/world.ts'
+
+function heldClock() {
+  let ahead = 0
+  return {
+    now: () => Date.now() + ahead,
+    monotonic: () => performance.now() + ahead,
+    advance: (seconds: number) => {
+      ahead += seconds * 1000
+    },
+  }
+}
+
+const wrap = async (world: GoogleWorld) => world.post('wrap', { ...(await world.tokens()), key: dataKey })
+
+test('key sets are fetched once, outlive an outage of their issuers, and are fetched again behind the requests', async () => {
+  await using issuers = await startIssuers()
+  const clock = heldClock()
+  await using world = await startGoogle({ issuers, clock })
+  assert.equal((await wrap(world)).status, 200)
+  assert.equal(issuers.requests.length, 2, 'one of Google, one of the provider')
+  for (let index = 0; index < 20; index += 1) assert.equal((await wrap(world)).status, 200)
+  assert.equal(issuers.requests.length, 2)
+
+  issuers.up = false
+  clock.advance(3700)
+  const started = performance.now()
+  assert.equal((await wrap(world)).status, 200, 'it is due, and the issuers are away')
+  assert.ok(performance.now() - started < 4000)
+  for (let day = 0; day < 7; day += 1) {
+    clock.advance(86_400)
+    assert.equal((await wrap(world)).status, 200, `day ${day}`)
+  }
+  assert.ok(world.kms.log.some((line) => line.includes('the keys fetched before stay')))
+  assert.ok(issuers.requests.length > 2)
+
+  issuers.up = true
+  clock.advance(61)
+  const before = issuers.requests.length
+  assert.equal((await wrap(world)).status, 200)
+  clock.advance(1)
+  while (issuers.requests.length < before + 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  assert.equal((await wrap(world)).status, 200)
+})
+
+test('without a key set nobody is let in, and it is tried again', async () => {
+  await using issuers = await startIssuers()
+  const clock = heldClock()
+  await using world = await startGoogle({ issuers, clock })
+  issuers.up = false
+  assert.equal((await wrap(world)).status, 401)
+  issuers.up = true
+  assert.equal((await wrap(world)).status, 401, 'not asked at once again')
+  clock.advance(5)
+  assert.equal((await wrap(world)).status, 200)
+})

@@ -1,0 +1,34 @@
+import type { OperationContext } from '@warder/foundation/operations'
+import { algorithmFor } from '../../../../crypto/index.ts'
+import { createSignature } from '../../../../jose/index.ts'
+import type { KmsServices } from '../../../../services.ts'
+import { ownAlgorithm as alg, ownSigningKey, publishedKid } from '../../scope/index.ts'
+
+/** Signs claims as a compact JWT. */
+export async function signClaims(
+  { services, audit }: OperationContext<KmsServices>,
+  kid: string,
+  claims: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const key = await ownSigningKey(services, 'google', kid)
+  audit({ object: kid, algorithm: alg })
+  const header = { alg, typ: 'JWT', kid: publishedKid(key) }
+  const input = `${encoded(header)}.${encoded(claims)}`
+  const algorithm = algorithmFor('signature', alg, services.policy)
+  const signature = await createSignature(algorithm, key.described, Buffer.from(input))
+  return `${input}.${signature.toString('base64url')}`
+}
+
+function encoded(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+/** The public half as a JWK, as other key services fetch it. */
+export async function publishedKey(
+  services: KmsServices,
+  kid: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const key = await ownSigningKey(services, 'google', kid)
+  const { kty, n, e } = key.publicMaterial.key.export({ format: 'jwk' })
+  return { kty, n, e, use: 'sig', alg, kid: publishedKid(key) }
+}

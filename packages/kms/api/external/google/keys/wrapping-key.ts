@@ -1,0 +1,143 @@
+import { Failure, failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import {
+  type AlgorithmPolicy,
+  type CipherPlan,
+  CryptoFailure,
+  noParameters,
+  planCipher,
+} from '../../../../crypto/index.ts'
+import { grantedKey } from '../../../../external/index.ts'
+import type { Key } from '../../../../keys/index.ts'
+import type { KmsServices } from '../../../../services.ts'
+import { counted, requireUse } from '../../../rest/key-use.ts'
+import { type BlobKind, blobAad, readBlob, writeBlob } from './wrapped-blob.ts'
+
+type Context = OperationContext<KmsServices>
+
+/** What a wrapped secret belongs to. */
+export interface Binding {
+  readonly kind: BlobKind
+  /** Empty for a private key, which is its user's. */
+  readonly resourceName: string
+  /** Empty: none. */
+  readonly perimeterId: string
+}
+
+export interface OpenedBlob {
+  /** The caller wipes it. */
+  readonly secret: Buffer
+  readonly perimeterId: string
+}
+
+const plans = new WeakMap<AlgorithmPolicy, CipherPlan>()
+
+/** AES-256-GCM, if the policy permits it. */
+function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
+  const known = plans.get(policy) ?? planCipher('AES', 32, noParameters, policy)
+  plans.set(policy, known)
+  return known
+}
+
+/**
+ * Wraps a secret with the wrapping key of the settings, for `principal`, to whom its use must have been granted.
+ * @param kid the version that wraps now
+ * @returns base64
+ */
+export function wrapSecret(
+  context: Context,
+  kid: string,
+  principal: string,
+  binding: Binding,
+  secret: Uint8Array,
+): MaybePromise<string> {
+  const { services } = context
+  return andThen(grantedKey(services, 'google', principal, kid, 'encrypt'), (key) => {
+    context.audit({ object: kid, algorithm: 'A256GCM' })
+    requireAes256(key)
+    requireUse(key, 'encrypt', context)
+    const seal = () => {
+      const head = { ...binding, kid }
+      const aad = blobAad(head, binding.resourceName)
+      return andThen(
+        key.held.encrypt(gcmPlan(services.policy), { data: secret, iv: undefined, aad }),
+        ({ data, iv, tag }) => {
+          if (iv === undefined || tag === undefined)
+            throw failure('internal_error', 'A256GCM made no IV or tag')
+          return writeBlob({ ...head, iv, ciphertext: data, tag }).toString('base64')
+        },
+      )
+    }
+    const waiting = services.budgets.take(key.object)
+    const made = waiting === undefined ? seal() : waiting.then(() => seal())
+    return counted(context, key, secret.length, made)
+  })
+}
+
+/**
+ * Opens what `wrapSecret` made, also with an older version of the wrapping key: one that was granted to `principal`
+ * and is of the owner of the version that wraps now.
+ * @throws failure('bad_request') for what does not open as this kind and for this resource, whatever is wrong with it
+ */
+export async function unwrapSecret(
+  context: Context,
+  kid: string,
+  principal: string,
+  kind: BlobKind,
+  resourceName: string,
+  bytes: Buffer,
+  member: string,
+): Promise<OpenedBlob> {
+  const { services } = context
+  const blob = readBlob(bytes, kind)
+  if (blob === undefined) throw doesNotOpen(member)
+  context.audit({ object: blob.kid, algorithm: 'A256GCM' })
+  const current = await grantedKey(services, 'google', principal, kid, 'decrypt')
+  const key = blob.kid === kid ? current : await olderVersion(context, current, principal, blob.kid, member)
+  requireAes256(key)
+  requireUse(key, 'decrypt', context)
+  const input = { data: blob.ciphertext, iv: blob.iv, tag: blob.tag, aad: blobAad(blob, resourceName) }
+  try {
+    return { secret: await key.held.decrypt(gcmPlan(services.policy), input), perimeterId: blob.perimeterId }
+  } catch (error) {
+    if (error instanceof CryptoFailure && error.code === 'decryption_failed') throw doesNotOpen(member)
+    throw error
+  }
+}
+
+/** A key of anybody else is none of the versions, whatever its owner granted. */
+async function olderVersion(
+  { services }: Context,
+  current: Key,
+  principal: string,
+  kid: string,
+  member: string,
+): Promise<Key> {
+  let key: Key | undefined
+  try {
+    key = await grantedKey(services, 'google', principal, kid, 'decrypt')
+  } catch (error) {
+    if (!(error instanceof Failure) || (error.kind !== 'not_found' && error.kind !== 'forbidden')) throw error
+  }
+  if (key === undefined || key.object.owner !== current.object.owner) throw doesNotOpen(member)
+  return key
+}
+
+function doesNotOpen(member: string): Error {
+  return failure('bad_request', `${member}: it was not wrapped here for this.`)
+}
+
+/** That the wrapping key can be used now. @throws Failure that says why not */
+export async function requireWrappingKey(services: KmsServices, kid: string): Promise<void> {
+  const key = await grantedKey(services, 'google', '*', kid, 'encrypt')
+  requireAes256(key)
+  const verdict = key.mayUse('encrypt', services.clock.now())
+  if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
+}
+
+function requireAes256(key: Key): void {
+  const { object } = key.requireBoundTo('A256GCM')
+  if (object.type === 'SymmetricKey' && object.algorithm === 'AES' && object.bits === 256) return
+  throw failure('crypto_failure', 'The wrapping key is not an AES key of 256 bits.')
+}

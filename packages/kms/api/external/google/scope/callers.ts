@@ -1,0 +1,182 @@
+import { failure } from '@warder/foundation/errors'
+import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
+import { externalPrincipal } from '../../../../external/index.ts'
+import type { KmsServices } from '../../../../services.ts'
+import { foldAscii, recordVendor, type VendorRequest } from '../../scope/index.ts'
+import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'
+import { type Authorization, verifyAuthorization } from '../tokens/authorization.ts'
+import { trialApplication } from '../tokens/trial.ts'
+import type { GoogleScope } from './scope.ts'
+
+type Context = AuthenticationContext<KmsServices>
+
+/** What the verified tokens of a request say; which of them there are depends on the operation. */
+export interface GoogleCaller {
+  /** The name that keys are granted to, behind `google:`. */
+  readonly name: string
+  readonly authentication?: Authentication
+  readonly authorization?: Authorization
+  /** Another key service, in place of a user. */
+  readonly peer?: Peer
+}
+
+/** From the authenticator to the operation behind it. */
+const callers = new WeakMap<IncomingRequest, GoogleCaller>()
+
+function callerOf(request: IncomingRequest): GoogleCaller {
+  const caller = callers.get(request)
+  if (caller === undefined) throw failure('internal_error', 'the authenticator did not run')
+  return caller
+}
+
+/** Of operations that need it: @throws failure('internal_error') where the authenticator does not ask for it */
+export function authorizationOf(request: IncomingRequest): GoogleCaller & { authorization: Authorization } {
+  const caller = callerOf(request)
+  const { authorization } = caller
+  if (authorization === undefined) throw failure('internal_error', 'no authorization token was asked for')
+  return { ...caller, authorization }
+}
+
+export function callerNamed(request: IncomingRequest): GoogleCaller {
+  return callerOf(request)
+}
+
+/** Both tokens, of one user: what users do with their own data. */
+export function byBothTokens(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authentication, authorization } = tokensOf(context)
+    if (authentication === undefined || authorization === undefined) return undefined
+    const sources = scope.sources(context.services)
+    const allowed = await verifyAuthorization(authorization, sources)
+    try {
+      const user = await verifyAuthentication(authentication, sources)
+      requireSameUser(user, allowed)
+      return remembered(context, { name: user.email, authentication: user, authorization: allowed })
+    } catch (error) {
+      recordVendor(context, 'google', { ...whatIsAllowed(allowed), principal: undefined })
+      throw error
+    }
+  }
+}
+
+/** Google's own token alone: what Google does when keys are moved. */
+export function byAuthorization(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authorization } = tokensOf(context)
+    if (authorization === undefined) return undefined
+    const allowed = await verifyAuthorization(authorization, scope.sources(context.services))
+    return remembered(context, { name: allowed.email, authorization: allowed })
+  }
+}
+
+/** An administrator of the settings, as the identity provider knows them. */
+export function byAdministrator(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authentication } = tokensOf(context)
+    return authentication === undefined ? undefined : administrator(scope, context, authentication)
+  }
+}
+
+/** The same, or another key service that a key is moved to. */
+export function byAdministratorOrPeer(scope: GoogleScope) {
+  return async (context: Context): Promise<Principal | undefined> => {
+    const { authentication } = tokensOf(context)
+    if (authentication === undefined) return undefined
+    const peer = await verifyPeer(authentication, scope.sources(context.services))
+    if (peer === undefined) return administrator(scope, context, authentication)
+    return remembered(context, { name: peer.kaclsUrl, peer })
+  }
+}
+
+async function administrator(scope: GoogleScope, context: Context, compact: string): Promise<Principal> {
+  const user = await verifyAuthentication(compact, scope.sources(context.services))
+  const principal = remembered(context, { name: user.email, authentication: user })
+  // A guest, somebody of a trial, and who acts for somebody else is no administrator.
+  if (user.guests || user.trial || user.delegation !== undefined || !scope.administrators.has(user.email))
+    throw failure('forbidden', 'Only administrators of the key service may do this.')
+  return principal
+}
+
+function tokensOf({ request }: Context): {
+  readonly authentication: string | undefined
+  readonly authorization: string | undefined
+} {
+  const body = looselyParsed(request.body)
+  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+  return { authentication: text(body.authentication), authorization: text(body.authorization) }
+}
+
+/**
+ * Only to find the tokens: the request goes on as it is read strictly (`parseJsonBody`), which refuses whatever two readers
+ * could read in two ways.
+ */
+function looselyParsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+  } catch {
+    throw failure('bad_request', 'Invalid request body: it is not valid JSON.')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw failure('bad_request', 'Invalid request body: it is not a JSON object.')
+  return value as Readonly<Record<string, unknown>>
+}
+
+function remembered(context: Context, caller: GoogleCaller): Principal {
+  callers.set(context.request, caller)
+  const { authentication, authorization, peer } = caller
+  const { requestId, details } = whatIsAllowed(authorization)
+  recordVendor(context, 'google', {
+    requestId,
+    principal: caller.name,
+    details: {
+      ...details,
+      ...(authentication !== undefined && { identity_provider: authentication.issuer }),
+      ...(authentication?.delegation !== undefined && { acts_through: authentication.delegation.to }),
+      ...(peer !== undefined && { key_service: peer.kaclsUrl }),
+    },
+  })
+  return { name: externalPrincipal('google', caller.name), method: 'google_cse' }
+}
+
+/** What records say of Google's token. */
+function whatIsAllowed(allowed: Authorization | undefined): Omit<VendorRequest, 'principal'> {
+  if (allowed === undefined) return { requestId: undefined }
+  const { application, role, email, emailType, resourceName, perimeterId, delegatedTo, messageId } = allowed
+  return {
+    requestId: messageId,
+    details: {
+      email,
+      application,
+      role,
+      resource_name: resourceName,
+      ...(perimeterId !== '' && { perimeter_id: perimeterId }),
+      ...(emailType !== 'google' && { email_type: emailType }),
+      ...(delegatedTo !== undefined && { delegated_to: delegatedTo }),
+    },
+  }
+}
+
+/**
+ * Google's steps "Check that authorization and authentication tokens are for the same user": their addresses, guests by
+ * providers of guests alone, and what was delegated for this resource to this somebody.
+ * @throws failure('forbidden')
+ */
+function requireSameUser(user: Authentication, allowed: Authorization): void {
+  if (user.email !== allowed.email) throw failure('forbidden', 'The two tokens are of two users.')
+  if (user.trial !== (allowed.application === trialApplication.application))
+    throw failure('forbidden', 'A token of a trial serves a trial alone.')
+  const guest = allowed.emailType !== 'google'
+  if (guest !== user.guests)
+    throw failure(
+      'forbidden',
+      guest ? 'Guests are not admitted by this identity provider.' : 'This identity provider is for guests.',
+    )
+  const { delegation } = user
+  if (delegation === undefined) return
+  if (
+    delegation.to !== foldAscii(allowed.delegatedTo ?? '') ||
+    delegation.resourceName !== allowed.resourceName
+  )
+    throw failure('forbidden', 'The authentication token was delegated for something else.')
+}

@@ -1,0 +1,100 @@
+import { StartupError } from '@warder/foundation/errors'
+import { readProviderText } from '../../../../identity/addresses.ts'
+import type { KmsServices } from '../../../../services.ts'
+import { type ExternalEnvironment, foldAscii, foldedEmail, issuerKeys, ownKeySet } from '../../scope/index.ts'
+import type { IdentityProvider, TokenSources } from '../tokens/sources.ts'
+import type { GoogleConfig } from './settings.ts'
+
+export const googlePath = '/google_cse'
+
+/** What the operations of the scope share: its settings, read once. */
+export interface GoogleScope {
+  /** Where Google reaches it, without a slash at its end. */
+  readonly kaclsUrl: string
+  readonly name: string
+  /** Id of the key that wraps now. */
+  readonly wrappingKey: string
+  readonly signingKey: string
+  /** Folded. */
+  readonly administrators: ReadonlySet<string>
+  /** Key services that keys may be moved from and to. */
+  readonly peers: readonly string[]
+  readonly environment: ExternalEnvironment<GoogleConfig>
+  sources(services: KmsServices): TokenSources
+}
+
+/** The address of the scope: what `kacls_url` of tokens has to be, and what is entered in the Admin console. */
+export function kaclsUrlOf(publicUrl: string): string {
+  return `${withoutSlash(publicUrl)}${googlePath}`
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '')
+}
+
+export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>): GoogleScope {
+  const { config, baseUrl, clock } = environment
+  const kaclsUrl = kaclsUrlOf(config.kms_public_url ?? baseUrl)
+  const peers = config['google_cse_config.google_cse_incoming_url_whitelist'].map(withoutSlash)
+  const signingKey = config['google_cse_config.google_cse_signing_key'] ?? ''
+  let sources: TokenSources | undefined
+  const makeSources = (services: KmsServices): TokenSources => ({
+    kaclsUrl,
+    ownerDomain: foldAscii(config['google_cse_config.google_cse_owner_domain'] ?? ''),
+    authorizationKeys: config['google_cse_config.google_cse_authorization_keys'],
+    providers: [
+      ...providersOf(config['google_cse_config.google_cse_identity_providers'], false),
+      ...providersOf(config['google_cse_config.google_cse_guest_identity_providers'], true),
+    ],
+    peers,
+    trialIssuer: `${kaclsUrl}/trial`,
+    keysAt: issuerKeys(environment),
+    ownKeys: ownKeySet(services, 'google', signingKey),
+    clock,
+  })
+  return {
+    kaclsUrl,
+    name: config['google_cse_config.google_cse_name'],
+    wrappingKey: config['google_cse_config.google_cse_key'] ?? '',
+    signingKey,
+    administrators: new Set(
+      config['google_cse_config.google_cse_administrators'].map((email) => foldedEmail(email) ?? ''),
+    ),
+    peers,
+    environment,
+    sources(services) {
+      sources ??= makeSources(services)
+      return sources
+    },
+  }
+}
+
+function providersOf(texts: readonly string[], guests: boolean): readonly IdentityProvider[] {
+  return texts.flatMap((text) => {
+    const read = readProviderText(text)
+    if ('problem' in read) return []
+    const { issuer, keySet, audiences = [] } = read
+    return [{ issuer, keySet, audiences, guests }]
+  })
+}
+
+/**
+ * Refuses settings that cannot work, or that would let users of this service write tokens.
+ * @throws StartupError
+ */
+export function checkGoogleSettings({ config, baseUrl }: ExternalEnvironment<GoogleConfig>): void {
+  const own = new URL(config.kms_public_url ?? baseUrl).origin
+  const providers = [
+    ...config['google_cse_config.google_cse_identity_providers'],
+    ...config['google_cse_config.google_cse_guest_identity_providers'],
+  ]
+  for (const { issuer, keySet } of providersOf(providers, false)) {
+    if (new URL(keySet).origin === own)
+      throw new StartupError(
+        `google_cse_config.google_cse_identity_providers: the key set of ${issuer} is of this service, whose keys are its users'`,
+      )
+  }
+  const kaclsUrl = kaclsUrlOf(config.kms_public_url ?? baseUrl)
+  if (config['google_cse_config.google_cse_incoming_url_whitelist'].map(withoutSlash).includes(kaclsUrl))
+    throw new StartupError('google_cse_config.google_cse_incoming_url_whitelist names this service itself')
+}

@@ -1,0 +1,30 @@
+import { JwtRejected } from '@warder/foundation/jwt'
+import { foldedEmail } from '../../scope/index.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** @returns undefined when it is absent. @throws JwtRejected for what is no text, or too long */
+export function optionalText(claims: Claims, name: string, mostBytes: number): string | undefined {
+  const value = claims[name]
+  if (value === undefined || value === null) return undefined
+  if (typeof value !== 'string' || !value.isWellFormed()) throw new JwtRejected(`${name} is not a text`)
+  if (Buffer.byteLength(value) > mostBytes) throw new JwtRejected(`${name} is longer than ${mostBytes} bytes`)
+  return value
+}
+
+/** @throws JwtRejected when it is absent or empty, too */
+export function requiredText(claims: Claims, name: string, mostBytes: number): string {
+  const value = optionalText(claims, name, mostBytes)
+  if (value === undefined || value === '') throw new JwtRejected(`no ${name}`)
+  return value
+}
+
+/** Folded, see `foldedEmail`. @throws JwtRejected */
+export function emailClaim(claims: Claims, name: string): string {
+  const email = foldedEmail(claims[name])
+  if (email === undefined) throw new JwtRejected(`${name} is not an e-mail address`)
+  return email
+}
+
+/** A time before which the clocks of two machines may differ. */
+export const leewaySeconds = 60

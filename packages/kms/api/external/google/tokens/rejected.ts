@@ -1,0 +1,17 @@
+import { type Failure, failure } from '@warder/foundation/errors'
+import { JwtRejected } from '@warder/foundation/jwt'
+
+export type TokenName = 'authentication' | 'authorization'
+
+/** The one answer to every token that is not accepted; why is for the log. */
+function rejected(token: TokenName, detail: string, cause?: unknown): Failure {
+  return failure('unauthorized', `The ${token} token is not accepted.`, {
+    detail: `${token}: ${detail}`,
+    cause,
+  })
+}
+
+/** The same, of what a verification threw. @returns anything else as it is */
+export function asRejected(token: TokenName, error: unknown): unknown {
+  return error instanceof JwtRejected ? rejected(token, error.message, error) : error
+}

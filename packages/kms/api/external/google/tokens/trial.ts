@@ -1,0 +1,38 @@
+import { JwtRejected, type PeekedToken, verifyToken } from '@warder/foundation/jwt'
+import { type Claims, leewaySeconds, requiredText } from './claims.ts'
+import type { AuthorizationIssuer } from './issuers.ts'
+import type { TokenSources } from './sources.ts'
+
+/**
+ * `warder external google test` plays Google and the identity provider with tokens that the owner of the signing key has
+ * it sign. They are accepted for resources of this beginning alone, which Google does not use: what was wrapped for a
+ * user's resource does not open for one of a trial.
+ */
+const trialResources = 'warder-trial/'
+const trialAudience = 'warder-trial'
+
+export const trialApplication: AuthorizationIssuer = {
+  application: 'trial',
+  issuer: 'trial',
+  roles: ['reader', 'writer', 'upgrader', 'decrypter', 'signer', 'verifier'],
+  resourceBytes: 128,
+}
+
+/** Verifies a token of a trial. @throws JwtRejected */
+export async function verifyTrial(token: PeekedToken, sources: TokenSources): Promise<Claims> {
+  const expected = {
+    issuer: sources.trialIssuer,
+    audience: [trialAudience],
+    requiredClaims: ['exp', 'iat'],
+    leewaySeconds,
+    algorithms: ['RS256'],
+  }
+  const { claims } = await verifyToken(token, sources.ownKeys, expected, sources.clock)
+  if (Number(claims.exp) - Number(claims.iat) > longestSeconds)
+    throw new JwtRejected('a token of a trial is for ten minutes at most')
+  if (!requiredText(claims, 'resource_name', 128).startsWith(trialResources))
+    throw new JwtRejected(`a trial is of resources that begin with ${trialResources}`)
+  return claims
+}
+
+const longestSeconds = 600

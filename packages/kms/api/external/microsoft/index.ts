@@ -1,0 +1,35 @@
+import { failure } from '@warder/foundation/errors'
+import type { ExternalStore } from '../scope/index.ts'
+import { decrypt } from './decrypt.ts'
+import { microsoftErrors } from './error-shape.ts'
+import { publicKey } from './public-key.ts'
+import { createMicrosoftScope, namedKeys, serviceUrlOf } from './scope.ts'
+import type { MicrosoftConfig } from './settings.ts'
+
+/** Double Key Encryption of Microsoft 365. */
+export const microsoft: ExternalStore<MicrosoftConfig> = {
+  name: 'microsoft',
+  title: 'Microsoft DKE',
+  enabled: (config) => config['ms_dke_config.ms_dke_enable'],
+  ratePerSecond: (config) => config['ms_dke_config.ms_dke_rate_limit_per_second'],
+  facts: (config, baseUrl) => {
+    const serviceUrl = serviceUrlOf(config.kms_public_url ?? baseUrl)
+    const keys = namedKeys(config)
+    return {
+      service_url: serviceUrl,
+      key_urls: [...keys.keys()].map((name) => `${serviceUrl}/${name}`),
+      keys: Object.fromEntries(keys),
+      trial_key: config['ms_dke_config.ms_dke_trial_key'],
+    }
+  },
+  securitySchemes: {
+    entraToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Of Microsoft Entra.' },
+  },
+  errorShape: microsoftErrors,
+  stopped: () =>
+    failure('forbidden', 'Double Key Encryption was stopped by the operator of the key service.'),
+  operations(environment) {
+    const scope = createMicrosoftScope(environment)
+    return [publicKey(scope), decrypt(scope)]
+  },
+}

@@ -1,0 +1,66 @@
+import type { KeySet } from '@warder/foundation/jwt'
+import type { KmsServices } from '../../../services.ts'
+import { type ExternalEnvironment, issuerKeys, ownKeySet } from '../scope/index.ts'
+import { type MicrosoftConfig, readNamedKey } from './settings.ts'
+
+export const dkePath = '/ms_dke'
+/** The key of trials: `warder external microsoft test`. */
+export const trialName = 'warder-trial'
+
+/** What the operations of the scope share: its settings, read once. */
+export interface MicrosoftScope {
+  /** Where Office reaches it, without a slash at its end; the name of a key follows. */
+  readonly serviceUrl: string
+  /** Ids of the current versions, by the names of keys. */
+  readonly current: ReadonlyMap<string, string>
+  readonly tenants: readonly string[]
+  readonly audience: string
+  readonly authorization: string
+  readonly authority: string
+  readonly tokenIssuer: string
+  readonly cacheDays: number
+  /** undefined: there are no trials. */
+  readonly trialKeys: ((services: KmsServices) => KeySet) | undefined
+  keysAt(address: string): KeySet
+}
+
+export function serviceUrlOf(publicUrl: string): string {
+  return `${withoutSlash(publicUrl)}${dkePath}`
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '')
+}
+
+/** Keys by their names. */
+export function namedKeys(config: MicrosoftConfig): ReadonlyMap<string, string> {
+  const read = config['ms_dke_config.ms_dke_keys'].map(readNamedKey)
+  return new Map(read.flatMap((key) => (key === undefined ? [] : [[key.name, key.kid] as const])))
+}
+
+export function createMicrosoftScope(environment: ExternalEnvironment<MicrosoftConfig>): MicrosoftScope {
+  const { config, baseUrl } = environment
+  const publicUrl = config.kms_public_url ?? baseUrl
+  const trialKey = config['ms_dke_config.ms_dke_trial_key']
+  return {
+    serviceUrl: serviceUrlOf(publicUrl),
+    current: namedKeys(config),
+    tenants: config['ms_dke_config.ms_dke_tenants'],
+    audience: config['ms_dke_config.ms_dke_audience'] ?? new URL(publicUrl).origin,
+    authorization: config['ms_dke_config.ms_dke_authorization'],
+    authority: withoutSlash(config['ms_dke_config.ms_dke_authority']),
+    tokenIssuer: withoutSlash(config['ms_dke_config.ms_dke_token_issuer']),
+    cacheDays: config['ms_dke_config.ms_dke_cache_days'],
+    trialKeys: trialKey === undefined ? undefined : (services) => ownKeySet(services, 'microsoft', trialKey),
+    keysAt: lazily(() => issuerKeys(environment)),
+  }
+}
+
+/** The environment is not used while the operations are made. */
+function lazily(make: () => (address: string) => KeySet): (address: string) => KeySet {
+  let made: ((address: string) => KeySet) | undefined
+  return (address) => {
+    made ??= make()
+    return made(address)
+  }
+}

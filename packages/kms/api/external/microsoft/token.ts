@@ -1,0 +1,150 @@
+import { type Failure, failure } from '@warder/foundation/errors'
+import {
+  type ExpectedToken,
+  JwtRejected,
+  type KeySet,
+  type PeekedToken,
+  peekToken,
+  verifyToken,
+} from '@warder/foundation/jwt'
+import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
+import { externalPrincipal } from '../../../external/index.ts'
+import { bearerToken } from '../../../identity/index.ts'
+import type { KmsServices } from '../../../services.ts'
+import { foldedEmail, recordVendor } from '../scope/index.ts'
+import type { MicrosoftScope } from './scope.ts'
+
+/** What a verified token of Entra says of its user. */
+export interface MicrosoftCaller {
+  /** `email`, else `upn`, folded; undefined where the token has neither. */
+  readonly email: string | undefined
+  /** App roles and groups. */
+  readonly roles: readonly string[]
+  /** It is of a trial, and decrypts with the key of trials alone. */
+  readonly trial: boolean
+}
+
+const callers = new WeakMap<IncomingRequest, MicrosoftCaller>()
+
+export function callerOf(request: IncomingRequest): MicrosoftCaller {
+  const caller = callers.get(request)
+  if (caller === undefined) throw failure('internal_error', 'the authenticator did not run')
+  return caller
+}
+
+/** Most roles and groups of one token that are looked at. */
+const mostRoles = 200
+const leewaySeconds = 60
+
+/**
+ * The authenticator: `Authorization: Bearer`, a token of Entra for this service. Clients that have none are told where to
+ * get one, in the header that Office reads.
+ */
+export function byEntraToken(scope: MicrosoftScope) {
+  return async (context: AuthenticationContext<KmsServices>): Promise<Principal> => {
+    const { request, services } = context
+    const compact = bearerToken(request)
+    if (compact === undefined) throw challenge(scope)
+    try {
+      const { caller, name } = await verified(compact, scope, services)
+      callers.set(request, caller)
+      const requestId = request.headers['client-request-id'] ?? request.headers['x-ms-client-request-id']
+      recordVendor(context, 'microsoft', { requestId, principal: name })
+      return { name: externalPrincipal('microsoft', name), method: 'ms_dke' }
+    } catch (error) {
+      if (error instanceof JwtRejected) throw challenge(scope, error)
+      throw error
+    }
+  }
+}
+
+/** As Microsoft's sample has it: `resource` and `realm` are the audience (Startup.cs, `options.Challenge`). */
+function challenge({ audience, authorization }: MicrosoftScope, cause?: JwtRejected): Failure {
+  const headers = {
+    'WWW-Authenticate': `Bearer resource="${audience}", authorization="${authorization}", realm="${audience}"`,
+    resource: audience,
+    authorization,
+  }
+  return failure('unauthorized', undefined, {
+    headers,
+    ...(cause !== undefined && { detail: `bearer token: ${cause.message}`, cause }),
+  })
+}
+
+interface Verified {
+  readonly caller: MicrosoftCaller
+  /** Who it is in records: the address, or the id of the object in the tenant. */
+  readonly name: string
+}
+
+async function verified(compact: string, scope: MicrosoftScope, services: KmsServices): Promise<Verified> {
+  const token = peekToken(compact)
+  const { issuer } = token
+  if (issuer === undefined) throw new JwtRejected('no iss')
+  if (scope.trialKeys !== undefined && issuer === `${scope.serviceUrl}/trial`)
+    return ofTrial(token, issuer, scope, scope.trialKeys(services), services)
+  const known = issuersOf(scope).find((one) => one.issuer === issuer)
+  if (known === undefined) throw new JwtRejected('another issuer')
+  const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat', 'tid'])
+  const { claims } = await verifyToken(token, scope.keysAt(known.keySet), expected, services.clock)
+  if (claims.tid !== known.tenant) throw new JwtRejected('another tenant')
+  const caller = {
+    email: emailOf(claims),
+    roles: [...textsOf(claims.roles), ...textsOf(claims.groups)].slice(0, mostRoles),
+    trial: false,
+  }
+  return { caller, name: caller.email ?? `${known.tenant}/${objectOf(claims)}` }
+}
+
+function expectedFrom(issuer: string, audience: string, requiredClaims: readonly string[]): ExpectedToken {
+  return { issuer, audience: [audience], requiredClaims, leewaySeconds, algorithms: ['RS256'] }
+}
+
+/** Issuers of both versions of tokens, with the key set of each ("Access tokens in the Microsoft identity platform"). */
+function issuersOf({ tenants, tokenIssuer, authority }: MicrosoftScope) {
+  return tenants.flatMap((tenant) => [
+    { tenant, issuer: `${tokenIssuer}/${tenant}/`, keySet: `${authority}/${tenant}/discovery/keys` },
+    {
+      tenant,
+      issuer: `${authority}/${tenant}/v2.0`,
+      keySet: `${authority}/${tenant}/discovery/v2.0/keys`,
+    },
+  ])
+}
+
+async function ofTrial(
+  token: PeekedToken,
+  issuer: string,
+  scope: MicrosoftScope,
+  keys: KeySet,
+  { clock }: KmsServices,
+): Promise<Verified> {
+  const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat'])
+  const { claims } = await verifyToken(token, keys, expected, clock)
+  const email = emailOf(claims)
+  if (email === undefined) throw new JwtRejected('no email')
+  return { caller: { email, roles: [], trial: true }, name: email }
+}
+
+type Claims = Readonly<Record<string, unknown>>
+
+/** The sample takes `email` or `upn`, whichever the token has (EmailAuthorizer.cs). */
+function emailOf(claims: Claims): string | undefined {
+  const claim = claims.email ?? claims.upn
+  if (claim === undefined) return undefined
+  const email = foldedEmail(typeof claim === 'string' ? claim.trim() : claim)
+  if (email === undefined) throw new JwtRejected('email or upn is not an address')
+  return email
+}
+
+function objectOf({ oid, sub }: Claims): string {
+  const object = oid ?? sub
+  if (typeof object !== 'string' || object === '') throw new JwtRejected('no email, upn, oid or sub')
+  return object
+}
+
+function textsOf(claim: unknown): readonly string[] {
+  return Array.isArray(claim)
+    ? claim.filter((one): one is string => typeof one === 'string' && one !== '' && one.length <= 200)
+    : []
+}

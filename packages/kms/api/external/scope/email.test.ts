@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { foldedEmail } from './email.ts'
+
+test('addresses are compared without regard to the case of A to Z', () => {
+  assert.equal(foldedEmail('Alice.B@Example.COM'), 'alice.b@example.com')
+  assert.equal(foldedEmail('ÄRGER@example.com'), 'Ärger@example.com')
+})
+
+test('letters that become others in lower case stay what they are', () => {
+  assert.notEqual(foldedEmail('\u212Aate@example.com'), 'kate@example.com')
+  assert.notEqual(foldedEmail('\u017Fam@example.com'), 'sam@example.com')
+  assert.notEqual(foldedEmail('alice@example\u3002com'), 'alice@example.com')
+  assert.notEqual(foldedEmail('e\u0301va@example.com'), foldedEmail('\u00e9va@example.com'))
+})
+
+test('what is no address of one person is refused', () => {
+  const wrong = [
+    undefined,
+    7,
+    ['a@b'],
+    '',
+    'alice',
+    '@example.com',
+    'alice@',
+    'a@b@c',
+    'a b@c',
+    'role:a@c',
+    'a\u0000@c',
+    'a\u200b@c',
+    '\ud800@c',
+    `${'a'.repeat(400)}@c`,
+  ]
+  for (const claim of wrong) assert.equal(foldedEmail(claim), undefined, JSON.stringify(claim))
+})

@@ -1,0 +1,44 @@
+import { failure } from '@warder/foundation/errors'
+import type { KeySet, VerificationKey } from '@warder/foundation/jwt'
+import { type ExternalStoreName, grantedKey } from '../../../external/index.ts'
+import type { Key } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
+
+/** Tokens that this service signs for a store are of this algorithm. */
+export const ownAlgorithm = 'RS256'
+
+/**
+ * An RSA key of the settings that was granted to a store (`google:*`) to sign tokens of its own.
+ * @throws Failure while it may not
+ */
+export async function ownSigningKey(
+  services: KmsServices,
+  store: ExternalStoreName,
+  kid: string,
+): Promise<Key> {
+  const key = await grantedKey(services, store, '*', kid, 'sign')
+  const verdict = key.mayUse('sign', services.clock.now())
+  if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
+  const { object } = key.requireBoundTo(ownAlgorithm)
+  if (object.type !== 'PrivateKey' || object.algorithm !== 'RSA')
+    throw failure('crypto_failure', 'The signing key is not an RSA private key.')
+  return key
+}
+
+/** The name that `/v1/crypto/sign` gives the key, too. */
+export function publishedKid({ object }: Key): string {
+  return object.linkedId ?? object.id
+}
+
+/** The key set of tokens that such a key signed. Nothing is accepted while the key may not sign. */
+export function ownKeySet(services: KmsServices, store: ExternalStoreName, kid: string): KeySet {
+  return {
+    async find(wanted): Promise<readonly VerificationKey[]> {
+      const key = await ownSigningKey(services, store, kid).catch(() => undefined)
+      if (key === undefined) return []
+      const algorithms = [ownAlgorithm]
+      const published = { kid: publishedKid(key), key: key.publicMaterial.key, algorithms }
+      return wanted === undefined || wanted === published.kid ? [published] : []
+    },
+  }
+}

@@ -1,0 +1,155 @@
+import { X509Certificate } from 'node:crypto'
+import {
+  longestChain,
+  type ParsedCertificate,
+  parseCertificate,
+  readCrlDistributionPoints,
+  urlsIn,
+  type Validity,
+} from '@warder/pki/x509'
+import type { Crl } from '@warder/pki/x509/crl'
+import { type PathResult, validatePath } from '@warder/pki/x509/path'
+import { findBySerial, issuerId } from '../../../../authority/index.ts'
+import { possibleIssuers } from '../../../../authority/register/issuers-of.ts'
+import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { type KmipContext, KmipFailure } from '../../engine/index.ts'
+
+/** Addresses that one validation asks for CRLs. */
+const mostAddresses = 4
+
+/** An object whose use was ended by somebody; that its dates have passed is seen in the certificate. */
+export function isEnded({ now }: KmipContext, object: ManagedObject): boolean {
+  const state = stateAt(object, now)
+  if (state === 'Deactivated') return object.revocationReason !== undefined
+  return state !== 'Active' && state !== 'PreActive'
+}
+
+/**
+ * Validates the chain that these certificates compose (RFC 5280 §6). Authorities of here that the caller may validate
+ * complete it. Trusted are the roots among all of these: which others are trusted is nobody's to say here.
+ * @param certificates DER, in any order
+ * @param at Unix milliseconds
+ * @throws PkiError for what is no certificate
+ */
+export async function chainValidity(
+  context: KmipContext,
+  certificates: readonly Uint8Array[],
+  at: number,
+): Promise<Validity> {
+  const given = unique(certificates)
+  for (const der of given) parseCertificate(der)
+  const end = endOf(given)
+  if (end === undefined) return 'Invalid'
+  const stored = await issuersAbove(context, given)
+  if (stored === 'ended') return 'Invalid'
+  const all = [...given, ...stored]
+  const roots = all.filter(isSelfIssued)
+  if (!roots.every(isSignedByItself)) return 'Invalid'
+  const question = { certificate: end, anchors: roots, others: all, at }
+  const found = validatePath(question)
+  if (found.validity !== 'Valid') return found.validity
+  const register = await registered(context, found)
+  if (register.isRevoked) return 'Invalid'
+  const crls = await fetchedCrls(context, register.others)
+  if (crls.length === 0) return judged(context, found, register.others)
+  const result = validatePath({ ...question, revocation: { crls, responses: [], required: false } })
+  return judged(context, result, register.others)
+}
+
+/** Is the answer good enough where certificates say where their revocation is told? */
+function judged(
+  { services }: KmipContext,
+  { validity, path, revocation }: PathResult,
+  told: readonly ParsedCertificate[],
+): Validity {
+  if (validity !== 'Valid' || !services.requireRevocation) return validity
+  const isOpen = path.some((der, index) => {
+    const names = told.some((each) => Buffer.compare(each.der, der) === 0 && addressesIn(each).length > 0)
+    return names && (revocation[index]?.kind ?? 'undetermined') === 'undetermined'
+  })
+  return isOpen ? 'Unknown' : 'Valid'
+}
+
+/** The one certificate that issued none of the others (KMIP 2.1 §6.1.57: a request is about a single chain). */
+function endOf(certificates: readonly Uint8Array[]): Uint8Array | undefined {
+  const read = certificates.map((der) => ({ der, x509: new X509Certificate(der) }))
+  const ends = read.filter((one) => !read.some((other) => other !== one && other.x509.checkIssued(one.x509)))
+  return ends.length === 1 ? ends[0]?.der : undefined
+}
+
+/** Authorities of here above what was given; 'ended': one that would complete the chain was taken out of use. */
+async function issuersAbove(
+  context: KmipContext,
+  given: readonly Uint8Array[],
+): Promise<readonly Uint8Array[] | 'ended'> {
+  const all = [...given]
+  for (let index = 0; index < all.length && all.length < longestChain; index += 1) {
+    const certificate = parseCertificate(all[index] as Uint8Array)
+    if (isSelfIssued(certificate.der)) continue
+    for (const authority of await possibleIssuers(context.services.db, certificate)) {
+      const object = await permitted(context, authority.id)
+      if (object === undefined || all.some((each) => Buffer.compare(each, authority.certificate) === 0))
+        continue
+      if (isEnded(context, object)) return 'ended'
+      all.push(authority.certificate)
+    }
+  }
+  return all.slice(given.length)
+}
+
+async function permitted(context: KmipContext, id: string): Promise<ManagedObject | undefined> {
+  try {
+    return await context.permitted(id, 'validate')
+  } catch (error) {
+    if (error instanceof KmipFailure) return undefined
+    throw error
+  }
+}
+
+/** What the registers of here say about the certificates of a path; `others` are of issuers that are not here. */
+async function registered({ services }: KmipContext, { path }: PathResult) {
+  const others: ParsedCertificate[] = []
+  for (const [index, der] of path.slice(0, -1).entries()) {
+    const certificate = parseCertificate(der)
+    const { subject: name, spki } = parseCertificate(path[index + 1] as Uint8Array)
+    const entry = await findBySerial(services.db, issuerId({ name, spki }), certificate.serial)
+    if (entry?.revokedAt !== undefined) return { isRevoked: true, others }
+    if (entry === undefined) others.push(certificate)
+  }
+  return { isRevoked: false, others }
+}
+
+async function fetchedCrls(
+  { services }: KmipContext,
+  certificates: readonly ParsedCertificate[],
+): Promise<readonly Crl[]> {
+  const addresses = [...new Set(certificates.flatMap(addressesIn))].slice(0, mostAddresses)
+  const crls = await Promise.all(addresses.map((url) => services.fetchedCrls.crl(url)))
+  return crls.filter((crl) => crl !== undefined)
+}
+
+function addressesIn({ extensions }: ParsedCertificate): readonly string[] {
+  return urlsIn(readCrlDistributionPoints(extensions)).filter((url) => /^https?:/.test(url))
+}
+
+function unique(certificates: readonly Uint8Array[]): readonly Uint8Array[] {
+  const seen = new Set<string>()
+  return certificates.filter((der) => {
+    const key = Buffer.from(der).toString('base64')
+    return !seen.has(key) && seen.add(key)
+  })
+}
+
+function isSelfIssued(der: Uint8Array): boolean {
+  const { subject, issuer } = parseCertificate(der)
+  return Buffer.compare(subject, issuer) === 0
+}
+
+function isSignedByItself(der: Uint8Array): boolean {
+  const x509 = new X509Certificate(der)
+  try {
+    return x509.verify(x509.publicKey)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,63 @@
+import { X509Certificate } from 'node:crypto'
+import { Tag } from '@warder/kmip/tables'
+import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
+import { type KmipContext, type KmipOperation, kmipFailure } from '../../engine/index.ts'
+import { reKeyKeyPair } from '../objects/re-key-key-pair.ts'
+import { linkReplacement, requireReplaceable, takenOver } from '../objects/replacement.ts'
+import { namedIssuer } from './certificate-issuer.ts'
+import { stageCertificate } from './certificate-object.ts'
+import { subjectOf } from './certificate-subject.ts'
+
+/**
+ * ReKeyKeyPair of a pair whose certificate an authority of here issued: the new pair has a certificate of the same
+ * authority for the same subject, valid for as long, in the same commit. No message asks for it: pairs that renew
+ * themselves are renewed so.
+ */
+export const renewCertifiedPair: KmipOperation = {
+  ...reKeyKeyPair,
+  async act(payload, context) {
+    const certificate = await certificateOf(context)
+    requireReplaceable(context, certificate)
+    const material = await context.objects.material(certificate)
+    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+    const before = await subjectOf(context, certificate)
+    const issuer = await namedIssuer(context, {
+      key: undefined,
+      certificate: linkedObject(certificate, 'CertificateLink'),
+    })
+    const answer = await reKeyKeyPair.act(payload, context)
+    if (!Array.isArray(answer)) throw kmipFailure('GeneralFailure', 'The new pair is not there.')
+    const idOf = (tag: number): string => {
+      const value = answer.find((node) => node.tag === tag)?.value
+      if (typeof value !== 'string') throw kmipFailure('GeneralFailure', 'The new pair is not there.')
+      return value
+    }
+    const publicKey = idOf(Tag.PublicKeyUniqueIdentifier)
+    const open = await context.objects.read(publicKey)
+    if (open === undefined) throw kmipFailure('GeneralFailure', 'The new pair is not there.')
+    const made = await subjectOf(context, open)
+    const { validFromDate, validToDate } = new X509Certificate(material)
+    const replacement = await stageCertificate(context, {
+      subject: { ...made, publicKey, privateKey: idOf(Tag.PrivateKeyUniqueIdentifier) },
+      name: before.name ?? new Uint8Array([0x30, 0]),
+      issuer,
+      extensions: before.extensions,
+      notBefore: context.now,
+      notAfter: context.now + validToDate.getTime() - validFromDate.getTime(),
+      attributes: await takenOver(context, certificate, [], undefined),
+      replaces: certificate,
+    })
+    linkReplacement(context, certificate, replacement)
+    context.audit({ details: { certificate: replacement.id } })
+    return answer
+  },
+}
+
+/** The certificate of the pair, which an authority of here issued. */
+async function certificateOf(context: KmipContext): Promise<ManagedObject> {
+  const id = linkedObject(context.object, 'CertificateLink')
+  const certificate = id === undefined ? undefined : await context.permitted(id, 'certify')
+  if (certificate?.type !== 'Certificate' || linkedObject(certificate, 'CertificateLink') === undefined)
+    throw kmipFailure('InvalidField', 'No authority of here has certified this pair.')
+  return certificate
+}

@@ -1,0 +1,103 @@
+import { failure } from '@warder/foundation/errors'
+import { isName } from '@warder/foundation/names'
+import { del, get, type Operation, post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import {
+  blockChanges,
+  countBlocks,
+  governor,
+  listBlocks,
+  mostBlocks,
+  principalOf,
+  unblockChanges,
+} from '../../access/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+
+const Named = Type.String({
+  description: 'A user, as `GET /me` says it; `app:` and its entity for a machine.',
+})
+const Done = Type.Object({ success: Type.String() })
+const pageSize = 1000
+const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
+
+/** @throws failure('bad_request') for what no credential can be */
+function readUser(text: string): string {
+  if (isName(text) && text !== '*') return text
+  throw failure('bad_request', 'user_id is not the name of a user.')
+}
+
+const block = define({
+  name: 'access.block',
+  route: post('/access/block'),
+  summary: 'Refuse every request of a user, whatever credential it brings',
+  tag: 'Access',
+  access: governor,
+  request: Type.Object({
+    user_id: Named,
+    reason: Type.Optional(Type.String({ maxLength: 1024, description: 'For the list and the audit log.' })),
+  }),
+  reply: Done,
+  errors: { ...errors, 409: 'As many users are blocked as may be.' },
+  async act({ body }, context) {
+    const { db, clock } = context.services
+    const user = readUser(body.user_id)
+    const { name: by } = principalOf(context)
+    const reason = body.reason ?? ''
+    context.audit({ object: user, details: { reason } })
+    if (user === by) throw failure('bad_request', 'You cannot block yourself.')
+    if ((await countBlocks(db)) >= mostBlocks)
+      throw failure('conflict', `${mostBlocks} users are blocked already: unblock those who are gone.`)
+    await context.commit(blockChanges(db, { user, at: clock.now(), by, reason }))
+    return { success: `${user} is blocked` }
+  },
+})
+
+const unblock = define({
+  name: 'access.unblock',
+  route: del('/access/block'),
+  summary: 'Serve the requests of a user again',
+  tag: 'Access',
+  access: governor,
+  request: Type.Object({ user_id: Named }),
+  reply: Done,
+  errors,
+  async act({ body }, context) {
+    const user = readUser(body.user_id)
+    context.audit({ object: user })
+    const [removed] = await context.commit(unblockChanges(context.services.db, user))
+    return { success: removed?.changes === 1 ? `${user} is no longer blocked` : `${user} was not blocked` }
+  },
+})
+
+const blocked = define({
+  name: 'access.blocked',
+  route: get('/access/block'),
+  summary: 'Users whose requests are refused, in pages',
+  tag: 'Access',
+  access: governor,
+  queryParameters: Type.Object({
+    after: Type.Optional(Type.String({ maxLength: 512, description: 'Last user of the page before.' })),
+  }),
+  reply: Type.Array(
+    Type.Object({
+      user_id: Type.String(),
+      blocked_at: Type.Integer({ description: 'Unix seconds.' }),
+      blocked_by: Type.String(),
+      reason: Type.String(),
+    }),
+  ),
+  errors,
+  async act({ query }, { services }) {
+    const after = query.after ?? ''
+    if (/\p{Cc}/u.test(after) || !after.isWellFormed()) throw failure('bad_request', 'after is not a user.')
+    const page = await listBlocks(services.db, after, pageSize)
+    return page.map(({ user, at, by, reason }) => ({
+      user_id: user,
+      blocked_at: Math.floor(at / 1000),
+      blocked_by: by,
+      reason,
+    }))
+  },
+})
+
+export const blockOperations: readonly Operation<KmsServices>[] = [block, unblock, blocked]

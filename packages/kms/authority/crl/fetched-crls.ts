@@ -1,0 +1,72 @@
+import { OutboundError, type PlainFetch } from '@warder/foundation/outbound'
+import type { Clock } from '@warder/foundation/runtime'
+import { PkiError } from '@warder/pki/error'
+import { type Crl, readCrl } from '@warder/pki/x509/crl'
+
+/** CRLs of other authorities, from where certificates say they are. */
+export interface FetchedCrls {
+  /** undefined: it cannot be fetched now, or is none. That it was read says nothing about its signature. */
+  crl(url: string): Promise<Crl | undefined>
+}
+
+const keptMs = 10 * 60_000
+/** What cannot be fetched is asked for again after this. */
+const keptFailureMs = 60_000
+const mostKept = 64
+const mostBytesKept = 32 * 1024 * 1024
+/** Requests to others at one time. */
+const mostAtOnce = 8
+
+interface Kept {
+  readonly crl: Crl | undefined
+  readonly bytes: number
+  readonly until: number
+}
+
+/** Each address is asked once at a time, and again when its CRL is over, after ten minutes at the latest. */
+export function createFetchedCrls(fetch: PlainFetch, clock: Clock): FetchedCrls {
+  const kept = new Map<string, Kept>()
+  const running = new Map<string, Promise<Crl | undefined>>()
+  let bytesKept = 0
+
+  const drop = (url: string): void => {
+    bytesKept -= kept.get(url)?.bytes ?? 0
+    kept.delete(url)
+  }
+  const keep = (url: string, one: Kept): void => {
+    drop(url)
+    kept.set(url, one)
+    bytesKept += one.bytes
+    for (const oldest of kept.keys()) {
+      if (kept.size <= mostKept && bytesKept <= mostBytesKept) break
+      drop(oldest)
+    }
+  }
+  const ask = async (url: string): Promise<Crl | undefined> => {
+    const now = clock.now()
+    try {
+      const { status, body } = await fetch.get(url)
+      if (status !== 200) throw new OutboundError('connection', `status ${status}`)
+      const crl = readCrl(body)
+      const until = Math.min(now + keptMs, Math.max(crl.nextUpdate ?? 0, now + keptFailureMs))
+      keep(url, { crl, bytes: body.length, until })
+      return crl
+    } catch (error) {
+      if (!(error instanceof OutboundError) && !(error instanceof PkiError)) throw error
+      keep(url, { crl: undefined, bytes: 0, until: now + keptFailureMs })
+      return undefined
+    }
+  }
+  return {
+    async crl(url) {
+      const known = kept.get(url)
+      if (known !== undefined && clock.now() < known.until) return known.crl
+      const pending = running.get(url)
+      if (pending !== undefined) return pending
+      if (running.size >= mostAtOnce) return undefined
+      const fresh = ask(url).finally(() => running.delete(url))
+      running.set(url, fresh)
+      return fresh
+    },
+  }
+}

@@ -1,0 +1,23 @@
+import { type ParsedKey, publicFromSpki, requireLoadable } from '@warder/pki/keys'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../crypto/index.ts'
+
+/** A key that is to be certified is of a kind that this server permits. @throws Failure unsupported_algorithm; PkiError */
+export function requirePermittedKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): ParsedKey {
+  const key = publicFromSpki(spki, { fips })
+  const { algorithm, bits, curve } = key
+  const named = curve === undefined ? undefined : (curveNames.get(curve.name) ?? curve.name)
+  requirePermitted(policy, keyFacts({ algorithm, bits, curve: named }))
+  return key
+}
+
+/** The same of a key that nobody has loaded yet: whether it is well-formed. @throws as `requirePermittedKey` */
+export function requireCertifiableKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): void {
+  requireLoadable('PublicKey', requirePermittedKey(spki, policy, fips))
+}
+
+/** What policies call the curves of OpenSSL. */
+const curveNames: ReadonlyMap<string, string> = new Map([
+  ['prime256v1', 'P-256'],
+  ['secp384r1', 'P-384'],
+  ['secp521r1', 'P-521'],
+])

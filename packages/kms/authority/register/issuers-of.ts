@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '@warder/foundation/sql'
+import { type ParsedCertificate, readAuthorityKeyIdentifier } from '@warder/pki/x509'
+import { authoritiesOf, issuerByHash, type StoredAuthority } from './authority-store.ts'
+
+/**
+ * The authorities of here that may have issued a certificate: those of the name and the key that it says. Its signature is
+ * not looked at. An issuer whose key identifier is not the SHA-1 of its key (RFC 5280 §4.2.1.2, method 1) is not found.
+ */
+export async function possibleIssuers(
+  db: Database,
+  { issuer, extensions }: Pick<ParsedCertificate, 'issuer' | 'extensions'>,
+): Promise<readonly StoredAuthority[]> {
+  const key = readAuthorityKeyIdentifier(extensions)
+  if (key === undefined) return []
+  const name = createHash('sha1').update(issuer).digest('hex')
+  const found = await db.get(issuerByHash, [`sha1:${name}:${Buffer.from(key).toString('hex')}`])
+  return found === undefined ? [] : authoritiesOf(db, found.issuer)
+}

@@ -1,0 +1,145 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Logger } from '@warder/foundation/telemetry'
+import { type EndedWriter, keyKinds } from './ended.ts'
+import { askFeed, type EndedEntry, type FeedPage, type FeedSource } from './feed-page.ts'
+
+export interface FollowerOptions {
+  readonly source: FeedSource
+  readonly writer: EndedWriter
+  /** What a user of a realm is called here. */
+  readonly nameOf: (realm: string, username: string) => string
+  /** Ends what belongs to names that are gone; when it returns, whoever gets such a name has nothing of it. */
+  readonly endNames: (names: readonly EndedName[]) => Promise<void>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** A name whose bearer is gone. */
+export interface EndedName {
+  readonly name: string
+  readonly subjectId: string
+}
+
+/** Follows the feed of ends of the authentication service. */
+export interface Follower {
+  /** Resolves when everything is known that had ended by then, or after so many ms. */
+  ready(ms: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The authentication service finishes what waits before it stops. */
+const waitSeconds = 2
+const retryMs = [250, 500, 1000, 2000]
+/** Tokens are accepted for a minute after their end. */
+const leewaySeconds = 120
+
+/**
+ * Asks for the next page for as long as it runs; each question acknowledges what came before, so it is asked only when
+ * that counts here. A page that is refused, and an authentication service that does not answer, are asked again.
+ */
+export function follow(options: FollowerOptions): Follower {
+  const { source, writer, clock, log } = options
+  const follower = randomUUID()
+  const stopping = new AbortController()
+  let after = 0
+  let kid: string | undefined
+  let complete = false
+  let failures = 0
+  let whenReady: () => void = () => undefined
+  const firstComplete = new Promise<void>((resolve) => {
+    whenReady = resolve
+  })
+
+  async function once(): Promise<void> {
+    const askedAt = clock.monotonic()
+    const nonce = randomBytes(18).toString('base64url')
+    const page = await askFeed(
+      { ...source, signal: stopping.signal },
+      { follower, after, nonce, waitSeconds: complete ? waitSeconds : 0 },
+    )
+    // Another database, or an earlier state of the same: from its beginning. What is known to have ended stays.
+    if ((kid !== undefined && page.kid !== kid) || page.head < after) {
+      log.warn({ after, head: page.head }, 'the feed of ends is another one; it is read from its beginning')
+      kid = page.kid
+      after = 0
+      complete = false
+      return
+    }
+    kid = page.kid
+    await take(page)
+    after = page.last
+    writer.moveTo(after)
+    writer.set.sweep(Math.floor(clock.now() / 1000))
+    if (after < page.head) return
+    complete = true
+    writer.completeAt(askedAt)
+    whenReady()
+  }
+
+  async function take(page: FeedPage): Promise<void> {
+    const now = Math.floor(clock.now() / 1000)
+    for (const entry of page.entries) if (entry.untilAt + leewaySeconds > now) put(entry)
+    const names = page.entries.map(nameIn).filter((name) => name !== undefined)
+    if (names.length > 0) await options.endNames(names)
+  }
+
+  function nameIn({ seq, kind, subject, realm, username, endedAt }: EndedEntry): EndedName | undefined {
+    if (kind === 'person') {
+      // Who never logged in has no id; another one who never does must not be taken for the same.
+      const subjectId = subject === '' ? `${endedAt}-${seq}` : subject
+      return { name: options.nameOf(realm, username), subjectId }
+    }
+    return kind === 'role' ? { name: `app:${subject}`, subjectId: username } : undefined
+  }
+
+  function put({ seq, kind, subject, untilAt, endedAt, realm, username }: EndedEntry): void {
+    const { set, keys } = writer
+    const until = untilAt + leewaySeconds
+    const add = (of: string, name: string, value: number): void => set.put(keys.other(of, name), until, value)
+    switch (kind) {
+      case 'session':
+        set.put(keys.session(subject), until, 1)
+        return
+      case 'person':
+        if (subject !== '') add(keyKinds.person, subject, 1)
+        add(keyKinds.name, options.nameOf(realm, username), endedAt)
+        return
+      case 'logins':
+        add(keyKinds.logins, `${realm}/${username}`, seq)
+        return
+      case 'realm':
+        add(keyKinds.realm, realm, seq)
+        return
+      case 'machine':
+      case 'role':
+        add(keyKinds.machine, subject, seq)
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await once()
+        if (failures > 0) log.info({}, 'the feed of ends is followed again')
+        failures = 0
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        if (failures === 0) log.warn({ error, url: source.url }, 'the feed of ends cannot be followed')
+        const ms = retryMs[Math.min(failures, retryMs.length - 1)]
+        failures += 1
+        await sleep(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined)
+      }
+    }
+  }
+
+  const running = run()
+  return {
+    ready: (ms) => Promise.race([firstComplete, sleep(ms, undefined, { ref: false })]),
+    async stop() {
+      stopping.abort()
+      await running
+    },
+  }
+}

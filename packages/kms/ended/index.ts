@@ -1,0 +1,13 @@
+export {
+  type Ended,
+  type EndedConfig,
+  type EndedWriter,
+  endedWriter,
+  readEnded,
+  sharedEnded,
+  shareEnded,
+  shareNothing,
+} from './ended.ts'
+export { endedMemory } from './ended-set.ts'
+export type { FeedSource } from './feed-page.ts'
+export { type EndedName, type Follower, follow } from './follower.ts'

@@ -1,0 +1,32 @@
+/** The first realm, whose users are known by their plain names. */
+const firstRealm = '_'
+const realmId = /^[A-Za-z0-9_-]{1,64}$/
+/** A name that could be read as that of a user of another realm. */
+const withRealm = /^[A-Za-z0-9_-]{1,64}\//
+
+export function isRealmId(text: string): boolean {
+  return realmId.test(text)
+}
+
+/**
+ * What a user of the authentication service is called here: users of the first realm by their names, users of other
+ * realms as `realm/name`, since equal names in two realms are two people. A name of the first realm that could be read
+ * as the latter carries its realm, too: no two users have one name.
+ * @param only the one realm that is accepted, whose names are plain; undefined = every realm is
+ */
+export function userName(realm: string, username: string, only: string | undefined): string {
+  if (realm === only) return username
+  if (realm === firstRealm && !withRealm.test(username)) return username
+  return `${realm}/${username}`
+}
+
+/** The realm and the name in it that somebody typed: `realm/name`, or a name of the accepted or the first realm. */
+export function typedUser(
+  text: string,
+  only: string | undefined,
+): { readonly realm: string; readonly username: string } {
+  if (only !== undefined) return { realm: only, username: text }
+  if (!withRealm.test(text)) return { realm: firstRealm, username: text }
+  const slash = text.indexOf('/')
+  return { realm: text.slice(0, slash), username: text.slice(slash + 1) }
+}

@@ -1,0 +1,34 @@
+import { isIP } from 'node:net'
+import { boolean, integer, list } from '@warder/foundation/config'
+
+/** Settings of ACME, beside those of each directory (`PUT /v1/pki/authorities/{id}/acme`). */
+export const acmeSettings = {
+  acme_allow_private_networks: boolean({
+    default: false,
+    docs: 'Look for the answers to ACME challenges in private, loopback and link-local networks, too: for authorities of an internal network.',
+  }),
+  acme_http_port: integer({
+    default: 80,
+    min: 1,
+    max: 65_535,
+    docs: 'TCP port that http-01 challenges are asked at.',
+  }),
+  acme_tls_port: integer({
+    default: 443,
+    min: 1,
+    max: 65_535,
+    docs: 'TCP port that tls-alpn-01 challenges are asked at.',
+  }),
+  acme_dns_servers: list({
+    default: [],
+    docs: 'DNS servers (address, or address:port) that ACME challenges are looked up at; empty: those of the system.',
+    check: (servers) =>
+      servers.every(isServer) ? undefined : 'must hold addresses like 192.0.2.53 or 192.0.2.53:5353',
+  }),
+} as const
+
+function isServer(text: string): boolean {
+  if (isIP(text) !== 0) return true
+  const [, bracketed, plain, port] = /^(?:\[(.+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
+  return isIP(bracketed ?? '') === 6 || (isIP(plain ?? '') === 4 && Number(port) > 0 && Number(port) < 65_536)
+}

@@ -1,0 +1,38 @@
+import { failure } from '@warder/foundation/errors'
+import type { Clock, ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
+import { type AcmeEnvironment, acmeErrors, createNonces, createProbes, nonceKey } from '../api/acme/index.ts'
+import type { KmsConfig } from './settings.ts'
+
+/** What ACME works with in one worker. */
+export async function acmeEnvironment({
+  config,
+  db,
+  seal,
+  clock,
+  baseUrl,
+}: ServiceEnvironment<KmsConfig>): Promise<AcmeEnvironment> {
+  const nonces = createNonces(db, clock, await nonceKey(db, seal))
+  return {
+    db,
+    clock,
+    nonces,
+    probes: createProbes({
+      allowPrivateNetworks: config.acme_allow_private_networks,
+      httpPort: config.acme_http_port,
+      tlsPort: config.acme_tls_port,
+      dnsServers: config.acme_dns_servers,
+    }),
+    baseUrl: (config.kms_public_url ?? baseUrl).replace(/\/+$/, ''),
+    errorShape: acmeErrors(nonces),
+  }
+}
+
+/** For operations that are only described: it answers nothing. */
+export function describedAcme(db: Database, clock: Clock): AcmeEnvironment {
+  const nothing = (): never => {
+    throw failure('internal_error', 'the operations were made without what ACME works with')
+  }
+  const nonces = { issue: nothing, check: nothing, use: nothing }
+  return { db, clock, nonces, probes: { check: nothing }, baseUrl: '', errorShape: acmeErrors(nonces) }
+}

@@ -1,0 +1,74 @@
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import type { EndedName, Follower } from '../ended/index.ts'
+import { sharedEnded, shareEnded, shareNothing } from '../ended/index.ts'
+import type { KmsConfig } from './settings.ts'
+
+/** A session is refused while it is not known what has ended: the start waits for that, but not for ever. */
+const feedWaitMs = 5000
+
+type Environment = ServiceEnvironment<KmsConfig>
+
+/** Whether there is an authentication service that tells this one what has ended. */
+function isTold({ config, peerSecret }: Environment): boolean {
+  return config.auth_verifier_url !== undefined && peerSecret !== undefined
+}
+
+/** In the primary, before any worker: all of them read what one follower writes. */
+export async function prepareEnded(environment: Environment): Promise<void> {
+  const { config, log } = environment
+  if (isTold(environment)) shareEnded(config)
+  else {
+    shareNothing()
+    if (config.auth_verifier_url !== undefined)
+      log.warn(
+        {},
+        'sessions that end at auth before their time are accepted here: WARDER_PEER_SECRET is not shared',
+      )
+  }
+}
+
+/** Ends names one by one, each with its record; one that cannot be ended now is tried again with the whole page. */
+async function endNames({ db, clock, audit }: Environment, names: readonly EndedName[]): Promise<void> {
+  const { endName } = await import('../access/index.ts')
+  for (const { name, subjectId } of names) {
+    const ended = await endName({ db, commit: db.commit, now: () => clock.now() }, name, subjectId)
+    if (ended === undefined) continue
+    audit.record({
+      time: clock.now(),
+      request_id: '-',
+      operation: 'access.name_ended',
+      principal: 'warder',
+      auth_method: 'none',
+      client_ip: '-',
+      outcome: 'success',
+      status: 200,
+      duration_ms: 0,
+      object: name,
+      details: { subject_id: subjectId, ...ended },
+    })
+  }
+}
+
+/** Follows what ends at the authentication service, for all workers of this process. */
+export async function followAuth(environment: Environment): Promise<Follower | undefined> {
+  const memory = sharedEnded()
+  if (!isTold(environment) || memory === undefined) return undefined
+  // Loaded only where there is something to follow.
+  const [{ endedWriter, follow }, { configuredFeed, userName }] = await Promise.all([
+    import('../ended/index.ts'),
+    import('../identity/index.ts'),
+  ])
+  const { config, clock, log, peerSecret } = environment
+  const source = configuredFeed(environment, peerSecret)
+  if (source === undefined) return undefined
+  const follower = follow({
+    source,
+    writer: endedWriter(memory, config),
+    nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
+    endNames: (names) => endNames(environment, names),
+    clock,
+    log,
+  })
+  await follower.ready(feedWaitMs)
+  return follower
+}

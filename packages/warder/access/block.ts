@@ -1,0 +1,73 @@
+import { onlyName, requireNoNames } from '../cli/options.ts'
+import { printable, tableLines } from '../cli/table.ts'
+import { kmsVerb } from '../kms/verb.ts'
+
+const forWhom = `For crypto officers; where none is named (roles.crypto_officer_users), for the default user.
+USER is a name as the service knows it: alice, eng/alice of another realm, app:ID for a machine.`
+
+export const blockVerb = kmsVerb({
+  name: 'block',
+  words: 'USER',
+  summary: 'refuses every request of a user from the next one on, whatever credential it brings',
+  about: `${forWhom}
+Keys, grants and logins stay as they are. To end somebody's logins: warder admin end-sessions.`,
+  examples: ['warder access block mallory --reason "token was stolen"', 'warder access block app:ci'],
+  options: { reason: { type: 'text', value: 'TEXT', help: 'is kept with the block and in the audit log' } },
+  parse({ reason }, names) {
+    const user = onlyName(names, 'user')
+    return async ({ kms, show }) => {
+      await kms.call('access.block', { body: { user_id: user, ...(reason !== undefined && { reason }) } })
+      show({ blocked: user }, [`${printable(user)} is blocked: nothing that it asks for is done`])
+      return 0
+    }
+  },
+})
+
+export const unblockVerb = kmsVerb({
+  name: 'unblock',
+  words: 'USER',
+  summary: 'serves the requests of a user again',
+  about: forWhom,
+  examples: ['warder access unblock mallory'],
+  options: {},
+  parse(_, names) {
+    const user = onlyName(names, 'user')
+    return async ({ kms, show }) => {
+      const { success } = await kms.call('access.unblock', { body: { user_id: user } })
+      show({ unblocked: user }, [printable(success)])
+      return 0
+    }
+  },
+})
+
+/** As many as the service blocks. */
+const mostPages = 11
+
+export const blockedVerb = kmsVerb({
+  name: 'blocked',
+  words: '',
+  summary: 'who is blocked, since when, by whom and why',
+  about: forWhom,
+  examples: ['warder access blocked', 'warder access blocked --json | jq -r ".[].user_id"'],
+  options: {},
+  parse(_, names) {
+    requireNoNames(names)
+    return async ({ kms, show }) => {
+      const found: { user_id: string; blocked_at: number; blocked_by: string; reason: string }[] = []
+      for (let page = 0; page < mostPages; page++) {
+        const after = found.at(-1)?.user_id
+        const more = await kms.call('access.blocked', { query: after === undefined ? {} : { after } })
+        if (more.length === 0) break
+        found.push(...more)
+      }
+      const rows = found.map(({ user_id, blocked_at, blocked_by, reason }) => [
+        user_id,
+        new Date(blocked_at * 1000).toISOString(),
+        blocked_by,
+        reason,
+      ])
+      show(found, tableLines(['USER', 'SINCE', 'BY', 'WHY'], rows, 'nobody is blocked'))
+      return 0
+    }
+  },
+})

@@ -1,0 +1,30 @@
+import { UsageError } from '../cli/command.ts'
+import { printable } from '../cli/table.ts'
+import { kmsVerb } from '../kms/verb.ts'
+
+export const transferVerb = kmsVerb({
+  name: 'transfer',
+  words: 'FROM TO',
+  summary: 'gives what one user owns, and what was granted to them, to another',
+  about: `For crypto officers; where none is named (roles.crypto_officer_users), for the default user.
+What a deleted user left belongs to ended:NAME:ID; warder keys list of an officer does not show it, the audit log does.`,
+  examples: [
+    'warder access transfer ann bob',
+    'warder access transfer ended:ann:0b6f4c1e-6a0e-4a5e-9d55-0f6f6d0a8a11 bob',
+  ],
+  options: {},
+  parse(_, [from, to, ...more]) {
+    if (from === undefined || to === undefined || more.length > 0)
+      throw new UsageError('say whose and to whom: warder access transfer FROM TO')
+    return async ({ kms, show, confirm }) => {
+      const { owned, granted } = await kms.call('access.holdings', { query: { user_id: from } })
+      const what = `${owned} objects and grants on ${granted} objects`
+      await confirm(`Give ${what} of ${printable(from)} to ${printable(to)}?`)
+      const moved = await kms.call('access.transfer', { body: { from_user_id: from, to_user_id: to } })
+      show({ from, to, ...moved }, [
+        `${printable(to)} has what was ${printable(from)}’s: ${moved.objects} objects, ${moved.grants} rights by grants`,
+      ])
+      return 0
+    }
+  },
+})

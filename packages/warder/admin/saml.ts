@@ -1,0 +1,137 @@
+import { createHash, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+import { UsageError } from '../cli/command.ts'
+import { printable, tableLines, timeOf } from '../cli/table.ts'
+import type { AdminApi } from './api.ts'
+import { type AdminContext, adminVerb } from './verb.ts'
+
+interface SamlParams {
+  readonly idp_entity_id: string
+  readonly idp_sso_url: string
+  readonly idp_slo_url?: string
+  readonly idp_signing_certificates: readonly string[]
+  readonly idp_nameid_format?: string
+  readonly sp_entity_id: string
+  readonly sp_acs_url: string
+  readonly subject_attribute?: string
+  readonly role_attribute?: string
+  readonly attribute_claim_map: Readonly<Record<string, string>>
+}
+
+interface Trial {
+  readonly accepted: boolean
+  readonly check: string | null
+  readonly reason: string | null
+  readonly subject: string | null
+  readonly roles: readonly string[]
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly attributes: readonly string[]
+}
+
+const usage = 'warder admin saml show REALM, or warder admin saml test REALM --response FILE'
+const largestFile = 512 * 1024
+
+/** `warder admin saml`: what the administrator of an identity provider has to enter, and why a response is refused. */
+export const samlVerb = adminVerb({
+  name: 'saml',
+  words: 'show|test REALM',
+  summary: 'what the identity provider of a realm has to know; which check a captured response fails',
+  examples: ['warder admin saml show shop', 'warder admin saml test shop --response response.txt'],
+  options: {
+    response: {
+      type: 'text',
+      value: 'FILE',
+      help: 'for test: the SAMLResponse of a form, as base64 or as XML',
+    },
+  },
+  parse({ response }, names) {
+    const [what, realm, ...rest] = names
+    if (realm === undefined || rest.length > 0 || (what !== 'show' && what !== 'test'))
+      throw new UsageError(usage)
+    if ((what === 'test') !== (response !== undefined)) throw new UsageError(usage)
+    if (response === undefined) return (context) => show(context, realm)
+    const captured = readResponse(response)
+    return (context) => test(context, realm, captured)
+  },
+})
+
+async function show({ api, show: print }: AdminContext, realm: string): Promise<void> {
+  const saml = await paramsOf(api, realm)
+  const base = saml.sp_acs_url.replace(/\/acs$/, '')
+  const entries: readonly (readonly [string, string])[] = [
+    ['Metadata', `${base}/metadata`],
+    ['Entity ID', saml.sp_entity_id],
+    ['Assertion consumer service (HTTP-POST)', saml.sp_acs_url],
+    ...(saml.idp_slo_url === undefined ? [] : [['Single logout (HTTP-Redirect)', `${base}/slo`] as const]),
+    ['Requests', 'signed with RSA-SHA256; the certificates are in the metadata'],
+    ['Response or assertion', 'signed, SHA-256 or longer; encryption: AES-GCM with RSA-OAEP'],
+    ['NameID', saml.idp_nameid_format ?? 'any format that stays the same'],
+    ['Attribute of the subject', saml.subject_attribute ?? 'none: the NameID'],
+    ['Attribute of the roles', saml.role_attribute ?? 'none'],
+    ...Object.entries(saml.attribute_claim_map).map(
+      ([name, claim]) => ['Attribute', `${name}, as claim ${claim}`] as const,
+    ),
+  ]
+  const certificates = saml.idp_signing_certificates.map((pem) => {
+    const certificate = new X509Certificate(pem)
+    const sha256 = createHash('sha256').update(certificate.raw).digest('hex')
+    return { sha256, not_after: certificate.validToDate.getTime() / 1000 }
+  })
+  const document = { realm, ...saml, metadata_xml: undefined, metadata_url: `${base}/metadata`, certificates }
+  print(document, [
+    `Enter at the identity provider ${printable(saml.idp_entity_id)}:`,
+    ...tableLines(
+      ['', ''],
+      entries.map(([name, value]) => [name, printable(value)]),
+      '',
+    ),
+    '',
+    'Its certificates, as the realm knows them:',
+    ...tableLines(
+      ['SHA-256', 'ENDS'],
+      certificates.map(({ sha256, not_after }) => [sha256, timeOf(not_after)]),
+      'none',
+    ),
+  ])
+}
+
+async function test({ api, show: print }: AdminContext, realm: string, captured: string): Promise<void> {
+  const path = `/realms/${encodeURIComponent(realm)}/saml/test`
+  const trial = (await api.ask('POST', path, { saml_response: captured })) as Trial
+  print(trial, [sentenceOf(trial)])
+}
+
+function sentenceOf({ accepted, check, reason, subject, roles, claims, attributes }: Trial): string {
+  const has = attributes.length === 0 ? '' : ` (attributes: ${attributes.map(printable).join(', ')})`
+  if (!accepted) return `refused, check ${check}: ${printable(reason ?? '')}${has}`
+  const named = Object.keys(claims)
+  const more = [
+    ...(roles.length === 0 ? [] : [`roles ${roles.map(printable).join(', ')}`]),
+    ...(named.length === 0 ? [] : [`claims ${named.map(printable).join(', ')}`]),
+  ]
+  return `accepted: ${printable(subject ?? '')}${more.length === 0 ? '' : ` with ${more.join(' and ')}`}${has}`
+}
+
+async function paramsOf(api: AdminApi, realm: string): Promise<SamlParams> {
+  const found = (await api.ask('GET', `/admins/realms/${encodeURIComponent(realm)}`)) as {
+    readonly auth_params: { readonly saml_params?: SamlParams }
+  }
+  const saml = found.auth_params.saml_params
+  if (saml === undefined) throw new StartupError(`the realm ${printable(realm)} does not use SAML`)
+  return saml
+}
+
+/** Base64 of a response. @throws StartupError */
+function readResponse(file: string): string {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new StartupError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (text.length > largestFile) throw new StartupError(`${file} is larger than ${largestFile} bytes`)
+  return text.startsWith('<')
+    ? Buffer.from(text).toString('base64')
+    : text.replace(/^SAMLResponse=/, '').replaceAll(/\s/g, '')
+}

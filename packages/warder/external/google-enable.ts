@@ -1,0 +1,87 @@
+import type { KmsContext } from '../kms/verb.ts'
+import { makeSigningKey } from './own-token.ts'
+import { grantKey, requireServing, setStopped, stateOf, writeSettings } from './store.ts'
+
+export interface GoogleWish {
+  readonly domain: string
+  /** `issuer,key set,audience…` */
+  readonly providers: readonly string[]
+  readonly administrators: readonly string[]
+  readonly peers: readonly string[]
+  /** undefined: a new one is made. */
+  readonly key: string | undefined
+}
+
+const everybody = 'google:*'
+const section = 'google_cse_config.google_cse_'
+
+/** Makes what client-side encryption needs, and says what to enter at Google. */
+export async function enableGoogle(context: KmsContext, wish: GoogleWish): Promise<number> {
+  const { places, show } = context
+  const state = await stateOf(context, 'google')
+  if (state.enabled) {
+    // The settings have its keys: they stay, and nothing new would be used.
+    if (state.stopped !== null) await setStopped(context, 'google', false)
+    show(state, ['google: on, as its settings say. Change them in kms.toml, and restart the service.'])
+    return 0
+  }
+  const wrapping = wish.key ?? (await makeWrappingKey(context))
+  await grantKey(context, wrapping, [everybody], ['encrypt', 'decrypt'])
+  const signing = await makeSigningKey(context, everybody, 'google-cse')
+  const settings = writeSettings(context, settingsFor(wish, wrapping, signing), false)
+  if (state.stopped !== null) await setStopped(context, 'google', false)
+  const url = `${places.kms.url.replace(/\/+$/, '')}/google_cse`
+  show({ wrapping_key: wrapping, signing_key: signing, kacls_url: url }, [
+    ...settings,
+    `Key ${wrapping} wraps for ${everybody}, key ${signing} signs tokens of this key service.`,
+    '',
+    'In the Google Admin console: Security, Access and data control, Client-side encryption:',
+    `  External key service    name Warder, URL ${url}`,
+    '                          (kms_public_url in kms.toml is what stands before /google_cse)',
+    '  Identity provider       the one of --idp, with the same client ID as audience',
+    'Then assign the key service to organisational units.',
+    '',
+    "Browsers of your users and Google's servers reach the URL by its public name. `warder external google test` tries the",
+    'exchange from here.',
+  ])
+  return 0
+}
+
+async function makeWrappingKey({ kms }: KmsContext): Promise<string> {
+  const body = { kty: 'oct', alg: 'A256GCM', tags: ['google-cse'] }
+  return (await kms.call('crypto.keys.create', { body })).kid
+}
+
+function settingsFor(wish: GoogleWish, wrapping: string, signing: string): ReadonlyMap<string, unknown> {
+  const lists = {
+    identity_providers: wish.providers,
+    administrators: wish.administrators,
+    incoming_url_whitelist: wish.peers,
+  }
+  return new Map<string, unknown>([
+    [`${section}enable`, true],
+    [`${section}key`, wrapping],
+    [`${section}signing_key`, signing],
+    [`${section}owner_domain`, wish.domain],
+    ...Object.entries(lists).flatMap(([name, values]) =>
+      values.length === 0 ? [] : [[`${section}${name}`, values] as const],
+    ),
+  ])
+}
+
+/** The next version of the wrapping key. Each node may be told of it in its turn. */
+export async function newGoogleKey(context: KmsContext): Promise<number> {
+  const state = await stateOf(context, 'google')
+  requireServing(state)
+  const kid = await makeWrappingKey(context)
+  await grantKey(context, kid, [everybody], ['encrypt', 'decrypt'])
+  context.show({ wrapping_key: kid, before: state.wrapping_key }, [
+    `Key ${kid} is ready: every node opens what it wraps from now on.`,
+    'It wraps when kms.toml says so, and the service was restarted:',
+    '  [google_cse_config]',
+    `  google_cse_key = "${kid}"`,
+    `What ${state.wrapping_key} wrapped opens as long as that key is there and granted to ${everybody}, and has the`,
+    'same owner: do not destroy it.',
+  ])
+  return 0
+}

@@ -1,0 +1,91 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { clientOf } from '../client/index.ts'
+import type { KmsContext } from '../kms/verb.ts'
+import { signedByKey } from './own-token.ts'
+import { requireServing, type Step, showSteps, stateOf } from './store.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+interface Answered {
+  readonly status: number
+  readonly json: Readonly<Record<string, unknown>>
+}
+
+/**
+ * A whole exchange as Google's clients have it. The tokens are of a trial: the signing key of the scope signs them, for
+ * resources that Google does not use (docs/adr/0054).
+ */
+export async function testGoogle(context: KmsContext): Promise<number> {
+  const state = await stateOf(context, 'google')
+  requireServing(state)
+  const http = clientOf(context.places.kms)
+  const ask = async (operation: string, body?: object): Promise<Answered> => {
+    const answer = await http.ask(`/google_cse/${operation}`, body === undefined ? {} : { json: body })
+    const { json } = answer
+    return { status: answer.status, json: typeof json === 'object' && json !== null ? { ...json } : {} }
+  }
+  const kaclsUrl = String(state.kacls_url)
+  const token = (claims: Claims): Promise<string> =>
+    signedByKey(context, String(state.signing_key), {
+      iss: `${kaclsUrl}/trial`,
+      aud: 'warder-trial',
+      email: 'trial@example.com',
+      kacls_url: kaclsUrl,
+      role: 'writer',
+      ...claims,
+    })
+  try {
+    return showSteps(context, 'google', await steps(ask, token))
+  } finally {
+    http.close()
+  }
+}
+
+function problemOf({ status, json }: Answered, wanted: number): string | undefined {
+  return status === wanted ? undefined : `${status} ${json.message ?? ''}`.trim()
+}
+
+async function steps(
+  ask: (operation: string, body?: object) => Promise<Answered>,
+  token: (claims: Claims) => Promise<string>,
+): Promise<readonly Step[]> {
+  const done: Step[] = []
+  const step = (what: string, problem: string | undefined): void => {
+    done.push({ what, problem })
+  }
+  const status = await ask('status')
+  step('status', problemOf(status, 200) ?? (status.json.server_type === 'KACLS' ? undefined : 'no KACLS'))
+  const certs = await ask('certs')
+  step('certs', problemOf(certs, 200) ?? (Array.isArray(certs.json.keys) ? undefined : 'no key set'))
+  const resource = `warder-trial/${randomBytes(8).toString('hex')}`
+  const both = async (claims: Claims) => ({
+    authentication: await token({ resource_name: resource, ...claims }),
+    authorization: await token({ resource_name: resource, perimeter_id: 'trial', ...claims }),
+    reason: "{client:'warder' op:'test'}",
+  })
+  const dataKey = randomBytes(32)
+  const key = dataKey.toString('base64')
+  step('without tokens nothing is wrapped', problemOf(await ask('wrap', { key }), 401))
+  const wrapped = await ask('wrap', { ...(await both({})), key })
+  step('wrap', problemOf(wrapped, 200))
+  const { wrapped_key } = wrapped.json
+  const opened = await ask('unwrap', { ...(await both({ role: 'reader' })), wrapped_key })
+  step('unwrap', problemOf(opened, 200) ?? (opened.json.key === key ? undefined : 'the key is another'))
+  const verifier = await token({ role: 'verifier', resource_name: resource })
+  const digest = await ask('digest', { authorization: verifier, wrapped_key })
+  const data = `ResourceKeyDigest:${resource}:trial`
+  const hash = createHmac('sha256', dataKey).update(data).digest('base64')
+  const same = digest.json.resource_key_hash === hash ? undefined : 'the hash is another'
+  step('digest', problemOf(digest, 200) ?? same)
+  const reader = await ask('wrap', { ...(await both({ role: 'reader' })), key })
+  step('a reader does not wrap', problemOf(reader, 403))
+  const elsewhere = await ask('unwrap', { ...(await both({ resource_name: `${resource}x` })), wrapped_key })
+  step('for another resource it does not open', problemOf(elsewhere, 400))
+  const outside = await ask('unwrap', { ...(await both({ perimeter_id: 'outside' })), wrapped_key })
+  step('in another perimeter it does not open', problemOf(outside, 403))
+  const stranger = {
+    ...(await both({})),
+    authentication: await token({ resource_name: resource, email: 'b@example.com' }),
+  }
+  step('tokens of two people are refused', problemOf(await ask('unwrap', { ...stranger, wrapped_key }), 403))
+  return done
+}

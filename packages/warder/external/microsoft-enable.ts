@@ -1,0 +1,114 @@
+import { StartupError } from '@warder/foundation/errors'
+import { printable } from '../cli/table.ts'
+import type { KmsContext } from '../kms/verb.ts'
+import { makeSigningKey } from './own-token.ts'
+import { grantKey, requireServing, type StoreState, setStopped, stateOf, writeSettings } from './store.ts'
+
+export interface MicrosoftWish {
+  readonly tenants: readonly string[]
+  readonly name: string
+  readonly emails: readonly string[]
+  readonly roles: readonly string[]
+  /** undefined: a new one is made. */
+  readonly key: string | undefined
+}
+
+const section = 'ms_dke_config.ms_dke_'
+export const trialName = 'warder-trial'
+
+/** Makes what Double Key Encryption needs, and says what to enter at Microsoft. */
+export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish): Promise<number> {
+  const { places, show } = context
+  const { name, tenants } = wish
+  const state = await stateOf(context, 'microsoft')
+  if (state.enabled) {
+    // The settings have its keys: they stay, and nothing new would be used.
+    if (state.stopped !== null) await setStopped(context, 'microsoft', false)
+    show(state, ['microsoft: on, as its settings say. Change them in kms.toml, and restart the service.'])
+    return 0
+  }
+  const kid = wish.key ?? (await makeVersion(context, name))
+  await tagVersion(context, kid, name)
+  const users = [
+    ...wish.emails.map((email) => `microsoft:${lowerCase(email.trim())}`),
+    ...wish.roles.map((role) => `microsoft:role:${role}`),
+  ]
+  await grantKey(context, kid, users, ['decrypt'])
+  const trial = await makeVersion(context, trialName)
+  await tagVersion(context, trial, trialName)
+  await grantKey(context, trial, ['microsoft:*'], ['decrypt'])
+  const signing = await makeSigningKey(context, 'microsoft:*', 'ms-dke')
+  const settings = new Map<string, unknown>([
+    [`${section}enable`, true],
+    [`${section}keys`, [`${name}=${kid}`, `${trialName}=${trial}`]],
+    [`${section}tenants`, tenants],
+    [`${section}trial_key`, signing],
+  ])
+  const written = writeSettings(context, settings, false)
+  if (state.stopped !== null) await setStopped(context, 'microsoft', false)
+  const url = places.kms.url.replace(/\/+$/, '')
+  show({ key: kid, name, url: `${url}/ms_dke/${name}`, users }, [
+    ...written,
+    `Key ${kid} decrypts for ${users.join(', ')}.`,
+    '',
+    `In the Entra admin center of ${tenants.join(', ')}: App registrations, New registration:`,
+    `  Application ID URI      ${url} (it is the audience of tokens: kms_public_url in kms.toml)`,
+    '  Scope                   user_impersonation, for admins and users',
+    '  Authorized client       d3590ed6-52b3-4102-aeff-aad2292ab01c (Office), and the same for the other clients',
+    'In the Microsoft Purview portal, the sensitivity label: Control access, Use Double Key Encryption:',
+    `  Key service URL         ${url}/ms_dke/${name}`,
+    '',
+    'Office reaches the URL by its public name. `warder external microsoft test` tries the exchange from here.',
+  ])
+  return 0
+}
+
+/** A to Z, as the service compares addresses. */
+function lowerCase(email: string): string {
+  return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}
+
+async function makeVersion({ kms }: KmsContext, name: string): Promise<string> {
+  const body = { kty: 'RSA', bits: 2048, alg: 'RSA-OAEP-256', tags: [`dke:${name}`] }
+  return (await kms.call('crypto.keys.create', { body })).kid
+}
+
+async function tagVersion({ kms }: KmsContext, kid: string, name: string): Promise<void> {
+  await kms.call('key.tags.add', { path: { kid }, body: { tags: [`dke:${name}`] } })
+}
+
+/** The next version of a key, granted to whom the current one is. Each node may be told of it in its turn. */
+export async function newMicrosoftKey(context: KmsContext, name: string): Promise<number> {
+  const { kms, show } = context
+  const state = await stateOf(context, 'microsoft')
+  requireServing(state)
+  const before = currentOf(state, name)
+  const grants = await kms.call('access.list', { path: { object_id: before } })
+  const kid = await makeVersion(context, name)
+  await tagVersion(context, kid, name)
+  await tagVersion(context, before, name)
+  const users = grants.filter(
+    ({ user_id, operations }) => user_id.startsWith('microsoft:') && operations.includes('decrypt'),
+  )
+  await grantKey(
+    context,
+    kid,
+    users.map(({ user_id }) => user_id),
+    ['decrypt'],
+  )
+  show({ key: kid, before, name }, [
+    `Key ${kid} is ready for the same people: every node decrypts with it from now on.`,
+    'It is given out when kms.toml says so in ms_dke_keys of [ms_dke_config], and the service was restarted:',
+    `  "${name}=${kid}"`,
+    `What was protected with ${before} is decrypted as long as that key is there: do not destroy it.`,
+  ])
+  return 0
+}
+
+function currentOf(state: StoreState, name: string): string {
+  const { keys } = state as { readonly keys?: Readonly<Record<string, string>> }
+  const kid = keys !== undefined && Object.hasOwn(keys, name) ? keys[name] : undefined
+  if (kid === undefined)
+    throw new StartupError(`the server has no key ${printable(name)}: warder external microsoft show`)
+  return kid
+}

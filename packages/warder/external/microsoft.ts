@@ -1,0 +1,79 @@
+import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
+import { readKid } from '../kms/key-word.ts'
+import { type KmsContext, kmsVerb } from '../kms/verb.ts'
+import { enableMicrosoft, newMicrosoftKey } from './microsoft-enable.ts'
+import { testMicrosoft } from './microsoft-test.ts'
+import { disable, readAction, stateLine, stateOf } from './store.ts'
+
+const actions = ['enable', 'show', 'test', 'disable', 'new-key'] as const
+
+async function show(context: KmsContext): Promise<number> {
+  const state = await stateOf(context, 'microsoft')
+  const urls = Array.isArray(state.key_urls) ? state.key_urls.map((url) => `  ${url}`) : []
+  context.show(state, [stateLine(state), ...urls])
+  return 0
+}
+
+function nameIn(name: string | undefined): string {
+  if (name === undefined || !/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
+    throw new UsageError('say what labels call the key: --name finance (letters, digits, - and _)')
+  return name
+}
+
+export const microsoftVerb = kmsVerb({
+  name: 'microsoft',
+  words: actions.slice(0, 4).join('|'),
+  summary: 'keys of Microsoft 365: documents and mail with labels (Double Key Encryption)',
+  about: `enable   makes an RSA key (or takes --key), lets people of the tenant decrypt with it, switches the interface on in the
+         settings, and says what to enter at Microsoft
+show     whether it is on, and the addresses of its keys
+test     plays a whole exchange as Office has it against the started service
+disable  cuts Microsoft 365 off, on every node from the next request on; enable lets it in again
+new-key  makes the next version of a key, for the same people; what older ones protected is decrypted as before`,
+  examples: [
+    'warder external microsoft enable --tenant 2ec40e65-ba09-4853-bcde-bcb60029e596 --name finance --email ann@contoso.com',
+    'warder external microsoft enable --tenant 2ec40e65-ba09-4853-bcde-bcb60029e596 --name finance --role Finance',
+    'warder external microsoft test',
+    'warder external microsoft disable',
+  ],
+  options: {
+    tenant: { type: 'list', value: 'ID', help: 'id of an Entra tenant; also several times' },
+    name: { type: 'text', value: 'N', help: 'what labels call the key; the last part of its address' },
+    email: { type: 'list', value: 'E', help: 'e-mail address of who may decrypt; also several times' },
+    role: {
+      type: 'list',
+      value: 'R',
+      help: 'app role, or id of a group, that may decrypt; also several times',
+    },
+    key: {
+      type: 'text',
+      value: 'KEY',
+      help: 'the private half of an RSA pair of yours (default: a new one)',
+    },
+  },
+  parse({ tenant, name, email, role, key }, names) {
+    const action = readAction('microsoft', names, actions)
+    requireNoNames(names.slice(1))
+    switch (action) {
+      case 'enable': {
+        if (tenant.length === 0) throw new UsageError('say the id of the Entra tenant: --tenant ID')
+        if (email.length + role.length === 0)
+          throw new UsageError('say who may decrypt: --email ann@contoso.com, or --role Finance')
+        const kid = key === undefined ? undefined : readKid(key)
+        const wish = { tenants: tenant, name: nameIn(name), emails: email, roles: role, key: kid }
+        return (context) => enableMicrosoft(context, wish)
+      }
+      case 'show':
+        return show
+      case 'test':
+        return testMicrosoft
+      case 'disable':
+        return (context) => disable(context, 'microsoft')
+      case 'new-key': {
+        const wanted = nameIn(name)
+        return (context) => newMicrosoftKey(context, wanted)
+      }
+    }
+  },
+})

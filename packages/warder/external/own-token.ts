@@ -1,0 +1,31 @@
+import type { KmsContext } from '../kms/verb.ts'
+
+/** Has a key of this service sign claims: a compact JWT, as a trial shows it (RS256). */
+export async function signedByKey(
+  { kms }: KmsContext,
+  kid: string,
+  claims: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const now = Math.floor(Date.now() / 1000)
+  const all = { iat: now, exp: now + 300, ...claims }
+  const data = Buffer.from(JSON.stringify(all)).toString('base64url')
+  const { protected: header, signature } = await kms.call('crypto.sign', {
+    body: { kid, alg: 'RS256', data },
+  })
+  return `${header}.${data}.${signature}`
+}
+
+/** An RSA key that signs tokens of a cloud's scope; it is not published among those of users. */
+export async function makeSigningKey(context: KmsContext, grantedTo: string, tag: string): Promise<string> {
+  const { kms } = context
+  const body = { kty: 'RSA', bits: 3072, alg: 'RS256' }
+  const { kid, kid_public: published } = await kms.call('crypto.keys.create', { body })
+  for (const half of [kid, published]) {
+    if (typeof half !== 'string') continue
+    await kms.call('key.tags.remove', { path: { kid: half }, body: { tags: ['jwks'] } })
+    await kms.call('key.tags.add', { path: { kid: half }, body: { tags: [tag] } })
+  }
+  const granted = { unique_identifier: kid, user_id: grantedTo, operation_types: ['sign'] }
+  await kms.call('access.grant', { body: granted })
+  return kid
+}

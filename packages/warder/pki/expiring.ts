@@ -1,0 +1,66 @@
+import { ClientError, type KmsClient, type Reply } from '@warder/client'
+import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
+import { tableLines } from '../cli/table.ts'
+import { kmsVerb } from '../kms/verb.ts'
+
+const usualDays = 30
+const mostDays = 36_500
+const day = 86_400_000
+
+export const expiringVerb = kmsVerb({
+  name: 'expiring',
+  words: '',
+  usage: '[OPTIONS]',
+  summary: 'valid certificates that end soon, of all authorities that you may read',
+  about: 'Exit code 1 when there are any, for a script that watches. With --json: {"certificates": […]}.',
+  examples: ['warder pki expiring', 'warder pki expiring --days 7'],
+  options: { days: { type: 'number', value: 'N', help: `within N days (default ${usualDays})` } },
+  parse({ days = usualDays }, names) {
+    requireNoNames(names)
+    if (days < 1 || days > mostDays) throw new UsageError(`--days is 1 to ${mostDays}`)
+    return async ({ kms, show }) => {
+      const until = new Date(Date.now() + days * day).toISOString()
+      const found: (readonly [authority: string, certificate: Expiring])[] = []
+      for await (const authority of authorities(kms))
+        for await (const certificate of expiring(kms, authority, until)) found.push([authority, certificate])
+      found.sort(([, one], [, other]) => one.not_after.localeCompare(other.not_after))
+      show(
+        { certificates: found.map(([authority, certificate]) => ({ authority, ...certificate })) },
+        tableLines(
+          ['UNTIL', 'CERTIFICATE', 'SUBJECT', 'AUTHORITY'],
+          found.map(([authority, { not_after, id = '', subject }]) => [not_after, id, subject, authority]),
+          `no valid certificate ends within ${days} days`,
+        ),
+      )
+      return found.length === 0 ? 0 : 1
+    }
+  },
+})
+
+type Expiring = Reply<'pki.certificates.list'>[number]
+
+/** Identifiers of the authorities that the caller sees. */
+async function* authorities(kms: KmsClient): AsyncGenerator<string> {
+  let after: string | undefined
+  do {
+    const page = await kms.page('pki.authorities.list', { query: after === undefined ? {} : { after } })
+    for (const { id } of page.rows) yield id
+    after = page.next
+  } while (after !== undefined)
+}
+
+/** Nothing of an authority with which the caller may certify and not read what others got. */
+async function* expiring(kms: KmsClient, id: string, until: string): AsyncGenerator<Expiring> {
+  let after: string | undefined
+  try {
+    do {
+      const query = { state: 'valid', expires_before: until, limit: '1000', ...(after && { after }) } as const
+      const page = await kms.page('pki.certificates.list', { path: { id }, query })
+      yield* page.rows
+      after = page.next
+    } while (after !== undefined)
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.status !== 403) throw error
+  }
+}
