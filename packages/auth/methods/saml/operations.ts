@@ -90,6 +90,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     errors: {
       ...errors,
       401: 'The response is refused: SAML error, and why.',
+      415: 'The body is no form.',
       503: 'Too many responses at once.',
     },
     cors: 'foreign-forms',

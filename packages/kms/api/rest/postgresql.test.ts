@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
-import { basename } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
@@ -19,6 +19,8 @@ const folder = fileURLToPath(new URL('../..', import.meta.url))
 const filesIn = (name: string): readonly string[] =>
   globSync(`${name}/*.test.ts`, { cwd: folder })
     .filter((file) => basename(file) !== 'postgresql.test.ts')
+    // Those run on both engines by themselves.
+    .filter((file) => !readFileSync(join(folder, file), 'utf8').includes('bothEngines'))
     .sort()
 
 const all = ['access', 'identity', 'api/rest'].flatMap(filesIn)
