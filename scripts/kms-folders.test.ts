@@ -36,6 +36,14 @@ for (const folder of ['keys', 'crypto', 'access', 'jose', 'backend', 'abe', 'aut
   })
 }
 
+test('packages/kms/api/rest knows nothing of KMIP: it imports neither @warder/kmip nor api/kmip', () => {
+  const files = [...importsIn('api/rest')].filter(([file]) => !file.endsWith('.test.ts'))
+  assert.ok(files.length > 20)
+  for (const [file, targets] of files)
+    for (const target of targets)
+      assert.doesNotMatch(target, /^(?:@warder\/kmip(?:\/|$)|api\/kmip\/)/, `${file} imports ${target}`)
+})
+
 /** The first way that leads back to where it began. */
 function cycleIn(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] | undefined {
   const done = new Set<string>()

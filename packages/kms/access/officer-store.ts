@@ -89,8 +89,8 @@ export function activationChange(seal: Seal, activation: Activation): Change {
 }
 
 /**
- * The activation of an officer that holds now. Read anew each time, so that one that was ended is gone on the next
- * request; only names of the settings are looked for.
+ * The activation that an officer has now. It is read from the database each time, so that the end of an activation
+ * counts on the next request. Callers ask only about users whom the settings list.
  */
 export async function runningActivation(
   db: Database,

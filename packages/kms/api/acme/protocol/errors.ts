@@ -27,7 +27,7 @@ export function acmeErrors(nonces: Nonces): ErrorShape {
     },
     reply(told) {
       const { type: _, ...members } = told.members ?? {}
-      // A refusal of the service itself, such as an authority whose key may not be used, is no mistake of the client.
+      // The service refuses by itself, for example where the key of the authority may not be used.
       const status = told.status === 422 && typeOf(told) === 'serverInternal' ? 500 : told.status
       return {
         status,
