@@ -16,7 +16,7 @@ Starts a bare HTTPS echo and a whole Warder with one worker for each service, dr
 requests, and prints requests for each second of processor time, ratios to the echo and to bare node:crypto, latencies
 and memory; then what a second worker costs. The client has one core and the servers another, where taskset is there.
 
-  --only NAME   only scenarios whose name contains it; nothing about the second worker
+  --only NAME   only scenarios whose name contains it, or one of NAME,NAME; nothing about the second worker
   --write       also writes docs/reference/performance.md`
 
 /** Runs the benchmark. @returns the exit code */
@@ -42,6 +42,7 @@ export async function main(args: readonly string[]): Promise<number> {
     return 1
   }
   const rounds = Number(values.rounds)
+  const only = values.only?.split(',')
   const options: DriveOptions = {
     seconds: Number(values.seconds),
     warmupSeconds: 0.3,
@@ -51,7 +52,9 @@ export async function main(args: readonly string[]): Promise<number> {
   const { load, scenarios, pinned, targetOf } = subjects
   try {
     const bare = primitives()
-    const chosen = scenarios.filter(({ name }) => values.only === undefined || name.includes(values.only))
+    const chosen = scenarios.filter(
+      ({ name }) => only === undefined || only.some((part) => name.includes(part)),
+    )
     await warmUp(subjects, chosen, options)
     const echoes: Driven[] = []
     const rows: Measured[] = []
@@ -61,7 +64,8 @@ export async function main(args: readonly string[]): Promise<number> {
       if (scenario.limit === undefined) echoes.push(...limits)
       print(
         `${row.name.padEnd(40)} ${Math.round(perCore(row))}/s a core, ${toEcho(row).toFixed(2)} of echo` +
-          `${row.toBare === undefined ? '' : `, ${row.toBare.toFixed(2)} of bare`}, p99 ${row.p99Ms.toFixed(2)} ms`,
+          `${row.toBare === undefined ? '' : `, ${row.toBare.toFixed(2)} of bare`}, p99 ${row.p99Ms.toFixed(2)} ms` +
+          `${row.halfLoadP99Ms === undefined ? '' : `, at half load ${row.halfLoadP99Ms.toFixed(2)} ms (echo ${row.echoHalfLoadP99Ms?.toFixed(2)})`}`,
       )
     }
     const gain =

@@ -41,7 +41,27 @@ export async function measure(
   }
   // The bare primitive drifts by itself from round to round: the ratio to it has a middle of its own.
   const toBare = median(measured.flatMap((one) => one.toBare ?? []))
-  return { row: { ...middleRound(measured), toBare: primitive && toBare }, limits }
+  const row = { ...middleRound(measured), toBare: primitive && toBare }
+  if (scenario.halfLoad === undefined) return { row, limits }
+  const half = await atHalfLoad({ load, targetOf }, scenario, row, rounds, options)
+  return { row: { ...row, ...half }, limits }
+}
+
+/** The latency at half of what the scenario did a second, in turn with that of its limit at the same rate (medians). */
+async function atHalfLoad(
+  { load, targetOf }: Pick<Subjects, 'load' | 'targetOf'>,
+  scenario: Scenario,
+  { requests, seconds }: Driven,
+  rounds: number,
+  options: DriveOptions,
+): Promise<Pick<Measured, 'halfLoadP99Ms' | 'echoHalfLoadP99Ms'>> {
+  const half = { ...options, ratePerSecond: requests / seconds / 2 }
+  const [own, echoes]: [number[], number[]] = [[], []]
+  for (let round = 0; round < rounds; round += 1) {
+    if (scenario.limit !== undefined) echoes.push((await drive(load, targetOf(scenario.limit), half)).p99Ms)
+    own.push((await drive(load, targetOf(scenario), half)).p99Ms)
+  }
+  return { halfLoadP99Ms: median(own), echoHalfLoadP99Ms: median(echoes) }
 }
 
 /** The round in the middle, by its ratio to the echo beside it. */

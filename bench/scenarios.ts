@@ -18,6 +18,8 @@ export interface Scenario {
   /** Name of the bare primitive to compare with. */
   readonly primitive?: string
   readonly connections?: number
+  /** Its latency is also measured at half the load that the server can bear. */
+  readonly halfLoad?: true
   /** The bare echo to compare with; absent: the first scenario. */
   readonly limit?: Scenario
 }
@@ -49,6 +51,8 @@ export async function prepareScenarios(
   const rsa = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'RS256' })
   const encrypt = { kid: aes.kid, alg: 'dir', enc: 'A256GCM', data }
   const sealed = await ask('/v1/crypto/encrypt', encrypt)
+  for (const alias of ['bench', 'transit/bench']) await ask('/v1/crypto/aliases', { alias, kid: aes.kid })
+  const transit = { plaintext: Buffer.from(data, 'base64url').toString('base64') }
   const oaep = await ask('/v1/crypto/keys', { kty: 'RSA', bits: 2048, alg: 'RSA-OAEP-256' })
   const wrap = { kid: oaep.kid, alg: 'RSA-OAEP-256', enc: 'A256GCM', data }
   const wrapped: Json[] = []
@@ -78,6 +82,18 @@ export async function prepareScenarios(
       url: `${echoUrl}/`,
     },
     post('encrypt A256GCM 64 B', '/v1/crypto/encrypt', encrypt, '"ciphertext"', {
+      primitive: 'AES-256-GCM encrypt 64 B',
+    }),
+    post(
+      'encrypt A256GCM 64 B, by an alias',
+      '/v1/crypto/encrypt',
+      { ...encrypt, kid: 'alias/bench' },
+      '"ciphertext"',
+      {
+        primitive: 'AES-256-GCM encrypt 64 B',
+      },
+    ),
+    post('transit encrypt 64 B', '/v1/transit/encrypt/bench', transit, '"ciphertext"', {
       primitive: 'AES-256-GCM encrypt 64 B',
     }),
     post('decrypt A256GCM 64 B', '/v1/crypto/decrypt', sealed, data, {

@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs'
 import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
-import { startGoogleIssuers } from './external/google.ts'
-import { prepareExternalScenarios } from './external/scenarios.ts'
+import { startClouds } from './external/scenarios.ts'
 import { prepareKmipScenarios } from './kmip/scenarios.ts'
 import { type LoadClient, startLoadClient } from './load/client.ts'
 import type { Target } from './load/drive.ts'
@@ -34,15 +33,15 @@ export async function startSubjects(): Promise<Subjects> {
     stops.push(() => load.close())
     const home = temporaryHome()
     stops.push(() => rmSync(home, { recursive: true, force: true }))
-    const google = await startGoogleIssuers(home)
-    stops.push(() => google.close())
+    const clouds = await startClouds(home)
+    stops.push(() => clouds.close())
     const warder = await startInstallation({
       home,
       env: {
-        ...google.env,
+        ...clouds.env,
         AUTH_WORKERS: '1',
         KMS_WORKERS: '1',
-        KMS_AWS_XKS_ENABLE: 'true',
+        KMS_TRANSIT_ENABLED: 'true',
         KMS_CLIENTS_CA_CERT_FILE: 'tls/ca.crt',
         // Each request is for one caller who asks as fast as it can.
         KMS_OCSP_MAX_SIGNATURES_PER_SECOND: '1000000',
@@ -72,12 +71,11 @@ export async function startSubjects(): Promise<Subjects> {
     if (echo === undefined) throw new Error('no scenario')
     const pki = await preparePkiScenarios(warder, kms)
     const kmip = await prepareKmipScenarios(warder, { httpsUrl: httpsEcho.url, frameUrl: frameEcho.url })
-    const external = await prepareExternalScenarios(warder, httpsEcho.url)
-    const cse = await google.scenarios(warder, kms, httpsEcho.url)
+    const external = await clouds.scenarios(warder, kms, httpsEcho.url)
     return {
       load,
       echo,
-      scenarios: [...rest, ...pki, ...external, ...cse, ...kmip],
+      scenarios: [...rest, ...pki, ...external, ...kmip],
       pinned,
       async ofClient(run) {
         if (pinned === undefined) return run(warder)

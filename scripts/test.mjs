@@ -5,6 +5,7 @@ import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
+import { groupsOf, modulesOf } from './test-groups.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const patterns = process.argv.slice(2)
@@ -39,10 +40,12 @@ const postgres = files.some(usesPostgres) ? await startPostgres() : undefined
 if (postgres !== undefined) Object.assign(process.env, postgres.environment)
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
+const { modules, remove } = modulesOf(groupsOf(files), root)
+process.once('exit', remove)
 const tests = run({
-  files: files.map(({ file }) => join(root, file)),
+  files: modules,
   concurrency: Math.max(2, availableParallelism()),
-  timeout: 180_000,
+  timeout: 300_000,
   execArgv: ['--import', new URL('fixed-seed.mjs', import.meta.url).href],
 })
 tests.on('test:summary', ({ file, counts: all }) => {

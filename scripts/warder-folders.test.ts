@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -13,4 +14,18 @@ test('what the commands share in packages/warder/cli knows none of them', () => 
     for (const [, target = ''] of readFileSync(join(cli, file), 'utf8').matchAll(/from '(\.[^']+)'/g))
       assert.match(target, /^\.\/[^/]+$/, `${file} imports ${target}`)
   }
+})
+
+test('what runs all the time and serves nothing loads no service and no schemas: warder start stays small', () => {
+  const loader = `
+    const { registerHooks } = require('node:module')
+    registerHooks({ load: (url, context, next) => (process.stdout.write(url + '\\n'), next(url, context)) })
+    import(process.argv[1])`
+  const starter = new URL('../packages/warder/start/supervisor.ts', import.meta.url).href
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', loader, starter], { encoding: 'utf8' })
+  const loaded = stdout.split('\n').filter((url) => url.startsWith('file:'))
+  assert.ok(loaded.includes(starter), stderr)
+  const heavy = loaded.filter((url) => /\/(node_modules|kms|auth|kmip|pki|foundation\/config)\//.test(url))
+  assert.deepEqual(heavy, [])
+  assert.ok(loaded.length < 40, `${loaded.length} files`)
 })

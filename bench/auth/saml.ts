@@ -16,7 +16,8 @@ import {
 } from '@warder/auth/methods/saml/testing'
 import { type Installation, startInstallation } from 'warder/testing'
 import { costOf } from '../server/cost.ts'
-import type { SamlFloodPlan, SamlFloodResult } from './saml-flood.ts'
+import type { Statuses } from './flood-process.ts'
+import type { SamlFloodPlan } from './saml-flood.ts'
 
 /**
  * What SAML has to reach: processor time of a login, with and without its session; p99 of /whoami while two hundred
@@ -131,7 +132,7 @@ try {
   const plan: SamlFloodPlan = { url: `${warder.authUrl}/saml/sso/acs`, caFile: warder.caFile, posts, atOnce }
   child.send(plan)
   await connected
-  const result = new Promise<SamlFloodResult>((resolve) => child.once('message', resolve))
+  const result = new Promise<Statuses>((resolve) => child.once('message', resolve))
   const flooded = await whoamiP99(auth, cookie)
   child.send('stop')
   print(

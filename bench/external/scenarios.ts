@@ -1,101 +1,49 @@
-import { awsHeaders } from 'warder/external'
-import type { Installation } from 'warder/testing'
+import type { HttpsClient } from 'warder/client'
+import { type Installation, startInstallation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
+import { administratorOf } from './administrator.ts'
+import { awsScenarios } from './aws.ts'
+import { azurePool, azureScenarios } from './azure.ts'
+import { googleScenarios, googleSettings } from './google.ts'
+import { startKeySets } from './key-sets.ts'
+import { microsoftScenarios, microsoftSettings } from './microsoft.ts'
 
-const region = 'eu-west-1'
-const awsPrincipalArn = 'arn:aws:iam::123456789012:role/aws-service-role/dynamodb.application-autoscaling'
-
-/** `requestMetadata` of the size that AWS KMS sends. */
-function requestMetadata(kmsOperation: string) {
-  return {
-    awsPrincipalArn,
-    kmsKeyArn: 'arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab',
-    kmsOperation,
-    kmsRequestId: '4112f4d6-db54-4af4-ae30-c55a22a8dfae',
-    kmsViaService: 'dynamodb.eu-west-1.amazonaws.com',
-  }
+/** The clouds, with issuers and a client certificate of their own. */
+export interface Clouds {
+  /** Settings of a service that serves all four. */
+  readonly env: Readonly<Record<string, string>>
+  scenarios(warder: Installation, kms: HttpsClient, echoUrl: string): Promise<readonly Scenario[]>
+  close(): void
 }
 
-type Json = Readonly<Record<string, unknown>>
-
-/** AWS KMS with a data key of 32 bytes, each against the bare echo of the same body. */
-export async function prepareExternalScenarios(
-  warder: Installation,
-  echoUrl: string,
-): Promise<readonly Scenario[]> {
+/** Starts the issuers, and makes the keys that settings name in the home, which is started for a moment. */
+export async function startClouds(home: string): Promise<Clouds> {
+  const warder = await startInstallation({ home })
   const kms = warder.client('kms')
-  const headers = { Authorization: `Bearer ${await warder.adminToken()}` }
-  const ask = async (path: string, json: Json, more: Readonly<Record<string, string>> = headers) => {
-    const answer = await kms.ask(path, { json, headers: more })
-    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`)
-    return answer.json as Readonly<Record<string, string>>
-  }
   try {
-    const { id = '', secret = '' } = await ask('/v1/external-stores/aws/access-keys', { region })
-    const credential = { id, secret, region }
-    const { kid = '' } = await ask('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
-    await ask('/access/grant', {
-      unique_identifier: kid,
-      user_id: `aws:${awsPrincipalArn}`,
-      operation_types: ['encrypt', 'decrypt', 'getattributes'],
-    })
-    const { host } = new URL(warder.kmsUrl)
-    const scenario = (name: string, operation: string, json: Json, includes: string): Scenario => {
-      const path = `/aws/kms/xks/v1/keys/${kid}/${operation}`
-      const body = JSON.stringify(json)
-      const request = { method: 'POST', body } as const
-      return {
-        ...request,
-        name,
-        server: 'kms',
-        url: warder.kmsUrl + path,
-        // A signature holds for five minutes: each drive has its own.
-        get headers() {
-          // The load generator names the host so, and adds the content type itself.
-          const all = awsHeaders(
-            credential,
-            `localhost:${new URL(warder.kmsUrl).port}`,
-            path,
-            body,
-            Date.now(),
-          )
-          return Object.fromEntries(Object.entries(all).filter(([name]) => name !== 'content-type'))
-        },
-        expect: { status: 200, includes },
-        limit: {
-          ...request,
-          name: `bare echo of ${name}`,
-          server: 'echo',
-          url: `${echoUrl}/`,
-          headers: {},
-          expect: { status: 200, includes: 'requestMetadata' },
-        },
-      }
+    const administrator = await administratorOf(warder, kms)
+    const keySets = await startKeySets(home)
+    const pool = await azurePool(home)
+    return {
+      env: {
+        KMS_PUBLIC_URL: 'https://kms.example.com',
+        KMS_OUTBOUND_ALLOW_PRIVATE_NETWORKS: 'true',
+        KMS_OUTBOUND_CA_FILE: 'tls/ca.crt',
+        KMS_AWS_XKS_ENABLE: 'true',
+        ...pool.env,
+        ...(await googleSettings(administrator, keySets)),
+        ...(await microsoftSettings(administrator, keySets)),
+      },
+      scenarios: async (of, client, echoUrl) => [
+        ...(await awsScenarios(of, client, echoUrl)),
+        ...(await googleScenarios(of, client, echoUrl)),
+        ...(await microsoftScenarios(of, client, echoUrl)),
+        ...(await azureScenarios(of, client, echoUrl, pool)),
+      ],
+      close: () => keySets.close(),
     }
-    const aad = Buffer.from(JSON.stringify({ 'aws:dynamodb:tableName': 'orders' })).toString('base64')
-    const plaintext = Buffer.alloc(32, 7).toString('base64')
-    const encrypt = {
-      requestMetadata: requestMetadata('GenerateDataKey'),
-      additionalAuthenticatedData: aad,
-      plaintext,
-      encryptionAlgorithm: 'AES_GCM',
-    }
-    const checked = { ...encrypt, ciphertextDataIntegrityValueAlgorithm: 'SHA_256' }
-    const path = `/aws/kms/xks/v1/keys/${kid}/encrypt`
-    const signed = awsHeaders(credential, host, path, JSON.stringify(encrypt), Date.now())
-    const sealed = await ask(path, encrypt, signed)
-    const decrypt = {
-      requestMetadata: requestMetadata('Decrypt'),
-      additionalAuthenticatedData: aad,
-      encryptionAlgorithm: 'AES_GCM',
-      ...sealed,
-    }
-    return [
-      scenario('XKS encrypt a data key', 'encrypt', encrypt, '"ciphertext"'),
-      scenario('XKS encrypt with integrity value', 'encrypt', checked, '"ciphertextDataIntegrityValue"'),
-      scenario('XKS decrypt a data key', 'decrypt', decrypt, plaintext),
-    ]
   } finally {
     kms.close()
+    await warder.stop()
   }
 }

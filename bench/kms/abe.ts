@@ -8,7 +8,8 @@ import { median } from '../median.ts'
 
 /**
  * Times attribute-based encryption: processor time of one encapsulation and one decapsulation by the number of rights, and
- * what it costs others: the latency of AES encryptions alone, and beside callers who encrypt and decrypt for policies.
+ * what it costs others: the latency of AES encryptions alone, beside callers who encrypt and decrypt for policies, and, as
+ * a measure of what the requests themselves cost, beside as many other AES encryptions.
  *
  * Run: `node bench/kms/abe.ts [--seconds 4] [--callers 4] [--rounds 100]`
  */
@@ -101,21 +102,36 @@ async function beside(): Promise<void> {
     await latencies()
     const alone = await latencies()
     print(`AES alone    ${told(alone)}`)
-    let running = true
-    let done = 0
-    const callers = Array.from({ length: Number(values.callers) }, async () => {
-      while (running) {
-        const sealed = await post('/v1/crypto/encrypt', abe)
-        await post('/v1/crypto/decrypt', { ...sealed, kid: user.kid })
-        done += 2
-      }
+    const beside = async (act: () => Promise<unknown>): Promise<readonly [readonly number[], number]> => {
+      let running = true
+      let done = 0
+      const callers = Array.from({ length: Number(values.callers) }, async () => {
+        while (running) {
+          await act()
+          done += 1
+        }
+      })
+      const busy = await latencies()
+      running = false
+      await Promise.all(callers)
+      return [busy, done]
+    }
+    const ratio = (list: readonly number[]): string => (at(list, 0.99) / at(alone, 0.99)).toFixed(2)
+    const [busy, pairs] = await beside(async () => {
+      const sealed = await post('/v1/crypto/encrypt', abe)
+      await post('/v1/crypto/decrypt', { ...sealed, kid: user.kid })
     })
-    const busy = await latencies()
-    running = false
-    await Promise.all(callers)
-    print(`AES beside   ${told(busy)}, ${done} attribute-based operations`)
+    print(`AES beside   ${told(busy)}, ${2 * pairs} attribute-based operations`)
+    // As many requests that need no thread: what the requests themselves cost.
+    const pauseMs = (Number(values.seconds) * 1000 * Number(values.callers)) / (2 * pairs)
+    const [control, others] = await beside(async () => {
+      const start = performance.now()
+      await aes()
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, pauseMs - (performance.now() - start))))
+    })
+    print(`AES control  ${told(control)}, ${others} other AES operations`)
     print(
-      `p99 beside attribute-based encryption is ${(at(busy, 0.99) / at(alone, 0.99)).toFixed(2)} times that alone`,
+      `p99 is ${ratio(busy)} times that alone beside attribute-based operations, ${ratio(control)} beside AES`,
     )
   } finally {
     client.close()

@@ -17,6 +17,8 @@ export interface DriveOptions {
   readonly warmupSeconds: number
   /** Of scenarios that do not say it themselves. */
   readonly connections: number
+  /** Requests a second; absent: as many as are answered. */
+  readonly ratePerSecond?: number
 }
 
 /** What one drive measured. */
@@ -42,6 +44,7 @@ export async function drive(load: LoadClient, target: Target, options: DriveOpti
       connections: scenario.connections ?? options.connections,
       seconds: options.seconds,
       warmupSeconds: options.warmupSeconds,
+      ratePerSecond: options.ratePerSecond,
     },
     (moment) => {
       if (moment === 'start') before = costOf([pid])

@@ -8,6 +8,8 @@ export interface LoadPlan {
   readonly connections: number
   readonly seconds: number
   readonly warmupSeconds: number
+  /** Requests a second, at even distances; undefined: as many as are answered. */
+  readonly ratePerSecond?: number | undefined
   /** `includes`: base64. */
   readonly expect: { readonly status: number; readonly includes: string }
 }
@@ -26,8 +28,10 @@ export interface LoadResult {
 const mostSamples = 4_000_000
 
 /**
- * Closed-loop load: each connection sends its next request when the last is answered and checked. `onMeasure` is
- * called when the warm-up is over and again at the end, so that the caller can read the server's processor time.
+ * Load on some connections: each sends its next request when the last is answered and checked, or when it is due. Where
+ * a rate is given, a request that has to wait for a free connection is late: its latency counts from when it was due.
+ * `onMeasure` is called when the warm-up is over and again at the end, so that the caller can read the server's
+ * processor time.
  */
 export async function generateLoad(
   plan: LoadPlan,
@@ -47,9 +51,11 @@ export async function generateLoad(
   let stop = false
   const right = (reply: Reply): boolean =>
     reply.status === plan.expect.status && (needle.length === 0 || reply.body.includes(needle))
+  const due = paced(plan.ratePerSecond)
   const drive = async (connection: (typeof connections)[number]): Promise<void> => {
     while (!stop) {
-      const sent = performance.now()
+      const sent = due()
+      while (sent > performance.now()) await nextTurn()
       const reply = await connection.exchange(requests[next++ % requests.length] as Buffer)
       if (!right(reply)) {
         wrong += 1
@@ -82,6 +88,20 @@ export async function generateLoad(
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
   }
+}
+
+/** @returns what gives the moments of requests in turn, in milliseconds of `performance.now()`; without a rate: now */
+function paced(ratePerSecond: number | undefined): () => number {
+  if (ratePerSecond === undefined) return () => performance.now()
+  let next = performance.now()
+  return () => {
+    next += 1000 / ratePerSecond
+    return next
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 /**

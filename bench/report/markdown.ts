@@ -6,6 +6,9 @@ export interface Measured extends Driven {
   readonly toBare: number | undefined
   /** What the echo did a core in the seconds before this measurement. */
   readonly echo: number
+  /** p99 at half load, and that of the echo of the same at the same rate. */
+  readonly halfLoadP99Ms?: number
+  readonly echoHalfLoadP99Ms?: number
 }
 
 export interface Report {
@@ -38,6 +41,7 @@ export function markdown(report: Report): string {
       Math.round(row.requests / row.seconds).toLocaleString('en'),
       row.p50Ms.toFixed(2),
       row.p99Ms.toFixed(2),
+      halfLoad(row),
       Math.round(row.residentMiB).toString(),
     ]),
   )
@@ -50,12 +54,20 @@ differ and drift: read the ratios, which come from one run.
 - **a core**: requests for each second of processor time that the server used (all of its threads together)
 - **to echo**: that, divided by the same of a bare \`node:https\` server which parses and returns the JSON of the
   same \`encrypt\` request, measured in turn with it (median of the rounds)
+- **p99 at half load**: in milliseconds, with half of the requests/s, evenly sent; behind the slash that of the echo at
+  the same rate
 - **to bare**: that, divided by operations of bare \`node:crypto\` on one core
 
-${line(['what', 'a core', 'to echo', 'to bare', 'requests/s', 'p50 ms', 'p99 ms', 'resident MiB'])}
-${line(Array.from({ length: 8 }, (_, index) => (index === 0 ? '---' : '---:')))}
+${line(['what', 'a core', 'to echo', 'to bare', 'requests/s', 'p50 ms', 'p99 ms', 'p99 at half load', 'resident MiB'])}
+${line(Array.from({ length: 9 }, (_, index) => (index === 0 ? '---' : '---:')))}
 ${rows.join('\n')}
 
 ${report.notes.map((note) => `- ${note}`).join('\n')}
 `
+}
+
+function halfLoad({ halfLoadP99Ms, echoHalfLoadP99Ms }: Measured): string {
+  if (halfLoadP99Ms === undefined) return ''
+  const own = halfLoadP99Ms.toFixed(2)
+  return echoHalfLoadP99Ms === undefined ? own : `${own} / ${echoHalfLoadP99Ms.toFixed(2)}`
 }

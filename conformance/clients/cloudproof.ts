@@ -7,8 +7,11 @@ import { runProgram } from './run-program.ts'
 
 const folder = fileURLToPath(new URL('./cloudproof', import.meta.url))
 
-/** Steps that need Covercrypt, which is not served yet. */
-export function needsCovercrypt(step: string): boolean {
+/**
+ * Steps of the Covercrypt of before version 16, with policies in an attribute that is gone (`cover_crypt_policy`) and keys of
+ * another form: this client knows no newer one. They are refused, with a sentence.
+ */
+export function isOldCovercrypt(step: string): boolean {
   return step.startsWith('Covercrypt: ')
 }
 

@@ -9,8 +9,10 @@ export interface MachineRole {
 const role = '/v1/auth/approle/role'
 
 /** An installation whose kms passes `/v1/auth` on, with a role `job` and a secret id of it. The caller stops it. */
-export async function startWithMachineRole(): Promise<MachineRole> {
-  const env = { KMS_VAULT_API_ENABLED: 'true', KMS_RATE_LIMIT_PER_SECOND: '1000' }
+export async function startWithMachineRole(
+  more: Readonly<Record<string, string>> = {},
+): Promise<MachineRole> {
+  const env = { KMS_VAULT_API_ENABLED: 'true', KMS_RATE_LIMIT_PER_SECOND: '1000', ...more }
   const warder = await startInstallation({ env })
   const auth = warder.client('auth')
   try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runNodeVault } from './node-vault.ts'
+import { runNodeVault, runTransitNodeVault } from './node-vault.ts'
 
 test('node-vault logs in, looks itself up, renews and ends through the kms alone (issue 18)', async (context) => {
   const run = await runNodeVault()
@@ -10,4 +10,14 @@ test('node-vault logs in, looks itself up, renews and ends through the kms alone
     [],
   )
   assert.equal(run.steps.length, 6)
+})
+
+test('node-vault uses keys over the transit interface (issue 20)', async (context) => {
+  const run = await runTransitNodeVault()
+  if ('missing' in run) return context.skip(run.missing)
+  assert.deepEqual(
+    run.steps.filter(({ passed }) => !passed),
+    [],
+  )
+  assert.equal(run.steps.length, 7)
 })

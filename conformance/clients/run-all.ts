@@ -3,9 +3,10 @@ import type { ClientRun } from './client-run.ts'
 import { runCloudproof } from './cloudproof.ts'
 import { runJoseClients } from './jose-clients.ts'
 import { runKmipGo, runOpenssl, runPyKmip } from './kmip-clients.ts'
-import { runNodeVault } from './node-vault.ts'
+import { runNodeVault, runTransitNodeVault } from './node-vault.ts'
 import { runSimpleSamlPhp } from './simplesamlphp.ts'
 import { runHvac } from './vault-hvac.ts'
+import { runTransitHvac } from './vault-transit.ts'
 
 const pythonVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', '2.0']
 const goVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', 'https-ttlv', 'https-xml', 'https-json']
@@ -22,6 +23,8 @@ export async function runAllClients(print: (line: string) => void): Promise<read
     () => runOpenssl(server),
     runJoseClients,
     runHvac,
+    runTransitHvac,
+    async () => [await runTransitNodeVault()],
     async () => [await runNodeVault()],
     runSimpleSamlPhp,
   ]) {

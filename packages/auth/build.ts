@@ -9,6 +9,7 @@ import { createPasswordHasher } from './methods/password/index.ts'
 import {
   configuredKeys,
   configuredSpKeys,
+  createCrowd,
   createVerification,
   type SpKeys,
   storedSpKeys,
@@ -79,6 +80,7 @@ export async function build(
     providers: createIdentityProviders({ outbound, clock, log }),
     spKeys: spKeysOf(environment, now),
     samlVerification,
+    samlCrowd: createCrowd(db),
     failures,
     attempts: createAttempts(failures, now, workersOf(config)),
     codeAttempts: createAttempts(failures, now, workersOf(config)),

@@ -161,6 +161,12 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
     'orchestrator.role.list': () => asSuper('GET', '/auth/orchestrator/role'),
     'ended.follow': () =>
       auth.call('GET', `/ended?${following}`, { headers: { 'x-warder-peer': peerSecret } }),
+    'persons.get': () => asSuper('GET', '/realms/r/persons/ann'),
+    'persons.end': () => asSuper('DELETE', '/realms/r/persons/nobody'),
+    'names.known': () =>
+      auth.call('GET', '/known?realm=_&username=ann&entity=worker', {
+        headers: { 'x-warder-peer': peerSecret },
+      }),
     'token.lookup_self': () => auth.call('GET', '/auth/token/lookup-self', { token }),
     'token.renew_self': () => auth.call('POST', '/auth/token/renew-self', { token }),
     'token.revoke_self': () => auth.call('POST', '/auth/token/revoke-self', { token }),

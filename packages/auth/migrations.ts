@@ -141,4 +141,35 @@ export const authMigrations: readonly Migration[] = [
       'CREATE INDEX admin_by_saml ON admin (saml)',
     ],
   },
+  {
+    number: 7,
+    name: 'SAML: sessions that are handed over to another service',
+    older: true,
+    statements: [
+      'ALTER TABLE saml_request ADD COLUMN code_challenge TEXT',
+      'ALTER TABLE saml_request ADD COLUMN client_state TEXT',
+      'DROP INDEX saml_request_by_realm',
+      'CREATE INDEX saml_request_by_realm ON saml_request (realm_id, expires_at)',
+      `CREATE TABLE saml_handover (
+        code_hash BYTES NOT NULL PRIMARY KEY, session_id TEXT NOT NULL, realm_id TEXT NOT NULL,
+        code_challenge TEXT NOT NULL, expires_at BIGINT NOT NULL)`,
+      'CREATE INDEX saml_handover_by_expiry ON saml_handover (expires_at)',
+      'CREATE INDEX saml_handover_by_realm ON saml_handover (realm_id)',
+    ],
+  },
+  {
+    number: 8,
+    name: 'SAML: which identity provider a person is known through',
+    older: 'registers people of SAML without their identity provider',
+    statements: [
+      'ALTER TABLE person ADD COLUMN provider TEXT',
+      // Whoever is registered nowhere came through the identity provider that the realm has now; '' stands for it.
+      `UPDATE person SET provider = '' WHERE realm_id IN
+           (SELECT id FROM realm WHERE auth_params LIKE '%"saml_params":{%')
+         AND NOT EXISTS (SELECT 1 FROM credential c
+           WHERE c.realm_id = person.realm_id AND c.username = person.username)
+         AND NOT EXISTS (SELECT 1 FROM jwt_subject j
+           WHERE j.realm_id = person.realm_id AND j.subject = person.username)`,
+    ],
+  },
 ]

@@ -37,6 +37,8 @@ describe('the table of operations', () => {
       'POST /saml/{realm_id}/acs',
       'GET /saml/{realm_id}/login',
       'GET /saml/{realm_id}/metadata',
+      'POST /saml/{realm_id}/session',
+      'POST /saml/{realm_id}/session/end',
       'GET /saml/{realm_id}/slo',
     ])
   })

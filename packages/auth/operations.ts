@@ -11,6 +11,7 @@ import { realmOperations } from './realms/operations.ts'
 import type { AuthServices } from './services.ts'
 import { sessionOperations } from './sessions/operations.ts'
 import { withStatedRealm } from './stated-realm.ts'
+import { userOperations } from './users/index.ts'
 
 /** Nothing here takes more than a realm with its longest lists; endpoints with less say so themselves. */
 const bodyLimit = 1024 * 1024
@@ -21,6 +22,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...certifyOperations,
   ...sessionOperations,
   ...endedOperations,
+  ...userOperations,
   ...realmOperations(realmRules),
   ...adminOperations,
   ...methods.flatMap((method) => method.operations(methods)),

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type Change, change, type Database, type Query, query, type SqlValue } from '@warder/foundation/sql'
-import { adminsBehind, countSuperAdmins, findAdmin, hasTotp, listAdmins } from './admins/admin-store.ts'
+import {
+  adminsBehind,
+  adminsNamingSaml,
+  countSuperAdmins,
+  findAdmin,
+  hasTotp,
+  listAdmins,
+} from './admins/admin-store.ts'
 import { feedAfter, feedHead, sweepFeed } from './ended/feed-store.ts'
 import { appRoleUnchanged, findAppRole, findAppRoleById } from './machines/approle-store.ts'
 import { findOrchestratorRole } from './machines/orchestrator-store.ts'
@@ -28,7 +35,7 @@ import {
   listEveryCredential,
 } from './methods/password/credential-store.ts'
 import { findTotp, totpRemoval, totpStepUse } from './methods/totp/totp-store.ts'
-import { personEnd } from './persons/index.ts'
+import { personEnd, personKnownThrough, providerPersonsEnd, providerPersonsMove } from './persons/index.ts'
 import { realmRules } from './realm-rules.ts'
 import type { Realm } from './realms/index.ts'
 import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
@@ -39,11 +46,13 @@ import {
   realmSessionsEnd,
   removeEndedSessions,
   sessionIdsOf,
+  unregisteredSessionsEnd,
 } from './sessions/index.ts'
 import { sessionsEnd } from './sessions/session-end-store.ts'
 import { endedSessionRemoval, findSession, listSessions, sessionSlide } from './sessions/session-store.ts'
 import { startAuth } from './testing/start.ts'
 import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
+import { isKnownRole, isKnownUser } from './users/known-store.ts'
 
 type Asked = readonly [text: string, params: readonly SqlValue[]]
 
@@ -179,6 +188,10 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   await findAppRole(db, 'x')
   await findAppRoleById(db, 'x')
   await findOrchestratorRole(db, 'x')
+  await isKnownUser(db, 'r', 'u')
+  await adminsNamingSaml(db, 'r')
+  await adminsNamingSaml(db, '_')
+  await isKnownRole(db, 'r', 'x')
   await commit([
     roleTokensRevocation('approle', 'x'),
     roleSecretIdsDestruction('x'),
@@ -189,6 +202,10 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
     ...jwtSessionsEnd(db, 'r', 'u', end),
     ...otherIssuersSessionsEnd(db, 'r', 'u', 'i', end),
     ...personEnd(db, 'r', 'u', end),
+    ...providerPersonsEnd(db, 'r', 'i', 1),
+    providerPersonsMove('r', 'i', 'j'),
+    personKnownThrough({ realm: 'r', username: 'u', subjectId: 'x' }, 'i'),
+    ...unregisteredSessionsEnd(db, 'r', 'u', end),
     ...singleRows(),
     oneFewer,
   ])

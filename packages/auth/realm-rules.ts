@@ -13,7 +13,8 @@ export const realmRules: RealmRules<MethodServices> = {
   members: methods.map(({ settings }) => settings),
 
   /** `_` keeps a way in for one of its administrators; they are counted as they are now. */
-  async guardsOf(services, realm) {
+  async guardsOf(services, before, realm) {
+    for (const method of methods) await method.checkChange?.(services, before, realm)
     if (realm.id !== superRealm) return []
     const { oneFewer } = await countSuperAdmins(services.db)
     const held = await findSuperCredentials(services.db)

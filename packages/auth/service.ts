@@ -4,7 +4,9 @@ import { countSessions, countTokens } from './counting/index.ts'
 import { shareFollowers, sweepFeed } from './ended/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
-import { removeExpiredMessages } from './methods/saml/store/pending-store.ts'
+import { firstSpKey } from './methods/saml/keys/first-key.ts'
+import { pendingBounds } from './methods/saml/store/crowd.ts'
+import { removeCrowd, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import type { AuthServices } from './services.ts'
 import { removeEndedSessions } from './sessions/session-store.ts'
@@ -27,11 +29,13 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
       await removeExpiredSecretIds(db.commit, unixSeconds(clock))
     },
   },
+  firstSpKey(),
   {
     name: 'SAML logins that were not finished, and assertions that nobody accepts any more',
     everySeconds: 60,
     async run({ db, clock }) {
       await removeExpiredMessages(db.commit, unixSeconds(clock))
+      await removeCrowd(db, pendingBounds)
     },
   },
   {

@@ -26,10 +26,29 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
+      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      readonly settings?: {
+        readonly crypto_officer_users: readonly string[]
+        readonly crypto_officer_require_ceremony: boolean
+        readonly ceremony_quorum: number | null
+        readonly ceremony_validity: number
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly tags: readonly string[]
+        readonly algorithms: readonly string[]
+        readonly owners: readonly string[]
+        readonly validity: number
+      }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of a restored backup. */
+      readonly restore?: {
+        readonly made_at: string
+        readonly restored_at: string
+      }
+      /** A user; `.` is a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
@@ -44,21 +63,57 @@ export interface Operations {
   /** Ask the crypto officers to approve an operation */
   readonly 'access.approvals.ask': {
     readonly body: {
-      readonly operation: 'destroy' | 'export' | 'grant'
-      readonly key: string
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** Of an operation on a key: destroy, export, grant. */
+      readonly key?: string | null
+      /** Of stop_store and start_store: aws, google, microsoft or azure. */
+      readonly store?: string | null
+      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      readonly settings?: {
+        readonly crypto_officer_users: readonly string[]
+        readonly crypto_officer_require_ceremony: boolean
+        readonly ceremony_quorum: number | null
+        readonly ceremony_validity: number
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly tags: readonly string[]
+        readonly algorithms: readonly string[]
+        readonly owners: readonly string[]
+        readonly validity: number
+      } | null
       /** Of a grant: to whom. */
       readonly user_id?: string | null
       /** Of a grant. */
       readonly operation_types?: readonly string[] | null
+      /** Of a grant: true as with `/access/grant`: the user has to be known. */
+      readonly known?: boolean | null
     }
     readonly reply: {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
+      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      readonly settings?: {
+        readonly crypto_officer_users: readonly string[]
+        readonly crypto_officer_require_ceremony: boolean
+        readonly ceremony_quorum: number | null
+        readonly ceremony_validity: number
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly tags: readonly string[]
+        readonly algorithms: readonly string[]
+        readonly owners: readonly string[]
+        readonly validity: number
+      }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of a restored backup. */
+      readonly restore?: {
+        readonly made_at: string
+        readonly restored_at: string
+      }
+      /** A user; `.` is a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
@@ -79,10 +134,29 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
+      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      readonly settings?: {
+        readonly crypto_officer_users: readonly string[]
+        readonly crypto_officer_require_ceremony: boolean
+        readonly ceremony_quorum: number | null
+        readonly ceremony_validity: number
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly tags: readonly string[]
+        readonly algorithms: readonly string[]
+        readonly owners: readonly string[]
+        readonly validity: number
+      }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of a restored backup. */
+      readonly restore?: {
+        readonly made_at: string
+        readonly restored_at: string
+      }
+      /** A user; `.` is a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
@@ -105,10 +179,29 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
+      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      readonly settings?: {
+        readonly crypto_officer_users: readonly string[]
+        readonly crypto_officer_require_ceremony: boolean
+        readonly ceremony_quorum: number | null
+        readonly ceremony_validity: number
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly tags: readonly string[]
+        readonly algorithms: readonly string[]
+        readonly owners: readonly string[]
+        readonly validity: number
+      }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of a restored backup. */
+      readonly restore?: {
+        readonly made_at: string
+        readonly restored_at: string
+      }
+      /** A user; `.` is a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
@@ -133,10 +226,29 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
+      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      readonly settings?: {
+        readonly crypto_officer_users: readonly string[]
+        readonly crypto_officer_require_ceremony: boolean
+        readonly ceremony_quorum: number | null
+        readonly ceremony_validity: number
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly tags: readonly string[]
+        readonly algorithms: readonly string[]
+        readonly owners: readonly string[]
+        readonly validity: number
+      }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of a restored backup. */
+      readonly restore?: {
+        readonly made_at: string
+        readonly restored_at: string
+      }
+      /** A user; `.` is a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
@@ -157,10 +269,29 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
+      /** Of settings: all of [roles] and [approvals] that the service shall start with. */
+      readonly settings?: {
+        readonly crypto_officer_users: readonly string[]
+        readonly crypto_officer_require_ceremony: boolean
+        readonly ceremony_quorum: number | null
+        readonly ceremony_validity: number
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly tags: readonly string[]
+        readonly algorithms: readonly string[]
+        readonly owners: readonly string[]
+        readonly validity: number
+      }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of a restored backup. */
+      readonly restore?: {
+        readonly made_at: string
+        readonly restored_at: string
+      }
+      /** A user; `.` is a start of the service. */
       readonly requester: string
       /** open, approved, done, refused, withdrawn, void or expired. */
       readonly state: string
@@ -213,9 +344,15 @@ export interface Operations {
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
+      /** true: nothing is granted to a name that nobody has, and a machine may be named without `app:` where no user has the name. */
+      readonly known?: boolean | null
     }
     readonly reply: {
       readonly success: string
+      /** Whose rights were changed. */
+      readonly user_id: string
+      /** Of a grant: whether anybody has this name. Absent where nobody can tell. */
+      readonly known?: boolean
     }
   }
   /** How much a user owns, and on how many objects they were granted something */
@@ -349,9 +486,15 @@ export interface Operations {
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
+      /** true: nothing is granted to a name that nobody has, and a machine may be named without `app:` where no user has the name. */
+      readonly known?: boolean | null
     }
     readonly reply: {
       readonly success: string
+      /** Whose rights were changed. */
+      readonly user_id: string
+      /** Of a grant: whether anybody has this name. Absent where nobody can tell. */
+      readonly known?: boolean
     }
   }
   /** Give what a user owns, and what was granted to them, to another user */
@@ -395,11 +538,101 @@ export interface Operations {
     }
     readonly reply: undefined
   }
+  /** Give a key a name of your own */
+  readonly 'crypto.aliases.create': {
+    readonly body: {
+      /** `alias/invoices`, or `invoices`. */
+      readonly alias: string
+      /** The key, by its id or another alias. */
+      readonly kid: string
+    }
+    readonly reply: {
+      /** As its owner writes it. */
+      readonly alias: string
+      /** As everybody else writes it. */
+      readonly full_alias: string
+      /** The key that it stands for. */
+      readonly kid: string
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      readonly changed_at: string
+    }
+  }
+  /** Take an alias away; the key stays */
+  readonly 'crypto.aliases.delete': {
+    readonly path: {
+      /** `alias/invoices`, or `invoices`. */
+      readonly alias: string
+    }
+    readonly reply: undefined
+  }
+  /** What an alias stands for: one of the caller’s own, or of a key on which the caller has a right */
+  readonly 'crypto.aliases.get': {
+    readonly path: {
+      /** `alias/invoices`, or `invoices`. */
+      readonly alias: string
+    }
+    readonly reply: {
+      /** As its owner writes it. */
+      readonly alias: string
+      /** As everybody else writes it. */
+      readonly full_alias: string
+      /** The key that it stands for. */
+      readonly kid: string
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      readonly changed_at: string
+    }
+  }
+  /** The aliases of the caller, by name, in pages */
+  readonly 'crypto.aliases.list': {
+    readonly query?: {
+      /** Only those that stand for this key. */
+      readonly kid?: string
+      /** Last alias of the page before. */
+      readonly after?: string
+    }
+    readonly reply: readonly {
+      /** As its owner writes it. */
+      readonly alias: string
+      /** As everybody else writes it. */
+      readonly full_alias: string
+      /** The key that it stands for. */
+      readonly kid: string
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      readonly changed_at: string
+    }[]
+  }
+  /** Let an alias stand for another key, from one moment to the next */
+  readonly 'crypto.aliases.move': {
+    readonly path: {
+      /** `alias/invoices`, or `invoices`. */
+      readonly alias: string
+    }
+    readonly body: {
+      /** The key, by its id or another alias. */
+      readonly kid: string
+      /** The key that it has to stand for now; another one is 409. */
+      readonly from?: string | null
+    }
+    readonly reply: {
+      /** As its owner writes it. */
+      readonly alias: string
+      /** As everybody else writes it. */
+      readonly full_alias: string
+      /** The key that it stands for. */
+      readonly kid: string
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      readonly changed_at: string
+    }
+  }
   /** Many crypto operations in one request */
   readonly 'crypto.batch': {
     readonly body: {
       readonly operations: readonly {
-        /** encrypt, decrypt, sign, verify or mac */
+        /** encrypt, decrypt, sign, verify, mac, rewrap or datakey */
         readonly op: string
       }[]
     }
@@ -414,6 +647,38 @@ export interface Operations {
         readonly error: string
         readonly description: string
       })[]
+    }
+  }
+  /** Make a data key: in clear and wrapped, or wrapped alone */
+  readonly 'crypto.datakey': {
+    readonly body: {
+      /** The key under which the data key is wrapped. */
+      readonly kid: string
+      /** As for encrypt, but not ABE. */
+      readonly alg: string
+      /** A128GCM, A192GCM or A256GCM: how the wrapped form is encrypted. */
+      readonly enc: string
+      /** Of the data key: 128, 192, 256 (the default), 384 or 512. */
+      readonly bits?: number | null
+      /** false: only the wrapped form, for who stores it for others. Default true. */
+      readonly plaintext?: boolean | null
+      /** Additional authenticated data, base64url. */
+      readonly aad?: string | null
+    }
+    readonly reply: {
+      /** The key that wraps, as the request named it. */
+      readonly kid: string
+      readonly bits: number
+      /** The data key, base64url. */
+      readonly plaintext?: string
+      readonly wrapped: {
+        readonly protected: string
+        readonly encrypted_key: string
+        readonly iv: string
+        readonly ciphertext: string
+        readonly tag: string
+        readonly aad?: string
+      }
     }
   }
   /** Decrypt a flattened JWE, or what was encrypted for a policy */
@@ -440,9 +705,9 @@ export interface Operations {
   /** Encrypt with a symmetric key, for an RSA key, or for a policy */
   readonly 'crypto.encrypt': {
     readonly body: {
-      /** A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP, the public key for ABE. */
+      /** A symmetric key for `dir` and the key wraps, either half of a pair for RSA-OAEP and ECDH-ES, the public key for ABE. */
       readonly kid: string
-      /** dir, RSA-OAEP, RSA-OAEP-256 or ABE */
+      /** dir, RSA-OAEP, RSA-OAEP-256, A192KW, A256KW, A128GCMKW to A256GCMKW, ECDH-ES+A128KW to ECDH-ES+A256KW or ABE; more where `jose_optional_algorithms` opens them. */
       readonly alg: string
       /** A128GCM, A192GCM or A256GCM */
       readonly enc: string
@@ -469,7 +734,7 @@ export interface Operations {
       readonly kty: string
       /** The key is bound to it. Needed for oct. */
       readonly alg?: string | null
-      /** P-256, P-384, P-521 or Ed25519 */
+      /** P-256, P-384, P-521, Ed25519 or X25519 */
       readonly crv?: string | null
       /** RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has. */
       readonly bits?: number | null
@@ -522,12 +787,119 @@ export interface Operations {
       readonly ext?: boolean
     }
   }
+  /** Set dates in the life of a key */
+  readonly 'crypto.keys.dates': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly body: {
+      /** Active from then on; only before it is Active. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      readonly activation_at?: string | null
+      /** It decrypts and verifies nothing before. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      readonly process_start_at?: string | null
+      /** It encrypts and signs nothing from then on. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      readonly protect_stop_at?: string | null
+      /** Deactivated from then on. RFC 3339, or a date (its beginning in UTC); null takes it away. */
+      readonly deactivation_at?: string | null
+    }
+    readonly reply: {
+      readonly kid: string
+      /** Whatever is disabled or waits for its destruction keeps its state. */
+      readonly state: string
+      /** Active from then on. RFC 3339, UTC. */
+      readonly activation_at?: string
+      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      readonly process_start_at?: string
+      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      readonly protect_stop_at?: string
+      /** Deactivated from then on. RFC 3339, UTC. */
+      readonly deactivation_at?: string
+      /** Said to be compromised. RFC 3339, UTC. */
+      readonly compromised_at?: string
+      /** Its material was taken away. RFC 3339, UTC. */
+      readonly destroyed_at?: string
+      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      readonly archived_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+      /** Who asked for its destruction. */
+      readonly destruction_by?: string
+    }
+  }
   /** Revoke and remove a key, with the other half of a pair */
   readonly 'crypto.keys.destroy': {
     readonly path: {
       readonly kid: string
     }
-    readonly reply: undefined
+    readonly reply: {
+      readonly kid: string
+      /** RFC 3339, UTC. */
+      readonly destruction_at: string
+    } | undefined
+  }
+  /** Take a key out of use, with the other half of a pair, until it is enabled */
+  readonly 'crypto.keys.disable': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      /** Whatever is disabled or waits for its destruction keeps its state. */
+      readonly state: string
+      /** Active from then on. RFC 3339, UTC. */
+      readonly activation_at?: string
+      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      readonly process_start_at?: string
+      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      readonly protect_stop_at?: string
+      /** Deactivated from then on. RFC 3339, UTC. */
+      readonly deactivation_at?: string
+      /** Said to be compromised. RFC 3339, UTC. */
+      readonly compromised_at?: string
+      /** Its material was taken away. RFC 3339, UTC. */
+      readonly destroyed_at?: string
+      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      readonly archived_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+      /** Who asked for its destruction. */
+      readonly destruction_by?: string
+    }
+  }
+  /** Give a disabled key back to use, with the other half of a pair */
+  readonly 'crypto.keys.enable': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      /** Whatever is disabled or waits for its destruction keeps its state. */
+      readonly state: string
+      /** Active from then on. RFC 3339, UTC. */
+      readonly activation_at?: string
+      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      readonly process_start_at?: string
+      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      readonly protect_stop_at?: string
+      /** Deactivated from then on. RFC 3339, UTC. */
+      readonly deactivation_at?: string
+      /** Said to be compromised. RFC 3339, UTC. */
+      readonly compromised_at?: string
+      /** Its material was taken away. RFC 3339, UTC. */
+      readonly destroyed_at?: string
+      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      readonly archived_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+      /** Who asked for its destruction. */
+      readonly destruction_by?: string
+    }
   }
   /** What is known about a key, and its public half */
   readonly 'crypto.keys.get': {
@@ -548,9 +920,37 @@ export interface Operations {
       readonly owner: string
       /** The other half of a pair. */
       readonly linked_kid?: string
+      /** The version that protects, or the one that was named; 1 = never rotated. */
+      readonly version: number
+      /** Its own id, where the key was rotated. */
+      readonly version_kid?: string
+      /** Where a version was named: its key. */
+      readonly version_of?: string
+      /** When that version was made; RFC 3339, UTC. */
+      readonly rotated_at?: string
       readonly tags: readonly string[]
       /** RFC 3339, UTC. */
       readonly created_at: string
+      /** Active from then on. RFC 3339, UTC. */
+      readonly activation_at?: string
+      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      readonly process_start_at?: string
+      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      readonly protect_stop_at?: string
+      /** Deactivated from then on. RFC 3339, UTC. */
+      readonly deactivation_at?: string
+      /** Said to be compromised. RFC 3339, UTC. */
+      readonly compromised_at?: string
+      /** Its material was taken away. RFC 3339, UTC. */
+      readonly destroyed_at?: string
+      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      readonly archived_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+      /** Who asked for its destruction. */
+      readonly destruction_by?: string
       readonly public_jwk?: Readonly<Record<string, string>>
       readonly abe?: {
         /** master, public or user */
@@ -564,7 +964,127 @@ export interface Operations {
       }
     }
   }
-  /** Rotate an attribute-based master key, or change its access structure */
+  /** Keys of the caller, or for crypto officers of others, by filters and in pages */
+  readonly 'crypto.keys.list': {
+    readonly query?: {
+      /** Default: the caller. Another one, or `*` for all, is for crypto officers. */
+      readonly owner?: string
+      readonly tag?: string
+      /** AES, HMAC, RSA, EC, Ed25519 … */
+      readonly algorithm?: string
+      /** What it is bound to: A256GCM, ES256 … */
+      readonly alg?: string
+      /** Type of the object. */
+      readonly type?: 'SymmetricKey' | 'PrivateKey' | 'PublicKey' | 'Certificate' | 'SecretData' | 'OpaqueObject' | 'SplitKey' | 'CertificateRequest' | 'PGPKey' | 'Template'
+      readonly state?: 'PreActive' | 'Active' | 'Deactivated' | 'Compromised' | 'Destroyed' | 'Destroyed_Compromised'
+      /** Whether somebody has disabled it. */
+      readonly disabled?: 'true' | 'false'
+      /** Whether its destruction waits. */
+      readonly awaits_destruction?: 'true' | 'false'
+      /** Made then or later. RFC 3339, or a date (its beginning in UTC). */
+      readonly created_after?: string
+      /** Made earlier. RFC 3339, or a date (its beginning in UTC). */
+      readonly created_before?: string
+      /** Its newest version was made then or later. RFC 3339, or a date (its beginning in UTC). */
+      readonly rotated_after?: string
+      /** Its newest version was made earlier, or it is older and was never rotated. RFC 3339, or a date (its beginning in UTC). */
+      readonly rotated_before?: string
+      /** Its deactivation_at is then or later. RFC 3339, or a date (its beginning in UTC). */
+      readonly expires_after?: string
+      /** Its deactivation_at is earlier. RFC 3339, or a date (its beginning in UTC). */
+      readonly expires_before?: string
+      /** Used on that day or later, or made then and not used. RFC 3339, or a date (its beginning in UTC). */
+      readonly used_since?: string
+      /** Not used on that day or later, and made earlier. RFC 3339, or a date (its beginning in UTC). */
+      readonly unused_since?: string
+      /** `next` of the page before; the filter stays the same. */
+      readonly after?: string
+      /** 1 to 1000, default 100. */
+      readonly limit?: string
+    }
+    readonly reply: {
+      readonly keys: readonly {
+        readonly kid: string
+        readonly object_type: string
+        /** The first of the names that KMIP clients gave it. */
+        readonly name?: string
+        readonly kty: string
+        readonly algorithm?: string
+        readonly alg?: string
+        readonly crv?: string
+        readonly bits?: number
+        readonly state: string
+        readonly owner: string
+        /** The other half of a pair. */
+        readonly linked_kid?: string
+        readonly tags: readonly string[]
+        /** Those of its owner. */
+        readonly aliases: readonly string[]
+        /** The version that protects; 1 = never rotated. */
+        readonly version: number
+        /** RFC 3339, UTC. */
+        readonly created_at: string
+        /** When that version was made; RFC 3339, UTC. */
+        readonly rotated_at?: string
+        /** Active from then on. RFC 3339, UTC. */
+        readonly activation_at?: string
+        /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+        readonly process_start_at?: string
+        /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+        readonly protect_stop_at?: string
+        /** Deactivated from then on. RFC 3339, UTC. */
+        readonly deactivation_at?: string
+        /** Said to be compromised. RFC 3339, UTC. */
+        readonly compromised_at?: string
+        /** Its material was taken away. RFC 3339, UTC. */
+        readonly destroyed_at?: string
+        /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+        readonly archived_at?: string
+        /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+        readonly disabled_at?: string
+        /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+        readonly destruction_at?: string
+        /** Who asked for its destruction. */
+        readonly destruction_by?: string
+        /** The day of its last use, UTC; absent: never used. */
+        readonly last_used?: string
+      }[]
+      /** `after` of the next page. */
+      readonly next: string | null
+    }
+  }
+  /** Take a destruction back that waits, with that of the other half of a pair */
+  readonly 'crypto.keys.restore': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      /** Whatever is disabled or waits for its destruction keeps its state. */
+      readonly state: string
+      /** Active from then on. RFC 3339, UTC. */
+      readonly activation_at?: string
+      /** It decrypts and verifies nothing before. RFC 3339, UTC. */
+      readonly process_start_at?: string
+      /** It encrypts and signs nothing from then on. RFC 3339, UTC. */
+      readonly protect_stop_at?: string
+      /** Deactivated from then on. RFC 3339, UTC. */
+      readonly deactivation_at?: string
+      /** Said to be compromised. RFC 3339, UTC. */
+      readonly compromised_at?: string
+      /** Its material was taken away. RFC 3339, UTC. */
+      readonly destroyed_at?: string
+      /** Archived: used for nothing until it is recovered. RFC 3339, UTC. */
+      readonly archived_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+      /** Who asked for its destruction. */
+      readonly destruction_by?: string
+    }
+  }
+  /** Give a key a new version, or change an attribute-based master key */
   readonly 'crypto.keys.rotate': {
     readonly path: {
       readonly kid: string
@@ -582,6 +1102,15 @@ export interface Operations {
       readonly DeleteAttribute?: readonly string[] | null
     }
     readonly reply: {
+      /** The key: as before. */
+      readonly kid: string
+      /** The version that protects from now on, counted from 1. */
+      readonly version: number
+      /** Its own id, which headers of JWE and JWS name. */
+      readonly version_kid: string
+      /** Of a pair: the public half of the version. */
+      readonly version_kid_public?: string
+    } | {
       readonly kid: string
       readonly kid_public: string
       /** SHA-256 of the public key, base64url. */
@@ -589,6 +1118,60 @@ export interface Operations {
       readonly refreshed: readonly string[]
       /** User keys that the master key does not know. */
       readonly not_refreshed: readonly string[]
+    }
+  }
+  /** How a key is rotated, and which of its versions it still uses */
+  readonly 'crypto.keys.rotation.get': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      /** The newest. */
+      readonly version: number
+      readonly min_decrypt_version: number
+      /** Seconds. */
+      readonly rotate_every?: number
+      /** When it is rotated next, by itself or by the policy: RFC 3339, UTC. */
+      readonly rotates_at?: string
+      readonly rotate_after_messages?: number
+      /** What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win. */
+      readonly policy?: {
+        /** Seconds. */
+        readonly rotate_every?: number
+        readonly rotate_after_messages?: number
+      }
+    }
+  }
+  /** Say how a key is rotated, and which of its versions it still uses */
+  readonly 'crypto.keys.rotation.set': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly body: {
+      /** Versions below it decrypt, verify and unwrap nothing any more. It may be lowered again. */
+      readonly min_decrypt_version?: number | null
+      /** Seconds between rotations by the service, 3600 or more; 0 = none by time. */
+      readonly rotate_every?: number | null
+      /** AES-GCM messages of one version after which the service rotates, counted in blocks; 0 = none by use. A key encrypts 2^32 at most. */
+      readonly rotate_after_messages?: number | null
+    }
+    readonly reply: {
+      readonly kid: string
+      /** The newest. */
+      readonly version: number
+      readonly min_decrypt_version: number
+      /** Seconds. */
+      readonly rotate_every?: number
+      /** When it is rotated next, by itself or by the policy: RFC 3339, UTC. */
+      readonly rotates_at?: string
+      readonly rotate_after_messages?: number
+      /** What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win. */
+      readonly policy?: {
+        /** Seconds. */
+        readonly rotate_every?: number
+        readonly rotate_after_messages?: number
+      }
     }
   }
   /** The access structure of an attribute-based master key, and its user keys */
@@ -650,6 +1233,129 @@ export interface Operations {
       readonly ext?: boolean
     }
   }
+  /** Who used a key, and on which day last */
+  readonly 'crypto.keys.uses': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly uses: readonly {
+        readonly user: string
+        /** A day, UTC. */
+        readonly last_used: string
+      }[]
+    }
+  }
+  /** Versions of a key, the newest first, in pages */
+  readonly 'crypto.keys.versions': {
+    readonly path: {
+      readonly kid: string
+    }
+    readonly query?: {
+      /** Versions below this one: the last of the page before. */
+      readonly before?: string
+      /** 1 to 1000, default 1000. */
+      readonly limit?: string
+    }
+    readonly reply: {
+      readonly kid: string
+      readonly min_decrypt_version: number
+      readonly versions: readonly {
+        /** Counted from 1. */
+        readonly version: number
+        /** Its own id, which headers of JWE and JWS name. */
+        readonly kid: string
+        /** The other half of a pair. */
+        readonly linked_kid?: string
+        readonly state: string
+        /** It protects when the key is named. */
+        readonly newest: boolean
+        /** RFC 3339, UTC. */
+        readonly created_at: string
+        /** When the next version took its place. */
+        readonly superseded_at?: string
+      }[]
+    }
+  }
+  /** Activate one version of a key before its date */
+  readonly 'crypto.keys.versions.activate': {
+    readonly path: {
+      readonly kid: string
+      readonly version: string
+    }
+    readonly body: {
+      /** Of revoke: others may know the version. Default: it has just served its time. */
+      readonly compromised?: boolean | null
+    }
+    readonly reply: {
+      /** Counted from 1. */
+      readonly version: number
+      /** Its own id, which headers of JWE and JWS name. */
+      readonly kid: string
+      /** The other half of a pair. */
+      readonly linked_kid?: string
+      readonly state: string
+      /** It protects when the key is named. */
+      readonly newest: boolean
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** When the next version took its place. */
+      readonly superseded_at?: string
+    }
+  }
+  /** Wipe one version of a key: what it protected is lost */
+  readonly 'crypto.keys.versions.destroy': {
+    readonly path: {
+      readonly kid: string
+      readonly version: string
+    }
+    readonly body: {
+      /** Of revoke: others may know the version. Default: it has just served its time. */
+      readonly compromised?: boolean | null
+    }
+    readonly reply: {
+      /** Counted from 1. */
+      readonly version: number
+      /** Its own id, which headers of JWE and JWS name. */
+      readonly kid: string
+      /** The other half of a pair. */
+      readonly linked_kid?: string
+      readonly state: string
+      /** It protects when the key is named. */
+      readonly newest: boolean
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** When the next version took its place. */
+      readonly superseded_at?: string
+    }
+  }
+  /** Deactivate one version of a key, or say that others may know it */
+  readonly 'crypto.keys.versions.revoke': {
+    readonly path: {
+      readonly kid: string
+      readonly version: string
+    }
+    readonly body: {
+      /** Of revoke: others may know the version. Default: it has just served its time. */
+      readonly compromised?: boolean | null
+    }
+    readonly reply: {
+      /** Counted from 1. */
+      readonly version: number
+      /** Its own id, which headers of JWE and JWS name. */
+      readonly kid: string
+      /** The other half of a pair. */
+      readonly linked_kid?: string
+      readonly state: string
+      /** It protects when the key is named. */
+      readonly newest: boolean
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** When the next version took its place. */
+      readonly superseded_at?: string
+    }
+  }
   /** Compute or verify a MAC */
   readonly 'crypto.mac': {
     readonly body: {
@@ -664,9 +1370,34 @@ export interface Operations {
     readonly reply: {
       readonly kid: string
       readonly mac: string
+      /** Of a key that was rotated: the version, by which it can be verified alone. */
+      readonly version_kid?: string
     } | {
       readonly kid: string
       readonly valid: boolean
+    }
+  }
+  /** Encrypt a flattened JWE anew with the newest version of its key */
+  readonly 'crypto.rewrap': {
+    readonly body: {
+      /** Holds alg, enc and kid; base64url. */
+      readonly protected: string
+      /** Needed for RSA-OAEP; empty or absent for `dir`. */
+      readonly encrypted_key?: string | null
+      /** 12 bytes, base64url. */
+      readonly iv: string
+      readonly ciphertext: string
+      /** 16 bytes, base64url. */
+      readonly tag: string
+      readonly aad?: string | null
+    }
+    readonly reply: {
+      readonly protected: string
+      readonly encrypted_key: string
+      readonly iv: string
+      readonly ciphertext: string
+      readonly tag: string
+      readonly aad?: string
     }
   }
   /** Sign with a private key */
@@ -674,7 +1405,7 @@ export interface Operations {
     readonly body: {
       /** The private key. */
       readonly kid: string
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or MLDSA44 */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65 or ML-DSA-87 */
       readonly alg: string
       /** Payload, base64url. */
       readonly data: string
@@ -796,6 +1527,11 @@ export interface Operations {
           readonly message?: string
         }
         readonly auth_feed?: {
+          readonly name: string
+          readonly status: 'UP' | 'DOWN'
+          readonly message?: string
+        }
+        readonly restore?: {
           readonly name: string
           readonly status: 'UP' | 'DOWN'
           readonly message?: string
@@ -942,6 +1678,8 @@ export interface Operations {
       readonly external_account_required?: boolean | null
       readonly challenges?: readonly ('http-01' | 'dns-01' | 'tls-alpn-01')[] | null
       readonly orders_per_hour?: number | null
+      /** What the authority is called in CAA records (RFC 8659). With at least one, the records of DNS names are asked before a certificate is issued. */
+      readonly caa_identities?: readonly string[] | null
       readonly terms_of_service?: string | null
       readonly website?: string | null
     }
@@ -953,6 +1691,7 @@ export interface Operations {
       readonly external_account_required: boolean
       readonly challenges: readonly string[]
       readonly orders_per_hour: number
+      readonly caa_identities?: readonly string[]
       readonly terms_of_service?: string
       readonly website?: string
     }
@@ -970,6 +1709,7 @@ export interface Operations {
       readonly external_account_required: boolean
       readonly challenges: readonly string[]
       readonly orders_per_hour: number
+      readonly caa_identities?: readonly string[]
       readonly terms_of_service?: string
       readonly website?: string
     }
@@ -1156,6 +1896,8 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
+      /** The certificate that stands in its place, if that was not revoked. */
+      readonly replaced_by?: string
     }[]
   }
   /** Give a certificate back that is on hold */
@@ -1179,6 +1921,8 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
+      /** The certificate that stands in its place, if that was not revoked. */
+      readonly replaced_by?: string
     }
   }
   /** Issue a certificate like this one, by the same authority, for the same key */
@@ -1199,6 +1943,38 @@ export interface Operations {
       readonly chain: string
       /** The private key, where it is here. */
       readonly kid?: string
+    }
+  }
+  /** Whether and when a certificate is renewed by itself */
+  readonly 'pki.certificates.renewal.get': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly reply: {
+      readonly automatic: boolean
+      readonly new_key: boolean
+      readonly interval_days?: number
+      readonly due_at?: string
+    }
+  }
+  /** Have a certificate renewed by itself, or no more */
+  readonly 'pki.certificates.renewal.set': {
+    readonly path: {
+      readonly id: string
+    }
+    readonly body: {
+      /** Whether it is renewed before it ends. */
+      readonly automatic: boolean
+      /** With a new key each time, which has to be one of here: the pair is renewed. Default: false. */
+      readonly new_key?: boolean | null
+      /** Days after it was made or renewed. Default: at two thirds of its life. */
+      readonly interval_days?: number | null
+    }
+    readonly reply: {
+      readonly automatic: boolean
+      readonly new_key: boolean
+      readonly interval_days?: number
+      readonly due_at?: string
     }
   }
   /** Take a certificate back */
@@ -1228,6 +2004,8 @@ export interface Operations {
       readonly revoked_at?: string
       readonly reason?: string
       readonly invalidity_date?: string
+      /** The certificate that stands in its place, if that was not revoked. */
+      readonly replaced_by?: string
     }
   }
   /** Make a request (PKCS#10) for the certificate of an authority, to be signed by an outside one */
@@ -1320,16 +2098,35 @@ export const routes = {
   'access.unblock': { method: 'DELETE', path: '/access/block' },
   'acme.new_account': { method: 'POST', path: '/acme/{authority}/new-account' },
   'acme.new_nonce': { method: 'GET', path: '/acme/{authority}/new-nonce' },
+  'crypto.aliases.create': { method: 'POST', path: '/v1/crypto/aliases' },
+  'crypto.aliases.delete': { method: 'DELETE', path: '/v1/crypto/aliases/{alias}' },
+  'crypto.aliases.get': { method: 'GET', path: '/v1/crypto/aliases/{alias}' },
+  'crypto.aliases.list': { method: 'GET', path: '/v1/crypto/aliases' },
+  'crypto.aliases.move': { method: 'PUT', path: '/v1/crypto/aliases/{alias}' },
   'crypto.batch': { method: 'POST', path: '/v1/crypto/batch' },
+  'crypto.datakey': { method: 'POST', path: '/v1/crypto/datakey' },
   'crypto.decrypt': { method: 'POST', path: '/v1/crypto/decrypt' },
   'crypto.encrypt': { method: 'POST', path: '/v1/crypto/encrypt' },
   'crypto.keys.create': { method: 'POST', path: '/v1/crypto/keys' },
+  'crypto.keys.dates': { method: 'PATCH', path: '/v1/crypto/keys/{kid}' },
   'crypto.keys.destroy': { method: 'DELETE', path: '/v1/crypto/keys/{kid}' },
+  'crypto.keys.disable': { method: 'POST', path: '/v1/crypto/keys/{kid}/disable' },
+  'crypto.keys.enable': { method: 'POST', path: '/v1/crypto/keys/{kid}/enable' },
   'crypto.keys.get': { method: 'GET', path: '/v1/crypto/keys/{kid}' },
+  'crypto.keys.list': { method: 'GET', path: '/v1/crypto/keys' },
+  'crypto.keys.restore': { method: 'POST', path: '/v1/crypto/keys/{kid}/restore' },
   'crypto.keys.rotate': { method: 'POST', path: '/v1/crypto/keys/{kid}/rotate' },
+  'crypto.keys.rotation.get': { method: 'GET', path: '/v1/crypto/keys/{kid}/rotation' },
+  'crypto.keys.rotation.set': { method: 'PUT', path: '/v1/crypto/keys/{kid}/rotation' },
   'crypto.keys.structure': { method: 'GET', path: '/v1/crypto/keys/{kid}/structure' },
   'crypto.keys.unwrap': { method: 'POST', path: '/v1/crypto/keys/unwrap' },
+  'crypto.keys.uses': { method: 'GET', path: '/v1/crypto/keys/{kid}/uses' },
+  'crypto.keys.versions': { method: 'GET', path: '/v1/crypto/keys/{kid}/versions' },
+  'crypto.keys.versions.activate': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/activate' },
+  'crypto.keys.versions.destroy': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/destroy' },
+  'crypto.keys.versions.revoke': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/revoke' },
   'crypto.mac': { method: 'POST', path: '/v1/crypto/mac' },
+  'crypto.rewrap': { method: 'POST', path: '/v1/crypto/rewrap' },
   'crypto.sign': { method: 'POST', path: '/v1/crypto/sign' },
   'crypto.verify': { method: 'POST', path: '/v1/crypto/verify' },
   'external.aws.keys.create': { method: 'POST', path: '/v1/external-stores/aws/access-keys' },
@@ -1359,6 +2156,8 @@ export const routes = {
   'pki.certificates.list': { method: 'GET', path: '/v1/pki/authorities/{id}/certificates' },
   'pki.certificates.release': { method: 'POST', path: '/v1/pki/certificates/{id}/release' },
   'pki.certificates.renew': { method: 'POST', path: '/v1/pki/certificates/{id}/renew' },
+  'pki.certificates.renewal.get': { method: 'GET', path: '/v1/pki/certificates/{id}/renewal' },
+  'pki.certificates.renewal.set': { method: 'PUT', path: '/v1/pki/certificates/{id}/renewal' },
   'pki.certificates.revoke': { method: 'POST', path: '/v1/pki/certificates/{id}/revoke' },
   'pki.requests.create': { method: 'POST', path: '/v1/pki/requests' },
   'server.info': { method: 'GET', path: '/server-info' },

@@ -52,20 +52,21 @@ function* operationsOf(root: JsonObject): Generator<Described> {
       if (typeof name !== 'string' || seen.has(name))
         throw new Error(`${method} ${path} has no name of its own`)
       seen.add(name)
-      if (successOf(operation) !== undefined) yield { name, method: method.toUpperCase(), path, operation }
+      if (successesOf(operation).length > 0) yield { name, method: method.toUpperCase(), path, operation }
     }
   }
 }
 
-/** The success response, when it is JSON or has no body. */
-function successOf(operation: JsonObject): { readonly reply: Json | undefined } | undefined {
-  const [success] = Object.entries(objectOf(operation.responses)).filter(([status]) => status.startsWith('2'))
-  if (success === undefined) return undefined
-  const content = Object.entries(objectOf(objectOf(success[1]).content))
-  if (content.length === 0) return { reply: undefined }
-  const [json] = content.filter(([type]) => jsonType.test(type))
-  const schema = objectOf(json?.[1]).schema
-  return schema === undefined ? undefined : { reply: schema }
+/** The success responses that are JSON or have no body. */
+function successesOf(operation: JsonObject): readonly { readonly reply: Json | undefined }[] {
+  const successes = Object.entries(objectOf(operation.responses)).filter(([status]) => status.startsWith('2'))
+  return successes.flatMap(([, success]): { readonly reply: Json | undefined }[] => {
+    const content = Object.entries(objectOf(objectOf(success).content))
+    if (content.length === 0) return [{ reply: undefined }]
+    const [json] = content.filter(([type]) => jsonType.test(type))
+    const schema = objectOf(json?.[1]).schema
+    return schema === undefined ? [] : [{ reply: schema }]
+  })
 }
 
 function operationType({ name, operation }: Described): string {
@@ -82,8 +83,10 @@ function operationType({ name, operation }: Described): string {
     const mark = body.required === true ? '' : '?'
     lines.push(`    readonly body${mark}: ${typeOf(objectOf(media).schema, '    ')}\n`)
   }
-  const reply = successOf(operation)?.reply
-  lines.push(`    readonly reply: ${reply === undefined ? 'undefined' : typeOf(reply, '    ')}\n`)
+  const replies = successesOf(operation).map(({ reply }) =>
+    reply === undefined ? 'undefined' : typeOf(reply, '    '),
+  )
+  lines.push(`    readonly reply: ${replies.join(' | ')}\n`)
   return `${comment(operation.summary, '  ')}  readonly ${memberName(name)}: {\n${lines.join('')}  }\n`
 }
 

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClientError, type ClientOptions, kmsClient } from './index.ts'
-import { type FakeService, fakeService, json } from './testing/fake-service.ts'
+import { type Answer, type FakeService, fakeService, json } from './testing/fake-service.ts'
 
 let service: FakeService
 before(async () => {
@@ -71,4 +71,42 @@ test('a call that was to be tried again is not, once the client is closed', asyn
   service.received.length = 0
   assert.deepEqual(await ends([kms.call('version')]), ['closed'])
   assert.equal(service.received.length, 1)
+})
+
+test('a kept connection that the service has ended fails no GET; a POST is not sent twice', async () => {
+  const kms = client({ maxConnections: 1 })
+  const body = { kid: 'k', alg: 'ES256', data: 'AA' }
+  service.received.length = 0
+  // The last answer stays: whatever comes then finds its connection ended.
+  service.answer(
+    json(200, 'v'),
+    (response) => response.destroy(),
+    json(200, 'v'),
+    (response) => response.destroy(),
+  )
+  assert.deepEqual(await ends([kms.call('version')]), ['done'])
+  assert.deepEqual(await ends([kms.call('version')]), ['done'])
+  assert.deepEqual(await ends([kms.call('crypto.sign', { body })]), ['unreachable'])
+  assert.deepEqual(
+    service.received.map(({ method }) => method),
+    ['GET', 'GET', 'GET', 'POST'],
+  )
+  kms.close()
+})
+
+test('an answer that is too large is given up, whether its size is announced or not', async () => {
+  const kms = client({ maxAnswerBytes: 100 })
+  const large = 'x'.repeat(200)
+  const inParts: Answer = (response) => {
+    response.writeHead(200).write(large.slice(0, 60))
+    response.end(large.slice(60))
+  }
+  for (const answer of [json(200, large), inParts]) {
+    service.answer(answer)
+    await assert.rejects(kms.call('version'), {
+      kind: 'unexpected_reply',
+      description: `${service.url} sent more than 100 bytes`,
+    })
+  }
+  kms.close()
 })

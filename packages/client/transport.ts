@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import { Agent, type RequestOptions, request } from 'node:https'
+import { Agent } from 'node:https'
 import { createSecureContext } from 'node:tls'
+import { readWhole, send, TooLarge } from '@warder/foundation/http-client'
 import { ClientError } from './error.ts'
 import { turns } from './turns.ts'
 
@@ -56,81 +56,59 @@ export function httpsTransport(options: TransportOptions): Transport {
   })
   // The agent has a queue, too; but it opens connections for those that wait there even after its end.
   const queue = turns(options.maxConnections)
-  const underWay = new Set<() => void>()
+  const underWay = new Set<AbortController>()
   const failure = (kind: FailureKind, why: string, cause?: unknown): ClientError =>
     new ClientError({ kind, description: `${base.origin} ${why}`, cause })
   const closed = (): ClientError => failure('closed', 'was not waited for: the client was closed')
 
-  const exchange = (target: string, given: RequestOptions, body: Buffer | undefined): Promise<Answer> =>
-    new Promise((resolve, reject) => {
-      const outgoing = request(`${base.origin}${base.prefix}${target}`, given, (incoming) => {
-        readAnswer(incoming, options.maxAnswerBytes).then(resolve, (error: unknown) => {
-          if (error instanceof TooLarge) reject(failure('unexpected_reply', error.message))
-          else reject(failure('unreachable', 'broke off its answer', error))
-        })
-      })
-      const giveUp = (error: ClientError): void => {
-        reject(error)
-        outgoing.destroy()
-      }
-      const end = (): void => giveUp(closed())
-      underWay.add(end)
-      // node's own `timeout` counts idle time only: a peer that drips bytes would hold the caller for ever.
-      const timer = setTimeout(
-        () => giveUp(failure('timeout', `did not answer within ${options.timeoutMs} ms`)),
-        options.timeoutMs,
+  const exchange: Transport['send'] = async (method, target, headers, body) => {
+    const url = new URL(`${base.origin}${base.prefix}${target}`)
+    const ending = new AbortController()
+    underWay.add(ending)
+    // node's own `timeout` counts idle time only: a peer that drips bytes would hold the caller for ever.
+    const timer = setTimeout(
+      () => ending.abort(failure('timeout', `did not answer within ${options.timeoutMs} ms`)),
+      options.timeoutMs,
+    )
+    let begun = false
+    try {
+      const incoming = await send(url, { agent, method, headers, signal: ending.signal }, body)
+      begun = true
+      const read = await readWhole(incoming, options.maxAnswerBytes)
+      return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: read }
+    } catch (error) {
+      if (ending.signal.aborted) throw ending.signal.reason
+      if (error instanceof TooLarge) throw failure('unexpected_reply', error.message)
+      if (begun) throw failure('unreachable', 'broke off its answer', error)
+      throw failure(
+        'unreachable',
+        `cannot be reached: ${error instanceof Error ? error.message : error}`,
+        error,
       )
-      outgoing.once('close', () => {
-        clearTimeout(timer)
-        underWay.delete(end)
-      })
-      outgoing.on('error', (cause) =>
-        reject(failure('unreachable', `cannot be reached: ${cause.message}`, cause)),
-      )
-      outgoing.end(body)
-    })
+    } finally {
+      clearTimeout(timer)
+      underWay.delete(ending)
+    }
+  }
 
   return {
     async send(method, target, headers, body) {
-      const length = body === undefined ? {} : { 'content-length': String(body.length) }
       const done = await queue.take()
       try {
-        return await exchange(target, { agent, method, headers: { ...headers, ...length } }, body)
+        return await exchange(method, target, headers, body)
       } finally {
         done()
       }
     },
     close() {
       queue.refuse(closed())
-      for (const end of [...underWay]) end()
+      for (const ending of underWay) ending.abort(closed())
       agent.destroy()
     },
   }
 }
 
 type FailureKind = 'timeout' | 'unreachable' | 'unexpected_reply' | 'closed'
-
-class TooLarge extends Error {}
-
-function readAnswer(incoming: IncomingMessage, mostBytes: number): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const parts: Buffer[] = []
-    let size = 0
-    incoming.on('data', (part: Buffer) => {
-      size += part.length
-      if (size <= mostBytes) {
-        parts.push(part)
-      } else {
-        reject(new TooLarge(`sent more than ${mostBytes} bytes`))
-        incoming.destroy()
-      }
-    })
-    incoming.on('error', reject)
-    incoming.on('end', () =>
-      resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(parts) }),
-    )
-  })
-}
 
 /** Read here as they will be read for each connection: there, a broken one would fail call after call. */
 function requireCredentials({ ca, certificate }: TransportOptions): void {

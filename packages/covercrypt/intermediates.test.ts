@@ -4,7 +4,7 @@ import {
   decodeEncapsulation,
   fullTranscriptOf,
   masked,
-  tagAndSecret,
+  tagAndSecretOf,
   transcriptOf,
 } from './encapsulation/index.ts'
 import { decodeUserKey, secretMode } from './keys/index.ts'
@@ -68,7 +68,7 @@ test('each value within an encapsulation is the one of another implementation', 
     assert.equal(hexOf(full), value.U)
     if (shared !== undefined) assert.equal(hexOf(shared), value.A)
     if (value.r !== null) assert.equal(hexOf(toScalar(bytesOf(value.S))), value.r)
-    assert.equal(hexOf(tagAndSecret(bytesOf(value.S), full).secret), value.secret)
+    assert.equal(hexOf(tagAndSecretOf(Buffer.concat([bytesOf(value.S), full])).secret), value.secret)
     const found = (key.rights.get(value.right) ?? [])
       .filter((secret) => secretMode(secret) === mode)
       .flatMap(({ scalar, decapsulationKey }) =>

@@ -2,20 +2,28 @@ import type { AuditTrail } from '@warder/foundation/audit'
 import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { AccessServices, Blocks, Names } from './access/index.ts'
+import type { AccessServices, Blocks, Names, RestoreGate } from './access/index.ts'
 import type {
   FetchedCrls,
   Maintenance,
   MakeCertificateObject,
   PublishedStatus,
+  RenewalAttributes,
   RevocationConfig,
 } from './authority/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
 import type { Ended } from './ended/index.ts'
 import type { ExternalStoreName, KnownGrants, StopSwitch } from './external/index.ts'
-import type { OidcLogin, PasswordLogin } from './identity/index.ts'
+import type { Directory, OidcLogin, PasswordLogin, SamlLogin } from './identity/index.ts'
 import type { ContentKeys } from './jose/index.ts'
-import type { ApplyCreationRules, GcmBudgets, ObjectIndex } from './keys/index.ts'
+import type {
+  ApplyCreationRules,
+  CarryOver,
+  GcmBudgets,
+  LastUses,
+  ObjectIndex,
+  RotationPolicy,
+} from './keys/index.ts'
 
 /** The external key stores, as the rest of the service knows them. */
 export interface ExternalServices {
@@ -32,8 +40,16 @@ export interface KmsServices extends AccessServices {
   readonly index: ObjectIndex
   /** Rules of the owner that bind new objects of every protocol. */
   readonly applyCreationRules: ApplyCreationRules
+  /** What a new version of a key takes over of what KMIP clients keep with it. */
+  readonly carryOver: CarryOver
   readonly clock: Clock
+  /** Refuses requests of a restored installation that is held; undefined = it was not held when the service was built. */
+  readonly restoreGate: RestoreGate | undefined
+  /** How the settings rotate keys that say nothing themselves. */
+  readonly rotation: RotationPolicy
   readonly budgets: GcmBudgets
+  /** Who used which key last. */
+  readonly uses: LastUses
   readonly contentKeys: ContentKeys
   /** For records of batch items; everything else is recorded by the dispatcher. */
   readonly audit: AuditTrail
@@ -56,10 +72,14 @@ export interface KmsServices extends AccessServices {
   readonly blocks: Blocks
   /** What has ended at the authentication service; undefined = it does not tell. */
   readonly ended: Ended | undefined
+  /** Whom the authentication service knows; undefined = it cannot be asked. */
+  readonly directory: Directory | undefined
   /** undefined = nobody logs in with a password here. */
   readonly passwordLogin: PasswordLogin | undefined
   /** undefined = nobody logs in at an OpenID provider. */
   readonly oidcLogin: OidcLogin | undefined
+  /** undefined = nobody logs in at the identity provider of a realm. */
+  readonly samlLogin: SamlLogin | undefined
   /** Generated signing pairs get the tag `jwks`. */
   readonly tagSigningPairs: boolean
   readonly external: ExternalServices
@@ -67,6 +87,8 @@ export interface KmsServices extends AccessServices {
   readonly revocation: RevocationConfig
   /** Makes the object of a certificate that an authority issued. */
   readonly certificateObject: MakeCertificateObject
+  /** How certificates and pairs are renewed by themselves. */
+  readonly renewalAttributes: RenewalAttributes
   /** Signs what authorities have due: CRLs, certificates of responders. */
   readonly maintenance: Maintenance
   /** CRLs of authorities that are not here. */

@@ -71,7 +71,10 @@ test('what was called wrongly ends with code 2 and one line that says where to r
     [['keys', 'create'], /see warder keys create --help$/],
     [['keys', 'fly'], /see warder keys --help$/],
     [['keys', 'fly', '--help'], /^warder keys: there is no 'fly'; see warder keys --help$/],
-    [['audit'], /^warder audit: say what to do: verify or export; see warder audit --help$/],
+    [
+      ['audit'],
+      /^warder audit: say what to do: verify, export, tail, archive or prune; see warder audit --help$/,
+    ],
     [['audit', 'export', '--format', 'xml'], /--format is json or cef/],
     [['audit', 'export', '--since', 'yesterday'], /--since is a time like/],
     [['config', 'print', 'fly'], /name the service: auth or kms/],

@@ -1,5 +1,6 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import type { Page } from '../paging/index.ts'
+import { superRealm } from '../realms/index.ts'
 import type { Session } from '../sessions/index.ts'
 import type { Admin } from './admin.ts'
 
@@ -33,6 +34,14 @@ const joined = 'SELECT r.admin_id, r.realm_id FROM admin a JOIN admin_realm r ON
 const byUserpass = query<[subject: string], RealmRow>(`${joined} WHERE a.userpass = ?`)
 const byJwt = query<[subject: string], RealmRow>(`${joined} WHERE a.jwt = ?`)
 const bySaml = query<[subject: string], RealmRow>(`${joined} WHERE a.saml = ?`)
+const samlOfRealm = query<[realm: string], { readonly id: string }>(
+  `SELECT a.id FROM admin_realm r JOIN admin a ON a.id = r.admin_id WHERE r.realm_id = ? AND a.saml IS NOT NULL
+     ORDER BY r.admin_id LIMIT 5`,
+)
+/** A session in `_` has the powers of every Admin that names it. */
+const anySaml = query<[], { readonly id: string }>(
+  'SELECT id FROM admin WHERE saml IS NOT NULL ORDER BY saml LIMIT 5',
+)
 const byCertificate = query<[name: string, fingerprint: string], RealmRow>(
   `${joined} WHERE a.client_certificate IN (?, ?)`,
 )
@@ -160,6 +169,12 @@ export async function adminsBehind(
 /** The methods of login, by their names, that some super admin has a credential of. */
 export async function findSuperCredentials(db: Database): Promise<ReadonlySet<string>> {
   return new Set((await db.all(superCredentials, [])).map(({ kind }) => kind))
+}
+
+/** Admins, by id, that name a user of SAML who may log in to this realm; the first few. */
+export async function adminsNamingSaml(db: Database, realm: string): Promise<readonly string[]> {
+  const rows = realm === superRealm ? await db.all(anySaml, []) : await db.all(samlOfRealm, [realm])
+  return rows.map(({ id }) => id)
 }
 
 /** How many super admins there are, and the guard that lets one commit at a time take one of them away. */

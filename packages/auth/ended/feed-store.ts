@@ -1,5 +1,5 @@
 import { type Change, type Commit, change, type Database, query } from '@warder/foundation/sql'
-import type { EndedEntry, EndedKind } from './entry.ts'
+import type { EndedEntry } from './entry.ts'
 
 /** Topic by which the nodes of an installation hear of new entries. */
 export const feedTopic = 'ended'
@@ -17,9 +17,14 @@ const append = query<
   `INSERT INTO ended (seq, kind, subject, realm_id, username, ended_at, until_at, reason)
      SELECT seq + 1, ?, ?, ?, ?, ?, ?, ? FROM ended_head WHERE id = 1`,
 )
+/** All that is told of sessions, of which there may be a million. */
 const pageAfter = query<[after: number, most: number], Row>(
-  `SELECT seq, kind, subject, realm_id, username, ended_at, until_at, reason FROM ended
-     WHERE seq > ? ORDER BY seq LIMIT ?`,
+  'SELECT seq, kind, subject, until_at FROM ended WHERE seq > ? ORDER BY seq LIMIT ?',
+)
+/** What is told of everything else beside that. */
+const detailsBetween = query<[after: number, last: number], Details>(
+  `SELECT seq, realm_id, username, ended_at, reason FROM ended
+     WHERE seq > ? AND seq <= ? AND kind <> 'session'`,
 )
 const sweep = query<[now: number, most: number], unknown>(
   'DELETE FROM ended WHERE seq IN (SELECT seq FROM ended WHERE until_at <= ? LIMIT ?)',
@@ -29,10 +34,14 @@ interface Row {
   readonly seq: number
   readonly kind: string
   readonly subject: string
+  readonly until_at: number
+}
+
+interface Details {
+  readonly seq: number
   readonly realm_id: string
   readonly username: string
   readonly ended_at: number
-  readonly until_at: number
   readonly reason: string
 }
 
@@ -60,18 +69,30 @@ export async function feedHead(db: Database): Promise<number> {
   return (await db.get(head, []))?.seq ?? 0
 }
 
+/** An entry as it is told: `[seq, kind, subject, until]`, and of all but sessions `[…, at, realm, username, reason]`. */
+export type ToldEntry = readonly [
+  seq: number,
+  kind: string,
+  subject: string,
+  until: number,
+  ...more: (string | number)[],
+]
+
 /** Entries after a number, in order, at most `most`. */
-export async function feedAfter(db: Database, after: number, most: number): Promise<readonly EndedEntry[]> {
-  return (await db.all(pageAfter, [after, most])).map((row) => ({
-    seq: row.seq,
-    kind: row.kind as EndedKind,
-    subject: row.subject,
-    realm: row.realm_id,
-    username: row.username,
-    endedAt: row.ended_at,
-    untilAt: row.until_at,
-    reason: row.reason,
-  }))
+export async function feedAfter(db: Database, after: number, most: number): Promise<readonly ToldEntry[]> {
+  const rows = await db.all(pageAfter, [after, most])
+  const hasOthers = rows.some(({ kind }) => kind !== 'session')
+  const details = hasOthers ? await db.all(detailsBetween, [after, rows.at(-1)?.seq ?? after]) : []
+  const bySeq = new Map(details.map((row) => [row.seq, row]))
+  const told: ToldEntry[] = []
+  for (const { seq, kind, subject, until_at } of rows) {
+    const more = bySeq.get(seq)
+    if (kind === 'session') told.push([seq, kind, subject, until_at])
+    // Swept between the two: what it is about would have ended by itself long ago.
+    else if (more !== undefined)
+      told.push([seq, kind, subject, until_at, more.ended_at, more.realm_id, more.username, more.reason])
+  }
+  return told
 }
 
 /** Clocks of services differ, and tokens are accepted for a minute after their end: entries stay for longer. */

@@ -50,6 +50,7 @@ describe('the feed of what ended', () => {
       '',
       'after=0',
       `${good}&wait=21`,
+      `${good}&acknowledged=-1`,
       good.replace('after=0', 'after=-1'),
       good.replace('nnn', '!'),
     ])
@@ -183,6 +184,29 @@ describe('the feed of what ended', () => {
     const began = performance.now()
     await asSuper('DELETE', '/sessions', { session_ids: [other] })
     assert.ok(performance.now() - began < 5000)
+  })
+
+  it('two nodes follow one feed: each has every entry, and a reply waits for both', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, logIn, as, asSuper } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const { jti } = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json
+    const nodes = [randomUUID(), randomUUID()]
+    const waiting = nodes.map((node) => follow(auth, 0, 20, node))
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const acknowledged: string[] = []
+    const ended = asSuper('DELETE', '/sessions', { session_ids: [jti] }).then(() => acknowledged.length)
+    for (const answer of await Promise.all(waiting))
+      assert.deepEqual(
+        (answer.json as Page).entries.map(([, , id]) => id),
+        [jti],
+      )
+    for (const node of nodes) {
+      acknowledged.push(node)
+      await follow(auth, 1, 0, node)
+    }
+    assert.equal(await ended, 2)
   })
 
   it('a follower that is ahead of it is told at once, and old entries are swept', async () => {

@@ -3,8 +3,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { Signer } from '../signing/index.ts'
-import type { EndedEntry } from './entry.ts'
-import { feedAfter, feedHead, feedTopic } from './feed-store.ts'
+import { feedAfter, feedHead, feedTopic, type ToldEntry } from './feed-store.ts'
 import { createFollowers } from './followers.ts'
 
 /** Entries of one page. */
@@ -28,6 +27,8 @@ export interface Question {
   readonly follower: string
   /** Number of the last entry that it has. */
   readonly after: number
+  /** Number up to which it has taken over what ended: it may ask for the next page before that is so. */
+  readonly acknowledged: number
   /** Chosen by the follower; part of what is signed, so that an old page cannot answer a new question. */
   readonly nonce: string
   readonly waitMs: number
@@ -50,7 +51,7 @@ export function createEndedFeed(parts: {
   const followers = createFollowers(clock)
   db.watch(feedTopic, () => followers.announce())
 
-  async function entriesAfter(after: number, waitMs: number): Promise<readonly EndedEntry[]> {
+  async function entriesAfter(after: number, waitMs: number): Promise<readonly ToldEntry[]> {
     let left = waitMs
     for (;;) {
       // Asked for before the look: what is appended between the two wakes it.
@@ -63,14 +64,14 @@ export function createEndedFeed(parts: {
   }
 
   return {
-    async page({ follower, after, nonce, waitMs }) {
-      followers.acknowledge(follower, after)
+    async page({ follower, after, acknowledged, nonce, waitMs }) {
+      followers.acknowledge(follower, acknowledged)
       // A follower that is ahead has followed another database: it is told at once.
       const ahead = (await feedHead(db)) < after
       const entries = ahead ? [] : await entriesAfter(after, waitMs)
       const head = await feedHead(db)
-      const last = entries.at(-1)?.seq ?? after
-      const body = JSON.stringify({ after, last, head, entries: entries.map(shown) })
+      const last = entries.at(-1)?.[0] ?? after
+      const body = JSON.stringify({ after, last, head, entries })
       const now = Math.floor(clock.now() / 1000)
       const statement = signer.sign({
         aud: statementAudience,
@@ -93,11 +94,4 @@ export function createEndedFeed(parts: {
       }
     },
   }
-}
-
-/** Of sessions, of which there are many, only what is needed to refuse their tokens. */
-function shown(entry: EndedEntry): readonly (string | number)[] {
-  const { seq, kind, subject, untilAt } = entry
-  if (kind === 'session') return [seq, kind, subject, untilAt]
-  return [seq, kind, subject, untilAt, entry.endedAt, entry.realm, entry.username, entry.reason]
 }

@@ -8,5 +8,5 @@ export {
 export { createEndedFeed, type EndedFeed } from './feed.ts'
 export { appended, entryChange, sweepFeed } from './feed-store.ts'
 export { shareFollowers } from './followers.ts'
-export { type EndedServices, endedOperations } from './operations.ts'
+export { type EndedServices, endedOperations, forPeers } from './operations.ts'
 export { withToldEnds } from './told.ts'

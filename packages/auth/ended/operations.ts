@@ -1,5 +1,11 @@
 import { type peerSecretCheck, peerSecretHeader, rawReply } from '@warder/foundation/http'
-import { type Access, defineOperation, get, type Operation } from '@warder/foundation/operations'
+import {
+  type Access,
+  defineOperation,
+  get,
+  type IncomingRequest,
+  type Operation,
+} from '@warder/foundation/operations'
 import Type from 'typebox'
 import type { EndedFeed } from './feed.ts'
 
@@ -14,10 +20,31 @@ const define = defineOperation<EndedServices>()
 /** Services of the installation, which show its secret; the operation authenticates them itself. */
 const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
 
+/** Members of the declaration of an operation for services of the installation. */
+export const forPeers = {
+  access: peers,
+  security: [],
+  authenticate: ({
+    request,
+    services,
+  }: {
+    readonly request: IncomingRequest
+    readonly services: Pick<EndedServices, 'isPeer'>
+  }) =>
+    services.isPeer(request.headers[peerSecretHeader]) ? { name: 'kms', method: 'peer_secret' } : undefined,
+}
+
 const uuid = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
 const Question = Type.Object({
   follower: Type.String({ pattern: uuid, description: 'UUID that the follower keeps while it runs.' }),
   after: Type.String({ pattern: '^[0-9]{1,15}$', description: 'Number of the last entry that it has.' }),
+  acknowledged: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{1,15}$',
+      description:
+        'Number of the last entry that counts there, where the question is asked ahead of that (default `after`).',
+    }),
+  ),
   nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{16,64}$', description: 'New for each question.' }),
   wait: Type.Optional(
     Type.String({ pattern: '^([0-9]|1[0-9]|20)$', description: 'Seconds to wait for an entry, 0 to 20.' }),
@@ -37,8 +64,7 @@ export const endedOperations: readonly Operation<EndedServices>[] = [
       'until, at, realm, username, reason]`, of sessions the first four. `X-Warder-Statement` is a JWT by the key of ' +
       'session tokens over `nonce` and the SHA-256 of the body.',
     tag: 'Sessions',
-    access: peers,
-    security: [],
+    ...forPeers,
     queryParameters: Question,
     reply: Type.Object({
       after: Type.Integer(),
@@ -47,12 +73,11 @@ export const endedOperations: readonly Operation<EndedServices>[] = [
       entries: Type.Array(Type.Array(Type.Union([Type.String(), Type.Integer()]))),
     }),
     audited: false,
-    authenticate: ({ request, services }) =>
-      services.isPeer(request.headers[peerSecretHeader]) ? { name: 'kms', method: 'peer_secret' } : undefined,
     async act({ query }, { services }) {
       const { body, statement } = await services.ended.page({
         follower: query.follower,
         after: Number(query.after),
+        acknowledged: Math.min(Number(query.acknowledged ?? query.after), Number(query.after)),
         nonce: query.nonce,
         waitMs: Number(query.wait ?? 0) * 1000,
       })

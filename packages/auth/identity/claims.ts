@@ -8,8 +8,12 @@ export interface Subject {
   readonly certificateSha256: string | undefined
   readonly roles: readonly string[]
   readonly extraClaims: Readonly<Record<string, unknown>> | undefined
-  /** Of whoever has the name now; undefined where no token is made. */
-  readonly subjectId?: string
+}
+
+/** The same, told apart from whoever had the name before. */
+export interface IdentifiedSubject extends Subject {
+  /** A UUID that is new when the user is new: see `persons/`. */
+  readonly subjectId: string
 }
 
 /** Payload of a session token. */

@@ -97,6 +97,11 @@ export interface MethodFacts {
 /** A method of login: one row of the table `methods/index.ts`. */
 export interface LoginMethod<Services> extends MethodFacts {
   readonly first?: FirstProof<Services>
+  /**
+   * Looks at `after` before it takes the place of `before`.
+   * @throws failure('conflict') where something that names users of the method would come to name others
+   */
+  checkChange?(services: Services, before: Realm, after: Realm): Promise<void>
   /** Whether users of this method can log in to the realm as it is configured. */
   opens?(services: Services, realm: Realm): boolean
   /** Its endpoints besides `/login`. @param methods the whole table */

@@ -143,7 +143,7 @@ describe('clients written for Vault', () => {
     assert.equal((await auth.call('GET', '/realm')).json.errors, undefined)
   })
 
-  it('have both headers, of which the service’s own counts first, and two in one are none', async () => {
+  it('have three headers, of which the service’s own counts first and the bearer token last; two in one are none', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     await asSuper('POST', '/auth/approle/role/till', { bind_secret_id: false })
@@ -155,7 +155,9 @@ describe('clients written for Vault', () => {
     assert.equal(await look({ 'x-secret-token': token, 'x-vault-token': 'other' }), 200)
     assert.equal(await look({ 'x-secret-token': 'other', 'x-vault-token': token }), 403)
     assert.equal(await look({ 'x-vault-token': `${token}, ${token}` }), 403)
-    assert.equal(await look({ authorization: `Bearer ${token}` }), 403)
+    assert.equal(await look({ authorization: `Bearer ${token}` }), 200)
+    assert.equal(await look({ authorization: `Basic ${token}` }), 403)
+    assert.equal(await look({ 'x-vault-token': 'other', authorization: `Bearer ${token}` }), 403)
     assert.equal(await look({ 'x-secret-token': token.toUpperCase() }), 403)
   })
 })

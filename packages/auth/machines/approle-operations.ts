@@ -124,6 +124,7 @@ export const appRoleOperations = withAliases([
         token_policies: Type.Array(Text),
         bind_secret_id: Type.Boolean(),
       }),
+      realm: Type.String({ description: 'The realm that the role belongs to.' }),
     }),
     errors: { 404: 'There is no such role.' },
     async act({ path }, context) {
@@ -135,6 +136,7 @@ export const appRoleOperations = withAliases([
           token_policies: found.policies,
           bind_secret_id: found.bindSecretId,
         },
+        realm: found.realm,
       }
     },
   }),

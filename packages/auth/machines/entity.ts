@@ -12,3 +12,12 @@ export const entityOf = {
   account: (realm: string, namespace: string, name: string): string =>
     realm === superRealm ? `${namespace}/${name}` : `${realm}/${namespace}/${name}`,
 }
+
+const roleOfRealm = /^([A-Za-z0-9-][A-Za-z0-9_-]{0,63}|_[A-Za-z0-9_-]{1,63})\/approle:([^/]+)$/
+
+/** The role whose tokens have this entity; undefined for an account of an orchestrator. */
+export function roleOfEntity(entity: string): { readonly realm: string; readonly name: string } | undefined {
+  if (!entity.includes('/')) return { realm: superRealm, name: entity }
+  const [, realm, name] = roleOfRealm.exec(entity) ?? []
+  return realm === undefined || name === undefined ? undefined : { realm, name }
+}

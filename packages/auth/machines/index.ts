@@ -1,4 +1,5 @@
 export { appRoleOperations } from './approle-operations.ts'
+export { roleOfEntity } from './entity.ts'
 export { realmMachinesEnd } from './machine-end-store.ts'
 export { orchestratorOperations } from './orchestrator-operations.ts'
 export type { MachineServices } from './services.ts'

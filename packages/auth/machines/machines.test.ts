@@ -60,6 +60,9 @@ describe('machines', () => {
       headers: { 'x-vault-token': token },
     })
     assert.equal(vault.json.data.id, token)
+    assert.equal((await auth.call('GET', '/auth/token/lookup-self', { bearer: token })).json.data.id, token)
+    for (const bearer of [`${token}.`, token.slice(3), 'wt.', `${token}x`])
+      assert.equal((await auth.call('GET', '/auth/token/lookup-self', { bearer })).status, 403, bearer)
     assert.equal((await auth.call('POST', '/auth/token/revoke-self', { token })).status, 204)
     for (const [method, path] of [
       ['GET', '/auth/token/lookup-self'],

@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { JwtRejected, verifyToken } from '@warder/foundation/jwt'
+import { JwtRejected, serviceAccountAlgorithms, verifyToken } from '@warder/foundation/jwt'
 import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import { countedLogin, countTokens } from '../counting/index.ts'
@@ -14,7 +14,6 @@ import {
 import type { MachineServices } from './services.ts'
 import { issueToken } from './tokens.ts'
 
-const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384']
 /** An unknown key asks its issuer again at most this often. */
 const refreshSeconds = 60
 const leewaySeconds = 60
@@ -85,7 +84,7 @@ async function accountOf(
     audience: audiences.length === 0 ? undefined : audiences,
     requiredClaims: ['sub', 'exp'],
     leewaySeconds,
-    algorithms,
+    algorithms: serviceAccountAlgorithms,
   }
   try {
     const keys = services.providers.keySet(role.jwksUrl, refreshSeconds)

@@ -1,1 +1,9 @@
-export { issuerPersonsEnd, personEnd, realmPersonsEnd, subjectIdOf } from './person-store.ts'
+export {
+  issuerPersonsEnd,
+  personEnd,
+  personKnownThrough,
+  providerPersonsEnd,
+  providerPersonsMove,
+  realmPersonsEnd,
+  subjectIdOf,
+} from './person-store.ts'

@@ -30,6 +30,10 @@ const namesOfRealm = `SELECT username FROM credential WHERE realm_id = ?
   UNION SELECT subject FROM jwt_subject WHERE realm_id = ? UNION SELECT username FROM person WHERE realm_id = ?`
 const namesOfIssuer = `SELECT j.subject AS username FROM jwt_subject j WHERE j.realm_id = ? AND j.issuer = ?
   AND NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = j.realm_id AND c.username = j.subject)`
+/** '' = the provider that the realm had when persons began to be told apart by it. */
+const namesOfProvider = `SELECT k.username FROM person k WHERE k.realm_id = ? AND k.provider IN (?, '')
+  AND NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = k.realm_id AND c.username = k.username)
+  AND NOT EXISTS (SELECT 1 FROM jwt_subject j WHERE j.realm_id = k.realm_id AND j.subject = k.username)`
 const feedMany = (names: string) =>
   `INSERT INTO ended (${columns})
      SELECT h.seq + ROW_NUMBER() OVER (), 'person', COALESCE(p.subject_id, ''), r.id, n.username, ?,
@@ -43,6 +47,16 @@ const removeRealm = query<[realm: string], unknown>('DELETE FROM person WHERE re
 const feedIssuer = query<[...Many, string, string, realm: string], unknown>(feedMany(namesOfIssuer))
 const removeIssuer = query<[realm: string, string, issuer: string], unknown>(
   `DELETE FROM person WHERE realm_id = ? AND username IN (${namesOfIssuer})`,
+)
+const feedProvider = query<[...Many, string, string, realm: string], unknown>(feedMany(namesOfProvider))
+const removeProvider = query<[realm: string, string, provider: string], unknown>(
+  `DELETE FROM person WHERE realm_id = ? AND username IN (${namesOfProvider})`,
+)
+const noteProvider = query<[provider: string, ...Name, id: string], unknown>(
+  'UPDATE person SET provider = ? WHERE realm_id = ? AND username = ? AND subject_id = ?',
+)
+const renameProvider = query<[after: string, realm: string, before: string], unknown>(
+  "UPDATE person SET provider = ? WHERE realm_id = ? AND provider IN (?, '')",
 )
 
 /**
@@ -86,4 +100,32 @@ export function issuerPersonsEnd(db: Database, realm: string, issuer: string, at
   const until = at + personHorizonSeconds
   const entries = change(feedIssuer, [at, until, 'provider_removed', realm, issuer, realm])
   return [...appended(db, entries), change(removeIssuer, [realm, realm, issuer])]
+}
+
+/**
+ * A guard: the person is still there, and is known through this identity provider (SAML) from now on.
+ * @param provider its entity ID
+ */
+export function personKnownThrough(
+  person: { readonly realm: string; readonly username: string; readonly subjectId: string },
+  provider: string,
+): Change {
+  return change(noteProvider, [provider, person.realm, person.username, person.subjectId], 1)
+}
+
+/** Everybody whom a realm knows through this identity provider (SAML) alone. */
+export function providerPersonsEnd(
+  db: Database,
+  realm: string,
+  provider: string,
+  at: number,
+): readonly Change[] {
+  const until = at + personHorizonSeconds
+  const entries = change(feedProvider, [at, until, 'provider_removed', realm, provider, realm])
+  return [...appended(db, entries), change(removeProvider, [realm, realm, provider])]
+}
+
+/** Whom a realm knows through one identity provider it knows through another one from now on. */
+export function providerPersonsMove(realm: string, before: string, after: string): Change {
+  return change(renameProvider, [after, realm, before])
 }

@@ -31,10 +31,10 @@ export interface RealmRules<Services> {
   /** The members of `auth_params`. */
   readonly members: readonly RealmMember[]
   /**
-   * Guards of a commit that gives a realm this configuration.
-   * @throws failure('conflict') when nobody could administer the service any more
+   * Guards of a commit in which `after` takes the place of `before`.
+   * @throws failure('conflict') when nobody could administer the service any more, or somebody else could
    */
-  guardsOf(services: Services, realm: Realm): Promise<readonly Change[]>
+  guardsOf(services: Services, before: Realm, after: Realm): Promise<readonly Change[]>
   /** What ends when `after` takes the place of `before`. */
   endingsOf(services: Services, before: Realm, after: Realm): RealmEndings
   /** What is told to those who follow the feed of ends when the realm is deleted; before its rows are. */
@@ -117,7 +117,7 @@ export function realmOperations<Services extends RealmServices>(
       reply: RealmReply,
       errors: {
         404: 'There is no such realm.',
-        409: 'No super administrator could log in any more.',
+        409: 'No super administrator could log in any more, or Admins name users of an identity provider that goes.',
       },
       async act({ path, body }, context) {
         const { db, metrics } = context.services
@@ -125,7 +125,7 @@ export function realmOperations<Services extends RealmServices>(
         return retryOnGuard(5, async () => {
           const before = await realmOrThrow(db, path.realm_id)
           context.audit({ object: realm.id, details: { before, after: realm } })
-          const guards = await rules.guardsOf(context.services, realm)
+          const guards = await rules.guardsOf(context.services, before, realm)
           const endings = rules.endingsOf(context.services, before, realm)
           countSessions(
             metrics,

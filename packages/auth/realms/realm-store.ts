@@ -61,6 +61,7 @@ const removals = [
   'DELETE FROM jwt_subject WHERE realm_id = ?',
   'DELETE FROM saml_request WHERE realm_id = ?',
   'DELETE FROM saml_session WHERE realm_id = ?',
+  'DELETE FROM saml_handover WHERE realm_id = ?',
   'DELETE FROM admin_realm WHERE realm_id = ?',
   // By role, as they are indexed: a token never outlives its role.
   `DELETE FROM app_token WHERE role_kind = 'approle'

@@ -1,11 +1,8 @@
-import type { AuthClaims, Subject } from '../identity/index.ts'
+import type { AuthClaims, IdentifiedSubject } from '../identity/index.ts'
 import type { Session } from './session.ts'
 
-/** As long as each of them: for the size of a cookie that is not made. */
-const longestSubjectId = '00000000-0000-0000-0000-000000000000'
-
 /** The extra claims come first: none of them can take the place of a claim of ours. */
-export function claimsOf(session: Session, subject: Subject, issuer: string): AuthClaims {
+export function claimsOf(session: Session, subject: IdentifiedSubject, issuer: string): AuthClaims {
   return {
     ...subject.extraClaims,
     iss: issuer,
@@ -18,6 +15,6 @@ export function claimsOf(session: Session, subject: Subject, issuer: string): Au
     roles: subject.roles,
     as_as: session.scheme,
     as_rid: session.realm,
-    as_sid: subject.subjectId ?? longestSubjectId,
+    as_sid: subject.subjectId,
   }
 }

@@ -12,5 +12,6 @@ export {
   type SessionsEnd,
   samlSessionsEnd,
   sessionsEnd,
+  unregisteredSessionsEnd,
 } from './session-end-store.ts'
 export { removeEndedSessions, sessionIdsOf } from './session-store.ts'

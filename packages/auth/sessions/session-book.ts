@@ -5,7 +5,7 @@ import type { Seal } from '@warder/foundation/seal'
 import { type Change, createUnchangedRows, type Database } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { countSessions } from '../counting/index.ts'
-import type { AuthClaims, Subject } from '../identity/index.ts'
+import type { AuthClaims, IdentifiedSubject, Subject } from '../identity/index.ts'
 import { longestAge, type Realm } from '../realms/index.ts'
 import type { Signer } from '../signing/index.ts'
 import { claimsOf } from './claims.ts'
@@ -27,7 +27,7 @@ export interface PresentedSession {
 
 export interface SessionBook {
   /** A new session and the change that keeps it. The cookie is the signed token. */
-  begin(subject: Subject, realm: Realm): { session: Session; cookie: string; insertion: Change }
+  begin(subject: IdentifiedSubject, realm: Realm): { session: Session; cookie: string; insertion: Change }
   /** Bytes of the largest `Set-Cookie` of a session of this subject: name, value and attributes. */
   cookieSize(subject: Subject, realm: string): number
   /**
@@ -128,7 +128,8 @@ export function createSessionBook(parts: {
       const { username, scheme, certificateSha256 } = subject
       const ages = { createdAt: unixSeconds(clock), maxAge: longestAge, maxStaleAge: longestAge }
       const session = { id: randomUUID(), realm, username, scheme, certificateSha256, ...ages, endsAt: 0 }
-      return Buffer.byteLength(setSessionCookie(signer.sign(claimsOf(session, subject, issuer)), longestAge))
+      const claims = claimsOf(session, { ...subject, subjectId: randomUUID() }, issuer)
+      return Buffer.byteLength(setSessionCookie(signer.sign(claims), longestAge))
     },
     async present(cookie, connection) {
       const claims = claimsFrom(cookie, connection)

@@ -37,6 +37,9 @@ const deleteRealm = deleteOf<[realm: string]>('realm_id = ?')
 const ofUser = 'realm_id = ? AND username = ? AND auth_scheme = ?'
 const feedUser = feedOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
 const deleteUser = deleteOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
+const ofUnregistered = "realm_id = ? AND username = ? AND auth_scheme IN ('cc', 'sa')"
+const feedUnregistered = feedOf<[realm: string, username: string]>(ofUnregistered)
+const deleteUnregistered = deleteOf<[realm: string, username: string]>(ofUnregistered)
 const ofWholeScheme = 'realm_id = ? AND auth_scheme = ?'
 const feedScheme = feedOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
 const deleteScheme = deleteOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
@@ -110,6 +113,20 @@ export function jwtSessionsEnd(db: Database, realm: string, username: string, en
 /** Every session that began at the SAML identity provider of a realm. */
 export function samlSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
   return [...appended(db, change(feedScheme, [at, reason, realm, 'sa'])), change(deleteScheme, [realm, 'sa'])]
+}
+
+/** Every session of a user that no registration stands behind: by a certificate, at the SAML identity provider. */
+export function unregisteredSessionsEnd(
+  db: Database,
+  realm: string,
+  username: string,
+  end: End,
+): SessionsEnd {
+  const sessions = change(feedUnregistered, [end.at, end.reason, realm, username])
+  return [
+    ...appended(db, sessions, logins(realm, username, end)),
+    change(deleteUnregistered, [realm, username]),
+  ]
 }
 
 function ofScheme(db: Database, realm: string, username: string, scheme: AuthScheme, end: End): SessionsEnd {

@@ -159,7 +159,9 @@ async function openDatabase(
   const server = postgres
   const url = new URL(await server.migrated(components))
   const given = Object.entries(settings ?? {}).map(([name, value]) => `-c ${name}=${value}`)
-  if (given.length > 0) url.searchParams.set('options', given.join(' '))
+  // A plus is a plus in addresses of libpq, not a blank.
+  if (given.length > 0)
+    url.search += `${url.search === '' ? '?' : '&'}options=${encodeURIComponent(given.join(' '))}`
   const open = async (): Promise<OpenedDatabase> => {
     const db = await openPostgres({ url: url.href })
     return { db, again: open, close: () => db.close() }

@@ -1,4 +1,5 @@
 import { type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import { join } from '../bytes/index.ts'
 import { covercryptError } from '../error.ts'
 import { type RightSecret, secretMode, type UserKey } from '../keys/index.ts'
 import {
@@ -8,6 +9,7 @@ import {
   plus,
   type Scalar,
   sha3_256,
+  sharedKeyBytes,
   times,
   toScalar,
 } from '../primitives/index.ts'
@@ -15,8 +17,9 @@ import {
   cannotOpen,
   type Encapsulation,
   fullTranscriptOf,
-  masked,
-  tagAndSecret,
+  seedBytes,
+  type TagAndSecret,
+  tagAndSecretOf,
   transcriptOf,
 } from './encapsulation.ts'
 
@@ -46,17 +49,40 @@ export function decapsulate(userKey: UserKey, encapsulation: Encapsulation): Uin
     targets.map(({ maskedSeed }) => maskedSeed),
   )
   const found = new Found()
+  const trial = new Trial(fullTranscript)
   for (const secret of secrets) {
     const opener = openerOf(secret, shared, transcript)
     for (const { kemCiphertext, maskedSeed } of targets) {
-      const seed = masked(maskedSeed, opener(kemCiphertext))
-      const opened = tagAndSecret(seed, fullTranscript)
-      found.take(timingSafeEqual(opened.tag, tag), seed, opened.secret)
+      const opened = trial.open(maskedSeed, opener(kemCiphertext))
+      found.take(timingSafeEqual(opened.tag, tag), trial.seed, opened.secret)
     }
   }
+  trial.wipe()
   const honest = mode === 'PostQuantum' || arePointsOf(found.seed, userKey.tracingPoints, points)
   if (!found.any || !honest) throw cannotOpen()
   return found.secret
+}
+
+/** One secret with one target. There are thousands of them: they share their memory. */
+class Trial {
+  readonly #input: Uint8Array
+  /** Of the last trial. */
+  readonly seed: Uint8Array
+
+  constructor(fullTranscript: Uint8Array) {
+    this.#input = join([new Uint8Array(seedBytes), fullTranscript])
+    this.seed = this.#input.subarray(0, seedBytes)
+  }
+
+  open(maskedSeed: Uint8Array, mask: Uint8Array): TagAndSecret {
+    for (let index = 0; index < seedBytes; index++)
+      this.seed[index] = (maskedSeed[index] as number) ^ (mask[index] as number)
+    return tagAndSecretOf(this.#input)
+  }
+
+  wipe(): void {
+    this.#input.fill(0)
+  }
 }
 
 /** Keeps what opened, by selection and not by branches. */
@@ -88,14 +114,20 @@ function openerOf(
   shared: Point | undefined,
   transcript: Uint8Array,
 ): (kemCiphertext: Uint8Array | undefined) => Uint8Array {
-  const first = scalar === undefined || shared === undefined ? [] : [times(scalar, shared) ?? unopened()]
+  const first = scalar === undefined || shared === undefined ? none : (times(scalar, shared) ?? unopened())
   if (decapsulationKey === undefined) {
-    const mask = sha3_256(...first, transcript)
+    const mask = sha3_256(first, transcript)
     return () => mask
   }
   const key: KeyObject = importDecapsulationKey(decapsulationKey) ?? unopened()
-  return (kemCiphertext) => sha3_256(...first, kemOpen(key, kemCiphertext ?? unopened()), transcript)
+  const input = join([first, new Uint8Array(sharedKeyBytes), transcript])
+  return (kemCiphertext) => {
+    input.set(kemOpen(key, kemCiphertext ?? unopened()), first.length)
+    return sha3_256(input)
+  }
 }
+
+const none = new Uint8Array(0)
 
 /** The sum of the products; undefined where it is the identity, which no honest encapsulation gives. */
 function weightedSum(scalars: readonly Scalar[], points: readonly Point[]): Point | undefined {

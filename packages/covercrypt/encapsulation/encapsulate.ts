@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { join } from '../bytes/index.ts'
 import { covercryptError } from '../error.ts'
 import { type PublicKey, publicMode, type RightPublic } from '../keys/index.ts'
 import {
@@ -16,7 +17,7 @@ import {
   fullTranscriptOf,
   masked,
   seedBytes,
-  tagAndSecret,
+  tagAndSecretOf,
   transcriptOf,
 } from './encapsulation.ts'
 
@@ -50,7 +51,7 @@ export function encapsulate(publicKey: PublicKey, rights: Iterable<Right>): Enca
     maskedSeed: masked(seed, maskOf(target, scalar, sealed[index], transcript)),
   }))
   const seeds = maskedTargets.map(({ maskedSeed }) => maskedSeed)
-  const { tag, secret } = tagAndSecret(seed, fullTranscriptOf(transcript, seeds))
+  const { tag, secret } = tagAndSecretOf(join([seed, fullTranscriptOf(transcript, seeds)]))
   seed.fill(0)
   scalar.fill(0)
   return { encapsulation: { mode, tag, points, targets: maskedTargets }, secret }

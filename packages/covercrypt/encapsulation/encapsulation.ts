@@ -29,12 +29,16 @@ export function fullTranscriptOf(transcript: Uint8Array, maskedSeeds: readonly U
   return sha3_256(transcript, ...maskedSeeds)
 }
 
-/** The tag (16 bytes) and the secret (32 bytes) of a seed. */
-export function tagAndSecret(
-  seed: Uint8Array,
-  fullTranscript: Uint8Array,
-): { tag: Uint8Array; secret: Uint8Array } {
-  const both = sha3_384(seed, fullTranscript)
+export interface TagAndSecret {
+  /** 16 bytes. */
+  readonly tag: Uint8Array
+  /** 32 bytes. */
+  readonly secret: Uint8Array
+}
+
+/** @param input the seed and the full transcript U, concatenated */
+export function tagAndSecretOf(input: Uint8Array): TagAndSecret {
+  const both = sha3_384(input)
   return { tag: both.subarray(0, tagBytes), secret: both.subarray(tagBytes) }
 }
 

@@ -13,6 +13,8 @@ import { sha3_256 } from './hashes.ts'
 export const encapsulationKeyBytes = 800
 export const decapsulationKeyBytes = 1632
 export const kemCiphertextBytes = 768
+/** Bytes of what an encapsulation gives both sides. */
+export const sharedKeyBytes = 32
 /** An expanded decapsulation key is dk_pke, the encapsulation key, its hash, and the value of implicit rejection. */
 const encapsulationKeyStart = 768
 const encapsulationKeyEnd = encapsulationKeyStart + encapsulationKeyBytes

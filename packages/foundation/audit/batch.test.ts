@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { BatchBuilder, batchMemory, batchOfOne, builderFor, chainBatch, type RecordBatch } from './batch.ts'
 import { canonicalJson } from './canonical.ts'
 import { escapeHidden } from './hidden-characters.ts'
+import type { ChainHead } from './record.ts'
 import { genesis, hashOf, recordMaker } from './record.ts'
 import type { AuditEvent } from './types.ts'
-import type { ChainHead } from './verify.ts'
 import { ownEvent } from './writer.ts'
 
 const origin = { node: 'knoten "ä"', service: 'kms' }

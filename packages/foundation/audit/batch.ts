@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { unescapeHidden } from './hidden-characters.ts'
-import type { RecordText } from './record.ts'
-import type { ChainHead } from './verify.ts'
+import type { ChainHead, RecordText } from './record.ts'
 
 /**
  * What a batch lies in. It goes to the writer with the batch and comes back: new memory for each batch would have the

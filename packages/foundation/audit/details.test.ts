@@ -98,3 +98,20 @@ test('a text of a record that is cut tells its length and hash, too', () => {
   const told = JSON.parse(`{${beforeSeq.slice(2).replace(/,"seq":$/, '')}}`).principal
   assert.ok(told.length <= 1024 && told.endsWith(`…[cut: 2002 bytes, SHA-256 ${sha256(principal)}]`), told)
 })
+
+test('plain texts are written as all other details are: canonical, with what is hidden escaped', () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 20 }),
+    fc.string({ unit: 'binary', maxLength: 20 }),
+    fc.constantFrom('', '"', '\\', '\u007f', '\u202e', '__proto__', 'toJSON', '10', '9'),
+  )
+  const value = fc.oneof({ weight: 5, arbitrary: text }, fc.constantFrom(undefined, null, 7, true))
+  fc.assert(
+    fc.property(fc.array(fc.tuple(text, value), { maxLength: 8 }), (members) => {
+      const details = Object.fromEntries(members.map(([name, member]) => [name.toWellFormed(), member]))
+      assert.equal(boundedDetails(details), escapeHidden(canonicalJson(details)))
+    }),
+  )
+  const secret = { shown: 'text', toJSON: () => 'hidden' }
+  assert.equal(boundedDetails(secret), '"hidden"')
+})

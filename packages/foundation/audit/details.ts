@@ -29,9 +29,28 @@ type Members = readonly (readonly [name: string | undefined, value: Plain])[]
  *   object   the same with the note as the member `…` (hash of the canonical JSON of the whole array or object)
  */
 export function boundedDetails(value: Readonly<Record<string, unknown>>): string {
+  const short = plainTexts(value)
+  if (short !== undefined) return short
   const plain = plainValue(value, 0)
   const json = written(plain)
   return json.length <= mostCharacters ? json : written(fitted(plain, json, mostCharacters))
+}
+
+/** Printable ASCII without `"` and `\\`: JSON writes it as it is, and nothing of it is hidden. */
+const plainText = /^[ !#-[\]-~]*$/
+
+/** Details as most operations have them, plain texts that fit, need only be put in order. @returns undefined for others */
+function plainTexts(value: Readonly<Record<string, unknown>>): string | undefined {
+  if ('toJSON' in value) return undefined
+  let json = ''
+  for (const name of Object.keys(value).sort()) {
+    const member = value[name]
+    if (member === undefined) continue
+    if (typeof member !== 'string' || !plainText.test(member) || !plainText.test(name)) return undefined
+    json += json === '' ? `{"${name}":"${member}"` : `,"${name}":"${member}"`
+    if (json.length >= mostCharacters) return undefined
+  }
+  return json === '' ? '{}' : `${json}}`
 }
 
 /** A text of at most `room` characters; a longer one ends with a note. @param room at least 100 */

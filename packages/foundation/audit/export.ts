@@ -1,42 +1,82 @@
 import { statSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
-import { logFiles } from './folder.ts'
 import { escaped, escapeHidden } from './hidden-characters.ts'
+import { linesOf } from './lines.ts'
 import { parseRecordJson } from './record-json.ts'
-import { linesOf } from './verify.ts'
+import { segmentsOf } from './segments.ts'
 
-export interface ExportOptions {
-  /** A log folder, or one of its files. */
-  readonly folder: string
-  readonly format: 'json' | 'cef'
+/** Which records are wanted: each that is named has to fit. */
+export interface RecordFilter {
   /** Unix milliseconds, inclusive and exclusive. */
   readonly since?: number
   readonly until?: number
+  readonly principal?: string
+  /** Id of the object that the record is about. */
+  readonly object?: string
+  /** The whole name, or the beginning of one and `*`. */
+  readonly operation?: string
+  readonly outcome?: 'success' | 'failure'
+}
+
+export type ExportFormat = 'json' | 'cef'
+
+export interface ExportOptions extends RecordFilter {
+  /** A log folder, or one of its files. */
+  readonly folder: string
+  readonly format: ExportFormat
 }
 
 /**
- * The records of a log, one a line, as they stand (JSON) or as CEF:0 for a SIEM.
+ * The records of a log, archived ones as well, one a line, as they stand (JSON) or as CEF:0 for a SIEM.
  * @throws StartupError at a line that is not a record, with its place
  */
 export async function* exportAudit(options: ExportOptions): AsyncGenerator<string> {
-  const files = statSync(options.folder).isDirectory() ? logFiles(options.folder) : [{ path: options.folder }]
-  for (const { path } of files) {
-    let number = 0
-    for await (const { bytes, whole } of linesOf(path)) {
-      number += 1
-      // The last line without its end is being written right now.
-      if (!whole) break
-      const line = bytes.toString('utf8')
-      const record = parse(line)
-      if (record === undefined) {
-        throw new StartupError(`${path}:${number}: the line is not a record: run warder audit verify`)
-      }
-      const time = Date.parse(String(record.time))
-      if (options.since !== undefined && time < options.since) continue
-      if (options.until !== undefined && time >= options.until) continue
-      yield options.format === 'json' ? escapeHidden(line) : cef(record)
-    }
+  const paths = statSync(options.folder).isDirectory() ? recordFiles(options.folder) : [options.folder]
+  for (const path of paths) yield* exportFile(path, options)
+}
+
+/** Files of a log that hold records, in their order. */
+export function recordFiles(folder: string): readonly string[] {
+  return segmentsOf(folder).flatMap(({ path }) => path ?? [])
+}
+
+/** The records of one file that fit, as they are exported. */
+async function* exportFile(path: string, options: RecordFilter & { readonly format: ExportFormat }) {
+  let number = 0
+  for await (const { bytes, whole } of linesOf(path)) {
+    number += 1
+    // The last line without its end is being written right now.
+    if (!whole) break
+    const written = exported(bytes.toString('utf8'), options)
+    if (written === undefined)
+      throw new StartupError(`${path}:${number}: the line is not a record: run warder audit verify`)
+    if (written !== '') yield written
   }
+}
+
+/** @returns the record as it is exported; empty when it does not fit; undefined when the line is none */
+export function exported(
+  line: string,
+  options: RecordFilter & { readonly format: ExportFormat },
+): string | undefined {
+  const record = parse(line)
+  if (record === undefined) return undefined
+  if (!fits(record, options)) return ''
+  return options.format === 'json' ? escapeHidden(line) : cef(record)
+}
+
+function fits(record: Readonly<Record<string, unknown>>, filter: RecordFilter): boolean {
+  const time = Date.parse(String(record.time))
+  if (filter.since !== undefined && time < filter.since) return false
+  if (filter.until !== undefined && time >= filter.until) return false
+  if (filter.principal !== undefined && record.principal !== filter.principal) return false
+  if (filter.object !== undefined && record.object !== filter.object) return false
+  if (filter.outcome !== undefined && record.outcome !== filter.outcome) return false
+  return filter.operation === undefined || isOperation(String(record.operation), filter.operation)
+}
+
+function isOperation(name: string, wanted: string): boolean {
+  return wanted.endsWith('*') ? name.startsWith(wanted.slice(0, -1)) : name === wanted
 }
 
 function parse(line: string): Readonly<Record<string, unknown>> | undefined {

@@ -25,6 +25,14 @@ export function logFiles(folder: string): readonly { readonly path: string; read
     .sort((a, b) => a.firstSeq - b.firstSeq)
 }
 
+/** Every file of a log: those with records, as they are or compressed, and the checkpoints. */
+export function allFiles(folder: string): readonly string[] {
+  return readdirSync(folder)
+    .filter((name) => /^audit-\d{16}\.(?:jsonl|jsonl\.zst|checkpoint)$/.test(name))
+    .sort()
+    .map((name) => join(folder, name))
+}
+
 /** The number in the name of one file, also of one that was put aside; undefined: the file was named otherwise. */
 export function firstSeqOf(path: string): number | undefined {
   const match = /^audit-(\d{16})\.jsonl(?:\.broken-.+)?$/.exec(basename(path))

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
-import { appendFileSync, mkdirSync, rmSync, truncateSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, rmSync, truncateSync } from 'node:fs'
 import { basename } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
+import type { Seal } from '../seal/types.ts'
 import { type BatchMemory, compacted } from './batch.ts'
+import { type CheckpointKey, openCheckpointKey } from './checkpoint-key.ts'
+import { type CloserOptions, type SegmentCloser, startCloser } from './closer.ts'
 import { openLogFile } from './files.ts'
 import {
+  allFiles,
   keepTail,
   lockFolder,
   logFileName,
@@ -15,13 +19,25 @@ import {
   setAside,
   syncFolder,
 } from './folder.ts'
+import { linesOf } from './lines.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
-import { genesis } from './record.ts'
+import { beginning, type ChainHead } from './record.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
-import { type ChainHead, type TornTail, type Verdict, verifyAudit } from './verify.ts'
+import { type TornTail, type Verdict, verifyAudit } from './verify.ts'
 import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
 
-export type AuditLogOptions = Omit<WriterOptions, 'openFile'> & Partial<Pick<WriterOptions, 'openFile'>>
+export interface AuditLogOptions
+  extends Omit<WriterOptions, 'openFile' | 'onNewFile' | 'begunAt'>,
+    Partial<Pick<WriterOptions, 'openFile'>> {
+  /** Seals the key that signs closed files; absent = they are not signed, and a start reads all of them. */
+  readonly seal?: Seal
+  /** undefined = no time stamps are wanted. */
+  readonly timestamp?: CloserOptions['timestamp'] | undefined
+}
+
+interface Opening extends WriterOptions {
+  readonly key: CheckpointKey | undefined
+}
 
 /** The audit log of a service, in its primary. */
 export interface AuditLog {
@@ -29,33 +45,55 @@ export interface AuditLog {
   /** For one worker, to give to `auditClient`. */
   connect(): AuditConnection
   readonly head: ChainHead
+  /** Records that wait for the disk. */
+  readonly waiting: number
+  /** The last thing that was tried with the file worked. */
+  readonly writable: boolean
+  /** Resolves when nothing is left to do with closed files now. */
+  tended(): Promise<void>
   /** Writes what waits and lets go of the folder. */
   close(): Promise<void>
 }
 
 /**
- * Opens the log: verifies the whole chain, cuts a torn last line and records that, puts a broken chain aside under
+ * Opens the log: verifies the chain behind the last checkpoint, cuts a torn last line and records that, puts a broken chain aside under
  * another name and begins a new one with a record that names it.
  * @throws StartupError when another process writes this log, the folder cannot be used, or what was wrong with the log
  * cannot be recorded
  */
 export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
-  const options: WriterOptions = { ...given, openFile: given.openFile ?? openLogFile }
-  mkdirSync(options.folder, { recursive: true, mode: 0o700 })
-  const unlock = lockFolder(options.folder)
+  const { seal, timestamp } = given
+  mkdirSync(given.folder, { recursive: true, mode: 0o700 })
+  const unlock = lockFolder(given.folder)
   try {
+    const key = seal && (await openCheckpointKey(given.folder, seal, stampOf(given.clock.now())))
+    let closer: SegmentCloser | undefined
+    const onNewFile = (): void => closer?.tend()
+    const options: Opening = { ...given, key, openFile: given.openFile ?? openLogFile, onNewFile }
     const start = await settle(options)
     const files = logFiles(options.folder)
     const path = files.at(-1)?.path ?? logFileName(options.folder, start.head.seq + 1)
-    const writer = new AuditWriter(options, options.openFile(path), start.head)
+    const begunAt = await beginningOf(path)
+    const writer = new AuditWriter(
+      begunAt === undefined ? options : { ...options, begunAt },
+      options.openFile(path),
+      start.head,
+    )
     syncFolder(options.folder)
     if (start.repair !== undefined) await recordRepair(options, writer, path, start.repair)
-    return auditLog(options, writer, unlock)
+    if (key !== undefined) {
+      const record = (event: AuditEvent): Promise<void> => writtenBy(writer, event)
+      if (key.made !== undefined)
+        await record({ ...ownEvent(options.clock.now(), 'audit.checkpoint_key'), details: { ...key.made } })
+      closer = startCloser({ ...options, signer: key.signer, record, ...(timestamp && { timestamp }) })
+      closer.tend()
+    }
+    return auditLog(options, writer, closer, unlock)
   } catch (error) {
     unlock()
     throw error instanceof Error && 'code' in error
       ? new StartupError(
-          `audit: the log in ${options.folder} cannot be used: ${error.message}. Its files must be readable and writable for this user.`,
+          `audit: the log in ${given.folder} cannot be used: ${error.message}. Its files must be readable and writable for this user.`,
         )
       : error
   }
@@ -93,6 +131,16 @@ async function recordRepair(
   }
 }
 
+/** Unix milliseconds: the time of the first record of a file. */
+async function beginningOf(path: string): Promise<number | undefined> {
+  if (!existsSync(path)) return undefined
+  for await (const { bytes } of linesOf(path)) {
+    const { time } = JSON.parse(bytes.toString('utf8')) as { readonly time: string }
+    return Date.parse(time)
+  }
+  return undefined
+}
+
 /** Resolves when the record is on disk. */
 function writtenBy(writer: AuditWriter, event: AuditEvent): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -100,11 +148,12 @@ function writtenBy(writer: AuditWriter, event: AuditEvent): Promise<void> {
   })
 }
 
-async function settle(options: WriterOptions): Promise<Start> {
-  const verdict = await verifyAudit(options.folder)
+async function settle(options: Opening): Promise<Start> {
+  const keys = options.key === undefined ? [] : [options.key.signer.publicKey]
+  const verdict = await verifyAudit(options.folder, { keys, fromCheckpoints: true })
   const now = options.clock.now()
   if (verdict.firstBroken !== undefined) return sealBroken(options, verdict)
-  const head = verdict.head ?? { seq: 0, hash: genesis }
+  const head = verdict.head ?? beginning
   if (verdict.torn === undefined) return { head }
   return { head, repair: cutTornTail(options, verdict.torn, now) }
 }
@@ -136,7 +185,7 @@ function stampOf(now: number): string {
 async function sealBroken(options: WriterOptions, verdict: Verdict): Promise<Start> {
   const now = options.clock.now()
   const stamp = stampOf(now)
-  const paths = logFiles(options.folder).map(({ path }) => path)
+  const paths = allFiles(options.folder)
   const sealed = await setAside(paths, stamp)
   const { firstBroken } = verdict
   const brokenAt = {
@@ -157,10 +206,15 @@ async function sealBroken(options: WriterOptions, verdict: Verdict): Promise<Sta
     rmSync(begun, { force: true })
     putBack(paths, stamp)
   }
-  return { head: { seq: 0, hash: genesis }, repair: { event, undo } }
+  return { head: beginning, repair: { event, undo } }
 }
 
-function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => void): AuditLog {
+function auditLog(
+  options: WriterOptions,
+  writer: AuditWriter,
+  closer: SegmentCloser | undefined,
+  unlock: () => void,
+): AuditLog {
   const ports = new Set<MessagePort>()
   const trail: AuditTrail = {
     mode: options.mode,
@@ -182,8 +236,18 @@ function auditLog(options: WriterOptions, writer: AuditWriter, unlock: () => voi
     get head() {
       return writer.head
     },
+    get waiting() {
+      return writer.waiting
+    },
+    get writable() {
+      return writer.writable
+    },
+    async tended() {
+      await closer?.idle()
+    },
     async close() {
       try {
+        await closer?.stop()
         await writer.close()
       } finally {
         for (const port of ports) port.close()

@@ -7,6 +7,15 @@ import type { AuditEvent } from './types.ts'
 /** The first `prev` of a log. */
 export const genesis = '0'.repeat(64)
 
+/** Where a chain stands: the number and the hash of its last record. */
+export interface ChainHead {
+  readonly seq: number
+  readonly hash: string
+}
+
+/** Where a log begins. */
+export const beginning: ChainHead = { seq: 0, hash: genesis }
+
 /** Longest free text of a record; longer ones end with a note of their length and hash. */
 const longestText = 1024
 
@@ -33,7 +42,7 @@ export function recordMaker(origin: RecordOrigin): (event: AuditEvent) => Record
   const node = text('node', origin.node)
   const service = text('service', origin.service)
   // What records that follow each other have in common is put together once.
-  const beginning = lately((algorithm, authMethod, clientIp) =>
+  const opening = lately((algorithm, authMethod, clientIp) =>
     ['{', text('algorithm', algorithm), text('auth_method', authMethod), text('client_ip', clientIp)].join(
       '',
     ),
@@ -64,7 +73,7 @@ export function recordMaker(origin: RecordOrigin): (event: AuditEvent) => Record
   }
   return (event) => {
     const beforePrev =
-      beginning(event.algorithm, event.auth_method, event.client_ip) +
+      opening(event.algorithm, event.auth_method, event.client_ip) +
       details(event.details) +
       `"duration_ms":${duration(event.duration_ms)}` +
       middle(event.object, event.operation, event.outcome)

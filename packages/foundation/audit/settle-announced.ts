@@ -10,8 +10,8 @@ import {
   wasRefused,
 } from './announced-commit-store.ts'
 import { logFiles } from './folder.ts'
+import { linesOf } from './lines.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
-import { linesOf } from './verify.ts'
 
 export interface SettleOptions {
   readonly folder: string

@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto'
-import { createReadStream, statSync } from 'node:fs'
-import { firstSeqOf, logFiles } from './folder.ts'
+import { createHash, type KeyObject } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { type Checkpoint, follows, headOf, isSignedBy } from './checkpoint.ts'
+import { firstSeqOf } from './folder.ts'
 import { escapeHidden, unescapeHidden } from './hidden-characters.ts'
-import { genesis, hashOf } from './record.ts'
+import { linesOf } from './lines.ts'
+import { beginning, type ChainHead, hashOf } from './record.ts'
 import { parseRecordJson } from './record-json.ts'
-
-export interface ChainHead {
-  readonly seq: number
-  readonly hash: string
-}
+import { isPresent, type Segment, segmentName, segmentsOf } from './segments.ts'
 
 export interface BrokenAt {
   readonly file: string
@@ -21,6 +19,10 @@ export interface Verdict {
   readonly ok: boolean
   readonly records: number
   readonly files: number
+  /** Files that were taken away since, and whose checkpoints hold their places. */
+  readonly removed: number
+  /** Those of them of which nobody has said that they would be. */
+  readonly unexplained: readonly string[]
   /** The last record of a whole chain: keep it elsewhere, and a log that was cut off later is found out. */
   readonly head: ChainHead | undefined
   readonly firstBroken: BrokenAt | undefined
@@ -39,72 +41,195 @@ export interface TornTail {
   readonly hole: boolean
 }
 
-const longestLine = 1_048_576
 /** No more than this waits for the disk. A longer tail behind a hole is taken for a broken log. */
 const longestTornTail = 64 * 1_048_576
 
+export interface VerifyOptions {
+  /**
+   * Also parses every line and looks at how it is written; without it lines whose bytes hash right are taken as they
+   * are (a start has to be quick).
+   */
+  readonly thorough?: boolean
+  readonly expectHead?: ChainHead
+  /** Keys whose checkpoints count. */
+  readonly keys?: readonly KeyObject[]
+  /** Takes the closed files at the beginning as their checkpoints say, and reads those behind them. */
+  readonly fromCheckpoints?: boolean
+}
+
 /**
  * Recomputes the chain of a log file or folder, reading it once with little memory. Finds lines that were changed,
- * removed, inserted or moved, and missing files. A single rotated file starts from what its first record says, which
- * is the one that its name says. Lines cut off at the very end leave a chain that is whole: compare the head with one
+ * removed, inserted or moved, and missing files. Where a file was taken away, its signed checkpoint holds the chain
+ * together. A single rotated file starts from what its first record says, which is the one that its name says, and so
+ * does a folder of archived files. Lines cut off at the very end leave a chain that is whole: compare the head with one
  * that was kept elsewhere (`expectHead`).
- * @param options.thorough also parses every line and looks at how it is written; without it lines whose bytes hash
- *   right are taken as they are (a start has to be quick)
  */
-export async function verifyAudit(
-  path: string,
-  options: { readonly thorough?: boolean; readonly expectHead?: ChainHead } = {},
-): Promise<Verdict> {
-  const isFolder = statSync(path).isDirectory()
-  const files = isFolder ? logFiles(path) : [{ path, firstSeq: firstSeqOf(path) }]
-  let head: ChainHead | undefined
-  let records = 0
-  let torn: Verdict['torn']
-  let expected = options.expectHead === undefined
-  const anywhere = !isFolder && files[0]?.firstSeq !== 1
-  let place = { file: path, line: 0 }
-  const broken = (reason: string): Verdict => ({
-    ok: false,
-    records,
-    files: files.length,
-    head,
-    firstBroken: { ...place, reason },
-    torn: undefined,
-  })
-  for (const [index, file] of files.entries()) {
-    let number = 0
-    for await (const { bytes, at, whole } of linesOf(file.path)) {
-      number += 1
-      place = { file: file.path, line: number }
-      const isLast = index === files.length - 1
-      if (!whole) {
-        if (!isLast) return broken('the line is torn')
-        torn = { file: file.path, at, bytes: bytes.length, hole: bytes.includes(0) }
-        break
-      }
-      const quick = head === undefined || options.thorough === true ? undefined : quickCheck(bytes, head)
-      const checked = quick ?? checkLine(bytes, head, records === 0 && anywhere)
-      if (typeof checked === 'string') {
-        const tail = isLast ? tailBehindHole(file.path, at, bytes) : undefined
-        if (tail === undefined) return broken(checked)
-        torn = tail
-        break
-      }
-      if (number === 1 && file.firstSeq !== undefined && file.firstSeq !== checked.seq) {
-        return broken(`the file name says its first record is ${file.firstSeq}, it is ${checked.seq}`)
-      }
-      head = checked
-      records += 1
-      if (options.expectHead?.seq === head.seq) {
-        if (options.expectHead.hash !== head.hash)
-          return broken('this record is not the one that was expected here')
-        expected = true
-      }
+export async function verifyAudit(path: string, options: VerifyOptions = {}): Promise<Verdict> {
+  return new Verification(path, options).run()
+}
+
+class Verification {
+  readonly #options: VerifyOptions
+  readonly #segments: readonly Segment[]
+  /** The chain may start in the middle: one file that was rotated, or archived files. */
+  readonly #anywhere: boolean
+  #head: ChainHead | undefined
+  #records = 0
+  #removed = 0
+  readonly #unexplained: string[] = []
+  #torn: TornTail | undefined
+  #expected: boolean
+  #place: { file: string; line: number }
+
+  constructor(path: string, options: VerifyOptions) {
+    const isFolder = statSync(path).isDirectory()
+    this.#options = options
+    this.#segments = isFolder ? segmentsOf(path) : [segmentAt(path)]
+    this.#anywhere = isFolder
+      ? this.#segments.every(({ compressed }) => compressed)
+      : this.#segments[0]?.firstSeq !== 1
+    this.#expected = options.expectHead === undefined
+    this.#place = { file: path, line: 0 }
+  }
+
+  async run(): Promise<Verdict> {
+    const from = this.#options.fromCheckpoints === true ? this.#skipChecked() : 0
+    for (const [index, segment] of this.#segments.entries()) {
+      if (index < from) continue
+      const problem = await this.#check(segment, index === this.#segments.length - 1)
+      if (problem !== undefined) return this.#verdict(problem)
+    }
+    const { expectHead } = this.#options
+    if (this.#expected) return this.#verdict()
+    return this.#verdict(`record ${expectHead?.seq}, which was expected, is not in the log any more`)
+  }
+
+  #verdict(reason?: string): Verdict {
+    return {
+      ok: reason === undefined,
+      records: this.#records,
+      files: this.#segments.length - this.#removed,
+      removed: this.#removed,
+      unexplained: this.#unexplained,
+      head: this.#head,
+      firstBroken: reason === undefined ? undefined : { ...this.#place, reason },
+      torn: reason === undefined ? this.#torn : undefined,
     }
   }
-  if (!expected)
-    return broken(`record ${options.expectHead?.seq}, which was expected, is not in the log any more`)
-  return { ok: true, records, files: files.length, head, firstBroken: undefined, torn }
+
+  /** @returns how many segments are as they were when they were closed, as far as can be seen without reading them */
+  #skipChecked(): number {
+    let count = 0
+    for (const segment of this.#segments) {
+      const checkpoint = this.#trusted(segment)
+      const known = segment.path === undefined || isPresent(segment)
+      if (checkpoint === undefined || !known || !follows(checkpoint, this.#head ?? beginning)) break
+      this.#pass(segment, checkpoint)
+      count += 1
+    }
+    return count
+  }
+
+  #trusted({ signed }: Segment): Checkpoint | undefined {
+    return signed !== undefined && isSignedBy(this.#options.keys ?? [], signed)
+      ? signed.checkpoint
+      : undefined
+  }
+
+  /** Goes over the records of a segment without reading them. */
+  #pass(segment: Segment, checkpoint: Checkpoint): void {
+    this.#head = headOf(checkpoint)
+    if (segment.path !== undefined) {
+      this.#records += checkpoint.last_seq - checkpoint.first_seq + 1
+      return
+    }
+    this.#removed += 1
+    const by = segment.signed?.removal?.by
+    if (by === undefined || by === unknownRemover) this.#unexplained.push(segmentName(segment))
+  }
+
+  /** @returns what is wrong */
+  async #check(segment: Segment, isLast: boolean): Promise<string | undefined> {
+    const checkpoint = this.#trusted(segment)
+    const { path, signed } = segment
+    this.#place = { file: path ?? segmentName(segment), line: 0 }
+    if (path === undefined) {
+      if (checkpoint === undefined)
+        return signed === undefined
+          ? 'the checkpoint cannot be read, and the file is gone'
+          : 'the file is gone, and its checkpoint was not signed by the key of this log'
+      if (!follows(checkpoint, this.#head ?? beginning))
+        return `record ${(this.#head ?? beginning).seq + 1} is missing here (found ${checkpoint.first_seq})`
+      this.#pass(segment, checkpoint)
+      return undefined
+    }
+    if (signed !== undefined && checkpoint === undefined && this.#options.thorough === true)
+      return 'the checkpoint of this file was not signed by the key of this log'
+    const problem = await this.#read(segment, path, isLast).catch((error: unknown) => {
+      if (segment.compressed && isDamage(error)) return 'the compressed file is damaged here'
+      throw error
+    })
+    if (problem !== undefined || checkpoint === undefined || this.#torn !== undefined) return problem
+    const { seq, hash } = this.#head ?? beginning
+    return seq === checkpoint.last_seq && hash === checkpoint.last_hash
+      ? undefined
+      : 'the file ends otherwise than its checkpoint says'
+  }
+
+  /** @returns what is wrong */
+  async #read({ firstSeq }: Segment, path: string, isLast: boolean): Promise<string | undefined> {
+    const { thorough, expectHead } = this.#options
+    let number = 0
+    for await (const { bytes, at, whole } of linesOf(path)) {
+      number += 1
+      this.#place = { file: path, line: number }
+      if (!whole) {
+        if (!isLast) return 'the line is torn'
+        this.#torn = { file: path, at, bytes: bytes.length, hole: bytes.includes(0) }
+        return undefined
+      }
+      const checked = checkRecord(bytes, this.#head, {
+        thorough: thorough === true,
+        anywhere: this.#records === 0 && this.#anywhere,
+      })
+      if (typeof checked === 'string') {
+        this.#torn = isLast ? tailBehindHole(path, at, bytes) : undefined
+        return this.#torn === undefined ? checked : undefined
+      }
+      if (number === 1 && !Number.isNaN(firstSeq) && firstSeq !== checked.seq)
+        return `the file name says its first record is ${firstSeq}, it is ${checked.seq}`
+      this.#head = checked
+      this.#records += 1
+      if (expectHead?.seq === checked.seq) {
+        if (expectHead.hash !== checked.hash) return 'this record is not the one that was expected here'
+        this.#expected = true
+      }
+    }
+    return undefined
+  }
+}
+
+/** Who took a file away of which nothing is said. */
+export const unknownRemover = 'unknown'
+
+/** One file by itself. A name that Warder does not give says nothing of what is in it. */
+function segmentAt(path: string): Segment {
+  const compressed = path.endsWith('.zst')
+  const firstSeq = firstSeqOf(compressed ? path.slice(0, -'.zst'.length) : path) ?? Number.NaN
+  return { firstSeq, path, compressed, signed: undefined }
+}
+
+/**
+ * @param head undefined = nothing has come before
+ * @returns where the chain stands behind the record, or what is wrong with it
+ */
+export function checkRecord(
+  line: Buffer,
+  head: ChainHead | undefined,
+  { thorough, anywhere }: { readonly thorough: boolean; readonly anywhere: boolean },
+): ChainHead | string {
+  const quick = head === undefined || thorough ? undefined : quickCheck(line, head)
+  return quick ?? checkLine(line, head, anywhere)
 }
 
 /** JSON holds no zero byte: a line that does was never written. */
@@ -132,7 +257,7 @@ function checkLine(bytes: Buffer, head: ChainHead | undefined, anywhere: boolean
     return 'seq, prev or hash is missing'
   }
   if (head !== undefined || !anywhere) {
-    const expected = head ?? { seq: 0, hash: genesis }
+    const expected = head ?? beginning
     if (seq !== expected.seq + 1) return `record ${expected.seq + 1} is missing here (found ${seq})`
     if (prev !== expected.hash) return 'prev is not the hash of the record before'
   }
@@ -170,20 +295,6 @@ function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
   return tail === `,"hash":"${unescaped}"}` ? { seq, hash: unescaped } : undefined
 }
 
-/** Lines (split at the newline byte and nothing else) with the byte at which they start; the last may lack its end. */
-export async function* linesOf(path: string): AsyncGenerator<{ bytes: Buffer; at: number; whole: boolean }> {
-  let rest: Buffer = Buffer.alloc(0)
-  let at = 0
-  for await (const chunk of createReadStream(path, { highWaterMark: 1_048_576 })) {
-    const bytes: Buffer = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
-    let start = 0
-    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
-      yield { bytes: bytes.subarray(start, end), at: at + start, whole: true }
-      start = end + 1
-    }
-    at += start
-    rest = Buffer.from(bytes.subarray(start))
-    if (rest.length > longestLine) break
-  }
-  if (rest.length > 0) yield { bytes: rest, at, whole: rest.length > longestLine }
+function isDamage(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^(?:ZSTD|Z)_|^ERR_BUFFER/.test(String(error.code))
 }

@@ -4,9 +4,8 @@ import type { Logger, Metrics } from '../telemetry/types.ts'
 import { batchOfOne, chainBatch, digitsAfter, type RecordBatch, sizeOf } from './batch.ts'
 import type { LogFile, OpenLogFile } from './files.ts'
 import { logFileName, syncFolder } from './folder.ts'
-import { type RecordText, recordMaker } from './record.ts'
+import { type ChainHead, type RecordText, recordMaker } from './record.ts'
 import type { AuditEvent, AuditFailureMode } from './types.ts'
-import type { ChainHead } from './verify.ts'
 
 export interface WriterOptions {
   readonly folder: string
@@ -14,10 +13,16 @@ export interface WriterOptions {
   readonly node: string
   readonly mode: AuditFailureMode
   readonly rotateBytes: number
+  /** Age of a file at which the log goes on in a new one, in milliseconds; absent = the size alone counts. */
+  readonly rotateMs?: number
+  /** Unix milliseconds: the first record of the file that is there. */
+  readonly begunAt?: number
   readonly clock: Clock
   readonly log: Logger
   readonly metrics?: Metrics | undefined
   readonly openFile: OpenLogFile
+  /** The log goes on in a new file: the one before is written no more. */
+  onNewFile?(): void
 }
 
 type Done = (error: Error | undefined) => void
@@ -64,6 +69,8 @@ export class AuditWriter {
   #syncTimer: NodeJS.Timeout | undefined
   #complainedAt = Number.NEGATIVE_INFINITY
   #closed = false
+  /** Unix milliseconds: when the file got its first record; undefined = not known yet. */
+  #begunAt: number | undefined
 
   constructor(options: WriterOptions, file: LogFile, head: ChainHead) {
     this.#options = options
@@ -74,6 +81,15 @@ export class AuditWriter {
 
   get head(): ChainHead {
     return this.#head
+  }
+
+  /** Records in the queue. */
+  get waiting(): number {
+    return this.#queued
+  }
+
+  get writable(): boolean {
+    return !this.#failing
   }
 
   /** Digits of the number that what comes next will probably have. */
@@ -237,12 +253,23 @@ export class AuditWriter {
 
   /** The full file is on disk before the next one begins: a power cut leaves no gap between them. */
   async #rotateIfFull(): Promise<void> {
-    if (this.#file.size < this.#options.rotateBytes) return
+    if (this.#file.size < this.#options.rotateBytes && !this.#isOld()) return
     await this.#sync()
     const next = this.#options.openFile(logFileName(this.#options.folder, this.#head.seq + 1))
     this.#file.close()
     this.#file = next
+    this.#begunAt = this.#options.clock.now()
     syncFolder(this.#options.folder)
+    this.#options.onNewFile?.()
+  }
+
+  /** By the wall clock; one that jumps ends a file too early or too late, and nothing else. */
+  #isOld(): boolean {
+    const { clock, rotateMs } = this.#options
+    if (this.#file.size === 0 || rotateMs === undefined) return false
+    const now = clock.now()
+    this.#begunAt ??= this.#options.begunAt ?? now
+    return now - this.#begunAt >= rotateMs
   }
 
   /** What has been appended by now is on disk. One at a time: a sync under way may have begun before the last append. */

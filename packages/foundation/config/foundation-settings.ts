@@ -29,7 +29,12 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
       env: `${name.toUpperCase()}_PORT`,
       docs: 'TCP port; 0 = any free one.',
     }),
-    workers: integer({ default: 0, min: 0, max: 256, docs: 'Threads that serve; 0 = one for each core.' }),
+    workers: integer({
+      default: 0,
+      min: 0,
+      max: 256,
+      docs: 'Threads that serve; 0 = one for each core, where a machine of one or two cores begins with one and adds the other when there is load.',
+    }),
     plaintext_http: boolean({
       default: false,
       docs: 'Serve HTTP without TLS: only behind a proxy that ends TLS, or for a measurement.',
@@ -54,8 +59,40 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
       docs: 'When a client authority has no CRL, or it has expired: continue (and say so in the log), or reject its certificates.',
     }),
     database_url: secretText(
-      `sqlite:PATH or postgresql://USER@HOST/DATABASE. Default: sqlite:${name}.db in the home folder.`,
+      `sqlite:PATH or postgresql://USER@HOST,HOST/DATABASE?sslmode=verify-full. Default: sqlite:${name}.db in the home folder.`,
     ),
+    database_password_file: optionalText({
+      docs: 'PostgreSQL: file with the password, for its owner alone (0600; of root: 0640). It is read at each connection.',
+    }),
+    database_read_connections: integer({
+      default: 2,
+      min: 1,
+      max: 64,
+      docs: 'PostgreSQL: connections of each thread for single statements, which are pipelined.',
+    }),
+    database_write_connections: integer({
+      default: 6,
+      min: 1,
+      max: 256,
+      docs: 'PostgreSQL: connections of each thread for commits, at most.',
+    }),
+    database_connect_timeout_ms: optionalInteger({
+      min: 100,
+      max: 60_000,
+      docs: 'PostgreSQL: time for a host to answer. Unset = `connect_timeout` of the address, else 10 s, of several hosts 3 s each.',
+    }),
+    database_statement_timeout_ms: integer({
+      default: 15_000,
+      min: 100,
+      max: 600_000,
+      docs: 'PostgreSQL: time for a statement.',
+    }),
+    database_migration_timeout_ms: integer({
+      default: 600_000,
+      min: 0,
+      max: 86_400_000,
+      docs: 'PostgreSQL: time for a statement that changes tables at an upgrade; 0 = no limit.',
+    }),
     database_wait_ms: optionalInteger({
       min: 0,
       max: 86_400_000,
@@ -105,6 +142,12 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
       max: 600_000,
       docs: 'Time to finish what is in flight at a stop.',
     }),
+    watchdog_seconds: integer({
+      default: 5,
+      min: 0,
+      max: 3600,
+      docs: 'A worker whose event loop does not answer for so long is named with its operation and replaced; `warder start` starts a service again whose process does not answer for three times as long. 0 = never.',
+    }),
     cors_allowed_origins: list({
       default: [],
       docs: 'Origins (scheme://host[:port]) whose pages may call this service.',
@@ -126,9 +169,33 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
       },
     }),
     audit_rotate_bytes: integer({
-      default: 268_435_456,
+      default: 67_108_864,
       min: 65_536,
       docs: 'Size at which the audit log goes on in a new file.',
+    }),
+    audit_rotate_days: integer({
+      default: 31,
+      min: 1,
+      max: 3660,
+      docs: 'Age of its first record at which the audit log goes on in a new file, so that old records can be archived and removed.',
+    }),
+    audit_timestamp_url: optionalText({
+      docs: 'Address (http or https) of a time-stamping authority (RFC 3161) that confirms when each full file of the audit log was closed; with audit_timestamp_ca_file.',
+      check: isWebUrl,
+    }),
+    audit_timestamp_ca_file: optionalText({
+      docs: 'PEM file of the certificates that the time-stamping authority is trusted by.',
+    }),
+    audit_syslog: optionalText({
+      docs: 'HOST:PORT of a syslog server that audit records are sent to (RFC 5424 over TLS; the usual port is 6514).',
+      check: (place) => (isHostAndPort(place) ? undefined : 'must be HOST:PORT like logs.example:6514'),
+    }),
+    audit_collector_url: optionalText({
+      docs: 'Address (https) that audit records are posted to, as lines of JSON.',
+      check: isHttpsUrl,
+    }),
+    audit_collector_token_file: optionalText({
+      docs: 'File whose content is sent to the collector as a bearer token.',
     }),
     log_level: choice({
       default: 'info',
@@ -143,10 +210,7 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
     otlp_endpoint: optionalText({
       docs: 'Base URL (https) of an OTLP/HTTP collector that metrics are sent to each minute.',
       // Outbound requests go over https alone: every report would fail, minute after minute.
-      check: (url) =>
-        URL.canParse(url) && new URL(url).protocol === 'https:'
-          ? undefined
-          : 'must be an address like https://collector.example:4318',
+      check: isHttpsUrl,
     }),
     outbound_allow_private_networks: boolean({
       default: false,
@@ -167,6 +231,24 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
 
 function secretText(docs: string): Setting<string | undefined> {
   return { type: 'secret', default: undefined, docs }
+}
+
+function isHttpsUrl(url: string): string | undefined {
+  return URL.canParse(url) && new URL(url).protocol === 'https:'
+    ? undefined
+    : 'must be an address like https://collector.example:4318'
+}
+
+function isWebUrl(url: string): string | undefined {
+  return URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+    ? undefined
+    : 'must be an address like http://timestamp.example/rfc3161'
+}
+
+function isHostAndPort(text: string): boolean {
+  if (!URL.canParse(`tls://${text}`)) return false
+  const { hostname, port, pathname, username, search, hash } = new URL(`tls://${text}`)
+  return hostname !== '' && Number(port) > 0 && `${pathname}${username}${search}${hash}` === ''
 }
 
 function isOrigin(text: string): boolean {

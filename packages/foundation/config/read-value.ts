@@ -13,18 +13,28 @@ export function readTyped(setting: Setting<unknown>, value: unknown): Read {
     }
     case 'boolean':
       return typeof value === 'boolean' ? checked(setting, value) : { problem: expected(setting) }
-    case 'list':
-      return Array.isArray(value) && value.every(isItem)
-        ? checked(setting, value.map(String))
+    case 'list': {
+      const items = Array.isArray(value)
+        ? value.map((item) => itemText(item, setting.tables === true))
+        : [undefined]
+      return items.every((item) => item !== undefined)
+        ? checked(setting, items)
         : { problem: expected(setting) }
+    }
     default:
       return typeof value === 'string' ? checked(setting, value) : { problem: expected(setting) }
   }
 }
 
-/** `[2048]` is as good as `["2048"]`. */
-function isItem(value: unknown): boolean {
-  return typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value)
+/** `[2048]` is as good as `["2048"]`. undefined: no item of a list. */
+function itemText(value: unknown, tables: boolean): string | undefined {
+  if (typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value))
+    return String(value)
+  const isTable =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+  return tables && isTable
+    ? JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? Number(one) : one))
+    : undefined
 }
 
 /** Reads a value of an environment variable or a flag: strict, nothing is guessed. */
@@ -63,6 +73,7 @@ function checked(setting: Setting<unknown>, value: NonNullable<unknown>): Read {
 /** `must be an integer from 0 to 65535` */
 export function expected(setting: Setting<unknown>): string {
   if (setting.choices !== undefined) return `must be ${setting.choices.join(' or ')}`
+  if (setting.tables === true) return 'must be a list of tables or texts'
   if (setting.type !== 'integer') {
     return {
       boolean: 'must be true or false',

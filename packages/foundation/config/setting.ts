@@ -16,6 +16,8 @@ export interface Setting<T> {
   readonly flag?: string
   /** What stands between the items of a list in a variable or a flag, where a comma is part of them. */
   readonly separator?: RegExp
+  /** Items of a list may be tables in the file, `[[section.key]]`; each is read as its JSON text. */
+  readonly tables?: boolean
   /** Returns a sentence when the value will not do. */
   check?(value: NonNullable<T>): string | undefined
 }
@@ -63,7 +65,7 @@ export function choice<const C extends readonly string[]>(
 }
 
 export function list(
-  row: Common<readonly string[]> & { default: readonly string[]; separator?: RegExp },
+  row: Common<readonly string[]> & { default: readonly string[]; separator?: RegExp; tables?: boolean },
 ): Setting<readonly string[]> {
   return { type: 'list', ...row }
 }

@@ -25,6 +25,8 @@ export interface Connection extends SweptConnection {
   chain: PresentedChain | undefined
   /** Those of `open` whose body is still arriving. */
   reading: number
+  /** It ends with its next reply: the client is to come to another worker. */
+  leaving: boolean
   /** A last reply is being sent and the connection then ends. */
   closing: boolean
   /** Requests begun and not answered. */
@@ -60,6 +62,7 @@ export function createConnections(issuedUnder: () => IssuedUnder | undefined = (
         issuedUnder: issuedUnder(),
         chain: undefined,
         reading: 0,
+        leaving: false,
         closing: false,
         open: 0,
         queued: 0,

@@ -75,9 +75,11 @@ function admit<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<void> {
-  if (compiled.operation.access.public === true) return
-  refuseForeignPages(dispatcher, exchange)
-  return andThen(authenticated(exchange, compiled), requireSomebody)
+  return andThen(exchange.options.admit?.(compiled.operation.name), () => {
+    if (compiled.operation.access.public === true) return
+    refuseForeignPages(dispatcher, exchange)
+    return andThen(authenticated(exchange, compiled), requireSomebody)
+  })
 }
 
 function requireSomebody(principal: Principal | undefined): void {
@@ -107,6 +109,7 @@ function performNow<Services>(
   done: Done,
 ): void {
   let reply: MaybePromise<PreparedReply>
+  exchange.options.onBegin?.(compiled.operation.name)
   try {
     reply = answer(dispatcher, exchange, compiled)
   } catch (thrown) {
@@ -120,6 +123,16 @@ function performNow<Services>(
 }
 
 function answer<Services>(
+  dispatcher: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+  compiled: CompiledOperation<Services>,
+): MaybePromise<PreparedReply> {
+  const { admit } = exchange.options
+  if (admit === undefined) return admitted(dispatcher, exchange, compiled)
+  return andThen(admit(compiled.operation.name), () => admitted(dispatcher, exchange, compiled))
+}
+
+function admitted<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,

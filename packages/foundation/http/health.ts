@@ -9,14 +9,19 @@ const Part = Type.Object({ name: Type.String(), status: State, message: Type.Opt
 const Health = Type.Object({
   status: State,
   latency_ms: Type.Number(),
-  dependencies: Type.Object({ database: Part, audit: Type.Optional(Part), auth_feed: Type.Optional(Part) }),
+  dependencies: Type.Object({
+    database: Part,
+    audit: Type.Optional(Part),
+    auth_feed: Type.Optional(Part),
+    restore: Type.Optional(Part),
+  }),
 })
 
 /** Something that the service cannot do without. */
 export interface HealthPart {
   /** Its member of `dependencies`. */
-  readonly key: 'database' | 'audit' | 'auth_feed'
-  /** `sqlite`, `postgresql`, `audit log`, `feed of ends`. */
+  readonly key: 'database' | 'audit' | 'auth_feed' | 'restore'
+  /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`. */
   readonly name: string
   /** What callers read when it does not work. */
   readonly message: string

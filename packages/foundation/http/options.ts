@@ -5,6 +5,7 @@ import type { AuditTrail } from '../audit/types.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { ListenOptions } from '../net/listen.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
 import type { Commit } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { ClientAuthorities } from '../tls/client-authorities.ts'
@@ -47,9 +48,16 @@ export interface ServiceServerOptions<Services> {
   readonly operations: readonly Operation<Services>[]
   readonly services: Services
   readonly authenticate: Authenticate
+  /**
+   * Asked with the name of the operation before anything else is looked at; throws where it is not served now. undefined:
+   * every operation is.
+   */
+  readonly admit?: ((operation: string) => MaybePromise<void>) | undefined
   readonly audit: AuditTrail
   readonly commit: Commit
   readonly log: Logger
+  /** Called with the name of each operation when it begins to act. */
+  readonly onBegin?: ((operation: string) => void) | undefined
   readonly metrics: Metrics
   readonly clock: Clock
   readonly serviceName: string
@@ -81,4 +89,6 @@ export interface ServiceServer {
   setTls(options: SecureContextOptions, clientAuthorities?: ClientAuthorities): void
   /** Requests begun and not answered. */
   inFlight(): number
+  /** This share of the connections, 0 to 1, ends with its next reply: clients come back, maybe to another worker. */
+  spread(share: number): void
 }

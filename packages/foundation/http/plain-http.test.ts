@@ -124,3 +124,30 @@ test('who shows the secret of the installation is believed about its client, and
   )
   assert.equal(JSON.parse((await wire.reply()).body.toString()).from, '127.0.0.1')
 })
+
+test('a share of the connections ends with its next reply, without losing any, so that clients come to another worker', async () => {
+  await using server = await live(base)
+  const wires = await Promise.all(Array.from({ length: 4 }, () => plainWire(server.port)))
+  const ask = 'GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'
+  const round = () =>
+    Promise.all(
+      wires.map(async (wire) => {
+        wire.send(ask)
+        return await wire.reply()
+      }),
+    )
+  await round()
+  server.service.spread(0.5)
+  const answers = await round()
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200],
+  )
+  assert.deepEqual(answers.map(({ headers }) => headers.connection).toSorted(), [
+    'close',
+    'close',
+    'keep-alive',
+    'keep-alive',
+  ])
+  for (const wire of wires) wire[Symbol.dispose]()
+})

@@ -165,7 +165,10 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const anyOrigin = mayBeRead && (operation?.cors === 'any-origin' || exchange.preflightAnyOrigin)
     const unread = !message.complete && announcesBody(message) && !drainable(message)
     const plain = !anyOrigin && origin === undefined && message.httpVersion === '1.1'
-    if (plain && !unread && !draining && typeof body === 'string' && length !== undefined) {
+    const { leaving, open } = exchange.connection
+    // Others that came behind it are answered first.
+    const isLast = unread || draining || (leaving && open === 1)
+    if (plain && !isLast && typeof body === 'string' && length !== undefined) {
       if (message.method !== 'HEAD' && heads.write(response, reply, request.id, cacheControl, length)) {
         if (response.socket === null) queueBehindOthers(exchange)
         response.end(body, length === body.length ? 'latin1' : 'utf8')
@@ -174,7 +177,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     }
     const headers = responseHeaders(reply, request.id, cacheControl, length)
     dispatcher.cors.reply(headers, origin, request.headers.host, anyOrigin)
-    if (unread || draining) {
+    if (isLast) {
       exchange.connection.closing = true
       headers.push('Connection', 'close')
     } else if (response.shouldKeepAlive) headers.push('Keep-Alive', keepAlive)
@@ -224,6 +227,14 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
       if (options.tls === undefined) throw failure('internal_error', 'this server has no TLS to reload')
       issued = issuedBy(clientAuthorities)
       ;(server as HttpsServer).setSecureContext(tls)
+    },
+    spread(share) {
+      let count = 0
+      for (const [, connection] of connections.all()) {
+        count += 1
+        // Evenly: every n-th of them.
+        if (Math.floor(count * share) > Math.floor((count - 1) * share)) connection.leaving = true
+      }
     },
     inFlight: () => inFlight,
   }

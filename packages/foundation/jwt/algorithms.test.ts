@@ -3,7 +3,14 @@ import { createHmac, sign } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { createLocalJWKSet, jwtVerify, SignJWT, UnsecuredJWT } from 'jose'
-import { algorithmsOf, createSignature, verifySignature } from './algorithms.ts'
+import {
+  algorithmsOf,
+  createSignature,
+  jwsAlgorithms,
+  jwsAlgorithmsOnce,
+  serviceAccountAlgorithms,
+  verifySignature,
+} from './algorithms.ts'
 import { JwtRejected } from './compact.ts'
 import { ec, ed25519, heldClock, type KeyPair, rsa, setOf, testTime, tokenOfText } from './fixtures/tokens.ts'
 import { publicJwk } from './jwk.ts'
@@ -51,6 +58,15 @@ for (const [pair, algorithms] of pairs) {
     })
   }
 }
+
+test('every algorithm belongs to a type of key, and the lists of those who accept fewer are of them', () => {
+  assert.deepEqual([...jwsAlgorithms], everyAlgorithm)
+  assert.deepEqual(
+    [...jwsAlgorithmsOnce],
+    everyAlgorithm.filter((name) => name !== 'Ed25519'),
+  )
+  assert.deepEqual([...serviceAccountAlgorithms], ['RS256', 'RS384', 'RS512', 'ES256', 'ES384'])
+})
 
 test('a key verifies with the algorithms of its type and with no other', () => {
   const input = Buffer.from('input')

@@ -1,40 +1,66 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 import type { VerificationKey } from './types.ts'
 
-/** How a JWS algorithm (RFC 7518 §3.1, RFC 8037, RFC 9864) is carried out with `node:crypto`. */
+/** A JWS algorithm (RFC 7518 §3.1, RFC 8037, RFC 9864). */
 interface SignatureScheme {
+  /** node's type of the keys that do it; of EC keys the curve. */
+  readonly key: 'rsa' | 'prime256v1' | 'secp384r1' | 'secp521r1' | 'ed25519'
   readonly hash: string | null
-  readonly padding?: number
-  readonly saltLength?: number
-  readonly dsaEncoding?: 'ieee-p1363'
+  /** For `sign` and `verify` of `node:crypto`, as they are: what else a row says stands beside them. */
+  readonly options: {
+    readonly padding?: number
+    readonly saltLength?: number
+    readonly dsaEncoding?: 'ieee-p1363'
+  }
+  /** Orchestrators sign the tokens of service accounts with it. */
+  readonly serviceAccounts?: true
+  /** The row that is the same algorithm by its earlier name. */
+  readonly synonymOf?: string
 }
 
-const pss = (hash: string): SignatureScheme => ({
+const pkcs1 = (hash: string): SignatureScheme => ({
+  key: 'rsa',
   hash,
-  padding: constants.RSA_PKCS1_PSS_PADDING,
-  saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+  options: { padding: constants.RSA_PKCS1_PADDING },
+  serviceAccounts: true,
 })
-const ecdsa = (hash: string): SignatureScheme => ({ hash, dsaEncoding: 'ieee-p1363' })
+const pss = (hash: string): SignatureScheme => ({
+  key: 'rsa',
+  hash,
+  options: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST },
+})
+const ecdsa = (key: SignatureScheme['key'], hash: string): SignatureScheme => ({
+  key,
+  hash,
+  options: { dsaEncoding: 'ieee-p1363' },
+})
 
+/** The one table: whatever list of algorithms somebody needs is derived from it. */
 const schemes: Readonly<Record<string, SignatureScheme>> = {
-  RS256: { hash: 'sha256', padding: constants.RSA_PKCS1_PADDING },
-  RS384: { hash: 'sha384', padding: constants.RSA_PKCS1_PADDING },
-  RS512: { hash: 'sha512', padding: constants.RSA_PKCS1_PADDING },
+  RS256: pkcs1('sha256'),
+  RS384: pkcs1('sha384'),
+  RS512: pkcs1('sha512'),
   PS256: pss('sha256'),
   PS384: pss('sha384'),
   PS512: pss('sha512'),
-  ES256: ecdsa('sha256'),
-  ES384: ecdsa('sha384'),
-  ES512: ecdsa('sha512'),
-  EdDSA: { hash: null },
-  Ed25519: { hash: null }, // the same by its later name
+  ES256: { ...ecdsa('prime256v1', 'sha256'), serviceAccounts: true },
+  ES384: { ...ecdsa('secp384r1', 'sha384'), serviceAccounts: true },
+  ES512: ecdsa('secp521r1', 'sha512'),
+  EdDSA: { key: 'ed25519', hash: null, options: {} },
+  Ed25519: { key: 'ed25519', hash: null, options: {}, synonymOf: 'EdDSA' },
 }
 
-const byCurve: Readonly<Record<string, string>> = {
-  prime256v1: 'ES256',
-  secp384r1: 'ES384',
-  secp521r1: 'ES512',
+function namesWith(holds: (scheme: SignatureScheme) => boolean): readonly string[] {
+  return Object.keys(schemes).filter((name) => holds(schemes[name] as SignatureScheme))
 }
+
+/** Every algorithm, all of them asymmetric. Which of them a key may be used with follows from the key. */
+export const jwsAlgorithms = namesWith(() => true)
+/** The same without second names. */
+export const jwsAlgorithmsOnce = namesWith(({ synonymOf }) => synonymOf === undefined)
+/** Those that tokens of service accounts may have. */
+export const serviceAccountAlgorithms = namesWith(({ serviceAccounts }) => serviceAccounts === true)
+
 const smallestRsaBits = 2048
 /** A larger one only costs time, and whoever writes a key set would choose how much. */
 const largestRsaBits = 8192
@@ -55,20 +81,10 @@ export function algorithmsOf(key: KeyObject): readonly string[] {
 const asked = new WeakMap<KeyObject, readonly string[]>()
 
 function algorithmsByType(key: KeyObject): readonly string[] {
-  const details = key.asymmetricKeyDetails
-  switch (key.asymmetricKeyType) {
-    case 'rsa':
-      if (!isSoundRsa(details?.modulusLength ?? 0, details?.publicExponent ?? 0n)) return []
-      return ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-    case 'ec': {
-      const algorithm = byCurve[details?.namedCurve ?? '']
-      return algorithm === undefined ? [] : [algorithm]
-    }
-    case 'ed25519':
-      return ['EdDSA', 'Ed25519']
-    default:
-      return []
-  }
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
+  if (type === 'rsa' && !isSoundRsa(details?.modulusLength ?? 0, details?.publicExponent ?? 0n)) return []
+  const kind = type === 'ec' ? details?.namedCurve : type
+  return namesWith((scheme) => scheme.key === kind)
 }
 
 /** With an exponent of 1 every padded digest is its own signature; the usual ones are 3 and 65537. */
@@ -88,7 +104,7 @@ export function verifySignature(
 ): boolean {
   const scheme = schemes[algorithm]
   if (scheme === undefined || !algorithms.includes(algorithm)) return false
-  const { hash, ...options } = scheme
+  const { hash, options } = scheme
   try {
     return verify(hash, input, { key, ...options }, signature)
   } catch {
@@ -102,6 +118,6 @@ export function createSignature(algorithm: string, key: KeyObject, input: Uint8A
   if (scheme === undefined || !algorithmsOf(key).includes(algorithm)) {
     throw new Error(`a ${key.asymmetricKeyType} key does not sign ${algorithm}`)
   }
-  const { hash, ...options } = scheme
+  const { hash, options } = scheme
   return sign(hash, input, { key, ...options })
 }

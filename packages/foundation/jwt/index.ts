@@ -1,4 +1,11 @@
-export { algorithmsOf, createSignature, verifySignature } from './algorithms.ts'
+export {
+  algorithmsOf,
+  createSignature,
+  jwsAlgorithms,
+  jwsAlgorithmsOnce,
+  serviceAccountAlgorithms,
+  verifySignature,
+} from './algorithms.ts'
 export {
   JwtRejected,
   jsonSegment,

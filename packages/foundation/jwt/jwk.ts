@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { privateJwkMembers } from '../memory/jwk-members.ts'
 import { algorithmsOf } from './algorithms.ts'
 import type { VerificationKey } from './types.ts'
 
@@ -7,7 +8,6 @@ const mostKeys = 50
 const mostEntries = 500
 /** For signatures; SPIFFE's bundles say so in words of their own (SPIFFE Trust Domain and Bundle §4.2.2). */
 const signatureUses: ReadonlySet<unknown> = new Set([undefined, 'sig', 'jwt-svid'])
-const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth', 'priv']
 
 /**
  * Keys of a JWK set (RFC 7517 §5) that can verify signatures. What is malformed, symmetric, private, too weak or for
@@ -27,7 +27,7 @@ export function keysOfSet(set: unknown): readonly VerificationKey[] {
 function verificationKey(jwk: unknown): VerificationKey | undefined {
   if (typeof jwk !== 'object' || jwk === null) return undefined
   const members = jwk as Readonly<Record<string, unknown>>
-  if (privateMembers.some((name) => Object.hasOwn(members, name))) return undefined
+  if (privateJwkMembers.some((name) => Object.hasOwn(members, name))) return undefined
   const { kid, use, key_ops: operations, alg } = members
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > 512)) return undefined
   if (!signatureUses.has(use)) return undefined

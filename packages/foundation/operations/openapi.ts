@@ -113,6 +113,8 @@ function queryParameters(operation: Operation<never>): readonly JsonObject[] {
 function responses(operation: Operation<never>, method: HttpMethod): JsonObject {
   const success = operation.status ?? 200
   const found: Record<string, Json> = { [success]: successResponse(operation, success) }
+  for (const [status, { description, reply }] of Object.entries(operation.otherReplies ?? {}))
+    found[status] = { description, content: { 'application/json': { schema: plain(reply) } } }
   const declared = operation.errors ?? {}
   const guarded = operation.access.public === true ? [] : [401, 403]
   // A body of GET means nothing (RFC 9110 §9.3.1), though one that is too large is refused there, too.

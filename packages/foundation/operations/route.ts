@@ -8,6 +8,7 @@ function route(method: HttpMethod): (path: string) => RouteDeclaration {
 export const get = route('GET')
 export const post = route('POST')
 export const put = route('PUT')
+export const patch = route('PATCH')
 /** DELETE (the word itself is taken by the language). */
 export const del = route('DELETE')
 

@@ -170,6 +170,8 @@ export interface Operation<Services = never> {
   readonly status?: number
   readonly reply?: TSchema
   readonly replyContentType?: string
+  /** Other successes than `status`, which the handler gives as raw replies in JSON, for openapi.yaml and the client. */
+  readonly otherReplies?: Readonly<Record<number, { readonly description: string; readonly reply: TSchema }>>
   /** Statuses besides success that it can answer, for openapi.yaml; common ones (400, 401, 429, 500 …) are added. */
   readonly errors?: Readonly<Record<number, string>>
   /** false: not audited (health, version, documents). Default true. */

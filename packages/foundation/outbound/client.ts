@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
-import { Agent, type RequestOptions, request } from 'node:https'
+import { Agent } from 'node:https'
 import { isIP } from 'node:net'
-import { rootCertificates } from 'node:tls'
-import { StartupError } from '../errors/index.ts'
-import { readBody } from './body.ts'
+import { readWhole, send } from '../http-client/index.ts'
 import { failureOf, OutboundError } from './error.ts'
 import { bareHost, guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
+import { trustedAuthorities } from './trust.ts'
 import type { Outbound, OutboundResponse } from './types.ts'
 
 export interface OutboundOptions {
@@ -22,7 +20,7 @@ export interface OutboundOptions {
 }
 
 /**
- * The one HTTP client. https only; a redirect is a failure; names are resolved here, every address is checked, and
+ * The client of what services fetch by themselves. https only; a redirect is a failure; names are resolved here, every address is checked, and
  * the connection goes to the address that was checked, so that a name cannot answer differently the second time.
  */
 export function createOutbound(options: OutboundOptions): Outbound {
@@ -34,7 +32,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     maxSockets: 8,
     maxTotalSockets: 64,
     timeout: 30_000,
-    ...trust(options.caFile),
+    ...trustedAuthorities(options.caFile),
   })
 
   const exchange = async (
@@ -49,57 +47,31 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const late = AbortSignal.timeout(timeoutMs)
     const deadline = signal === undefined ? late : AbortSignal.any([late, signal])
     const pinned = await guardedAddresses(host, resolve, options.allowPrivateNetworks, deadline)
-    const asked: RequestOptions = {
+    const asked = {
       method,
       agent,
       signal: deadline,
       servername: isIP(host) === 0 ? host : '',
-      headers: { ...headers, ...(body === undefined ? {} : { 'content-length': body.length }) },
+      headers: { ...headers },
       lookup: lookupOf(pinned),
     }
-    const incoming = await answered(url, asked, body).catch((error: unknown) => {
+    try {
+      const incoming = await send(url, asked, body)
+      const status = incoming.statusCode ?? 0
+      if (status >= 300 && status < 400) {
+        incoming.destroy()
+        throw new OutboundError('redirect', `${url.origin} redirects`)
+      }
+      return { status, headers: plainHeaders(incoming), body: await readWhole(incoming, maxBytes) }
+    } catch (error) {
       throw failureOf(error, deadline)
-    })
-    const status = incoming.statusCode ?? 0
-    if (status >= 300 && status < 400) {
-      incoming.destroy()
-      throw new OutboundError('redirect', `${url.origin} redirects`)
     }
-    return { status, headers: plainHeaders(incoming), body: await readBody(incoming, maxBytes, deadline) }
   }
 
   return {
     get: (url, more) => exchange('GET', url, undefined, more?.headers, more?.signal),
     post: (url, body, more) => exchange('POST', url, body, more?.headers),
     delete: (url, body, more) => exchange('DELETE', url, body, more?.headers),
-  }
-}
-
-/** The head of the answer. @throws whatever the connection fails with before */
-function answered(url: URL, options: RequestOptions, body: Uint8Array | undefined): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, options)
-    let begun = false
-    outgoing.once('response', (incoming) => {
-      begun = true
-      resolve(incoming)
-    })
-    outgoing.once('error', (error) => {
-      // RFC 9110 §9.2.2: the peer may have ended a kept connection while the request was on its way.
-      const again = options.method === 'GET' && outgoing.reusedSocket && options.signal?.aborted !== true
-      if (again && !begun) answered(url, options, body).then(resolve, reject)
-      else reject(error)
-    })
-    outgoing.end(body)
-  })
-}
-
-function trust(caFile: string | undefined): { ca?: string[] } {
-  if (caFile === undefined) return {}
-  try {
-    return { ca: [...rootCertificates, readFileSync(caFile, 'utf8')] }
-  } catch (error) {
-    throw new StartupError(`cannot read ${caFile}: ${error instanceof Error ? error.message : error}`)
   }
 }
 

@@ -1,3 +1,5 @@
+import { TooLarge } from '../http-client/index.ts'
+
 export type OutboundReason = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
 
 /** An outbound request that was refused or failed. For the log; a caller of Warder is never told the URL. */
@@ -11,8 +13,11 @@ export class OutboundError extends Error {
   }
 }
 
-/** What the connection failed with, as one of these errors. */
+/** What an exchange failed with, as one of these errors. */
 export function failureOf(error: unknown, deadline: AbortSignal): OutboundError {
+  if (error instanceof OutboundError) return error
+  if (error instanceof TooLarge)
+    return new OutboundError('size', `the peer ${error.message}`, { cause: error })
   if (deadline.aborted) return new OutboundError('time', 'it took too long', { cause: error })
   return new OutboundError('connection', error instanceof Error ? error.message : 'the connection failed', {
     cause: error,

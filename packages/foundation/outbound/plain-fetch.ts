@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { request as plainRequest } from 'node:http'
-import { request as secureRequest } from 'node:https'
 import { isIP } from 'node:net'
-import { readBody } from './body.ts'
+import { readWhole, send } from '../http-client/index.ts'
 import { failureOf, OutboundError } from './error.ts'
 import { bareHost, guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
 
@@ -31,6 +29,8 @@ export interface PlainResponse {
 export interface PlainFetch {
   /** GET. @throws OutboundError */
   get(url: string): Promise<PlainResponse>
+  /** POST, without redirects. @param type of the body @throws OutboundError */
+  post(url: string, type: string, body: Uint8Array): Promise<PlainResponse>
 }
 
 /**
@@ -42,43 +42,59 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
   const resolve = options.resolve ?? systemResolve
   const ports = options.ports ?? [80, 443]
 
-  const once = async (url: URL, deadline: AbortSignal): Promise<IncomingMessage> => {
+  const once = async (
+    url: URL,
+    deadline: AbortSignal,
+    posted?: { readonly type: string; readonly body: Uint8Array },
+  ): Promise<IncomingMessage> => {
     requirePlain(url, ports)
     const host = bareHost(url)
     const addresses = await guardedAddresses(host, resolve, allowPrivateNetworks, deadline, isPublic)
-    return new Promise((settle, reject) => {
-      const request = url.protocol === 'https:' ? secureRequest : plainRequest
-      const outgoing = request(url, {
-        // A connection of its own: nothing of one answer is seen by the next.
-        agent: false,
-        signal: deadline,
-        lookup: lookupOf(addresses),
-        headers: { accept: '*/*', 'user-agent': 'Warder', connection: 'close' },
-        ...(url.protocol === 'https:' && {
-          rejectUnauthorized: false,
-          servername: isIP(host) === 0 ? host : '',
-        }),
-      })
-      outgoing.once('response', settle)
-      outgoing.once('error', (error) => reject(failureOf(error, deadline)))
-      outgoing.end()
-    })
+    const exchange = {
+      method: posted === undefined ? 'GET' : 'POST',
+      // A connection of its own: nothing of one answer is seen by the next.
+      agent: false,
+      signal: deadline,
+      lookup: lookupOf(addresses),
+      headers: {
+        ...{ accept: '*/*', 'user-agent': 'Warder', connection: 'close' },
+        ...(posted && { 'content-type': posted.type }),
+      },
+      ...(url.protocol === 'https:' && {
+        rejectUnauthorized: false,
+        servername: isIP(host) === 0 ? host : '',
+      }),
+    }
+    return send(url, exchange, posted?.body)
   }
 
   return {
+    async post(address, type, body) {
+      const deadline = AbortSignal.timeout(timeoutMs)
+      try {
+        const incoming = await once(parsed(address), deadline, { type, body })
+        return { status: incoming.statusCode ?? 0, body: await readWhole(incoming, maxBytes), redirects: 0 }
+      } catch (error) {
+        throw failureOf(error, deadline)
+      }
+    },
     async get(address) {
       const deadline = AbortSignal.timeout(timeoutMs)
-      let url = parsed(address)
-      for (let redirects = 0; ; redirects += 1) {
-        const incoming = await once(url, deadline)
-        const status = incoming.statusCode ?? 0
-        const { location } = incoming.headers
-        if (status < 300 || status >= 400 || location === undefined)
-          return { status, body: await readBody(incoming, maxBytes, deadline), redirects }
-        incoming.destroy()
-        if (redirects === maxRedirects)
-          throw new OutboundError('redirect', `${url.host} redirects more than ${maxRedirects} times`)
-        url = parsed(location, url)
+      try {
+        let url = parsed(address)
+        for (let redirects = 0; ; redirects += 1) {
+          const incoming = await once(url, deadline)
+          const status = incoming.statusCode ?? 0
+          const { location } = incoming.headers
+          if (status < 300 || status >= 400 || location === undefined)
+            return { status, body: await readWhole(incoming, maxBytes), redirects }
+          incoming.destroy()
+          if (redirects === maxRedirects)
+            throw new OutboundError('redirect', `${url.host} redirects more than ${maxRedirects} times`)
+          url = parsed(location, url)
+        }
+      } catch (error) {
+        throw failureOf(error, deadline)
       }
     },
   }

@@ -4,7 +4,7 @@ export interface OutboundResponse {
   readonly body: Uint8Array
 }
 
-/** The one HTTP client: https only, no redirects, bounded in time and size, public addresses only unless allowed. */
+/** What a service fetches: https only, no redirects, bounded in time and size, public addresses only unless allowed. */
 export interface Outbound {
   get(
     url: string,

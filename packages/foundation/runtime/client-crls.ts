@@ -2,11 +2,11 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
+import { inHome } from '../home/index.ts'
 import type { Logger } from '../telemetry/types.ts'
 import { type ReadClientCrls, type RevokedCertificates, readClientCrls, underCrls } from '../tls/index.ts'
 import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterial, TlsMaterials } from './messages.ts'
-import { inHome } from './tls-material.ts'
 
 /** How often the files are looked at. */
 const lookEveryMs = 250

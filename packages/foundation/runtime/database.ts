@@ -1,26 +1,74 @@
 import { isAbsolute, join } from 'node:path'
 import type { MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
+import { inHome } from '../home/index.ts'
+import { isPostgresUrl, parsePostgresUrl } from '../postgres/address.ts'
+import { readPassword } from '../postgres/password.ts'
+import { PrimaryMemory } from '../postgres/primary-memory.ts'
+import { readTls } from '../postgres/tls.ts'
 import { sealMigrations } from '../seal/index.ts'
-import { migrate, openPostgres, openSqlite, type SqliteWriter, startSqliteWriter } from '../sql/index.ts'
+import {
+  migrate,
+  openPostgres,
+  openSqlite,
+  type PostgresOptions,
+  type SqliteWriter,
+  startSqliteWriter,
+} from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import type { ServiceLaunch } from './launch.ts'
+import type { RuntimeConfig, ServiceLaunch } from './launch.ts'
 
-/** Where a service keeps its rows. */
+/** Where a service keeps its rows. Plain data, which crosses threads. */
 export type DatabasePlace =
   | { readonly kind: 'sqlite'; readonly path: string }
-  | { readonly kind: 'postgresql'; readonly url: string }
+  | (PostgresOptions & { readonly kind: 'postgresql'; readonly migrationMs: number })
 
-/** @param setting `database_url`; unset = `sqlite:NAME.db` in the home folder */
-export function databasePlace(setting: string | undefined, home: string, name: string): DatabasePlace {
-  const url = setting ?? `sqlite:${name}.db`
+type DatabaseSettings = Pick<RuntimeConfig, Extract<keyof RuntimeConfig, `database_${string}`>>
+
+/**
+ * @param config without `database_url`: `sqlite:NAME.db` in the home folder
+ * @throws StartupError for an address that cannot be one
+ */
+export function databasePlace(config: DatabaseSettings, home: string, name: string): DatabasePlace {
+  const { database_url: url = `sqlite:${name}.db`, database_password_file: passwordFile } = config
   if (url.startsWith('sqlite:')) {
     const path = url.slice('sqlite:'.length).replace(/^\/\//, '')
     if (path === '') throw new StartupError('database_url: sqlite: needs a path after it')
     return { kind: 'sqlite', path: isAbsolute(path) ? path : join(home, path) }
   }
-  if (/^postgres(ql)?:\/\//.test(url)) return { kind: 'postgresql', url }
-  throw new StartupError('database_url must begin with sqlite: or postgresql://')
+  if (!isPostgresUrl(url)) throw new StartupError('database_url must begin with sqlite: or postgresql://')
+  const { password } = parsePostgresUrl(url)
+  if (password !== undefined && passwordFile !== undefined)
+    throw new StartupError('database_password_file is set, and database_url has a password: set one of them')
+  const { database_connect_timeout_ms: hostMs } = config
+  return {
+    kind: 'postgresql',
+    url,
+    passwordFile: passwordFile === undefined ? undefined : inHome(home, passwordFile),
+    folder: home,
+    primary: PrimaryMemory.memory(),
+    readers: config.database_read_connections,
+    writers: config.database_write_connections,
+    limits: {
+      statement: config.database_statement_timeout_ms,
+      host: hostMs,
+    },
+    migrationMs: config.database_migration_timeout_ms,
+  }
+}
+
+/**
+ * Whether the files that connections begin with can be used.
+ * @throws StartupError
+ */
+export function checkPlace(place: DatabasePlace): void {
+  if (place.kind === 'sqlite') return
+  const { folder = '', passwordFile: file } = place
+  const { ssl, password: given, passfile } = parsePostgresUrl(place.url)
+  readTls(ssl, '', (path) => inHome(folder, path))
+  const sources = { file, given, passfile: passfile && inHome(folder, passfile), env: {} }
+  if (file !== undefined || passfile !== undefined)
+    readPassword(sources, { host: '', port: 0, database: '', user: '' })
 }
 
 /** The primary's part: on SQLite it starts the one writer. */
@@ -28,8 +76,12 @@ export async function startWriter(place: DatabasePlace): Promise<SqliteWriter | 
   return place.kind === 'sqlite' ? startSqliteWriter({ path: place.path }) : undefined
 }
 
-export async function connect(place: DatabasePlace, writer: MessagePort | undefined): Promise<Database> {
-  return place.kind === 'sqlite' ? openSqlite({ path: place.path, writer }) : openPostgres({ url: place.url })
+export async function connect(
+  place: DatabasePlace,
+  writer: MessagePort | undefined,
+  log?: PostgresOptions['log'],
+): Promise<Database> {
+  return place.kind === 'sqlite' ? openSqlite({ path: place.path, writer }) : openPostgres({ ...place, log })
 }
 
 /** A service's database for a command that works on it beside (or without) the running service. */
@@ -37,7 +89,7 @@ export async function openSealedDatabase(
   service: string,
   launch: Pick<ServiceLaunch, 'config' | 'home'>,
 ): Promise<{ readonly service: string; readonly db: Database; close(): Promise<void> }> {
-  const db = await connect(databasePlace(launch.config.database_url, launch.home, service), undefined)
+  const db = await connect(databasePlace(launch.config, launch.home, service), undefined)
   await migrate(db, 'seal', sealMigrations)
   return { service, db, close: () => db.close() }
 }

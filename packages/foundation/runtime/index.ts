@@ -9,16 +9,22 @@ export { type SweptConnection, startIdleSweep } from '../net/idle-sweep.ts'
 export { type ListenOptions, listenOn } from '../net/listen.ts'
 export { Stages } from '../net/stages.ts'
 export { clientCrls } from './client-crls.ts'
-export { type DatabasePlace, databasePlace, openSealedDatabase } from './database.ts'
+export { migrationPlans } from './components.ts'
+export {
+  type CopiedSchema,
+  type DatabaseRestore,
+  restoreDatabase,
+  snapshotOf,
+} from './copy-database.ts'
+export { checkPlace, type DatabasePlace, databasePlace, openSealedDatabase } from './database.ts'
 export { createFairQueue, type FairQueue, type QueueOwner } from './fair-queue.ts'
 export { readableDatabase } from './health-parts.ts'
-export { openHome, writeOnce } from './home.ts'
 export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './launch.ts'
-export { baseUrlOf, type ClaimedPort, claimPort } from './ports.ts'
+export { startMetricsListener } from './metrics-listener.ts'
+export { note } from './notes.ts'
 export type { RunningService } from './primary.ts'
 export type * from './service.ts'
 export { Shares } from './shares.ts'
-export { inHome } from './tls-material.ts'
 
 /** See `primary.ts`; loaded when a service is started, not by everything that knows a clock. */
 export async function runService(launch: ServiceLaunch): Promise<RunningService> {

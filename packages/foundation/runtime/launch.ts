@@ -18,6 +18,12 @@ export interface RuntimeConfig {
   readonly clients_crl_files: readonly string[]
   readonly clients_crl_failure_mode: 'continue' | 'reject'
   readonly database_url: string | undefined
+  readonly database_password_file: string | undefined
+  readonly database_read_connections: number
+  readonly database_write_connections: number
+  readonly database_connect_timeout_ms: number | undefined
+  readonly database_statement_timeout_ms: number
+  readonly database_migration_timeout_ms: number
   readonly database_wait_ms: number | undefined
   readonly root_key_source: 'file' | 'environment' | 'passphrase'
   readonly root_key_file: string
@@ -27,11 +33,18 @@ export interface RuntimeConfig {
   readonly request_timeout_ms: number
   readonly keep_alive_timeout_ms: number
   readonly drain_timeout_ms: number
+  readonly watchdog_seconds: number
   readonly cors_allowed_origins: readonly string[]
   readonly audit_enabled: boolean
   readonly audit_failure_mode: AuditFailureMode
   readonly audit_trusted_proxy_cidrs: readonly string[]
   readonly audit_rotate_bytes: number
+  readonly audit_rotate_days: number
+  readonly audit_syslog: string | undefined
+  readonly audit_timestamp_url: string | undefined
+  readonly audit_timestamp_ca_file: string | undefined
+  readonly audit_collector_url: string | undefined
+  readonly audit_collector_token_file: string | undefined
   readonly log_level: 'debug' | 'info' | 'warn' | 'error'
   readonly metrics_port: number | undefined
   readonly otlp_endpoint: string | undefined
@@ -58,6 +71,11 @@ export interface ServiceLaunch {
   readonly localCertificates?: readonly LocalCertificate[]
   /** What the services of an installation know each other by (`WARDER_PEER_SECRET`). */
   readonly peerSecret?: string | undefined
+  /**
+   * Called when the database was found to be one that this program can use, before it is changed; the start goes on when
+   * the promise resolves.
+   */
+  readonly beforeMigrating?: ((pending: boolean) => Promise<void>) | undefined
   /** Called when the service answers on its port that its database is away. */
   readonly onWaiting?: (() => void) | undefined
 }

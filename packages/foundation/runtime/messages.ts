@@ -7,7 +7,7 @@ import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 /** What a worker is started with. Everything here is plain data or a port: it crosses a thread boundary. */
 export interface WorkerStart {
   readonly index: number
-  readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting'>
+  readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting' | 'beforeMigrating'>
   readonly node: string
   readonly port: number
   /** true: several workers listen on the port, the kernel spreads connections over them. */
@@ -25,6 +25,8 @@ export interface WorkerStart {
   readonly buckets: SharedArrayBuffer | undefined
   /** Token buckets for rate limits of the service's own. */
   readonly rateMemory: SharedArrayBuffer
+  /** Of `Pulse`. */
+  readonly pulse: SharedArrayBuffer
 }
 
 /** Certificates and keys as read by the primary: a worker needs no file, and all workers serve the same. */
@@ -51,9 +53,12 @@ export type ToWorker =
   | { readonly type: 'drain'; readonly timeoutMs: number }
   | { readonly type: 'tls'; readonly tls: TlsMaterials }
   | { readonly type: 'metrics'; readonly id: number }
+  /** Another worker was added: this share of the connections is to end, so that clients come to it. */
+  | { readonly type: 'spread'; readonly share: number }
 
 export type FromWorker =
-  | { readonly type: 'listening'; readonly port: number }
+  /** With the names of its operations, by whose places `Pulse` tells them. */
+  | { readonly type: 'listening'; readonly port: number; readonly operations: readonly string[] }
   | { readonly type: 'failed'; readonly message: string; readonly startup: boolean }
   | { readonly type: 'drained' }
   | { readonly type: 'metrics'; readonly id: number; readonly metrics: unknown }

@@ -6,8 +6,9 @@ import type { TokenBuckets } from '../http/rate-limit/token-buckets.ts'
 import type { Secret } from '../memory/secret.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Outbound } from '../outbound/types.ts'
+import type { MaybePromise } from '../promises/and-then.ts'
 import type { Seal } from '../seal/types.ts'
-import type { Database, Migration } from '../sql/types.ts'
+import type { Database, Migration, RestoredBackup } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { AuthoritiesFile, ClientRevocation } from '../tls/index.ts'
 import type { TlsMaterial } from './messages.ts'
@@ -33,6 +34,8 @@ export interface ServiceEnvironment<Config> {
   readonly peerSecret?: Secret | undefined
   /** Token buckets that the workers share, `sharedRateSlots` of them, for rate limits of the service's own. Known in workers. */
   readonly rateMemory?: SharedArrayBuffer | undefined
+  /** Known in `prepare` of the first start after a restore, until one has come to its end. */
+  readonly restored?: RestoredBackup | undefined
 }
 
 export interface PeriodicWork<Config> {
@@ -86,6 +89,8 @@ export interface ServiceInstance<Services> {
   readonly services: Services
   readonly authenticate: Authenticate
   readonly operations: readonly Operation<Services>[]
+  /** See `ServiceServerOptions.admit`. */
+  readonly admit?: ((operation: string) => MaybePromise<void>) | undefined
   /** Makes the listener whose place `ServiceDefinition.socket` tells. */
   socket?(options: SocketOptions): ServiceSocket
   close?(): Promise<void>
@@ -97,6 +102,12 @@ export interface ServiceDefinition<Config = never, Services = never> {
   readonly name: string
   readonly settings: SettingsTable
   readonly migrations: readonly Migration[]
+  /**
+   * What a start refuses about the settings, and warns of; nothing is opened or written. In the primary before `prepare`, and
+   * when somebody asks whether the settings are right.
+   * @throws StartupError
+   */
+  check?(environment: Pick<ServiceEnvironment<Config>, 'config' | 'log'>): Promise<void>
   /** In the primary, once, after migrations and before any worker: first-run bootstrap. Returns lines to show once. */
   prepare(environment: ServiceEnvironment<Config>): Promise<{ readonly notices: readonly string[] }>
   /** In each worker. */

@@ -8,6 +8,7 @@ import type { WorkerHandle } from './worker.ts'
 interface Fake extends WorkerHandle {
   end(): void
   readonly drains: number[]
+  readonly spreads: number[]
 }
 
 function fakeWorker(index: number, listening: Promise<number>): Fake {
@@ -16,15 +17,19 @@ function fakeWorker(index: number, listening: Promise<number>): Fake {
     end = resolve
   })
   const drains: number[] = []
+  const spreads: number[] = []
   return {
     index,
     listening,
     gone,
     setTls() {},
     metrics: async () => ({ index }),
+    busy: () => index / 10,
+    spread: (share) => void spreads.push(share),
     drain: async (timeoutMs) => void drains.push(timeoutMs),
     end: () => end(1),
     drains,
+    spreads,
   }
 }
 
@@ -154,4 +159,28 @@ test('draining waits for every worker and starts none again', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(hired.length, 3)
   assert.ok(hired.every(({ drains }) => drains[0] === 500))
+})
+
+test('a worker that is added takes its share of the connections, is replaced and drained as the others', async () => {
+  const hired: Fake[] = []
+  const team = await startTeam({
+    size: 1,
+    log: quietLog,
+    start(index) {
+      const listening = hired.length === 1 ? Promise.reject(new Error('no memory')) : Promise.resolve(1)
+      const worker = fakeWorker(index, listening)
+      hired.push(worker)
+      return worker
+    },
+    onGivingUp: () => undefined,
+  })
+  await assert.rejects(team.grow(), { message: 'no memory' })
+  assert.deepEqual([team.size(), hired[0]?.spreads], [1, []])
+  await team.grow()
+  assert.deepEqual([team.size(), team.busy(), hired[0]?.spreads], [2, 0.1, [0.5]])
+  hired[2]?.end()
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(hired[3]?.index, 1)
+  await team.drain(5)
+  assert.deepEqual([hired[0]?.drains, hired[3]?.drains], [[5], [5]])
 })

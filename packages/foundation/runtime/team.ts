@@ -10,9 +10,13 @@ const mostFailedStarts = 5
 /** From a failed start to the next; twice as long after each further one: 15 s in all. */
 const firstWaitMs = 1_000
 
-/** The workers of one service, kept at their number. */
+/** The workers of one service, kept at their number, which may grow. */
 export interface Team {
-  readonly size: number
+  size(): number
+  /** Share of the time since the last question in which the event loop of the busiest one was busy, 0 to 1. */
+  busy(): number
+  /** Starts one more, and lets clients come to it. @throws what it threw when it could not start */
+  grow(): Promise<void>
   setTls(tls: TlsMaterials): void
   metrics(): Promise<readonly unknown[]>
   drain(timeoutMs: number): Promise<void>
@@ -25,6 +29,8 @@ export interface TeamOptions {
   start(index: number): WorkerHandle
   /** Called when workers keep ending, or cannot start any more: the service cannot go on. */
   onGivingUp(reason: string): void
+  /** Called when another worker takes the place of one that ended. */
+  onRestart?(): void
   /** Resolves after so many milliseconds, or when `signal` is aborted. Default: a timer. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
 }
@@ -74,11 +80,13 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
     if (count > mostRestartsPerMinute) return onGivingUp(`workers ended ${count} times within a minute`)
     const waitMs = failedStarts === 0 ? 0 : firstWaitMs * 2 ** (failedStarts - 1)
     log.error({ worker: member.index, code, wait_ms: waitMs }, 'a worker ended; another takes its place')
+    options.onRestart?.()
     if (waitMs > 0) await wait(waitMs, draining.signal)
     if (!draining.signal.aborted) void replaceWhenGone(hire(member.index), failedStarts)
   }
 
-  const first = Array.from({ length: options.size }, (_, index) => hire(index))
+  let size = options.size
+  const first = Array.from({ length: size }, (_, index) => hire(index))
   try {
     await Promise.all(first.map((member) => member.listening))
   } catch (error) {
@@ -89,7 +97,20 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
   for (const member of first) void replaceWhenGone(member)
 
   return {
-    size: options.size,
+    size: () => size,
+    busy: () => Math.max(0, ...[...members.values()].map((member) => member.busy())),
+    async grow() {
+      const member = hire(size)
+      try {
+        await member.listening
+      } catch (error) {
+        members.delete(member.index)
+        throw error
+      }
+      size += 1
+      void replaceWhenGone(member)
+      for (const other of members.values()) if (other !== member) other.spread(1 / size)
+    },
     setTls(tls) {
       for (const member of members.values()) member.setTls(tls)
     },

@@ -1,13 +1,9 @@
 import { existsSync } from 'node:fs'
-import { isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
+import { inHome } from '../home/index.ts'
 import { type AuthoritiesFile, newTicketKeys, tlsProfile } from '../tls/index.ts'
 import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterial } from './messages.ts'
-
-/** Paths in settings that are not absolute start at the home folder. */
-export function inHome(home: string, path: string): string {
-  return isAbsolute(path) ? path : join(home, path)
-}
 
 /**
  * Whether the service uses the local authority of the first run: no certificate of its own is configured, or client
@@ -22,6 +18,19 @@ export function usesLocalAuthority(config: RuntimeConfig, home: string): boolean
 /** Whether the service can listen beside HTTPS: that takes TLS and an authority for the certificates of its clients. */
 export function canRequireCertificates(config: RuntimeConfig): boolean {
   return !config.plaintext_http && config.clients_ca_cert_file !== undefined
+}
+
+/** The files of certificates and keys that a service shows to others, as far as they are there. */
+export function certificateFiles(config: RuntimeConfig, home: string, service: string): readonly string[] {
+  if (config.plaintext_http) return []
+  const named = [
+    config.tls_cert_file ?? join('tls', `${service}.crt`),
+    config.tls_key_file ?? join('tls', `${service}.key`),
+    config.socket_server_rsa_cert_file ?? join('tls', `${service}-rsa.crt`),
+    config.socket_server_rsa_key_file ?? join('tls', `${service}-rsa.key`),
+    ...(config.clients_ca_cert_file === undefined ? [] : [config.clients_ca_cert_file]),
+  ]
+  return named.map((file) => inHome(home, file)).filter((file) => existsSync(file))
 }
 
 /**

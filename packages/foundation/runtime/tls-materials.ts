@@ -1,8 +1,9 @@
+import { inHome } from '../home/index.ts'
 import { type AuthoritiesFile, type ClientAuthorities, readAuthorities } from '../tls/index.ts'
 import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterials } from './messages.ts'
 import type { ServiceDefinition } from './service.ts'
-import { canRequireCertificates, inHome, tlsReader } from './tls-material.ts'
+import { canRequireCertificates, tlsReader } from './tls-material.ts'
 
 /** Reads the certificates and authorities of both listeners of a service; called again at each reload. */
 export function materialsReader(

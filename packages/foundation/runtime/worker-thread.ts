@@ -1,9 +1,11 @@
 // One worker: builds the service on connections of its own and serves until it is told to drain.
+
 import { parentPort, workerData } from 'node:worker_threads'
 import { announcedCommits, auditClient } from '../audit/index.ts'
 import type { AuditTrail } from '../audit/types.ts'
 import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
+import { inHome } from '../home/index.ts'
 import {
   createServiceServer,
   createTokenBuckets,
@@ -17,6 +19,7 @@ import { openApiDocument } from '../operations/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { openSeal } from '../seal/index.ts'
 import { createLogger, createMetrics } from '../telemetry/index.ts'
+import { giveMemoryBack } from '../threads/index.ts'
 import { clientRevocation } from '../tls/index.ts'
 import { connect } from './database.ts'
 import { healthParts } from './health-parts.ts'
@@ -25,12 +28,13 @@ import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
 import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
 import { tlsInForce } from './tls-in-force.ts'
-import { inHome } from './tls-material.ts'
+import { Pulse } from './watchdog.ts'
 
 const start = workerData as WorkerStart
 const { launch } = start
 const { config } = launch
 const clock = systemClock
+const pulse = new Pulse(start.pulse)
 const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const metrics = createMetrics()
 const tls = tlsInForce({
@@ -55,7 +59,7 @@ async function run(): Promise<Running> {
   const log = createLogger({ level: config.log_level, service: definition.name }).child({
     worker: start.index,
   })
-  const db = await connect(start.database, start.writer)
+  const db = await connect(start.database, start.writer, log)
   const rootKeys = start.rootKeys.map((key) =>
     key.kind === 'key'
       ? ({ kind: 'key', from: key.from, key: new Secret(key.bytes) } as const)
@@ -91,10 +95,14 @@ async function run(): Promise<Running> {
   }
   const service = await definition.build(environment)
   const rateLimiter = rateLimiterOf()
+  const operations = withDiagnostics(service, definition.name, environment)
+  const places = new Map(operations.map(({ name }, place) => [name, place]))
   const server = createServiceServer<unknown>({
-    operations: withDiagnostics(service, definition.name, environment),
+    operations,
+    onBegin: (name) => pulse.began(places.get(name) ?? -1),
     services: service.services,
     authenticate: service.authenticate,
+    admit: service.admit,
     audit,
     commit: db.commit,
     log,
@@ -122,7 +130,10 @@ async function run(): Promise<Running> {
   metrics.gauge('requests_in_flight', 'Requests begun and not answered.', () => server.inFlight())
   const { port } = await server.listen({ host: config.host, port: start.port, reusePort: start.sharePort })
   const socket = await listenBeside(service, rateLimiter)
-  send({ type: 'listening', port })
+  const names = operations.map(({ name }) => name)
+  if (config.watchdog_seconds > 0) pulse.start(config.watchdog_seconds * 1000)
+  giveMemoryBack()
+  send({ type: 'listening', port, operations: names })
   return {
     server,
     socket,
@@ -192,6 +203,9 @@ parentPort?.on('message', (message: ToWorker) => {
       break
     case 'metrics':
       void metrics.snapshot().then((snapshot) => send({ type: 'metrics', id: message.id, metrics: snapshot }))
+      break
+    case 'spread':
+      running?.server.spread(message.share)
       break
     case 'drain':
       void drain(message.timeoutMs)

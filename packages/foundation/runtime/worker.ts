@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Logger } from '../telemetry/types.ts'
 import type { FromWorker, TlsMaterials, ToWorker, WorkerStart } from './messages.ts'
+import { Pulse, watchBeats } from './watchdog.ts'
 
 /** A worker thread as the primary sees it. */
 export interface WorkerHandle {
@@ -11,6 +12,10 @@ export interface WorkerHandle {
   readonly gone: Promise<number>
   setTls(tls: TlsMaterials): void
   metrics(): Promise<unknown>
+  /** Share of the time since the last question in which its event loop was busy, 0 to 1. */
+  busy(): number
+  /** Lets clients come to workers that were added: this share of its connections ends with the next reply. */
+  spread(share: number): void
   /** Stops accepting, finishes what is in flight (at most `timeoutMs`), then ends the thread. */
   drain(timeoutMs: number): Promise<void>
 }
@@ -43,7 +48,31 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
   const questions = new Map<number, (metrics: unknown) => void>()
   let nextQuestion = 0
   let drained: (() => void) | undefined
-  const gone = new Promise<number>((resolve) => thread.once('exit', resolve))
+  let unwatch = (): void => undefined
+  /** From its first request on: while it starts, loading modules may take its time. */
+  const watch = (operations: readonly string[]): void => {
+    const seconds = start.launch.config.watchdog_seconds
+    if (seconds === 0) return
+    const pulse = new Pulse(start.pulse)
+    unwatch = watchBeats({
+      limitMs: seconds * 1000,
+      beats: () => pulse.beats(),
+      onStalled() {
+        const operation = operations[pulse.lastOperation()] ?? 'none'
+        log.error(
+          { worker: start.index, seconds, last_operation: operation },
+          'the event loop of a worker does not answer: the worker is ended',
+        )
+        void thread.terminate()
+      },
+    })
+  }
+  const gone = new Promise<number>((resolve) =>
+    thread.once('exit', (code) => {
+      unwatch()
+      resolve(code)
+    }),
+  )
   const listening = new Promise<number>((resolve, reject) => {
     // What it opened before it failed would keep the thread: nobody would see that it serves nobody.
     const fail = (reason: WorkerStartFailed): void => {
@@ -51,8 +80,10 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
       void thread.terminate()
     }
     thread.on('message', (message: FromWorker) => {
-      if (message.type === 'listening') resolve(message.port)
-      else if (message.type === 'failed') fail(new WorkerStartFailed(message.message, message.startup))
+      if (message.type === 'listening') {
+        watch(message.operations)
+        resolve(message.port)
+      } else if (message.type === 'failed') fail(new WorkerStartFailed(message.message, message.startup))
       else if (message.type === 'drained') drained?.()
       else questions.get(message.id)?.(message.metrics)
     })
@@ -64,11 +95,19 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
   })
   listening.catch(() => undefined)
   const post = (message: ToWorker): void => thread.postMessage(message)
+  let before = thread.performance.eventLoopUtilization()
   return {
     index: start.index,
     listening,
     gone,
     setTls: (tls) => post({ type: 'tls', tls }),
+    busy() {
+      const now = thread.performance.eventLoopUtilization()
+      const { utilization } = thread.performance.eventLoopUtilization(now, before)
+      before = now
+      return utilization
+    },
+    spread: (share) => post({ type: 'spread', share }),
     metrics: () =>
       new Promise((resolve) => {
         const id = nextQuestion++

@@ -39,7 +39,7 @@ const named = {
 /** The table that `commitCountMigrations` makes. */
 export const countTable = 'commit_count'
 
-async function hasTable(db: Database, name: string): Promise<boolean> {
+export async function hasTable(db: Database, name: string): Promise<boolean> {
   return (await db.get(named[db.dialect], [name])) !== undefined
 }
 

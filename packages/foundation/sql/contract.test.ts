@@ -8,6 +8,8 @@ import { MessageChannel } from 'node:worker_threads'
 import pg from 'pg'
 import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
+import { watchSchema } from '../runtime/schema-watch.ts'
+import { quietLog } from '../telemetry/testing/index.ts'
 import {
   change,
   createRowCache,
@@ -21,10 +23,12 @@ import {
   migrate,
   openPostgres,
   openSqlite,
+  planOf,
   query,
   retryOnGuard,
   type SqliteWriter,
   StorageUnavailable,
+  schemaMigrations,
   startSqliteWriter,
   UniqueViolation,
 } from './index.ts'
@@ -217,6 +221,44 @@ for (const engine of [sqlite, postgres]) {
     await refused([], /newer than this program: things has migration 1 \(things\)/)
     await refused([{ ...first, statements: ['SELECT 1'] }], /another version of Warder/)
     await refused([first, { number: 3, name: 'x', statements: [] }], /migration 3 stands where 2 belongs/)
+  })
+
+  check('an older program gets along with what a newer one did where the newer one says so', async () => {
+    const [db] = await things(engine)
+    await migrate(db, 'schema', schemaMigrations)
+    const statements = ['CREATE TABLE second (id TEXT NOT NULL PRIMARY KEY)']
+    const second: Migration = { number: 2, name: 'two', older: true, statements }
+    const third: Migration = { number: 3, name: 'three', older: 'forgets something', statements: [] }
+    const fourth: Migration = { number: 4, name: 'four', statements: [] }
+    const known = (count: number): readonly Migration[] =>
+      [...migrations, second, third, fourth].slice(0, count)
+    await migrate(db, 'things', known(2))
+    await migrate(db, 'things', known(1))
+    assert.deepEqual((await planOf(db, 'things', known(1))).ahead, [{ number: 2, name: 'two', older: true }])
+    await migrate(db, 'things', known(4))
+    await assert.rejects(
+      migrate(db, 'things', known(2)),
+      /things has migration 3 \(three\) \(a program without it forgets something\), this program knows 2/,
+    )
+    await assert.rejects(
+      migrate(db, 'things', known(3)),
+      /things has migration 4 \(four\), this program knows 3/,
+    )
+    const told: string[] = []
+    const log = { ...quietLog, warn: (fields: object) => void told.push(JSON.stringify(fields)) }
+    const reason = await new Promise<string>((giveUp) => {
+      const components = new Map([['things', known(1)]])
+      const end = watchSchema({ db, components, log, everyMs: 5, giveUp: ended })
+      function ended(why: string): void {
+        end()
+        giveUp(why)
+      }
+    })
+    assert.match(reason, /things: 4, four/)
+    assert.deepEqual(told, [
+      '{"component":"things","migration":2,"name":"two"}',
+      '{"component":"things","migration":3,"name":"three","this_node":"forgets something"}',
+    ])
   })
 
   check('a migration that fails changes nothing and can be tried again', async () => {

@@ -1,19 +1,38 @@
+import type { DatabaseSnapshot } from './logical-copy-store.ts'
 import type { PostgresOptions } from './postgres.ts'
+import type { SnapshotOptions } from './postgres-snapshot-store.ts'
 import type { Database } from './types.ts'
 
 export { createRowCache, type RowCacheOptions } from './cache.ts'
 export {
   commitCountMigrations,
+  hasTable,
   isEmptyDatabase,
   raiseCommitCount,
   readCommitCount,
 } from './commit-count-store.ts'
+export { connectionRoom } from './connection-room-store.ts'
+export { unsafeSettings } from './durability-store.ts'
 export { GuardFailed, OutcomeUnknown, StorageUnavailable, UniqueViolation } from './errors.ts'
 export { holdLease, leaseMigrations } from './lease.ts'
-export { migrate } from './migrate.ts'
+export {
+  beginRestore,
+  type CopiedRow,
+  type CopiedTable,
+  type DatabaseSnapshot,
+  emptied,
+  endOfRestore,
+  insertionOf,
+  isRestoreUnderWay,
+  schemaOf,
+  sqliteSnapshot,
+} from './logical-copy-store.ts'
+export { type AheadMigration, type MigrationPlan, migrate, planOf, requireUsable } from './migrate.ts'
+export { schemaMigrations } from './older-programs-store.ts'
 export type { PostgresLimits, PostgresOptions } from './postgres.ts'
 export { change, insertInto, query } from './query.ts'
 export { readOne } from './read.ts'
+export { findRestored, forgetRestored, restoredChanges } from './restored-store.ts'
 export { retryOnGuard } from './retry.ts'
 export { openSqlite } from './sqlite.ts'
 export { type SqliteWriter, startSqliteWriter } from './sqlite-writer.ts'
@@ -24,4 +43,10 @@ export { createUnchangedRows, type UnchangedRows } from './unchanged.ts'
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
   const postgres = await import('./postgres.ts')
   return postgres.openPostgres(options)
+}
+
+/** See `postgres-snapshot-store.ts`. */
+export async function openPostgresSnapshot(options: SnapshotOptions): Promise<DatabaseSnapshot> {
+  const { postgresSnapshot } = await import('./postgres-snapshot-store.ts')
+  return postgresSnapshot(options)
 }

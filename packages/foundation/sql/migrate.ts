@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { StartupError } from '../errors/index.ts'
-import { isEmptyDatabase } from './commit-count-store.ts'
+import { hasTable, isEmptyDatabase } from './commit-count-store.ts'
 import { UniqueViolation } from './errors.ts'
+import { olderOf, olderTable, tellOlder } from './older-programs-store.ts'
 import { change, insertInto, query } from './query.ts'
 import type { Database, Migration } from './types.ts'
 
@@ -26,6 +27,54 @@ const record = insertInto<[string, number, string, string, number]>('schema_migr
   'applied_at',
 ])
 
+/** A migration that was carried out by a newer program. */
+export interface AheadMigration {
+  readonly number: number
+  readonly name: string
+  readonly older: Migration['older']
+}
+
+/** How far a database is from what the program knows. */
+export interface MigrationPlan {
+  /** Migrations of the component that were carried out. */
+  readonly done: number
+  readonly pending: readonly Migration[]
+  /** Those that the program does not know. */
+  readonly ahead: readonly AheadMigration[]
+}
+
+/**
+ * Looks, and changes nothing.
+ * @throws StartupError when a released migration was changed
+ */
+export async function planOf(
+  db: Database,
+  component: string,
+  migrations: readonly Migration[],
+): Promise<MigrationPlan> {
+  const done = (await isEmptyDatabase(db)) ? [] : await db.all(applied, [component])
+  checkHistory(component, migrations, done)
+  const unknown = done.slice(migrations.length)
+  const older =
+    unknown.length > 0 && (await hasTable(db, olderTable)) ? await olderOf(db, component) : undefined
+  return {
+    done: done.length,
+    pending: migrations.slice(done.length),
+    ahead: unknown.map(({ number, name }) => ({ number, name, older: older?.get(number) })),
+  }
+}
+
+/** @throws StartupError when the database is newer than the program, and not in a way that this program gets along with */
+export function requireUsable(component: string, known: number, { ahead }: MigrationPlan): void {
+  const stops = ahead.find(({ older }) => older !== true)
+  if (stops === undefined) return
+  const reason = stops.older === undefined ? '' : ` (a program without it ${stops.older})`
+  throw new StartupError(
+    `the database is newer than this program: ${component} has migration ${stops.number} (${stops.name})${reason}, ` +
+      `this program knows ${known}; start the newer version of Warder`,
+  )
+}
+
 /**
  * Brings the tables of a component up to date. Each migration is one commit whose first change claims its number, so
  * two processes that start at once cannot both carry it out: the second waits, then finds it done.
@@ -45,17 +94,19 @@ export async function migrate(
   // Not IF NOT EXISTS alone: a start that is refused afterwards writes nothing, and a commit counts itself.
   if (await isEmptyDatabase(db)) await createTable(db)
   for (;;) {
-    const done = await db.all(applied, [component])
-    checkHistory(component, migrations, done)
-    const next = migrations[done.length]
+    const plan = await planOf(db, component, migrations)
+    requireUsable(component, migrations.length, plan)
+    const [next] = plan.pending
     if (next === undefined) return
     await next.convert?.(db)
+    const told = (await hasTable(db, olderTable)) ? tellOlder(component, next) : []
     try {
       await db.commit([
         change(record, [component, next.number, next.name, checksumOf(next), now()]),
         ...next.statements.map((statement) =>
           change(query<[], unknown>(portable(statement, db.dialect)), []),
         ),
+        ...told,
       ])
     } catch (error) {
       // Another process carried it out while we waited: read again.
@@ -65,20 +116,10 @@ export async function migrate(
 }
 
 function checkHistory(component: string, migrations: readonly Migration[], done: readonly Applied[]): void {
-  if (done.length > migrations.length) {
-    const newest = done.at(-1)
-    throw new StartupError(
-      `the database is newer than this program: ${component} has migration ${newest?.number} (${newest?.name}), ` +
-        `this program knows ${migrations.length}; start the newer version of Warder`,
-    )
-  }
-  for (const [index, row] of done.entries()) {
-    const migration = migrations[index]
-    if (
-      migration === undefined ||
-      row.number !== migration.number ||
-      row.checksum !== checksumOf(migration)
-    ) {
+  for (const [index, migration] of migrations.entries()) {
+    const row = done[index]
+    if (row === undefined) return
+    if (row.number !== migration.number || row.checksum !== checksumOf(migration)) {
       throw new StartupError(
         `the database was made by another version of Warder: migration ${row.number} of ${component} (${row.name}) ` +
           'is not the one this program has; restore a backup, or start the version that made it',

@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import { messageOf } from '../postgres/away.ts'
+import type { PostgresClients } from '../postgres/clients.ts'
 import { countOnPostgres, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, OutcomeUnknown, StorageUnavailable } from './errors.ts'
 import { canGoOn, classify, isRefusal, Retryable } from './postgres-errors.ts'
@@ -8,27 +10,44 @@ import type { Change, ChangeResult, Commit, Row } from './types.ts'
 /** Serialization failures and deadlocks are tried again this often. */
 const mostRetries = 5
 
+/**
+ * The code of a plain WARNING. A COMMIT has one when somebody cancels its wait for the standby: PostgreSQL acknowledges it
+ * all the same (`SyncRepWaitForLSN`).
+ */
+const notConfirmed = '01000'
 const tableExists = tableNamed.postgresql.replace('?', '$1')
 /** In one message: counting costs no journey of its own. When it fails, the rest of the message is not run. */
 const countAndCommit = `${countOnPostgres}; COMMIT`
 
 /** Each commit is one transaction on a connection of the pool. */
-export function transactions(pool: pg.Pool): Commit {
+export function transactions(pool: pg.Pool, { again, isOutdated }: PostgresClients): Commit {
   let counted = false
   /** Asked until the first migrations have created the table. */
   const isCounted = async (client: pg.PoolClient): Promise<boolean> => {
     counted ||= (await client.query(tableExists, [countTable])).rows.length > 0
     return counted
   }
-  const once = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
-    let client: pg.PoolClient
+  /** A connection to the host that takes writes: those to a primary of before are thrown away. */
+  const connected = async (): Promise<pg.PoolClient> => {
     try {
-      client = await pool.connect()
+      for (;;) {
+        const client = await again(() => pool.connect())
+        if (!isOutdated(client)) return client
+        client.release(true)
+      }
     } catch (error) {
-      throw new StorageUnavailable('PostgreSQL cannot be reached', { cause: error })
+      throw new StorageUnavailable(`PostgreSQL cannot be reached: ${messageOf(error)}`, { cause: error })
     }
+  }
+  const once = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
+    const client = await connected()
     let broken: Error | undefined
     let committing = false
+    let confirmed = true
+    const listen = ({ code }: { readonly code?: string | undefined }): void => {
+      if (code === notConfirmed) confirmed = false
+    }
+    client.on('notice', listen)
     try {
       await client.query('BEGIN')
       const results: ChangeResult[] = []
@@ -41,10 +60,13 @@ export function transactions(pool: pg.Pool): Commit {
       const last = (await isCounted(client)) ? countAndCommit : 'COMMIT'
       committing = true
       await client.query(last)
+      if (!confirmed)
+        throw new OutcomeUnknown('PostgreSQL committed without its standby: a failover may lose it')
       return results
     } catch (error) {
       // The transaction may have been the one that creates the table.
       if (committing) counted = false
+      if (error instanceof OutcomeUnknown) throw error
       // A connection that was lost, or is silent, is not waited for a second time.
       if (canGoOn(error))
         await client.query('ROLLBACK').catch((lost: Error) => {
@@ -55,6 +77,7 @@ export function transactions(pool: pg.Pool): Commit {
         throw new OutcomeUnknown('the answer to a commit was lost', { cause: error })
       throw classify(error)
     } finally {
+      client.off('notice', listen)
       // A connection that did not roll back is thrown away, and its transaction with it.
       client.release(broken)
     }

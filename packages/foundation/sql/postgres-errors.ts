@@ -16,27 +16,6 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }
 
-const networkErrors: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ENOENT', // the socket file of a server on this machine
-  'ENOTFOUND',
-  'EAI_AGAIN',
-])
-
-/** Whether a connection failed for a reason that may pass: the network, or a server that is starting, stopping or full. */
-export function isAway(error: unknown): boolean {
-  const { code, message = '' } = (error ?? {}) as { code?: string; message?: string }
-  if (code === undefined) return /timeout|terminated/i.test(message)
-  return networkErrors.has(code) || /^(08|53|57|58)/.test(code)
-}
-
 /** What an error of the client library, or of the server, is to the service. */
 export function classify(error: unknown): Error {
   if (error instanceof GuardFailed) return error

@@ -1,4 +1,5 @@
-import pg from 'pg'
+import type pg from 'pg'
+import type { PostgresClients } from '../postgres/clients.ts'
 
 /** By topic; a key undefined = anything may have changed. */
 export type Listeners = Map<string, Set<(key: string | undefined) => void>>
@@ -20,7 +21,11 @@ interface Feed {
  * LISTEN on a connection of its own, which is asked from time to time whether it is alive: nothing that is heard may be
  * nothing that is said. When it was lost, anything may have changed: listeners are told `undefined`.
  */
-export function listenForChanges(config: pg.ClientConfig, listeners: Listeners, checkEveryMs: number): Feed {
+export function listenForChanges(
+  { Client, isOutdated }: PostgresClients,
+  listeners: Listeners,
+  checkEveryMs: number,
+): Feed {
   let closed = false
   let failures = 0
   let current: pg.Client | undefined
@@ -30,14 +35,17 @@ export function listenForChanges(config: pg.ClientConfig, listeners: Listeners, 
   const start = async (): Promise<void> => {
     // The time to try again may come after the end.
     if (closed) return
-    const client = new pg.Client(config)
+    const client = new Client()
     current = client
     client.on('error', () => undefined)
     let check: NodeJS.Timeout | undefined
     /** An end that the other side has to agree to may never come; its end has another one made. */
     const giveUp = (): void => void client.connection.stream.destroy()
     const checkSoon = (): void => {
-      check = setTimeout(() => client.query('SELECT 1').then(checkSoon, giveUp), checkEveryMs)
+      check = setTimeout(() => {
+        if (isOutdated(client)) giveUp()
+        else client.query('SELECT 1').then(checkSoon, giveUp)
+      }, checkEveryMs)
       check.unref()
     }
     client.once('end', () => {

@@ -1,60 +1,63 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { StartupError } from '../errors/index.ts'
-import { DatabaseAway } from './errors.ts'
-import { isAway } from './postgres-errors.ts'
+import { isAway, messageOf } from '../postgres/away.ts'
+import type { PostgresClients } from '../postgres/clients.ts'
+import { DatabaseAway, StorageUnavailable } from './errors.ts'
 
 export interface Reader {
   query(statement: pg.QueryConfig): Promise<pg.QueryResult>
   end(): Promise<void>
 }
 
-/** A connection that is made again when it is lost; what was under way on it fails. */
-export async function startReader(config: pg.ClientConfig): Promise<Reader> {
+/**
+ * A connection that is made again when it is lost, or another host has become the primary; what was under way on it
+ * fails.
+ */
+export async function startReader({ Client, again, isOutdated }: PostgresClients): Promise<Reader> {
   let ending = false
   let client: Promise<pg.Client>
-  const open = async (): Promise<pg.Client> => {
-    const fresh = new pg.Client(config)
+  const openOne = async (): Promise<pg.Client> => {
+    const fresh = new Client({ pipeline: true })
     let connected = false
     fresh.on('error', () => undefined)
     fresh.once('end', () => {
       // One that could not be made is made again by the next statement, not over and over.
       if (ending || !connected) return
-      client = open()
-      client.catch(() => undefined)
+      renew()
     })
     await fresh.connect()
     connected = true
     return fresh
   }
-  client = open()
+  const renew = (): void => {
+    client = again(openOne)
+    client.catch(() => undefined)
+  }
+  client = again(openOne)
   try {
     await client
   } catch (error) {
     const message = `database_url: cannot reach PostgreSQL: ${messageOf(error)}`
     throw isAway(error) ? new DatabaseAway(message) : new StartupError(message)
   }
+  /** One that is of use; of all that wait for it, one makes it anew. */
+  const current = async (): Promise<pg.Client> => {
+    const known = client
+    const usable = await known.catch(() => undefined)
+    if (usable !== undefined && !isOutdated(usable)) return usable
+    if (client === known) renew()
+    usable?.connection.stream.destroy()
+    try {
+      return await client
+    } catch (error) {
+      throw new StorageUnavailable(`PostgreSQL cannot be reached: ${messageOf(error)}`, { cause: error })
+    }
+  }
   return {
-    async query(statement) {
-      const known = client
-      const current = await known.catch(() => {
-        // Of all that wait for it, one makes it anew.
-        if (client === known) {
-          client = open()
-          client.catch(() => undefined)
-        }
-        return client
-      })
-      return current.query(statement)
-    },
+    query: async (statement) => (await current()).query(statement),
     async end() {
       ending = true
       await (await client.catch(() => undefined))?.end()
     },
   }
-}
-
-/** Of an error of several addresses, which has no message of its own, the first one's. */
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0])
-  return error instanceof Error ? error.message : String(error)
 }

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
-import { change, type Database, OutcomeUnknown, openPostgres, query, StorageUnavailable } from './index.ts'
+import {
+  change,
+  type Database,
+  OutcomeUnknown,
+  openPostgres,
+  query,
+  StorageUnavailable,
+  unsafeSettings,
+} from './index.ts'
 import type { PostgresLimits } from './postgres.ts'
 import { startTestPostgres } from './testing/index.ts'
 
@@ -101,7 +109,7 @@ test('a connection that is lost during a commit fails that commit and nothing el
   assert.deepEqual(await ids(one), ['b'])
 })
 
-const short: PostgresLimits = { statement: 500, answer: 600, connect: 600, feedCheck: 100 }
+const short: Partial<PostgresLimits> = { statement: 500, answer: 600, connect: 600, feedCheck: 100 }
 /** Far more than the limits together, far less than for ever. */
 const withinMs = 5000
 
@@ -186,4 +194,22 @@ test('a commit whose answer is lost may have been made, and says so', { skip, ti
   between.loseAnswers()
   await assert.rejects(near.commit([change(insert, ['a'])]), OutcomeUnknown)
   assert.deepEqual(await ids(far), ['a'])
+})
+
+test('settings with which acknowledged changes are lost are told, with what they cost', {
+  skip,
+}, async () => {
+  const url = await newDatabase()
+  const told = async (options: string): Promise<readonly string[]> =>
+    (await unsafeSettings(await open(`${url}?options=${encodeURIComponent(options)}`))).map(
+      ({ setting }) => setting,
+    )
+  // The server of the tests does without fsync; nothing can be said for it.
+  const always = ['fsync = off', 'full_page_writes = off']
+  assert.deepEqual([...(await told(''))].sort(), always)
+  assert.deepEqual([...(await told('-c synchronous_commit=off'))].sort(), [
+    ...always,
+    'synchronous_commit = off',
+  ])
+  assert.deepEqual([...(await told('-c synchronous_commit=remote_apply'))].sort(), always)
 })

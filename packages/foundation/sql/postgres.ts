@@ -1,5 +1,8 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { parsePostgresUrl } from '../postgres/address.ts'
+import { postgresClients } from '../postgres/clients.ts'
+import type { HostLog } from '../postgres/hosts.ts'
 import { StorageUnavailable } from './errors.ts'
 import { transactions } from './postgres-commit.ts'
 import { classify } from './postgres-errors.ts'
@@ -10,8 +13,15 @@ import { query } from './query.ts'
 import type { Database, Query, SqlValue } from './types.ts'
 
 export interface PostgresOptions {
-  /** `postgresql://user:password@host:port/database?sslmode=verify-full&sslrootcert=…` */
+  /** `postgresql://user:password@host:port,host:port/database?sslmode=verify-full&sslrootcert=…` */
   readonly url: string
+  /** Absolute path of a file that holds the password; it is read at each connection. */
+  readonly passwordFile?: string | undefined
+  /** Where paths in the address begin that are not absolute; default: the working directory. */
+  readonly folder?: string | undefined
+  /** What the threads of a process know of the primary (`PrimaryMemory`); default: memory of its own. */
+  readonly primary?: SharedArrayBuffer | undefined
+  readonly log?: HostLog | undefined
   /** Connections for statements that stand alone (pipelined); default 2. */
   readonly readers?: number
   /** Connections for commits of several changes; default 6. */
@@ -21,17 +31,27 @@ export interface PostgresOptions {
 
 /** How long a database that says nothing is waited for, in milliseconds. */
 export interface PostgresLimits {
-  /** The server ends a statement, or a transaction that waits for its next one, after this time; default 15 s. */
+  /**
+   * The server ends a statement, or a transaction that waits for its next one, after this time; 0 = never. Default 15 s.
+   */
   readonly statement: number
-  /** A connection that has not answered a statement by then is given up; longer than `statement`, default 17 s. */
+  /** A connection that has not answered a statement by then is given up; default 2 s more than `statement`. */
   readonly answer: number
+  /** A statement waits so long for a lock; 0 = as long as `statement` lets it, the default. */
+  readonly lock: number
   /** A connection is made, or one of the pool is free, by then; default 10 s. */
   readonly connect: number
+  /** A host has answered by then, where the address does not say; default: one `connect`, of several 3 s each. */
+  readonly host: number | undefined
   /** How often the connection that listens is asked whether it is alive; default 10 s. */
   readonly feedCheck: number
 }
 
-const usualLimits: PostgresLimits = { statement: 15_000, answer: 17_000, connect: 10_000, feedCheck: 10_000 }
+const usualLimits = { statement: 15_000, lock: 0, connect: 10_000, host: undefined, feedCheck: 10_000 }
+/** One of several that says nothing holds up the others. */
+const oneOfSeveralMs = 3_000
+/** A server that has ended a statement is given so long to say so. */
+const answerAfterMs = 2_000
 /** An idle connection whose other end is gone without a word is found by the system some ten seconds after this. */
 const keepAliveAfterMs = 10_000
 const nothing = query<[], { one: number }>('SELECT 1 AS one')
@@ -44,12 +64,14 @@ const notify: Query<readonly SqlValue[], unknown> = query(`SELECT pg_notify('${c
  * @throws StartupError when it cannot be reached
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const limits = { ...usualLimits, ...options.limits }
+  const { statement = usualLimits.statement } = options.limits ?? {}
+  const answer = statement === 0 ? 0 : statement + answerAfterMs
+  const limits: PostgresLimits = { ...usualLimits, answer, ...options.limits }
+  const address = parsePostgresUrl(options.url)
   const sockets = new Set<Socket>()
-  const config: pg.PoolConfig = {
-    connectionString: options.url,
-    connectionTimeoutMillis: limits.connect,
+  const config: pg.ClientConfig = {
     statement_timeout: limits.statement,
+    lock_timeout: limits.lock,
     idle_in_transaction_session_timeout: limits.statement,
     // The server's own limits help nobody when the network loses everything without a word.
     query_timeout: limits.answer,
@@ -64,19 +86,32 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       return socket
     },
   }
-  const readers = await allOrNone(
-    Array.from({ length: options.readers ?? 2 }, () =>
-      startReader({ ...config, pipeline: true } as pg.ClientConfig),
-    ),
-  )
-  const pool = new pg.Pool({ ...config, max: options.writers ?? 6 })
+  const { passwordFile, folder, primary, log } = options
+  const usualMs = address.hosts.length > 1 ? oneOfSeveralMs : limits.connect
+  const hostMs = limits.host ?? address.connectTimeoutMs ?? usualMs
+  const clients = postgresClients({
+    address,
+    passwordFile,
+    folder,
+    memory: primary,
+    connectTimeoutMs: hostMs,
+    config,
+    log,
+  })
+  const readers = await allOrNone(Array.from({ length: options.readers ?? 2 }, () => startReader(clients)))
+  const pool = new pg.Pool({
+    Client: clients.Client as never,
+    // All hosts may be asked, and then the one that was chosen.
+    connectionTimeoutMillis: Math.max(limits.connect, 2 * hostMs),
+    max: options.writers ?? 6,
+  })
   // An idle connection that is lost is not an error of anybody's request: the pool makes another.
   pool.on('error', () => undefined)
   // The pool listens to idle connections only: one that is lost during a commit would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const listeners: Listeners = new Map()
-  const feed = listenForChanges(config, listeners, limits.feedCheck)
-  const commit = transactions(pool)
+  const feed = listenForChanges(clients, listeners, limits.feedCheck)
+  const commit = transactions(pool, clients)
   let turn = 0
 
   const run = async (

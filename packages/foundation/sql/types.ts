@@ -73,10 +73,25 @@ export interface RowCache<V> {
   readonly size: number
 }
 
+/** The backup that a database was filled from. */
+export interface RestoredBackup {
+  /** SHA-256 of the file, in lower-case hexadecimal digits. */
+  readonly digest: string
+  /** When the backup was made, and restored. Unix milliseconds. */
+  readonly madeAt: number
+  readonly restoredAt: number
+}
+
 export interface Migration {
   /** 1, 2, 3 … without gaps. Never changed once released: its checksum is kept in the database. */
   readonly number: number
   readonly name: string
+  /**
+   * How a program that does not know this migration gets along with it. true: it works on, and may be started. A sentence:
+   * it works on for the time of a rolling upgrade, and this is what it does not heed; it may not be started. undefined: it
+   * does not work; every node is stopped first.
+   */
+  readonly older?: true | string
   /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */
   readonly statements: readonly string[]
   /**

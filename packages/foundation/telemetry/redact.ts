@@ -1,3 +1,4 @@
+import { privateJwkMembers } from '../memory/jwk-members.ts'
 import { Secret } from '../memory/secret.ts'
 
 const hidden = '[secret]'
@@ -32,8 +33,8 @@ const secretNames = new Set([
   'samlresponse',
 ])
 
-/** Private members of a JWK (RFC 7517, RFC 7518 §6, RFC 8037); hidden in an object that has `kty`. */
-const jwkPrivate = new Set(['k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'priv', 'seed'])
+/** Hidden in an object that has `kty`. */
+const jwkPrivate = new Set(privateJwkMembers)
 
 /** A copy of log fields that shows nothing secret: by type (`Secret`, bytes) and by name of the member. Bounded. */
 export function redact(value: unknown, depth = 0): unknown {

@@ -17,8 +17,8 @@ import { StartupError } from '../errors/index.ts'
 /** How the names of all local authorities begin. */
 export const authorityName = 'Warder local authority of '
 const day = 24 * 60 * 60 * 1000
-/** A certificate with less than this left is replaced at the next start. */
-const renewBeforeDays = 30
+/** An authority with less than this left is replaced: whoever trusts it has to be told, so not sooner than needed. */
+const renewAuthorityBeforeDays = 30
 
 /** The authority as its files tell it. */
 export interface StoredAuthority {
@@ -41,7 +41,7 @@ export function storedAuthority(folder: string, clock: Clock): StoredAuthority |
   if (privateKey !== undefined && !certificate.checkPrivateKey(privateKey)) {
     throw new StartupError(`${keyFile} is not the key of ${file}; put the right one there, or ${anew(file)}`)
   }
-  if (!runsOut(certificate, clock))
+  if (leftOf(certificate, clock) > renewAuthorityBeforeDays * day)
     return { certificate, certificatePem: readFileSync(file, 'utf8'), privateKey }
   if (certificate.subject.startsWith(`CN=${authorityName}`)) return undefined
   throw new StartupError(`${file} runs out on ${certificate.validTo}; put a new one there, or ${anew(file)}`)
@@ -79,8 +79,14 @@ function filesOf(folder: string, name: string): readonly [certificate: string, k
   return [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
 }
 
+/** A third of its life is left. */
 function runsOut(certificate: X509Certificate, clock: Clock): boolean {
-  return certificate.validToDate.getTime() - clock.now() <= renewBeforeDays * day
+  const life = certificate.validToDate.getTime() - certificate.validFromDate.getTime()
+  return leftOf(certificate, clock) <= life / 3
+}
+
+function leftOf(certificate: X509Certificate, clock: Clock): number {
+  return certificate.validToDate.getTime() - clock.now()
 }
 
 function anew(file: string): string {

@@ -1,4 +1,5 @@
 // The thread of attribute-based encryption: the only place where its keys are in use, one job after the other.
+import { constants, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import { CovercryptError } from '@warder/covercrypt/error'
 import {
@@ -94,6 +95,9 @@ function run(job: AbeJob): AbeResults[AbeJob['type']] {
 function wipe(job: AbeJob): void {
   for (const value of Object.values(job).flat()) if (value instanceof Uint8Array) value.fill(0)
 }
+
+// On Linux a priority is that of the thread, elsewhere that of the whole process: whoever waits for a short answer goes first.
+if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW)
 
 parentPort?.on('message', ({ id, job }: { readonly id: number; readonly job: AbeJob }) => {
   try {

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
-import { type AbeForm, type ManagedObject, type ObjectId, stateAt, type UnitOfWork } from '../keys/index.ts'
+import {
+  type AbeForm,
+  type ManagedObject,
+  type ObjectId,
+  stateAt,
+  type UnitOfWork,
+  withheld,
+  withheldSentences,
+} from '../keys/index.ts'
 import { type RotationAction, refreshesUsers } from './actions.ts'
 import { abeThread } from './thread.ts'
 import { userKeysOf } from './user-key-store.ts'
@@ -40,6 +48,8 @@ const shown: Readonly<Record<AbeForm['kind'], string>> = {
 /** A master key makes user keys and changes while it is Active or Pre-Active. @throws failure('crypto_failure') */
 function requireUsableMaster(master: ManagedObject, now: number): AbeForm {
   const form = requireAbe(master, 'master')
+  const kept = withheld(master)
+  if (kept !== undefined) throw failure('crypto_failure', withheldSentences[kept])
   const state = stateAt(master, now)
   if (state === 'Active' || state === 'PreActive') return form
   throw failure('crypto_failure', `The master key is ${state}: it makes and changes no keys any more.`)

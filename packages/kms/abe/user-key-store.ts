@@ -19,3 +19,16 @@ export async function userKeysOf(db: Database, master: string): Promise<readonly
   const rows = await db.all(linkedToMaster, [master, maxUserKeys])
   return rows.map(toObject).filter(({ form }) => form.abe?.kind === 'user' && form.abe.master === master)
 }
+
+/** User keys of the owner of a master key that name it as their parent and do not follow it yet. */
+export async function userKeysWithout(
+  db: Database,
+  { id, owner }: Pick<ManagedObject, 'id' | 'owner'>,
+): Promise<readonly ManagedObject[]> {
+  const rows = await db.all(linkedToMaster, [id, maxUserKeys])
+  return rows
+    .map(toObject)
+    .filter(
+      (user) => user.owner === owner && user.form.abe?.kind === 'user' && user.form.abe.master === undefined,
+    )
+}

@@ -1,10 +1,17 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
-import { type ManagedObject, tagsOf } from '../keys/index.ts'
+import { chainIdOf, type ManagedObject, tagsOf } from '../keys/index.ts'
 import { bearerOf } from './names.ts'
 
-/** Operations that may take the approval of crypto officers. */
-export const approvable = ['destroy', 'export', 'grant'] as const
+/** Operations on an object that may take the approval of crypto officers. */
+export const approvableOnObjects = ['destroy', 'export', 'grant'] as const
+export type ApprovableOnObject = (typeof approvableOnObjects)[number]
+/**
+ * The same on the installation: stopping an external key store and letting it go on, other officers or approvals in the
+ * settings, another root key, serving what was restored from a backup.
+ */
+const approvableOnAll = ['stop_store', 'start_store', 'settings', 'root_key', 'restore_backup'] as const
+export const approvable = [...approvableOnObjects, ...approvableOnAll] as const
 export type Approvable = (typeof approvable)[number]
 
 /** What the settings say. An empty list of tags, algorithms or owners restricts nothing. */
@@ -17,13 +24,16 @@ export interface ApprovalSettings {
   readonly validitySeconds: number
 }
 
-type About = Pick<ManagedObject, 'id' | 'type' | 'algorithm' | 'owner'>
+type About = Pick<ManagedObject, 'id' | 'type' | 'algorithm' | 'owner'> &
+  Partial<Pick<ManagedObject, 'chainId'>>
 
 /** Which operations take approvals, and on which objects. */
 export interface ApprovalPolicy {
   readonly validityMs: number
   /** Synchronous where nothing is covered. */
-  covers(operation: Approvable, object: About): MaybePromise<boolean>
+  covers(operation: ApprovableOnObject, object: About): MaybePromise<boolean>
+  /** Of operations on the installation, to which tags, algorithms and owners mean nothing. */
+  takes(operation: Exclude<Approvable, ApprovableOnObject>): boolean
   /** Tags that decide about it: taking one away would take the object out. */
   keeps(tag: string): boolean
 }
@@ -44,14 +54,16 @@ export function createApprovalPolicy(settings: ApprovalSettings, db: Database): 
   ) as [Set<string>, Set<string>, Set<string>]
   return {
     validityMs: settings.validitySeconds * 1000,
-    covers(operation, { id, type, algorithm, owner }) {
+    covers(operation, object) {
+      const { type, algorithm, owner } = object
       if (!operations.has(operation)) return false
       if (operation === 'destroy' ? type === 'SplitKey' : !secret.has(type)) return false
       if (algorithms.size > 0 && !algorithms.has(algorithm ?? '')) return false
       if (owners.size > 0 && !owners.has(bearerOf(owner))) return false
       if (tags.size === 0) return true
-      return andThen(tagsOf(db, id), (own) => own.some((tag) => tags.has(tag)))
+      return andThen(tagsOf(db, chainIdOf(object)), (own) => own.some((tag) => tags.has(tag)))
     },
+    takes: (operation) => operations.has(operation),
     keeps: (tag) => operations.size > 0 && tags.has(tag),
   }
 }

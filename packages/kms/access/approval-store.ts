@@ -1,20 +1,32 @@
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import type { Approvable } from './approval-policy.ts'
+import type { Approvable, ApprovalSettings } from './approval-policy.ts'
+import type { OfficerSettings } from './officers.ts'
 
 /** `approved`: an export that the requester may do once. `void`: its object changed meanwhile. */
 export type RequestState = 'open' | 'approved' | 'done' | 'refused' | 'withdrawn' | 'void'
+
+/** Who decides together, and about what: the settings `[roles]` and `[approvals]`, without where notices go. */
+export interface Governance {
+  readonly officers: Omit<OfficerSettings, 'quorum'> & { readonly quorum: number | null }
+  readonly approvals: ApprovalSettings
+}
 
 /** Exactly what is asked for: its hash is what officers approve. */
 export interface Wish {
   readonly id: string
   readonly operation: Approvable
+  /** Id of a key, name of an external key store, digest of settings, `root_key`, or SHA-256 of the file of a backup. */
   readonly object: string
-  /** Version of the object: a changed one is another. */
+  /** Version of the object: a changed one is another. 0 of what has none. */
   readonly version: number
   /** Of a grant. */
   readonly user?: string
   readonly rights?: readonly string[]
+  /** Of other settings: what they are; the digest in `object` binds them. */
+  readonly settings?: Governance
+  /** Of a restored backup: when it was made, and restored. Unix milliseconds. */
+  readonly restore?: { readonly madeAt: number; readonly restoredAt: number }
   readonly requester: string
   /** Unix milliseconds. */
   readonly createdAt: number
@@ -49,9 +61,9 @@ const page = query<[after: string, limit: number], RequestRow>(
 const ofRequester = query<[requester: string, after: string, limit: number], RequestRow>(
   'SELECT id, record, version FROM approval_request WHERE requester = ? AND id > ? ORDER BY id LIMIT ?',
 )
-const usable = query<[requester: string, object: string, operation: string, now: number], RequestRow>(
+const usable = query<[object: string, operation: string, now: number], RequestRow>(
   `SELECT id, record, version FROM approval_request
-   WHERE requester = ? AND object_id = ? AND operation = ? AND state = 'approved' AND until_ms > ? ORDER BY id`,
+   WHERE object_id = ? AND operation = ? AND state = 'approved' AND until_ms > ? ORDER BY id`,
 )
 const counted = query<[requester: string, now: number], { readonly n: number }>(
   `SELECT COUNT(*) AS n FROM approval_request WHERE requester = ? AND state IN ('open', 'approved') AND until_ms > ?`,
@@ -127,14 +139,14 @@ export async function listRequests(
   return Promise.all(rows.map((row) => requestOf(seal, row)))
 }
 
-/** What the requester may do once with the object now. */
+/** What may be done once with the object now: by its requester, or, of the installation, by whoever starts or has its files. */
 export async function approvedRequests(
   db: Database,
   seal: Seal,
-  about: Pick<Wish, 'requester' | 'object' | 'operation'>,
+  about: Pick<Wish, 'object' | 'operation'>,
   now: number,
 ): Promise<readonly ApprovalRequest[]> {
-  const rows = await db.all(usable, [about.requester, about.object, about.operation, now])
+  const rows = await db.all(usable, [about.object, about.operation, now])
   const requests = await Promise.all(rows.map((row) => requestOf(seal, row)))
   return requests.filter(({ state }) => state === 'approved')
 }

@@ -3,6 +3,7 @@ import { type Failure, failure } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import { type JoinRequest, joinParts } from '../crypto/index.ts'
+import { readBlocks } from './block-store.ts'
 import {
   type Activation,
   activationChange,
@@ -74,6 +75,7 @@ export async function activateByShares(
   const ceremony = await findCeremony(db, seal, first.source)
   if (ceremony === undefined) throw refused('These are no shares of a ceremony.')
   requireOwners(shares, ceremony, officers, caller)
+  await requireNoneBlocked(db, shares)
   requireKey(shares, ceremony, first)
   const activation = {
     user: caller,
@@ -102,6 +104,13 @@ function requireOwners(
   const needed = Math.max(threshold, quorum)
   if (shares.length < needed) throw refused(`The ceremony takes the shares of ${needed} officers.`)
   if (![...owners].some((owner) => owner !== caller)) throw refused('No share is of another officer.')
+}
+
+/** Who is cut off brings nobody to power, by what they granted before either. @throws failure('forbidden') */
+async function requireNoneBlocked(db: Database, shares: readonly Share[]): Promise<void> {
+  const blocked = (await readBlocks(db))?.value
+  const found = shares.find(({ owner }) => blocked?.has(owner) === true)
+  if (found !== undefined) throw refused(`${found.owner} is blocked.`)
 }
 
 /** @throws failure('forbidden') when the shares do not join to the key of the ceremony */

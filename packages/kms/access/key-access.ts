@@ -2,7 +2,15 @@ import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext, OperationInput, Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
-import { asObjectId, type Key, type KeyRing } from '../keys/index.ts'
+import {
+  type Key,
+  type KeyRing,
+  type ObjectId,
+  processingVersion,
+  protectingVersion,
+  versionNumber,
+} from '../keys/index.ts'
+import { type Aliases, resolveKid } from './aliases.ts'
 import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
 import type { Right } from './right.ts'
 
@@ -11,11 +19,14 @@ export interface AccessServices {
   readonly db: Database
   readonly keys: KeyRing
   readonly roles: Roles
+  readonly aliases: Aliases
 }
 
 /** A key and the request about it, read once by the access check for the handler. */
 export interface Resolved<Request> {
   readonly key: Key
+  /** What the request named: the half of a pair that it said, an alias as what it stands for. */
+  readonly kid: ObjectId
   readonly request: Request
 }
 
@@ -23,11 +34,13 @@ export interface Resolved<Request> {
 class Finding<Request> implements Resolved<Request> {
   readonly by: object
   readonly key: Key
+  readonly kid: ObjectId
   readonly request: Request
 
-  constructor(by: object, key: Key, request: Request) {
+  constructor(by: object, key: Key, kid: ObjectId, request: Request) {
     this.by = by
     this.key = key
+    this.kid = kid
     this.request = request
   }
 }
@@ -47,6 +60,11 @@ export interface KeyAccessOptions<Services extends AccessServices, Request> {
    * the work (JWE decryption, §4.1).
    */
   readonly use?: 'private half'
+  /**
+   * Which version the handler gets where a key was rotated: see `protectingVersion` and `processingVersion`. Default:
+   * the object that was named.
+   */
+  readonly version?: 'protect' | 'process'
   /** Algorithm for the audit record. */
   readonly algorithm?: (request: Request) => string | undefined
 }
@@ -61,12 +79,21 @@ export function keyRight<Services extends AccessServices, Request>(
     name: `key right: ${right}`,
     check(input, context) {
       const request = options.read(input, context)
-      const kid = options.kid(request)
+      const named = options.kid(request)
       const algorithm = options.algorithm?.(request)
-      context.audit(algorithm === undefined ? { object: kid } : { object: kid, algorithm })
-      const key = permittedKey(context.services, principalOf(context), kid, right, options.use)
-      return andThen(key, (found) => {
-        context.found = new Finding(by, found, request)
+      context.audit(algorithm === undefined ? { object: named } : { object: named, algorithm })
+      const principal = principalOf(context)
+      return andThen(resolveKid(context.services, principal.name, named), (kid) => {
+        if (kid === undefined) throw keyNotFound()
+        if (kid !== named) context.audit({ object: kid, details: { alias: named } })
+        const key = knownKey(context.services, principal, kid, right, options.use)
+        return andThen(key, (known) => {
+          const version = versionOf(context.services.keys, known, options.version)
+          return andThen(version, (found) => {
+            context.found = new Finding(by, found, kid, request)
+            if (found !== known) context.audit({ details: { version: versionNumber(found.object) } })
+          })
+        })
       })
     },
     resolved(context) {
@@ -77,6 +104,12 @@ export function keyRight<Services extends AccessServices, Request>(
   }
 }
 
+function versionOf(keys: KeyRing, key: Key, version: 'protect' | 'process' | undefined): MaybePromise<Key> {
+  // Most keys were never rotated.
+  if (version === undefined || key.object.chainId === undefined) return key
+  return version === 'protect' ? protectingVersion(keys, key) : processingVersion(keys, key)
+}
+
 export function principalOf<Services>(context: OperationContext<Services>): Principal {
   const { principal } = context
   if (principal === undefined) throw failure('unauthorized')
@@ -84,7 +117,7 @@ export function principalOf<Services>(context: OperationContext<Services>): Prin
 }
 
 /**
- * The key with this id, if `principal` has `right` on it. Synchronous for a cached key of the caller's own on SQLite.
+ * The key with this id or alias, if `principal` has `right` on it. Synchronous for a cached key of the caller's own on SQLite.
  * @throws failure('not_found') when there is none, or when the caller has no right at all on it;
  *   failure('forbidden') when the caller has other rights on it
  */
@@ -95,8 +128,19 @@ export function permittedKey(
   right: Right,
   use?: 'private half',
 ): MaybePromise<Key> {
-  const id = asObjectId(kid)
-  if (id === undefined) throw keyNotFound()
+  return andThen(resolveKid(services, principal.name, kid), (id) => {
+    if (id === undefined) throw keyNotFound()
+    return knownKey(services, principal, id, right, use)
+  })
+}
+
+function knownKey(
+  services: AccessServices,
+  principal: Principal,
+  id: ObjectId,
+  right: Right,
+  use?: 'private half',
+): MaybePromise<Key> {
   return andThen(services.keys.get(id), (key) => permitted(services, principal, key, right, use))
 }
 
@@ -110,7 +154,7 @@ function permitted(
   if (key === undefined) throw keyNotFound()
   const { object } = key
   if (use === 'private half' && object.type === 'PublicKey' && object.linkedId !== undefined) {
-    return permittedKey(services, principal, object.linkedId, right)
+    return knownKey(services, principal, object.linkedId, right)
   }
   const verdict = verdictOn(services.db, services.roles, object, principal.name, right)
   return andThen(verdict, (now) => allowed(key, now))

@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Commit, type Database, GuardFailed } from '@warder/foundation/sql'
+import { transferAliases } from './aliases.ts'
 import { grantsEnd, grantsTransfer, ownerChanges, someOwned, unfinishedEnd } from './ownership-store.ts'
 import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
 
@@ -25,8 +26,10 @@ export interface Moved {
   readonly grants: number
 }
 
-/** Moves every object of an owner, in commits of bounded size; those who change them meanwhile come first. */
-async function moveObjects({ db, commit, now }: Parts, from: string, to: string): Promise<number> {
+/** Moves every object and alias of an owner, in commits of bounded size; those who change them meanwhile come first. */
+async function moveObjects(parts: Parts, from: string, to: string): Promise<number> {
+  const { db, commit, now } = parts
+  await transferAliases(parts, from, to)
   let moved = 0
   let lost = 0
   for (;;) {

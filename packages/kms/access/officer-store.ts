@@ -29,6 +29,12 @@ interface RecordRow {
   readonly record: Uint8Array
 }
 
+interface ActivationEnd {
+  /** Unix milliseconds; null = nobody ended it. */
+  readonly ended_at: number | null
+  readonly ended_by: string | null
+}
+
 const ceremonyById = query<[id: string], RecordRow>('SELECT record FROM officer_ceremony WHERE id = ?')
 const newestCeremony = query<[], RecordRow & { readonly id: string }>(
   'SELECT id, record FROM officer_ceremony ORDER BY created_at DESC, id DESC LIMIT 1',
@@ -45,6 +51,10 @@ const insertActivation = query<
   unknown
 >(
   `INSERT INTO officer_activation (ceremony_id, user_id, record, activated_at, until_ms) VALUES (?, ?, ?, ?, ?)`,
+)
+const newestActivation = query<[user: string], ActivationEnd>(
+  `SELECT ended_at, ended_by FROM officer_activation WHERE user_id = ? ORDER BY activated_at DESC, ceremony_id DESC
+   LIMIT 1`,
 )
 const endActivations = query<[endedAt: number, endedBy: string, user: string], unknown>(
   'UPDATE officer_activation SET ended_at = ?, ended_by = ? WHERE user_id = ? AND ended_at IS NULL',
@@ -104,6 +114,11 @@ export async function runningActivation(
     if (activation.until > now) return activation
   }
   return undefined
+}
+
+/** How the newest activation of a user ended; undefined: there was none. */
+export async function lastEnd(db: Database, user: string): Promise<ActivationEnd | undefined> {
+  return await db.get(newestActivation, [user])
 }
 
 /** Ends whatever activation the officer has. */

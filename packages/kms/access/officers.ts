@@ -33,7 +33,7 @@ export interface Officers {
 }
 
 /** More than half, and never one alone. */
-function quorumOf(officers: number, configured: number | undefined): number {
+export function quorumOf(officers: number, configured: number | undefined): number {
   return Math.max(2, configured ?? Math.floor(officers / 2) + 1)
 }
 

@@ -36,6 +36,10 @@ export async function someOwned(db: Database, owner: string, most: number): Prom
   return await db.all(owned, [owner, most])
 }
 
+export async function ownsAnything(db: Database, owner: string): Promise<boolean> {
+  return (await someOwned(db, owner, 1)).length > 0
+}
+
 /** Gives an object to another owner, if it is still as it was read. */
 export function ownerChanges(db: Database, { id, version }: OwnedRow, to: string, now: number): Change[] {
   return [change(move, [to, now, id, version], 1), db.changed(objectTopic, id)]

@@ -1,8 +1,9 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
-import type { ManagedObject } from '../keys/index.ts'
+import { chainIdOf, type ManagedObject } from '../keys/index.ts'
 import type { ApprovalPolicy } from './approval-policy.ts'
+import type { DestructionPolicy } from './destruction-policy.ts'
 import { grantedTo, grantedToEither } from './grant-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
@@ -14,24 +15,29 @@ export interface Roles {
   readonly officers: Officers
   /** What only happens when officers agreed. */
   readonly approvals: ApprovalPolicy
+  /** How long destructions wait. */
+  readonly destructions: DestructionPolicy
   /** `max_objects_per_owner`; undefined = no limit. */
   readonly quota?: OwnerQuota | undefined
 }
 
 export type Verdict = 'allowed' | 'lacks_this_right' | 'nothing'
 
-/** Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. */
+/**
+ * Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys, not
+ * on their versions: they are asked of the chain.
+ */
 export function verdictOn(
   db: Database,
   roles: Roles,
-  object: Pick<ManagedObject, 'id' | 'owner'>,
+  object: Pick<ManagedObject, 'id' | 'owner'> & Partial<Pick<ManagedObject, 'chainId'>>,
   user: string,
   right: Right,
 ): MaybePromise<Verdict> {
   if (object.owner === user) return 'allowed'
   return andThen(roles.officers.isActive(user), (officer) => {
     if (officer && officerRights.has(right)) return 'allowed'
-    return andThen(grantedTo(db, object.id, user), (granted) => judge(granted, right, officer))
+    return andThen(grantedTo(db, chainIdOf(object), user), (granted) => judge(granted, right, officer))
   })
 }
 

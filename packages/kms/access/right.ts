@@ -43,13 +43,13 @@ const table = {
 } as const satisfies Readonly<Record<string, RightRow>>
 export type Right = keyof typeof table
 
-const rows = Object.entries(table) as readonly (readonly [Right, RightRow])[]
-export const rights: readonly Right[] = rows.map(([right]) => right)
+const rowOf = (right: Right): RightRow => table[right]
+export const rights = Object.keys(table) as readonly Right[]
 export const officerRights = rightsWith(({ officer }) => officer === true)
 export const materialRights = rightsWith(({ material }) => material === true)
 
 function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
-  return new Set(rows.filter(([, row]) => holds(row)).map(([right]) => right))
+  return new Set(rights.filter((right) => holds(rowOf(right))))
 }
 
 /** The right to create objects; it is on no object. */
@@ -62,15 +62,16 @@ export type GeneralRight = typeof createRight | typeof externalRight
 export const anyObject = '*'
 export const everybody = '*'
 
-const groups = Map.groupBy(
-  rows.filter(([, { group }]) => group !== undefined),
-  ([, { group }]) => String(group),
+/** Names of several rights, in the order of the table. */
+export const rightGroups: ReadonlyMap<string, readonly Right[]> = Map.groupBy(
+  rights.filter((right) => rowOf(right).group !== undefined),
+  (right) => String(rowOf(right).group),
 )
 
 /** Reads one name of a grant: a group (`UseKey`), or an operation (`getattributes`, `get_attributes`, `Encrypt`). */
 export function parseRights(name: string): readonly (Right | GeneralRight)[] {
-  const group = groups.get(name)
-  if (group !== undefined) return group.map(([right]) => right)
+  const group = rightGroups.get(name)
+  if (group !== undefined) return group
   const plain = name.toLowerCase().replaceAll('_', '')
   if (plain === createRight || plain === externalRight) return [plain]
   const right = rights.find((known) => known === plain)

@@ -35,6 +35,11 @@ export async function liveSubjects(db: Database, user: string): Promise<readonly
   return await db.all(live, [user])
 }
 
+/** Whether somebody has the name who came here before. */
+export async function findLiveSubject(db: Database, user: string): Promise<boolean> {
+  return (await liveSubjects(db, user)).length > 0
+}
+
 export function subjectSeen(user: string, subjectId: string, now: number): Change {
   return change(seen, [user, subjectId, now])
 }

@@ -27,11 +27,13 @@ export {
   type IssuedPage,
   issuedAs,
   issuedPage,
+  type ListedEntry,
   registerId,
   serialOf,
 } from './register/register-store.ts'
 export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
 export { namesOf, requestLike } from './renew.ts'
+export type { RenewalAttributes, RenewalSettings } from './renewal-settings.ts'
 export { type Revocation, release, revoke } from './revoke.ts'
 export {
   type AuthorityCertificate,

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { derBitString, derSequence } from '@warder/pki/asn1'
-import { lintCertificate } from '@warder/pki/x509/lint'
+import { lintWritten } from '@warder/pki/x509/lint'
 
 /** In place of the signature, which no rule looks at. */
 const noSignature = derBitString(Buffer.alloc(64))
@@ -11,7 +11,7 @@ const noSignature = derBitString(Buffer.alloc(64))
  * @throws Failure bad_request with the first rule that it breaks
  */
 export function requireClean(data: Uint8Array, algorithm: Uint8Array): void {
-  const [first] = lintCertificate(derSequence(data, algorithm, noSignature)).filter(
+  const [first] = lintWritten(derSequence(data, algorithm, noSignature)).filter(
     ({ severity }) => severity === 'error',
   )
   if (first !== undefined)

@@ -54,7 +54,11 @@ async function maintain(services: MaintenanceServices, due: DueIssuer, now: numb
   try {
     const { authority, authorities } = await signingAuthority(services, due.id, now)
     const signer = { ...issuerOf(authority), key: authority.signer }
-    if (due.crl) await signCrl(services, { id: due.id, authorities }, signer, now)
+    if (due.crl) {
+      const began = performance.now()
+      await signCrl(services, { id: due.id, authorities }, signer, now)
+      log.info({ issuer: due.id, ms: Math.round(performance.now() - began) }, 'a revocation list was signed')
+    }
     if (!due.responder) return
     if (!revocation.delegatedResponder) await db.commit([responderDueChange(due.id, now + lookAgainMs)])
     else {

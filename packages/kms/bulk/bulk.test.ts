@@ -200,3 +200,12 @@ test('garbage is collected once when the thread has been idle after much data, a
     assert.equal(collections, round)
   }
 })
+
+test('a thread that waits for jobs keeps no process alive', async () => {
+  const kept = () => process.getActiveResourcesInfo().includes('MessagePort')
+  const thread = new BulkThread()
+  const done = readJob(thread, 'data')
+  assert.equal(kept(), true)
+  await done
+  assert.deepEqual([thread.running, kept()], [true, false])
+})

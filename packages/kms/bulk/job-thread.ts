@@ -77,6 +77,7 @@ export class JobThread<
       throw failure('overloaded', `too much ${this.#name} waits for its thread`, { retryAfterSeconds: 1 })
     clearTimeout(this.#idle)
     const worker = this.#started()
+    worker.ref()
     const id = ++this.#lastId
     return new Promise<Results[Type]>((resolve, reject) => {
       worker.postMessage({ id, job }, transferred)
@@ -89,7 +90,6 @@ export class JobThread<
   #started(): Worker {
     if (this.#worker !== undefined) return this.#worker
     const worker = new Worker(this.#thread, { name: this.#name })
-    worker.unref()
     worker.on('message', (message: FromThread) => this.#answered(message))
     worker.on('error', (error: unknown) => this.#lost(worker, error))
     worker.on('exit', () => this.#lost(worker, new Error(`the thread of ${this.#name} ended`)))
@@ -105,6 +105,8 @@ export class JobThread<
     if ('failed' in message) waiting.reject(this.errorOf(message.failed))
     else waiting.resolve(message.result as never)
     if (this.#waiting.size > 0) return
+    // An idle thread must not keep the process alive. Adding a listener later would undo this.
+    this.#worker?.unref()
     this.#idle = setTimeout(() => this.#end(), this.#idleMs)
     this.#idle.unref()
   }

@@ -10,16 +10,19 @@ export {
   type ContentEncryption,
   canonicalName,
   type HmacHash,
+  isForMaterial,
   type KeyManagementAlgorithm,
   keyOpsOf,
   type MacAlgorithm,
+  type OtherKeyManagement,
+  optionalAlgorithms,
   type SignatureAlgorithm,
 } from './algorithms/algorithms.ts'
 export { isCipher } from './algorithms/ciphers.ts'
 export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'
 export { isFipsSymmetric } from './algorithms/fips-symmetric.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName } from './algorithms/hashes.ts'
-export type { KeyType, MaterialAlgorithm } from './algorithms/key-types.ts'
+export { ecdhCurves, type KeyType, keyTypes, type MaterialAlgorithm } from './algorithms/key-types.ts'
 export { joseHmac } from './algorithms/macs.ts'
 export {
   type CryptographicParameters,
@@ -54,9 +57,11 @@ export {
   openEncryption,
   type PlainInput,
 } from './cipher/symmetric.ts'
+export { concatKdf, counter, lengthAnd } from './derivation/concat-kdf.ts'
 export { type Derivation, type DerivationMethod, deriveKey } from './derivation/derive-key.ts'
 export { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem/kem.ts'
 export { sameTag } from './mac/hmac.ts'
+export { kmac256 } from './mac/kmac.ts'
 export { type MacPlan, macOf, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
 export { generateKey } from './material/generate-key.ts'

@@ -58,12 +58,15 @@ export async function askFeed(
   question: {
     readonly follower: string
     readonly after: number
+    /** What counts here by now: at most `after`. */
+    readonly acknowledged: number
     readonly nonce: string
     readonly waitSeconds: number
   },
 ): Promise<FeedPage> {
-  const { follower, after, nonce, waitSeconds } = question
+  const { follower, after, acknowledged, nonce, waitSeconds } = question
   const query = new URLSearchParams({ follower, after: String(after), nonce, wait: String(waitSeconds) })
+  if (acknowledged !== after) query.set('acknowledged', String(acknowledged))
   const answer = await source.outbound.get(`${source.url}/ended?${query}`, {
     headers: source.headers(),
     ...(source.signal !== undefined && { signal: source.signal }),

@@ -25,17 +25,24 @@ interface Page {
 type Entry = readonly (string | number)[]
 
 /** An authentication service whose every page goes through `tamper`, and a kms that follows it. */
-function scene(first: readonly Entry[] = [], tamper: (page: Page, asked: number) => void = () => undefined) {
+function scene(
+  first: readonly Entry[] = [],
+  tamper: (page: Page, asked: number) => void = () => undefined,
+  mostEntries = 1000,
+) {
   const { privateKey, publicKey } = pair()
   const jwk = publicJwk(publicKey)
   const clock = { wall: Date.now(), now: () => clock.wall, monotonic: () => clock.mono, mono: 1_000_000 }
   const entries: Entry[] = [...first]
+  const questions: { after: number; acknowledged: number; position: number }[] = []
   let asked = 0
   let wake: () => void = () => undefined
   const outbound = {
     async get(url: string, options?: { readonly signal?: AbortSignal }) {
       const query = new URL(url).searchParams
       const after = Number(query.get('after'))
+      const acknowledged = Number(query.get('acknowledged') ?? after)
+      questions.push({ after, acknowledged, position: ended.position() })
       if (asked > 50 || (query.get('wait') !== '0' && entries.every(([seq]) => Number(seq) <= after)))
         await new Promise<void>((resolve, reject) => {
           wake = resolve
@@ -43,7 +50,7 @@ function scene(first: readonly Entry[] = [], tamper: (page: Page, asked: number)
           options?.signal?.addEventListener('abort', () => reject(new Error('let go')))
         })
       asked += 1
-      const later = entries.filter(([seq]) => Number(seq) > after)
+      const later = entries.filter(([seq]) => Number(seq) > after).slice(0, mostEntries)
       const last = Number(later.at(-1)?.[0] ?? after)
       const head = Number(entries.at(-1)?.[0] ?? 0)
       const body = JSON.stringify({ after, last, head, entries: later })
@@ -93,6 +100,7 @@ function scene(first: readonly Entry[] = [], tamper: (page: Page, asked: number)
     follower,
     clock,
     entries,
+    questions,
     asked: () => asked,
     names: gone,
     add(...more: Entry[]) {
@@ -137,6 +145,31 @@ test('what the feed says is known: sessions, users, logins, machines', async () 
     [5, 0, 6],
   )
   assert.deepEqual([ended.machineEndedBy('ci'), ended.machineEndedBy('cd')], [7, 0])
+})
+
+test('the next page is asked for before one is taken, and acknowledged when it is', async () => {
+  const ids = Array.from({ length: 5 }, () => randomUUID())
+  const tampered = (page: Page, asked: number): void => {
+    if (asked === 2) page.signed = false
+  }
+  const first = ids.map((id, index) => session(index + 1, id))
+  await using kms = scene(first, tampered, 2)
+  await kms.follower.ready(10_000)
+  assert.deepEqual(
+    ids.map((id) => kms.ended.hasSession(id)),
+    [true, true, true, true, true],
+  )
+  assert.deepEqual(
+    kms.questions.slice(0, 4).map(({ after, acknowledged }) => [after, acknowledged]),
+    // The second answer is refused, and asked for again when the first page is taken.
+    [
+      [0, 0],
+      [2, 0],
+      [2, 2],
+      [4, 2],
+    ],
+  )
+  for (const { acknowledged, position } of kms.questions) assert.ok(acknowledged <= position)
 })
 
 const other = pair()

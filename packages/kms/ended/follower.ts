@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { type EndedWriter, keyKinds } from './ended.ts'
@@ -35,9 +35,19 @@ const retryMs = [250, 500, 1000, 2000]
 /** Tokens are accepted for a minute after their end. */
 const leewaySeconds = 120
 
+/** Entries that are taken in one go, before anything else of this thread has its turn: the next question is sent then. */
+const takenAtOnce = 2000
+
+/** A question that was asked, and when. */
+interface Asked {
+  readonly at: number
+  readonly page: Promise<FeedPage>
+}
+
 /**
- * Asks for the next page for as long as it runs; each question acknowledges what came before, so it is asked only when
- * that counts here. A page that is refused, and an authentication service that does not answer, are asked again.
+ * Asks for the next page for as long as it runs; each question acknowledges what counts here. While there are more pages,
+ * the next one is asked for before this one is taken. A page that is refused, and an authentication service that does
+ * not answer, are asked again.
  */
 export function follow(options: FollowerOptions): Follower {
   const { source, writer, clock, log } = options
@@ -46,19 +56,29 @@ export function follow(options: FollowerOptions): Follower {
   let after = 0
   let kid: string | undefined
   let complete = false
+  let ahead: Asked | undefined
   let failures = 0
   let whenReady: () => void = () => undefined
   const firstComplete = new Promise<void>((resolve) => {
     whenReady = resolve
   })
 
-  async function once(): Promise<void> {
-    const askedAt = clock.monotonic()
+  /** @param from the last entry of the page before */
+  function ask(from: number): Asked {
     const nonce = randomBytes(18).toString('base64url')
-    const page = await askFeed(
+    const page = askFeed(
       { ...source, signal: stopping.signal },
-      { follower, after, nonce, waitSeconds: complete ? waitSeconds : 0 },
+      { follower, after: from, acknowledged: after, nonce, waitSeconds: complete ? waitSeconds : 0 },
     )
+    // Looked at when its turn comes, which may be never.
+    page.catch(() => undefined)
+    return { at: clock.monotonic(), page }
+  }
+
+  async function once(): Promise<void> {
+    const { at: askedAt, page: coming } = ahead ?? ask(after)
+    ahead = undefined
+    const page = await coming
     // Another database, or an earlier state of the same: from its beginning. What is known to have ended stays.
     if ((kid !== undefined && page.kid !== kid) || page.head < after) {
       log.warn({ after, head: page.head }, 'the feed of ends is another one; it is read from its beginning')
@@ -68,7 +88,14 @@ export function follow(options: FollowerOptions): Follower {
       return
     }
     kid = page.kid
-    await take(page)
+    ahead = page.last > after && page.last < page.head ? ask(page.last) : undefined
+    try {
+      await take(page)
+    } catch (error) {
+      // This page comes first.
+      ahead = undefined
+      throw error
+    }
     after = page.last
     writer.moveTo(after)
     writer.set.sweep(Math.floor(clock.now() / 1000))
@@ -80,7 +107,10 @@ export function follow(options: FollowerOptions): Follower {
 
   async function take(page: FeedPage): Promise<void> {
     const now = Math.floor(clock.now() / 1000)
-    for (const entry of page.entries) if (entry.untilAt + leewaySeconds > now) put(entry)
+    for (const [index, entry] of page.entries.entries()) {
+      if (index % takenAtOnce === 0 && ahead !== undefined) await otherWork()
+      if (entry.untilAt + leewaySeconds > now) put(entry)
+    }
     const names = page.entries.map(nameIn).filter((name) => name !== undefined)
     if (names.length > 0) await options.endNames(names)
   }

@@ -4,7 +4,7 @@ import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
 import { type Clock, setBounded } from '@warder/foundation/runtime'
 import type { Ended } from '../ended/index.ts'
-import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
+import { bearerToken, type Extractor, principalNamed, unauthorized } from './extractor.ts'
 import { Places } from './places.ts'
 
 export interface AppTokenOptions {
@@ -28,12 +28,14 @@ interface Known {
 
 const mostTokens = 100_000
 const longestToken = 1024
+/** A bearer token of this form is no JWT, whose parts are three, and no API token: base64 has no dot. */
+const ownForm = /^wt\.[\w-]+$/
 /** Look-ups at one time. */
 const mostLookups = 256
 
 /**
- * `X-Secret-Token` (or `X-Vault-Token`): a machine's token, which the authentication service is asked about. The user
- * is `app:` and the token's entity. Refusals are not remembered, so that a new token works at once; look-ups of the
+ * `X-Secret-Token` (or `X-Vault-Token`, or `Authorization: Bearer` for tokens that begin with `wt.`): a machine's token,
+ * which the authentication service is asked about. The user is `app:` and the token's entity. Refusals are not remembered, so that a new token works at once; look-ups of the
  * same token at the same time are one; too many at once, in all or from one address, answer 503. An answer counts no
  * longer when a token of its machine has ended since it was asked for, or when nobody can say that none has.
  */
@@ -104,8 +106,11 @@ export function appToken({ url, outbound, clock, ttlSeconds, ended }: AppTokenOp
 
 function tokenOf(request: IncomingRequest): string | undefined {
   const { 'x-secret-token': secret, 'x-vault-token': vault } = request.headers
-  if (secret !== undefined && vault !== undefined && secret !== vault) throw unauthorized('two app tokens')
-  return secret ?? vault
+  const bearer = bearerToken(request)
+  const given = [secret, vault, bearer !== undefined && ownForm.test(bearer) ? bearer : undefined]
+  const [token, ...others] = given.filter((one) => one !== undefined)
+  if (others.some((other) => other !== token)) throw unauthorized('two app tokens')
+  return token
 }
 
 /** `data.entity_id` of the answer, and `data.ttl`, where 0 is a token that does not end. */

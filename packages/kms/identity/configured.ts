@@ -14,10 +14,12 @@ import { appToken } from './app-token.ts'
 import { type AuthVerifierOptions, authVerifier } from './auth-verifier.ts'
 import type { CascadeStep } from './cascade.ts'
 import { clientCertificates } from './client-certificate.ts'
+import { type Directory, directoryAt } from './directory.ts'
 import { jwtProviders, keySetAt, readProvider } from './jwt-provider.ts'
 import { type OidcLogin, oidcLogin } from './oidc.ts'
 import { type PasswordLogin, passwordLogin } from './password-login.ts'
 import { publishedIssuer, publishedIssuers } from './published-issuers.ts'
+import { type SamlLogin, samlLogin } from './saml-login.ts'
 import { type LoginPlace, sessionExtractor } from './session-cookie.ts'
 import { isRealmId } from './user-name.ts'
 
@@ -122,6 +124,30 @@ export function configuredLogin(
   const url = authAddress(config)
   if (url === undefined) return undefined
   return passwordLogin(url, config.auth_verifier_realm, outboundToAuth(config, home), peerSecret)
+}
+
+/** Whom names are looked up with; undefined: no authentication service is configured, or nothing is shared with it. */
+export function configuredDirectory(
+  config: IdentityConfig,
+  home: string,
+  peerSecret: Secret | undefined,
+): Directory | undefined {
+  const url = authAddress(config)
+  if (url === undefined || peerSecret === undefined) return undefined
+  const outbound = outboundToAuth(config, home, { timeoutMs: 3000, maxBytes: 4096 })
+  return directoryAt(url, config.auth_verifier_realm, outbound, peerSecret)
+}
+
+/** Logins for the web page at the identity providers of realms; undefined: no authentication service is configured. */
+export function configuredSaml(
+  environment: Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl' | 'seal' | 'clock'>,
+  peerSecret: Secret | undefined,
+): SamlLogin | undefined {
+  const { config, home, baseUrl, seal, clock } = environment
+  const url = authAddress(config)
+  if (url === undefined) return undefined
+  const { kms_public_url: publicUrl = baseUrl, auth_verifier_realm: only } = config
+  return samlLogin({ url, only, publicUrl, outbound: outboundToAuth(config, home), seal, clock, peerSecret })
 }
 
 /** Where requests of machines are passed on to; undefined: nowhere. @throws StartupError when that is this service */

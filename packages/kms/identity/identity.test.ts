@@ -314,6 +314,13 @@ test('tokens of machines on the live service: the API token is the bytes of a ke
       response.writeHead(200).end(JSON.stringify({ data: { entity_id: entity } }))
     lookups.answers.set('wt.good', says('billing'))
     assert.deepEqual([await app('wt.good'), method()], ['app:billing', 'app_token'])
+    // As a bearer token, too, in its place of the order: beside another credential it is the one that counts.
+    assert.deepEqual([await who(kms, bearer('wt.good')), method()], ['app:billing', 'app_token'])
+    assert.equal(await who(kms, { 'x-secret-token': 'wt.good', ...bearer('wt.good') }), 'app:billing')
+    for (const wrong of ['wt.unknown', 'wt.', 'wt.good.more', 'WT.good', 'x'.repeat(1025)])
+      assert.equal(await who(kms, bearer(wrong)), '401', wrong)
+    assert.equal(await who(kms, { 'x-secret-token': 'wt.good', ...bearer('wt.unknown') }), '401')
+    assert.equal(await who(kms, { 'x-secret-token': 'wt.good', ...bearer(token) }), 'app:billing')
     // The peer's word makes nobody an administrator, another kind of machine, or everybody (F-004).
     lookups.answers.set('wt.admin', says('admin'))
     assert.equal(await app('wt.admin'), 'app:admin')

@@ -1,8 +1,9 @@
 import { failure } from '@warder/foundation/errors'
 import type { Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal } from '@warder/foundation/seal'
 import type { Configuration, CustomFetchOptions } from 'openid-client'
+import { BegunLogins, endedCookie, type LoginCookie } from './begun-logins.ts'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { nameIn } from './jwt-provider.ts'
 import { Places } from './places.ts'
@@ -34,21 +35,18 @@ export interface OidcOptions {
 }
 
 export const loginCookieName = 'auth_login'
-const loginSeconds = 600
-const longestCookie = 2048
+const cookie: LoginCookie = { name: loginCookieName, path: '/ui/callback', seconds: 600 }
+export const endedLoginCookie = endedCookie(cookie)
 /** Exchanges with the provider at one time. */
 const mostWaiting = 32
 const discoveryMs = 3_600_000
 const retryDiscoveryMs = 2000
-const place: SealedPlace = { table: 'auth_login', row: 'cookie', column: 'value' }
 
-/** What one login must come back with; sealed in the browser's own cookie, so that no other browser can finish it. */
+/** What one login must come back with. */
 interface Started {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
-  /** Unix milliseconds. */
-  readonly until: number
 }
 
 type Client = typeof import('openid-client')
@@ -59,8 +57,9 @@ type Client = typeof import('openid-client')
  * there when the service starts; while it cannot be reached nobody logs in.
  */
 export function oidcLogin(options: OidcOptions): OidcLogin {
-  const { issuer, redirectUri, seal, clock } = options
+  const { issuer, redirectUri } = options
   const discovered = discovery(options)
+  const begun = new BegunLogins<Started>(cookie, options)
   const places = new Places(mostWaiting, 'too many logins wait')
 
   return {
@@ -72,7 +71,6 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
           state: client.randomState(),
           nonce: client.randomNonce(),
           verifier: client.randomPKCECodeVerifier(),
-          until: clock.now() + loginSeconds * 1000,
         }
         const location = client.buildAuthorizationUrl(config, {
           redirect_uri: redirectUri,
@@ -82,13 +80,10 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
           code_challenge: await client.calculatePKCECodeChallenge(started.verifier),
           code_challenge_method: 'S256',
         })
-        const value = Buffer.from(seal.seal(place, Buffer.from(JSON.stringify(started)))).toString(
-          'base64url',
-        )
-        return { location: location.href, cookie: loginCookie(value, loginSeconds) }
+        return { location: location.href, cookie: begun.begin(started) }
       }),
     async finish(query, cookies, clientAddress) {
-      const started = await openStarted(seal, clock, cookies)
+      const started = await begun.open(cookies)
       return places.hold(clientAddress, async () => {
         const { client, config } = await discovered()
         const url = new URL(redirectUri)
@@ -99,28 +94,6 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
       })
     },
   }
-}
-
-export const endedLoginCookie = loginCookie('', 0)
-
-function loginCookie(value: string, seconds: number): string {
-  // Lax, since the provider's redirect comes from another site.
-  return `${loginCookieName}=${value}; Path=/ui/callback; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`
-}
-
-async function openStarted(seal: Seal, clock: Clock, cookies: readonly string[]): Promise<Started> {
-  const [value, second] = cookies
-  if (value === undefined || value === '' || second !== undefined || value.length > longestCookie)
-    throw unauthorized('this browser has begun no login')
-  let started: Started
-  try {
-    const bytes = await seal.open(place, Buffer.from(value, 'base64url'))
-    started = JSON.parse(Buffer.from(bytes).toString('utf8')) as Started
-  } catch (cause) {
-    throw unauthorized('the login was not begun here', cause)
-  }
-  if (clock.now() >= started.until) throw unauthorized('the login took too long')
-  return started
 }
 
 async function exchanged(

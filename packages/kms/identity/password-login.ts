@@ -4,6 +4,7 @@ import type { Outbound, OutboundResponse } from '@warder/foundation/outbound'
 import type { Secret } from '@warder/foundation/runtime'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { Places } from './places.ts'
+import { sessionIn, textClaim } from './session-answer.ts'
 import { typedUser, userName } from './user-name.ts'
 
 /** A user of the authentication service. */
@@ -75,9 +76,9 @@ export function passwordLogin(
         },
       })
       const step = nextStep(answer)
-      const cookie = cookieOf(answer)
-      await endSession(answer, cookie, query)
-      return { nextStep: step, subjectId: cookie === undefined ? undefined : subjectIdIn(cookie) }
+      const session = sessionIn(answer)
+      await endSession(answer, session?.cookie, query)
+      return { nextStep: step, subjectId: textClaim(session, 'as_sid') }
     } catch (cause) {
       if (cause instanceof Error && cause.name === 'Failure') throw cause
       throw failure('overloaded', 'the authentication service does not answer', {
@@ -115,24 +116,6 @@ export function passwordLogin(
     },
     check: (user, password, totpCode, clientAddress) =>
       places.hold(clientAddress, () => ask(user, password, totpCode, clientAddress)),
-  }
-}
-
-/** The session cookie of a login, `_ea_=…`. */
-function cookieOf({ headers }: OutboundResponse): string | undefined {
-  return /(?:^|, )(_ea_=[^;,\s]+)/.exec(headers['set-cookie'] ?? '')?.[1]
-}
-
-/** `as_sid` of a token that the authentication service itself has just answered: there is nothing to verify. */
-function subjectIdIn(cookie: string): string | undefined {
-  const [, payload = ''] = cookie.split('.')
-  try {
-    const { as_sid: id } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as {
-      as_sid?: unknown
-    }
-    return typeof id === 'string' ? id : undefined
-  } catch {
-    return undefined
   }
 }
 

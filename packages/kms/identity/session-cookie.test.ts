@@ -154,6 +154,22 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
   }
 })
 
+test('a logout ends the session here although the authentication service does not answer, and says so', async () => {
+  await using kms = await startKms({
+    config: { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' },
+  })
+  const { seal, clock } = kms.environment
+  const user = { name: 'alice', realm: 'people', sessionId: 'there', logoutHandle: 'handle' }
+  const cookie = sessionCookie(seal, clock, user).split(';')[0] ?? ''
+  const browser = kms.with({ cookie })
+  assert.equal((await browser.get('/me')).status, 200)
+  for (const _ of [1, 2]) {
+    const { status, headers } = await browser.post('/ui/logout', {})
+    assert.deepEqual([status, headers['set-cookie']], [503, undefined], 'the cookie stays for the next try')
+    assert.equal((await browser.get('/me')).status, 401)
+  }
+})
+
 test('a session lasts as long as logins of its realm, or at its provider, are configured', async () => {
   const people = { auth_verifier_url: 'https://127.0.0.1:1', auth_verifier_realm: 'people' }
   const provider = (issuer: string) => ({

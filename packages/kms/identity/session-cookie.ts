@@ -30,6 +30,10 @@ interface Content {
   readonly subjectId?: string
   /** What was known to have ended when the login began. */
   readonly position?: number
+  /** A session at the authentication service that this one ends with. */
+  readonly sessionId?: string
+  /** What ends that session there. */
+  readonly logoutHandle?: string
 }
 
 /** Whose session it is. */
@@ -38,11 +42,20 @@ export type SessionUser = Omit<Content, 'id' | 'until'>
 /** Where logins of sessions were made: at the authentication service, or at an OpenID provider. */
 export type LoginPlace = 'auth' | 'oidc'
 
-/** `Set-Cookie` of a new session: sealed by the service's data key, so that every node and every restart reads it. */
-export function sessionCookie(seal: Seal, clock: Clock, user: SessionUser) {
-  const content: Content = { id: randomUUID(), ...user, until: clock.now() + sessionSeconds * 1000 }
+/**
+ * `Set-Cookie` of a new session: sealed by the service's data key, so that every node and every restart reads it.
+ * @param latest Unix milliseconds at which it ends although it could last longer
+ */
+export function sessionCookie(
+  seal: Seal,
+  clock: Clock,
+  user: SessionUser,
+  latest = Number.POSITIVE_INFINITY,
+) {
+  const seconds = Math.max(0, Math.min(sessionSeconds, Math.floor((latest - clock.now()) / 1000)))
+  const content: Content = { id: randomUUID(), ...user, until: clock.now() + seconds * 1000 }
   const value = Buffer.from(seal.seal(place, Buffer.from(JSON.stringify(content)))).toString('base64url')
-  return `${sessionCookieName}=${value}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${sessionSeconds}`
+  return `${sessionCookieName}=${value}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${seconds}`
 }
 
 export const endedSessionCookie = `${sessionCookieName}=; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=0`
@@ -75,27 +88,36 @@ export function sessionExtractor(
 }
 
 /** @throws failure('unauthorized') when the login has ended where it was made; failure('overloaded') if that is not known */
-function requireLive(ended: Ended, { name, username = name, realm, subjectId, position = 0 }: Content): void {
+function requireLive(ended: Ended, content: Content): void {
+  const { name, username = name, realm, subjectId, position = 0, sessionId } = content
   ended.requireCurrent()
+  if (sessionId !== undefined && ended.hasSession(sessionId))
+    throw unauthorized('the session at the authentication service has ended')
   if (subjectId !== undefined && ended.hasPerson(subjectId))
     throw unauthorized('the user of the session is gone')
   if (ended.loginsEndedBy(realm, username) > position) throw unauthorized('the logins of the user have ended')
 }
 
-/** Ends the sessions of these cookies on every node; what is no session of this service, or over, is left alone. */
-export async function sessionEnds(
-  seal: Seal,
-  clock: Clock,
+/** A session of the web page, as a logout sees it. */
+export interface OpenedSession extends Pick<Content, 'realm' | 'logoutHandle'> {
+  /** Ends it on every node. */
+  readonly end: Change
+}
+
+/** The sessions of these cookies; what is no session of this service, or over, is left out. */
+export async function openedSessions(
+  { seal, clock }: { readonly seal: Seal; readonly clock: Clock },
   cookies: readonly string[],
-): Promise<readonly Change[]> {
-  const changes: Change[] = []
+): Promise<readonly OpenedSession[]> {
+  const found: OpenedSession[] = []
   for (const value of cookies.slice(0, mostEnded)) {
     if (value === '' || value.length > longestCookie) continue
     const content = await open(seal, value).catch(() => undefined)
-    if (content !== undefined && clock.now() < content.until)
-      changes.push(endSession(content.id, content.until))
+    if (content === undefined || clock.now() >= content.until) continue
+    const { id, realm, until, logoutHandle } = content
+    found.push({ realm, end: endSession(id, until), ...(logoutHandle !== undefined && { logoutHandle }) })
   }
-  return changes
+  return found
 }
 
 async function open(seal: Seal, value: string): Promise<Content> {

@@ -1,4 +1,3 @@
-export { type Base64Url, decodeBase64Url, encodeBase64Url } from './base64url.ts'
 export { ContentKeys } from './content-keys.ts'
 export {
   additionalData,
@@ -9,13 +8,23 @@ export {
   type FlattenedJwe,
   jweDecryptDirect,
   jweDecryptOaep,
+  jweDecryptReceived,
   jweEncryptDirect,
   jweEncryptOaep,
+  jweEncryptSent,
   openNow,
   type SealedContent,
   sealNow,
 } from './jwe-flattened.ts'
 export { type DetachedJws, jwsSign, jwsVerify } from './jws-detached.ts'
+export {
+  isDirect,
+  type Management,
+  receiveContentKey,
+  type SentKey,
+  sendContentKey,
+} from './key-management/content-key.ts'
+export { readManagementParameters } from './key-management/parameters.ts'
 export {
   type JweHeader,
   type JwsHeader,
@@ -25,3 +34,4 @@ export {
   readJwsHeader,
 } from './protected-header.ts'
 export { checkSignature, createSignature } from './signature.ts'
+export { type Base64Url, decodeBase64Url, encodeBase64Url } from './text/base64url.ts'

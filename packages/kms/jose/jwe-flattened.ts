@@ -13,9 +13,10 @@ import {
   oaepWrap,
   planCipher,
 } from '../crypto/index.ts'
-import { type Base64Url, encodeBase64Url } from './base64url.ts'
 import type { ContentKeys } from './content-keys.ts'
+import type { SentKey } from './key-management/content-key.ts'
 import { jweHeader } from './protected-header.ts'
+import { type Base64Url, encodeBase64Url } from './text/base64url.ts'
 
 /** Flattened JWE (RFC 7516 §7.2.2) with everything in the protected header. */
 export interface FlattenedJwe {
@@ -128,6 +129,32 @@ export function jweEncryptOaep<R>(
   } finally {
     cek.fill(0)
   }
+}
+
+/** Content under a key that travels as `sent` says (`key-management/content-key.ts`). */
+export function jweEncryptSent<R>(
+  seal: ContentSealer<R>,
+  sent: Pick<SentKey, 'contentKey' | 'encryptedKey' | 'members'>,
+  alg: string,
+  kid: string,
+  enc: ContentCipher,
+  plaintext: Uint8Array,
+  aad: string | undefined,
+): R {
+  const text = jweHeader(alg, enc.name, kid, sent.members)
+  const header = { text, bytes: additionalData(text, undefined) }
+  const content = contentOf(header, plaintext, aad, encodeBase64Url(sent.encryptedKey))
+  return seal(sent.contentKey, contentPlan(enc.encryption), content)
+}
+
+/** @throws failure('decryption_failed') for whatever does not open */
+export function jweDecryptReceived<R>(
+  open: ContentOpener<R>,
+  contentKey: BackendKey,
+  enc: ContentEncryption,
+  sealed: SealedContent,
+): R {
+  return open(contentKey, contentPlan(enc), sealed, additionalData(sealed.protected, sealed.aad))
 }
 
 export interface SealedContent {

@@ -1,9 +1,9 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { DescribedKey } from '../backend/index.ts'
 import type { KeyMaterial, SignatureAlgorithm } from '../crypto/index.ts'
-import { type Base64Url, encodeBase64Url } from './base64url.ts'
 import { jwsHeader } from './protected-header.ts'
 import { checkSignature, createSignature } from './signature.ts'
+import { type Base64Url, encodeBase64Url } from './text/base64url.ts'
 
 /** Detached JWS (RFC 7515 appendix F): header and signature, the payload stays with the caller. */
 export interface DetachedJws {

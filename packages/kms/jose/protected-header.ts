@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { parseStrictObject } from '@warder/foundation/jwt'
-import { type Base64Url, decodeBase64Url, encodeBase64Url } from './base64url.ts'
+import { type Base64Url, decodeBase64Url, encodeBase64Url } from './text/base64url.ts'
 
 /** Header members that change what the others mean; Warder understands none of them (RFC 7515 §4.1.11). */
 const refused = ['crit', 'zip', 'b64'] as const
@@ -50,9 +50,16 @@ export function readJwsHeader(text: string): JwsHeader {
   return { alg: member(header, 'alg'), kid: member(header, 'kid') }
 }
 
-/** Members in the order `alg, enc, kid`. */
-export function jweHeader(alg: string, enc: string, kid: string): Base64Url {
-  return encodeBase64Url(Buffer.from(`{"alg":"${alg}","enc":"${enc}","kid":${JSON.stringify(kid)}}`))
+/** Members in the order `alg, enc, kid`, then those of the key management. */
+export function jweHeader(
+  alg: string,
+  enc: string,
+  kid: string,
+  members?: Readonly<Record<string, unknown>>,
+): Base64Url {
+  const more = members === undefined ? '' : JSON.stringify(members).slice(1, -1)
+  const rest = more === '' ? '}' : `,${more}}`
+  return encodeBase64Url(Buffer.from(`{"alg":"${alg}","enc":"${enc}","kid":${JSON.stringify(kid)}${rest}`))
 }
 
 /** Members in the order `alg, kid`. */

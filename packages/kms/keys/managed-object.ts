@@ -1,6 +1,7 @@
 import type { ClientAttributes } from './client-attributes.ts'
 import type { ObjectId } from './object-id.ts'
 import type { LifeCycle } from './state-machine.ts'
+import type { Withholding } from './withheld.ts'
 
 /** KMIP 2.1 §11.34, those that Warder keeps; Template is of KMIP 1.x alone. */
 export const objectTypes = [
@@ -93,7 +94,7 @@ export interface MaterialForm {
 }
 
 /** What is written about an object besides its material; the same for REST and KMIP. Times in Unix milliseconds. */
-export interface ManagedObject extends LifeCycle, UseBounds, Extractability {
+export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Withholding {
   readonly id: ObjectId
   readonly type: ObjectType
   /**
@@ -121,6 +122,22 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability {
   readonly links: readonly ObjectLink[]
   /** What only clients of KMIP read back. */
   readonly kmip: ClientAttributes
+  /** The id of generation 0, on every version of a key that was rotated; undefined = the object is its own chain. */
+  readonly chainId: ObjectId | undefined
+  /** 0, 1, 2 … within the chain. */
+  readonly generation: number
+  /** On generation 0 of a rotated key: the id of the version that protects. */
+  readonly newestId: ObjectId | undefined
+  /** Since when a newer version protects in its place. */
+  readonly supersededAt: number | undefined
+  /** On generation 0: versions below process nothing. */
+  readonly minGeneration: number
+  /** On generation 0: seconds between two rotations; undefined = the key is not rotated by time. */
+  readonly rotateEvery: number | undefined
+  /** When the next of them is due. Unix milliseconds. */
+  readonly rotateAt: number | undefined
+  /** On generation 0: AES-GCM messages of a version after which the next one takes its place. */
+  readonly rotateAfter: number | undefined
   /** Grows with every change of the row. An id that is used again starts above every version it had. */
   readonly version: number
 }
@@ -134,6 +151,9 @@ export const newObjectDefaults = {
   protectStopAt: undefined,
   usageLimits: undefined,
   archivedAt: undefined,
+  disabledAt: undefined,
+  destructionAt: undefined,
+  destruction: undefined,
   extractable: true,
   sensitive: false,
   neverExtractable: false,
@@ -142,11 +162,30 @@ export const newObjectDefaults = {
   revocationMessage: undefined,
   names: Object.freeze([]) as readonly ObjectName[],
   links: Object.freeze([]) as readonly ObjectLink[],
+  chainId: undefined,
+  generation: 0,
+  newestId: undefined,
+  supersededAt: undefined,
+  minGeneration: 0,
+  rotateEvery: undefined,
+  rotateAt: undefined,
+  rotateAfter: undefined,
 } as const satisfies Partial<ManagedObject>
 
 /** Where the first link of a kind leads. */
 export function linkedObject({ links }: Pick<ManagedObject, 'links'>, kind: string): string | undefined {
   return links.find((link) => link.kind === kind)?.id
+}
+
+/** The id of the key that an object is a version of, its own where it is none: what grants and tags belong to. */
+export function chainIdOf<Id extends string>({
+  id,
+  chainId,
+}: {
+  readonly id: Id
+  readonly chainId?: Id | undefined
+}): Id {
+  return chainId ?? id
 }
 
 /** An object that does not exist yet: its encoded material in clear, to be sealed for its row. */

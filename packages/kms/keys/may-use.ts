@@ -2,11 +2,12 @@ import { type AlgorithmPolicy, keyFacts, refusalOf } from '../crypto/index.ts'
 import type { ManagedObject } from './managed-object.ts'
 import { mayProcess, mayProtect, type State, stateAt } from './state-machine.ts'
 import { allows, type Usage, unrestricted } from './usage.ts'
+import { type Withheld, withheld, withheldSentences } from './withheld.ts'
 
 /** Why an object may not be used; each protocol has its own words and codes for it. */
 export type UseRefusal =
   | 'destroyed'
-  | 'archived'
+  | Withheld
   /** PreActive, or Deactivated or Compromised for a use that protects. */
   | 'state'
   /** Its ProcessStartDate has not come. */
@@ -41,7 +42,7 @@ const allowed: Verdict = Object.freeze({ allowed: true })
 
 /**
  * The one rule of use: whether an object may be used for `use` at `now`. Every protocol calls it for every use and
- * translates the verdict. Looks at life cycle, dates, archive, usage mask and algorithm policy; rights are asked before
+ * translates the verdict. Looks at life cycle, dates, what withholds the object, usage mask and algorithm policy; rights are asked before
  * (`access/`), usage limits are taken when the use is counted (`takeUsage`), and whether the material may leave is
  * `mayExport`.
  * @param now Unix milliseconds
@@ -51,8 +52,8 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
   const refuse = (why: UseRefusal, sentence: string): Verdict => ({ allowed: false, why, state, sentence })
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     return refuse('destroyed', `The key is ${state}: it cannot be used for this.`)
-  if (object.archivedAt !== undefined)
-    return refuse('archived', 'The key is archived: it has to be recovered first.')
+  const kept = withheld(object)
+  if (kept !== undefined) return refuse(kept, withheldSentences[kept])
   const protects = protecting.has(use)
   if (!(protects ? mayProtect(state) : mayProcess(state)))
     return refuse('state', `The key is ${state}: it cannot be used for this.`)
@@ -66,11 +67,6 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
     return refuse('usage mask', 'The key was not made for this use.')
   const sentence = refusalOf(policy, keyFacts(object))
   return sentence === undefined ? allowed : refuse('policy', sentence)
-}
-
-/** Is the object put away until somebody recovers it (KMIP 2.1 §6.1.4)? What is destroyed cannot be recovered. */
-export function isArchived({ archivedAt, destroyedAt }: ManagedObject): boolean {
-  return archivedAt !== undefined && destroyedAt === undefined
 }
 
 /**

@@ -28,6 +28,14 @@ export function asObjectId(text: string): ObjectId | undefined {
   return text as ObjectId
 }
 
+/** Begins what is an alias of a key and no identifier (docs/adr/0062). */
+export const aliasPrefix = 'alias/'
+
+/** Can a client choose this identifier for a new object? One that could be taken for an alias cannot be chosen. */
+export function isChoosable(id: string): boolean {
+  return !id.startsWith(aliasPrefix)
+}
+
 const pool = Buffer.alloc(10 * 256)
 let used = pool.length
 

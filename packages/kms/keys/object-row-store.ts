@@ -1,6 +1,7 @@
 import { insertInto, query, type SqlValue } from '@warder/foundation/sql'
 import { ClientAttributes } from './client-attributes.ts'
 import type { ManagedObject, MaterialForm, ObjectLink, ObjectName, UsageLimits } from './managed-object.ts'
+import type { PendingDestruction } from './withheld.ts'
 
 /** How one member of an object stands in its row. */
 interface Column<Value> {
@@ -44,6 +45,13 @@ const form: Column<MaterialForm> = {
   fixed: false,
   write: (value) => JSON.stringify(value),
   read: (stored) => (stored === '{}' ? canonical : (JSON.parse(String(stored)) as MaterialForm)),
+}
+
+const destruction: Column<PendingDestruction | undefined> = {
+  name: 'destruction',
+  fixed: false,
+  write: (value) => (value === undefined ? null : JSON.stringify(value)),
+  read: (stored) => (typeof stored === 'string' ? (JSON.parse(stored) as PendingDestruction) : undefined),
 }
 
 /** Pairs of text as JSON, `[["CertificateLink","id"]]`; NULL where there are none. */
@@ -106,6 +114,9 @@ const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[
   protectStopAt: plain('protect_stop_at'),
   usageLimits,
   archivedAt: plain('archived_at'),
+  disabledAt: plain('disabled_at'),
+  destructionAt: plain('destruction_at'),
+  destruction,
   extractable: flag('extractable'),
   sensitive: flag('sensitive'),
   neverExtractable: flag('never_extractable'),
@@ -114,6 +125,14 @@ const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[
   names,
   links,
   kmip,
+  chainId: plain('chain_id'),
+  generation: plain('generation'),
+  newestId: plain('newest_id'),
+  supersededAt: plain('superseded_at'),
+  minGeneration: plain('min_generation'),
+  rotateEvery: plain('rotate_every'),
+  rotateAt: plain('rotate_at'),
+  rotateAfter: plain('rotate_after'),
   version: plain('version'),
 }
 
@@ -135,9 +154,9 @@ export const insertObject = insertInto<readonly SqlValue[]>('managed_object', [
   'material',
 ])
 
-/** Parameters: see `toUpdate`. Guarded by the version that was read. */
+/** Parameters: see `toUpdate`. Guarded by the version that was read. What changed is planned anew (`rotation-plan-store.ts`). */
 export const updateObject = query<readonly SqlValue[], unknown>(
-  `UPDATE managed_object SET ${changing.map(([, { name }]) => `${name} = ?`).join(', ')}, version = version + 1
+  `UPDATE managed_object SET ${changing.map(([, { name }]) => `${name} = ?`).join(', ')}, version = version + 1, rotation_look_at = 0
      WHERE id = ? AND version = ?`,
 )
 

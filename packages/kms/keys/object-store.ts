@@ -2,6 +2,7 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
+import { removeUses } from './last-use-store.ts'
 import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
 import { nameLinkChanges, removeNamesAndLinks } from './name-link-store.ts'
 import type { ObjectId } from './object-id.ts'
@@ -16,6 +17,7 @@ import {
 } from './object-row-store.ts'
 import type { LifeCycle } from './state-machine.ts'
 import { addTagChanges, removeTags } from './tag-store.ts'
+import type { Withholding } from './withheld.ts'
 
 /** Topic of `Database.changed` for rows of `managed_object`. */
 export const objectTopic = 'managed_object'
@@ -29,7 +31,7 @@ export const objectVersion = query<[id: string], { readonly version: number }>(
   'SELECT version FROM managed_object WHERE id = ?',
 )
 const ownedPage = query<[owner: string, after: string, limit: number], ObjectRow>(
-  `SELECT ${objectColumns} FROM managed_object WHERE owner = ? AND id > ? ORDER BY id LIMIT ?`,
+  `SELECT ${objectColumns} FROM managed_object WHERE owner = ? AND generation = 0 AND id > ? ORDER BY id LIMIT ?`,
 )
 // Anybody may put the tag on what has no public half: only so many of the newest are looked at.
 const taggedPublic = query<[tag: string, looked: number, limit: number], { readonly id: string }>(
@@ -38,7 +40,8 @@ const taggedPublic = query<[tag: string, looked: number, limit: number], { reado
      FROM (SELECT object_id FROM object_tag WHERE tag = ? ORDER BY object_id DESC LIMIT ?) t
        JOIN managed_object o ON o.id = t.object_id
      WHERE (o.object_type = 'PublicKey' OR (o.object_type = 'PrivateKey' AND o.linked_id IS NULL))
-       AND o.state IN ('Active', 'PreActive')) shares
+       AND (o.state IN ('Active', 'PreActive') OR o.chain_id IS NOT NULL)
+       AND o.disabled_at IS NULL AND o.destruction_at IS NULL) shares
    ORDER BY shares.place, shares.id DESC LIMIT ?`,
 )
 /** Beside as many as are wanted; each costs a microsecond or more of whoever asks, who need not say who it is. */
@@ -51,9 +54,11 @@ const setMaterial = query<[material: Uint8Array | null, id: string], unknown>(
   'UPDATE managed_object SET material = ? WHERE id = ?',
 )
 const deleteGrants = query<[id: string], unknown>('DELETE FROM object_grant WHERE object_id = ?')
+const deleteAliases = query<[id: string], unknown>('DELETE FROM key_alias WHERE key_id = ?')
 const touch = query<[now: number, id: string, version: number], unknown>(
-  'UPDATE managed_object SET changed_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+  'UPDATE managed_object SET changed_at = ?, version = version + 1, rotation_look_at = 0 WHERE id = ? AND version = ?',
 )
+const stay = query<[id: string], unknown>('UPDATE managed_object SET id = id WHERE id = ?')
 const dueActivation = query<[now: number, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE state = 'PreActive' AND activation_at <= ?
      ORDER BY activation_at LIMIT ?`,
@@ -61,6 +66,13 @@ const dueActivation = query<[now: number, limit: number], ObjectRow>(
 const dueDeactivation = query<[now: number, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE state = 'Active' AND deactivation_at <= ?
      ORDER BY deactivation_at LIMIT ?`,
+)
+
+const waitingObjects = query<[after: string, limit: number], ObjectRow>(
+  `SELECT ${objectColumns} FROM managed_object WHERE destruction_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
+)
+const anyWaiting = query<[], { readonly id: string }>(
+  'SELECT id FROM managed_object WHERE destruction_at IS NOT NULL LIMIT 1',
 )
 
 function materialPlace(id: string): SealedPlace {
@@ -88,7 +100,7 @@ export async function findWithMaterial(
   return { object: toObject(row), material }
 }
 
-/** A page of what `owner` owns, in the order of ids. */
+/** A page of what `owner` owns, in the order of ids; a key with versions is there once. */
 export async function ownedObjects(
   db: Database,
   owner: string,
@@ -154,6 +166,19 @@ export function lifeCycleChanges(
   return [change(updateObject, toUpdate(after, now, object.version), 1), db.changed(objectTopic, object.id)]
 }
 
+/** Writes what withholds an object, guarded by the version that was read. */
+export function withholdingChanges(
+  db: Database,
+  object: ManagedObject,
+  changed: Partial<Withholding>,
+  now: number,
+): Change[] {
+  return [
+    change(updateObject, toUpdate({ ...object, ...changed }, now, object.version), 1),
+    db.changed(objectTopic, object.id),
+  ]
+}
+
 /** The members of a life cycle alone, whatever else the value carries. */
 function cycleOf({ state, activationAt, deactivationAt, compromisedAt, destroyedAt }: LifeCycle): LifeCycle {
   return { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
@@ -182,6 +207,11 @@ export function touchChanges(db: Database, object: ManagedObject, now: number): 
   return [change(touch, [now, object.id, object.version], 1), db.changed(objectTopic, object.id)]
 }
 
+/** Lets a commit fail when the object is gone: for rows that lead to it. */
+export function requirePresent(id: ObjectId): Change {
+  return change(stay, [id], 1)
+}
+
 /** Removes objects and everything that belongs to them, in one commit. */
 export function removalChanges(db: Database, removed: readonly ManagedObject[]): Change[] {
   return removed.flatMap(({ id, version }) => [
@@ -190,7 +220,9 @@ export function removalChanges(db: Database, removed: readonly ManagedObject[]):
     ...removeNamesAndLinks(id),
     change(deleteAttributes, [id]),
     change(deleteGrants, [id]),
+    change(deleteAliases, [id]),
     removeBudget(id),
+    removeUses(id),
     db.changed(objectTopic, id),
   ])
 }
@@ -206,4 +238,18 @@ export async function overdueObjects(
     ...(await db.all(dueDeactivation, [now, limit])),
   ]
   return rows.map(toObject)
+}
+
+/** Whether the destruction of any object waits. */
+export async function isAnyWaiting(db: Database): Promise<boolean> {
+  return (await db.get(anyWaiting, [])) !== undefined
+}
+
+/** A page of the objects whose destruction waits, in the order of ids. */
+export async function objectsAwaitingDestruction(
+  db: Database,
+  after: string,
+  limit: number,
+): Promise<readonly ManagedObject[]> {
+  return (await db.all(waitingObjects, [after, limit])).map(toObject)
 }

@@ -6,8 +6,8 @@ import type { Change, Commit, Database } from '@warder/foundation/sql'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'
-import type { ManagedObject, NewObject } from './managed-object.ts'
-import { asObjectId, type ObjectId } from './object-id.ts'
+import { chainIdOf, type ManagedObject, type NewObject } from './managed-object.ts'
+import { aliasPrefix, asObjectId, isChoosable, type ObjectId } from './object-id.ts'
 import {
   creationChanges,
   findWithMaterial,
@@ -60,6 +60,8 @@ export class UnitOfWork {
   readonly #now: number
   readonly #staged = new Map<string, Staged>()
   readonly #more: Change[] = []
+  /** Tags of keys that were changed through one of their versions, whose row guards them. */
+  readonly #keyTags = new Map<string, readonly string[]>()
   /** Identifiers of what is new since `requireFree` was asked last. */
   #unchecked: ObjectId[] = []
 
@@ -96,9 +98,12 @@ export class UnitOfWork {
 
   /**
    * Stages a new object. The material is copied: the caller wipes its own.
-   * @throws failure('conflict') for the identifier of an object that this unit has read to change it, or made
+   * @throws failure('conflict') for the identifier of an object that this unit has read to change it, or made;
+   *   failure('bad_request') for one that could be taken for an alias
    */
   create({ object, material, tags }: NewObject): ManagedObject {
+    if (!isChoosable(object.id))
+      throw failure('bad_request', `An identifier cannot begin with \`${aliasPrefix}\`: that is an alias.`)
     const staged = this.#staged.get(object.id)
     // What was made and removed again by this unit leaves no trace, also of its identifier.
     if (staged?.before !== undefined || staged?.after !== undefined) throw identifierTaken()
@@ -166,14 +171,20 @@ export class UnitOfWork {
     return true
   }
 
-  /** The tags of an object, with what is staged. */
-  tags({ id }: Pick<ManagedObject, 'id'>): MaybePromise<readonly string[]> {
-    return this.#staged.get(id)?.tags ?? tagsOf(this.#services.db, id)
+  /** The tags of an object, with what is staged; those of a version are its key's. */
+  tags(object: Pick<ManagedObject, 'id' | 'chainId'>): MaybePromise<readonly string[]> {
+    const id = chainIdOf(object)
+    return this.#keyTags.get(id) ?? this.#staged.get(id)?.tags ?? tagsOf(this.#services.db, id)
   }
 
-  /** Stages that an object has these tags and no others. */
+  /** Stages that an object has these tags and no others: of a version, that its key has them. */
   retag(object: ManagedObject, tags: readonly string[]): void {
     this.update(object, {})
+    if (chainIdOf(object) !== object.id) {
+      this.#keyTags.set(chainIdOf(object), tags)
+      return
+    }
+    this.#keyTags.delete(object.id)
     const staged = this.#staged.get(object.id)
     if (staged !== undefined) staged.tags = tags
   }
@@ -208,7 +219,13 @@ export class UnitOfWork {
 
   /** Everything that is staged as one commit. Called by the front end, which commits. */
   changes(): Change[] {
-    return [...[...this.#staged.values()].flatMap((staged) => this.#changesOf(staged)), ...this.#more]
+    const tags = [...this.#keyTags].flatMap(([id, all]) => [removeTags(id), ...addTagChanges(id, all)])
+    // What is new comes last: of two successors at once the one that is too late fails by a guard.
+    const staged = [...this.#staged.values()]
+    const made = staged.filter(({ before }) => before === undefined)
+    const known = staged.filter(({ before }) => before !== undefined)
+    const objects = [...known, ...made].flatMap((one) => this.#changesOf(one))
+    return [...objects, ...tags, ...this.#more]
   }
 
   /** Commits everything that is staged, then forgets it and wipes its material, whatever became of the commit. */
@@ -224,6 +241,7 @@ export class UnitOfWork {
   clear(): void {
     for (const { material } of this.#staged.values()) material?.fill(0)
     this.#staged.clear()
+    this.#keyTags.clear()
     this.#more.length = 0
     this.#unchecked = []
   }

@@ -34,5 +34,12 @@ export function describedAcme(db: Database, clock: Clock): AcmeEnvironment {
     throw failure('internal_error', 'the operations were made without what ACME works with')
   }
   const nonces = { issue: nothing, check: nothing, use: nothing }
-  return { db, clock, nonces, probes: { check: nothing }, baseUrl: '', errorShape: acmeErrors(nonces) }
+  return {
+    db,
+    clock,
+    nonces,
+    probes: { check: nothing, caa: nothing },
+    baseUrl: '',
+    errorShape: acmeErrors(nonces),
+  }
 }

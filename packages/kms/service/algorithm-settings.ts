@@ -1,6 +1,12 @@
 import { choice, list } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
-import { type AlgorithmPolicy, algorithmPolicy, type PolicyFacts, policyLists } from '../crypto/index.ts'
+import {
+  type AlgorithmPolicy,
+  algorithmPolicy,
+  optionalAlgorithms,
+  type PolicyFacts,
+  policyLists,
+} from '../crypto/index.ts'
 
 const everything = ['*'] as const
 
@@ -18,6 +24,14 @@ const digits = (sizes: readonly string[]): string | undefined =>
 
 /** Settings that say which algorithms are permitted, to requests of REST and KMIP and to stored keys. */
 export const algorithmSettings = {
+  jose_optional_algorithms: list({
+    default: [],
+    check: (names) => {
+      const unknown = names.find((name) => !optionalAlgorithms.includes(name))
+      return unknown === undefined ? undefined : `must hold names of ${optionalAlgorithms.join(', ')}`
+    },
+    docs: `JOSE algorithms that are served only when they are named here: ${optionalAlgorithms.join(', ')}. A128KW and ECDH-ES are left out of the interface, ML-KEM is in a draft (draft-ietf-jose-pqc-kem), ES256K is on a curve that SP 800-186 does not recommend. The policy is asked besides.`,
+  }),
   'kmip.policy_id': choice({
     default: 'NONE',
     choices: ['NONE', 'DEFAULT', 'CUSTOM'],
@@ -39,6 +53,7 @@ export const algorithmSettings = {
 type ListSettings = { readonly [List in keyof PolicyFacts as `kmip.allowlists.${List}`]-?: readonly string[] }
 export type AlgorithmConfig = ListSettings & {
   readonly fips: boolean
+  readonly jose_optional_algorithms: readonly string[]
   readonly 'kmip.policy_id': 'NONE' | 'DEFAULT' | 'CUSTOM'
 }
 
@@ -56,5 +71,5 @@ export function configuredPolicy(config: AlgorithmConfig): AlgorithmPolicy {
       )
     }
   }
-  return algorithmPolicy({ fips: config.fips, id, lists })
+  return algorithmPolicy({ fips: config.fips, id, lists, opened: config.jose_optional_algorithms })
 }

@@ -1,47 +1,60 @@
 import { createHash } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
 import type { HealthPart } from '@warder/foundation/http'
+import { readableDatabase, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
 import {
-  readableDatabase,
-  Secret,
-  type ServiceEnvironment,
-  type ServiceInstance,
-} from '@warder/foundation/runtime'
-import {
+  createAliases,
   createApprovalPolicy,
   createBlocks,
+  createDestructionPolicy,
   createNames,
   createOfficers,
   ownerQuota,
+  type RestoreGate,
 } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
+import { carryOver } from '../api/kmip/attributes/carry-over.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
 import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
-import { createNotices, type Notices } from '../api/officers/notices.ts'
+import { renewalAttributes } from '../api/kmip/renewal/renewal-attributes.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
 import { createKnownGrants, createStopSwitch } from '../external/index.ts'
 import {
   authenticateBy,
+  configuredDirectory,
   configuredLogin,
   configuredOidc,
   configuredProxy,
+  configuredSaml,
   configuredSteps,
   userName,
 } from '../identity/index.ts'
 import { ContentKeys } from '../jose/index.ts'
-import { asObjectId, createGcmBudgets, createKeyRing, type Key, type KeyRing } from '../keys/index.ts'
+import {
+  asObjectId,
+  createGcmBudgets,
+  createKeyRing,
+  createLastUses,
+  type Key,
+  type KeyRing,
+  withheld,
+} from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { destructionSettings } from './destruction-settings.ts'
+import { configuredNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
 import { configuredFetch, revocationConfig } from './pki-settings.ts'
+import { admitThrough, restoreGateOf, restorePart } from './restored.ts'
+import { rotationPolicy } from './rotation-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 const mostBudgets = 100_000
@@ -54,7 +67,8 @@ export async function build(
 ): Promise<ServiceInstance<KmsServices>> {
   const { config, db, baseUrl } = environment
   const ended = endedMemory && readEnded(endedMemory, config, environment.clock)
-  const services = servicesOf(environment, backend, ended)
+  const restoreGate = await restoreGateOf(environment)
+  const services = servicesOf(environment, backend, ended, restoreGate)
   const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
   const authenticate = authenticateBy({
     steps: configuredSteps({
@@ -77,6 +91,7 @@ export async function build(
   return {
     services,
     authenticate,
+    admit: restoreGate && admitThrough(restoreGate),
     operations: kmsOperations({
       db,
       clock,
@@ -84,9 +99,11 @@ export async function build(
       kmip,
       acme,
       authProxy,
-      health: healthOf(environment, ended),
+      transit: config.transit_enabled,
+      health: healthOf(environment, ended, restoreGate),
       external: environment,
     }),
+    close: () => services.uses.close(),
     socket: ({ tls, rateLimiter, clientRevocation }) =>
       createKmipSocket({
         engine: kmip,
@@ -113,7 +130,7 @@ export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipE
   const { log, metrics } = environment
   const operations = new Map([...kmipOperations, [renewCertifiedPair.name, renewCertifiedPair]])
   return createKmipEngine({
-    services: servicesOf(environment, softwareBackend, undefined),
+    services: servicesOf(environment, softwareBackend, undefined, undefined),
     operations,
     log,
     metrics,
@@ -124,8 +141,10 @@ export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipE
 function healthOf(
   { health, db, config }: ServiceEnvironment<KmsConfig>,
   ended: Ended | undefined,
+  restoreGate: RestoreGate | undefined,
 ): readonly HealthPart[] {
-  const parts = health ?? [readableDatabase(db)]
+  const restore = restoreGate === undefined ? [] : [restorePart(restoreGate)]
+  const parts = [...(health ?? [readableDatabase(db)]), ...restore]
   if (ended === undefined) return parts
   const feed: HealthPart = {
     key: 'auth_feed',
@@ -143,6 +162,7 @@ function servicesOf(
   environment: ServiceEnvironment<KmsConfig>,
   backend: KeyBackend,
   ended: Ended | undefined,
+  restoreGate: RestoreGate | undefined,
 ): KmsServices {
   const { config, home, baseUrl, outbound, db, seal, audit, clock, log, peerSecret } = environment
   const policy = configuredPolicy(config)
@@ -155,13 +175,18 @@ function servicesOf(
     seal,
     index: indexChanges,
     applyCreationRules: createCreationGate({ db, policy }),
+    carryOver,
     clock,
+    rotation: rotationPolicy(config),
     audit,
     keys,
+    restoreGate,
     budgets: createGcmBudgets(db, mostBudgets),
+    uses: createLastUses({ db, log }),
     contentKeys: new ContentKeys(capacity),
     roles: {
       approvals: createApprovalPolicy(approvalSettings(config), db),
+      destructions: createDestructionPolicy(destructionSettings(config), db),
       officers: createOfficers(officerSettings(config), { db, seal, clock }),
       quota:
         config.max_objects_per_owner === undefined
@@ -176,10 +201,13 @@ function servicesOf(
     ignoreHeaderPassword: config.kmip_ignore_header_password,
     ended,
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
+    aliases: createAliases({ db, clock, leaseMs }),
     names: createNames({ db, commit: db.commit, now: () => clock.now() }),
     blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms }),
+    directory: configuredDirectory(config, home, peerSecret),
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),
+    samlLogin: configuredSaml(environment, peerSecret),
     tagSigningPairs: config.jwks_endpoint_auto_tag,
     external: {
       stopSwitch: createStopSwitch({ db, clock, leaseMs: config.cache_lease_ms }),
@@ -188,24 +216,13 @@ function servicesOf(
     },
     revocation,
     certificateObject: certificateObjects(policy),
+    renewalAttributes,
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
     fetchedCrls: configuredFetch(config, clock),
     requireRevocation: config.validate_requires_crl,
     published: createPublishedStatus({ db, seal, keys, clock, policy, revocation, leaseMs }),
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }
-}
-
-/** undefined: nobody is told. */
-function configuredNotices({
-  config,
-  outbound,
-  clock,
-  log,
-}: ServiceEnvironment<KmsConfig>): Notices | undefined {
-  const { 'approvals.webhook_url': url, 'approvals.webhook_secret': secret } = config
-  if (url === undefined || secret === undefined) return undefined
-  return createNotices({ url, secret: Secret.fromText(secret), outbound, clock, log })
 }
 
 const digests = new WeakMap<Key, Uint8Array>()
@@ -222,6 +239,7 @@ async function digestOfKey(
   const known = asObjectId(id)
   const key = known === undefined ? undefined : await keys.get(known)
   if (key === undefined || key.object.type !== 'SymmetricKey' || key.state !== 'Active') return undefined
+  if (withheld(key.object) !== undefined) return undefined
   if (!owners.has(key.object.owner)) return undefined
   const digest = digests.get(key) ?? digestOf(key)
   if (digest !== undefined) digests.set(key, digest)

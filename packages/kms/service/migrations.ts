@@ -266,4 +266,113 @@ export const kmsMigrations: readonly Migration[] = [
         PRIMARY KEY (user_id, subject_id))`,
     ],
   },
+  {
+    number: 18,
+    name: 'aliases of keys',
+    older: true,
+    statements: [
+      `CREATE TABLE key_alias (
+        id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, key_id TEXT NOT NULL,
+        created_at BIGINT NOT NULL, changed_at BIGINT NOT NULL, version BIGINT NOT NULL)`,
+      'CREATE UNIQUE INDEX key_alias_by_owner ON key_alias (owner, name)',
+      'CREATE INDEX key_alias_by_key ON key_alias (key_id)',
+    ],
+  },
+  {
+    number: 19,
+    name: 'objects that are disabled, destructions that wait, how long the service ran, who used an object last',
+    older: 'uses keys that were disabled, and destroys at once what should wait',
+    statements: [
+      'ALTER TABLE managed_object ADD COLUMN disabled_at BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN destruction_at BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN destruction TEXT',
+      'ALTER TABLE managed_object ADD COLUMN last_used_day BIGINT',
+      'CREATE INDEX managed_object_by_destruction ON managed_object (id) WHERE destruction_at IS NOT NULL',
+      'CREATE TABLE running_time (name TEXT NOT NULL PRIMARY KEY, ran_ms BIGINT NOT NULL, seen_at BIGINT NOT NULL)',
+      "INSERT INTO running_time (name, ran_ms, seen_at) VALUES ('service', 0, 0)",
+      `CREATE TABLE object_use (
+        object_id TEXT NOT NULL, user_id TEXT NOT NULL, day BIGINT NOT NULL, PRIMARY KEY (object_id, user_id))`,
+      'CREATE INDEX object_use_by_day ON object_use (day)',
+    ],
+  },
+  {
+    number: 20,
+    name: 'versions of keys',
+    older: 'knows no versions: it opens and signs with the one that is named',
+    statements: [
+      'ALTER TABLE managed_object ADD COLUMN chain_id TEXT',
+      'ALTER TABLE managed_object ADD COLUMN generation BIGINT NOT NULL DEFAULT 0',
+      'ALTER TABLE managed_object ADD COLUMN newest_id TEXT',
+      'ALTER TABLE managed_object ADD COLUMN superseded_at BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN min_generation BIGINT NOT NULL DEFAULT 0',
+      `CREATE UNIQUE INDEX managed_object_by_chain ON managed_object (chain_id, generation)
+         WHERE chain_id IS NOT NULL`,
+      'CREATE INDEX managed_object_first_by_owner ON managed_object (owner, id) WHERE generation = 0',
+    ],
+  },
+  {
+    number: 21,
+    name: 'which settings of officers and approvals govern',
+    older: 'follows the settings of officers that it was started with',
+    statements: [
+      'CREATE TABLE governance (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL, version BIGINT NOT NULL)',
+      "CREATE INDEX approval_request_by_object ON approval_request (object_id, operation) WHERE state = 'approved'",
+    ],
+  },
+  {
+    number: 22,
+    name: 'indexes by which keys are listed',
+    older: true,
+    statements: [
+      'CREATE INDEX managed_object_by_creation ON managed_object (created_at, id)',
+      'CREATE INDEX managed_object_by_use ON managed_object (COALESCE(last_used_day, created_at / 86400000), id)',
+      'CREATE INDEX managed_object_by_end ON managed_object (deactivation_at, id) WHERE deactivation_at IS NOT NULL',
+      'CREATE INDEX managed_object_by_algorithm ON managed_object (algorithm, id)',
+      'CREATE INDEX managed_object_by_state ON managed_object (state, id)',
+      'CREATE INDEX managed_object_disabled ON managed_object (id) WHERE disabled_at IS NOT NULL',
+    ],
+  },
+  {
+    number: 23,
+    name: 'rotation of keys by time and by use',
+    older: true,
+    statements: [
+      'ALTER TABLE managed_object ADD COLUMN rotate_every BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN rotate_at BIGINT',
+      'ALTER TABLE managed_object ADD COLUMN rotate_after BIGINT',
+      'CREATE INDEX managed_object_by_rotation ON managed_object (rotate_at) WHERE rotate_at IS NOT NULL',
+      'CREATE INDEX managed_object_rotated_by_use ON managed_object (rotate_after) WHERE rotate_after IS NOT NULL',
+    ],
+  },
+  {
+    number: 24,
+    name: 'a restored backup that waits for crypto officers',
+    older: 'serves a restored backup that waits for crypto officers',
+    statements: [
+      'CREATE TABLE restore_hold (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL, version BIGINT NOT NULL)',
+    ],
+  },
+  {
+    number: 25,
+    name: 'index by which the last rotation is found',
+    older: true,
+    statements: [
+      'CREATE INDEX managed_object_superseded ON managed_object (superseded_at) WHERE superseded_at IS NOT NULL',
+    ],
+  },
+  {
+    number: 26,
+    name: 'rotation of keys by policy',
+    statements: [
+      'ALTER TABLE managed_object ADD COLUMN rotation_look_at BIGINT DEFAULT 0',
+      'ALTER TABLE managed_object ADD COLUMN rotation_plan TEXT',
+      `CREATE INDEX managed_object_by_rotation_look ON managed_object (rotation_look_at)
+         WHERE generation = 0 AND rotate_at IS NULL AND rotation_look_at IS NOT NULL`,
+      `CREATE INDEX managed_object_scheduled ON managed_object (rotation_look_at)
+         WHERE rotate_at IS NOT NULL AND rotation_look_at IS NOT NULL`,
+      'CREATE INDEX gcm_budget_much_used ON gcm_budget (reserved) WHERE reserved >= 1048576',
+      'CREATE TABLE rotation_policy (name TEXT NOT NULL PRIMARY KEY, digest TEXT NOT NULL, walked TEXT)',
+      "INSERT INTO rotation_policy (name, digest) VALUES ('settings', '')",
+    ],
+  },
 ]

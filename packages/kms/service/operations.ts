@@ -17,6 +17,7 @@ import { kmipRoutes } from '../api/kmip/transport/routes.ts'
 import { officerOperations } from '../api/officers/index.ts'
 import { pkiOperations } from '../api/pki/index.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
+import { transitOperations } from '../api/transit/index.ts'
 import type { KmsServices } from '../services.ts'
 import { version } from '../version.ts'
 import { describedAcme } from './acme.ts'
@@ -31,6 +32,8 @@ export interface OperationsOptions {
   readonly kmip?: KmipEngine
   /** Absent: `/v1/auth/…` is not passed on. */
   readonly authProxy?: Forward | undefined
+  /** true: `/v1/transit/…` is served. */
+  readonly transit?: boolean
   /** What external key stores are made from. `described`: all of them, to be described; absent: none. */
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
   /** Absent where the operations are only described. */
@@ -51,6 +54,7 @@ export function kmsOperations({
   health = [readableDatabase(db)],
   kmip = nothing,
   authProxy,
+  transit = false,
   external,
   acme = describedAcme(db, clock),
 }: OperationsOptions): readonly Operation<KmsServices>[] {
@@ -61,6 +65,7 @@ export function kmsOperations({
     ...acmeOperations(acme),
     ...kmipRoutes(kmip),
     ...withoutData(...officerOperations),
+    ...(transit ? transitOperations(baseUrl) : []),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),
     ...(external === 'described'
       ? describedExternalOperations({ db, clock, baseUrl })

@@ -104,7 +104,7 @@ export const peerSettings: ForeignSettings = {
 
   'vault.vault_api_enabled': {
     to: 'vault_api_enabled',
-    but: 'it passes /v1/auth of machines on; there is neither a transit nor a pki mount',
+    but: 'it passes /v1/auth of machines on; transit_enabled serves the transit mount, and there is no pki mount',
   },
   'vault.vault_auth_verifier_url': { to: 'vault_auth_verifier_url' },
   'vault.vault_auth_verifier_ca_cert': {
@@ -115,7 +115,7 @@ export const peerSettings: ForeignSettings = {
     refused: 'certificates are always verified; name the authority in auth_verifier_ca_cert',
   },
   'vault.vault_token_cache_ttl_secs': { to: 'vault_token_cache_ttl_secs' },
-  'vault.vault_transit_mount': { needless: 'Warder has no transit mount' },
+  'vault.vault_transit_mount': { needless: 'with transit_enabled it is at /v1/transit' },
   'vault.vault_pki_mount': { needless: 'Warder has no pki mount' },
   'vault.vault_pki_ca_key_label': { needless: 'Warder has no pki mount' },
 
@@ -192,7 +192,7 @@ export const peerSettings: ForeignSettings = {
   'roles.ceremony_wrapping_key_id': { needless: 'shares are sealed with the root key' },
   auto_rotation_check_interval_secs: {
     refused:
-      'Warder renews certificates, and pairs with theirs, where RotateAutomatic is set; rotate other keys by ReKey from a timer',
+      'Warder renews certificates, and pairs with theirs, where RotateAutomatic is set; rotate_every of a key rotates others (docs/guides/rotation.md)',
   },
   keyset_warn_depth: { needless: 'it only made warnings' },
   crl_refresh_check_hours: { needless: 'revocation lists are signed again when they are due' },

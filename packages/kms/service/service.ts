@@ -12,11 +12,25 @@ import { renewablePage } from '../api/kmip/renewal/renewable-store.ts'
 import { dueIssuers } from '../authority/crl/crl-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
 import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
-import { lifeCycleChanges, overdueObjects, stateAt } from '../keys/index.ts'
+import {
+  dueRotations,
+  isAnyWaiting,
+  isLookDue,
+  lifeCycleChanges,
+  lookEveryMs,
+  misdatedRotations,
+  overdueObjects,
+  stateAt,
+  sweepUses,
+} from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
+import { adoptSettings, recordReset } from './governed.ts'
 import { kmsMigrations } from './migrations.ts'
+import { onceServing, prepareRestored } from './restored.ts'
+import { isRewrapDue, rewrapWhatIsStale } from './rewraps.ts'
+import { rotationPolicy } from './rotation-settings.ts'
 import { type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
 /** The key management service, as the runtime starts it. */
@@ -24,19 +38,23 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   name: 'kms',
   settings: kmsSettings,
   migrations: kmsMigrations,
-  async prepare(environment) {
-    const { config, log } = environment
+  async check({ config, log }) {
     refuseContradictions(config)
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
     warnOfNoRateLimit(config, log)
-    await prepareEnded(environment)
     if (config['roles.crypto_officer_users'].length > 0 && !config['roles.crypto_officer_require_ceremony']) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
-    return { notices: [] }
+  },
+  async prepare(environment) {
+    await prepareEnded(environment)
+    await recordReset(environment)
+    const { isHeld, notices } = await prepareRestored(environment)
+    await adoptSettings(environment, isHeld)
+    return { notices }
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),
@@ -52,10 +70,18 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   },
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
+    { name: 'kms destructions that wait', everySeconds: lookEveryMs / 1000, due: waits, run: carryOut },
+    { name: 'kms rotations of keys', everySeconds: 60, due: isRotationDue, run: rotateKeys },
+    {
+      name: 'kms objects of rotated wrapping keys',
+      everySeconds: 60,
+      due: isRewrapDue,
+      run: rewrapWhatIsStale,
+    },
     { name: 'kms revocation lists and responders', everySeconds: 2, due: isSigningDue, run: signWhatIsDue },
     { name: 'kms certificates that renew themselves', everySeconds: 300, due: isRenewable, run: renew },
     { name: 'kms answers that nobody fetched, ended sessions', everySeconds: 300, run: forgetWhatIsOver },
-  ],
+  ].map(onceServing),
 }
 
 /**
@@ -162,10 +188,32 @@ async function signWhatIsDue(environment: ServiceEnvironment<KmsConfig>): Promis
   await maintenanceOf(environment).run(environment.clock.now())
 }
 
+async function isRotationDue({ config, db, clock }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
+  const now = clock.now()
+  if ((await dueRotations(db, now, 1)).length > 0 || (await misdatedRotations(db, now, 1)).length > 0)
+    return true
+  return isLookDue(db, rotationPolicy(config), now)
+}
+
+/** Rotates by time and by use, in the node that has the lease. */
+async function rotateKeys(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
+  const { rotateWhatIsDue } = await import('./rotations.ts')
+  await rotateWhatIsDue(environment)
+}
+
 async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
   const now = clock.now()
-  const sweeps = [sweepPending(now), sweepEndedSessions(now), ...sweepAcme(now)]
+  const sweeps = [sweepPending(now), sweepEndedSessions(now), sweepUses(now), ...sweepAcme(now)]
   await db.commit([...sweeps, ...sweepRequests(now - approvalsKeptMs)])
+}
+
+function waits({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
+  return isAnyWaiting(db)
+}
+
+async function carryOut(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
+  const { carryOutDestructions } = await import('./destructions.ts')
+  await carryOutDestructions(environment)
 }
 
 function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {

@@ -19,7 +19,9 @@ import type { IdentityConfig } from '../identity/configured.ts'
 import { principalNamed } from '../identity/extractor.ts'
 import { acmeSettings } from './acme-settings.ts'
 import { algorithmSettings } from './algorithm-settings.ts'
+import { destructionConfigSettings } from './destruction-settings.ts'
 import { pkiSettings } from './pki-settings.ts'
+import { rotationConfigSettings } from './rotation-settings.ts'
 
 /** For the common settings. */
 export const kmsDefaults = {
@@ -90,20 +92,20 @@ export const kmsSettings = {
   }),
   'approvals.operations': list({
     default: [],
-    docs: 'Operations that take the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export).',
+    docs: 'Operations that take the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export); `stop_store`, `start_store` (an external key store is cut off, or let in again); `settings` (a start with other officers or approvals); `root_key` (`warder root-key rotate`); `restore_backup` (an installation that `warder restore` has made serves nothing before).',
     check: approvableProblem,
   }),
   'approvals.tags': list({
     default: [],
-    docs: 'Only for objects with one of these tags, which nobody takes away then; empty: for all.',
+    docs: 'Of operations on objects: only those with one of these tags, which nobody takes away then; empty: for all.',
   }),
   'approvals.algorithms': list({
     default: [],
-    docs: 'Only for objects of these algorithms (`AES`, `RSA` …); empty: for all.',
+    docs: 'Of operations on objects: only those of these algorithms (`AES`, `RSA` …); empty: for all.',
   }),
   'approvals.owners': list({
     default: [],
-    docs: 'Only for objects of these owners; empty: for all.',
+    docs: 'Of operations on objects: only those of these owners; empty: for all.',
   }),
   'approvals.validity': integer({
     default: 86_400,
@@ -112,10 +114,12 @@ export const kmsSettings = {
     docs: 'Seconds in which a request can be approved and used.',
   }),
   'approvals.webhook_url': optionalText({
-    docs: 'Address (https) that is told of each request for approval and of what becomes of it, signed with `approvals.webhook_secret`.',
+    docs: 'Address (https) that is told of each request for approval, of rotations of keys and of each destruction that waits, and of what becomes of them, signed with `approvals.webhook_secret`.',
     check: httpsProblem,
   }),
   'approvals.webhook_secret': noticeSecret,
+  ...destructionConfigSettings,
+  ...rotationConfigSettings,
   auth_verifier_url: optionalText({
     docs: 'Address of the authentication service whose session tokens are accepted as bearer tokens.',
     check: httpsProblem,
@@ -147,12 +151,16 @@ export const kmsSettings = {
     docs: 'Id of a symmetric key whose bytes, in base64, are a bearer token for `default_username`.',
   }),
   vault_auth_verifier_url: optionalText({
-    docs: 'Authentication service that is asked about `X-Secret-Token`; unset: such tokens are not accepted.',
+    docs: 'Authentication service that is asked about app tokens (`X-Secret-Token`); unset: such tokens are not accepted.',
     check: httpsProblem,
   }),
   vault_api_enabled: boolean({
     default: false,
     docs: 'Pass `/v1/auth/…` of machines (logins, their own tokens) on to `vault_auth_verifier_url`, else `auth_verifier_url`.',
+  }),
+  transit_enabled: boolean({
+    default: false,
+    docs: 'Serve a subset of Vault’s transit engine at `/v1/transit/…`, and `/v1/sys/health`, to clients of Vault; tokens as everywhere, `X-Vault-Token` among them.',
   }),
   auth_feed_when_lost: choice({
     default: 'refuse',

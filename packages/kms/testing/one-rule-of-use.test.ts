@@ -36,6 +36,8 @@ type Sample = Pick<
   | 'processStartAt'
   | 'protectStopAt'
   | 'archivedAt'
+  | 'disabledAt'
+  | 'destructionAt'
   | 'usageMask'
 > & { readonly usageLimits: UsageLimits | undefined }
 
@@ -46,7 +48,9 @@ const sample: fc.Arbitrary<Sample> = fc.record({
   deactivationAt: moment,
   processStartAt: moment,
   protectStopAt: moment,
-  archivedAt: fc.constantFrom(undefined, undefined, now - 1000),
+  archivedAt: fc.constantFrom(undefined, undefined, undefined, now - 1000),
+  disabledAt: fc.constantFrom(undefined, undefined, undefined, now - 1000),
+  destructionAt: fc.constantFrom(undefined, undefined, undefined, now - 1000, now + 1000),
   usageMask: fc.constantFrom(0, usage.encrypt, usage.decrypt, usage.encrypt | usage.decrypt, unrestricted),
   usageLimits: fc.constantFrom<UsageLimits | undefined>(
     undefined,
@@ -63,6 +67,8 @@ const permitted: Sample = {
   processStartAt: undefined,
   protectStopAt: undefined,
   archivedAt: undefined,
+  disabledAt: undefined,
+  destructionAt: undefined,
   usageMask: usage.encrypt | usage.decrypt,
   usageLimits: undefined,
 }
@@ -151,6 +157,8 @@ test('REST and KMIP permit the same uses of a key, whatever its state, dates, ar
       numRuns: 150,
       examples: [
         [permitted],
+        [{ ...permitted, disabledAt: now }],
+        [{ ...permitted, destructionAt: now + 1000 }],
         [{ ...permitted, usageMask: usage.decrypt }],
         [{ ...permitted, state: 'PreActive' }],
       ],

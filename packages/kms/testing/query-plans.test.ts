@@ -79,14 +79,50 @@ async function useEverything(db: Database): Promise<void> {
     ])
       assert.equal((await who.get(path)).status, 200, path)
   }
+  await useInventory(olga)
+  for (const verb of ['disable', 'enable'])
+    assert.equal((await olga.post(`/v1/crypto/keys/${aes.kid}/${verb}`, {})).status, 200)
+  await kms.services.uses.flush()
   await olga.post(`/v1/crypto/keys/${aes.kid}/tags`, { tags: ['v'] })
   await olga.del(`/v1/crypto/keys/${aes.kid}/tags`, { tags: ['t'] })
+  await useAliases(olga, bob, aes.kid, pair.kid)
   await kms.with({}).get('/.well-known/jwks.json')
   await useAuthorities(olga, bob, kms)
   const body = { unique_identifier: aes.kid, user_id: 'bob', operation_types: ['encrypt', 'create'] }
   await olga.post('/access/revoke', body)
   for (const work of kmsService.periodic) await work.run({ ...kms.environment, db })
   assert.equal((await olga.del(`/v1/crypto/keys/${pair.kid}`)).status, 204)
+}
+
+/** Every operation of aliases once. */
+async function useAliases(olga: Caller, bob: Caller, kid: string, other: string): Promise<void> {
+  const path = '/v1/crypto/aliases'
+  for (const alias of ['one', 'two']) assert.equal((await olga.post(path, { alias, kid })).status, 200)
+  for (const query of ['', '?after=one', `?kid=${kid}`])
+    assert.equal((await olga.get(`${path}${query}`)).status, 200)
+  assert.equal((await bob.get(`${path}/two%40olga`)).status, 200)
+  assert.equal((await olga.call('PUT', `${path}/one`, { json: { kid: other } })).status, 200)
+  assert.equal((await olga.del(`${path}/one`)).status, 204)
+}
+
+/** The list of keys along each of its indexes, of one owner and of all; small lists are walked by their owner. */
+async function useInventory(olga: Caller): Promise<void> {
+  for (const query of [
+    'tag=t',
+    'algorithm=AES',
+    'state=Deactivated',
+    'disabled=true',
+    'awaits_destruction=true',
+    'created_after=2020-01-01',
+    'rotated_before=2020-01-01',
+    'expires_before=2099-01-01',
+    'unused_since=2099-01-01',
+    '',
+  ])
+    for (const owner of ['*', 'olga']) {
+      const listed = await olga.get(`/v1/crypto/keys?owner=${owner}&${query}`)
+      assert.equal(listed.status, 200, listed.text)
+    }
 }
 
 /** Every operation of the authorities once. */
@@ -122,7 +158,8 @@ async function useAuthorities(olga: Caller, bob: Caller, kms: Started): Promise<
 }
 
 /** Tables that grow with keys and their use. The others hold a few rows for the whole service. */
-const growing = /managed_object|object_tag|object_name|object_link|object_grant|gcm_budget|pki_/
+const growing =
+  /managed_object|object_tag|object_name|object_link|object_grant|gcm_budget|key_alias|object_use|pki_/
 
 test('SQLite: no statement of any operation scans a table', async () => {
   const seen: Seen = new Map()
@@ -140,8 +177,11 @@ test('SQLite: no statement of any operation scans a table', async () => {
     for (const { detail } of plan) {
       // A sub-select that stands in a list of its own is bounded by its LIMIT, or by that of what it reads.
       const scan = /^SCAN (\w+)/.exec(detail)?.[1]
-      const bounded = scan === undefined || ['t', 'shares', 'mine', 'everybodys', 'CONSTANT'].includes(scan)
-      assert.ok(bounded, `${statement.text}\n${plan.map((row) => row.detail).join('\n')}`)
+      const bounded =
+        scan === undefined || ['t', 'shares', 'mine', 'everybodys', 'owned', 'CONSTANT'].includes(scan)
+      // A list is walked in the order of its index, else each page would cost as much as all of them.
+      const sorts = / (first|newest)\b/.test(statement.text) && detail.includes('TEMP B-TREE')
+      assert.ok(bounded && !sorts, `${statement.text}\n${plan.map((row) => row.detail).join('\n')}`)
     }
   }
 })

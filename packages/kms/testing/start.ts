@@ -11,7 +11,7 @@ import { publicJwk, signToken } from '@warder/foundation/jwt'
 import { createOutbound, type Outbound } from '@warder/foundation/outbound'
 import { type Clock, Secret, type ServiceEnvironment, systemClock } from '@warder/foundation/runtime'
 import { openSeal, type Seal, sealMigrations } from '@warder/foundation/seal'
-import { type Database, migrate } from '@warder/foundation/sql'
+import { type Database, migrate, type RestoredBackup } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { ensureLocalAuthority, type LocalCertificate } from '@warder/foundation/tls'
 import type { KeyBackend } from '../backend/index.ts'
@@ -43,8 +43,12 @@ export interface StartOptions {
   readonly outboundCaFile?: string
   /** The client of outbound requests; default reaches private networks, too. */
   readonly outbound?: Outbound
+  /** The backup that the database was filled from, at the first start after it. */
+  readonly restored?: RestoredBackup
   /** A real audit log, in place of one in memory. */
   readonly audit?: AuditTrail
+  /** What counts operations; default is nothing. */
+  readonly metrics?: Metrics
   /** What the runtime gives the server from its own settings. */
   readonly server?: Partial<
     Pick<ServiceServerOptions<KmsServices>, 'corsAllowedOrigins' | 'trustedProxyCidrs' | 'rateLimiter'>
@@ -147,10 +151,12 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
         caFile: options.outboundCaFile ?? join(tls, 'ca.crt'),
       }),
     log: memoryLog(lines),
-    metrics: noMetrics,
+    metrics: options.metrics ?? noMetrics,
     clock,
     node: 'test',
+    restored: options.restored,
   }
+  await kmsService.check?.(environment)
   await kmsService.prepare(environment)
   const instance = await build(environment, options.backend)
   const server = createServiceServer<KmsServices>({
@@ -159,7 +165,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
     audit,
     commit: db.commit,
     log: environment.log,
-    metrics: noMetrics,
+    metrics: options.metrics ?? noMetrics,
     clock,
     serviceName: 'kms',
     tls: {

@@ -1,3 +1,4 @@
+import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
 import { usageOf } from '../api/rest/key-shape.ts'
 import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
@@ -26,7 +27,8 @@ export async function storeKeyAs(
   alg: string | undefined,
   bound: boolean,
 ): Promise<void> {
-  const members = ['k', 'd', 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi'].filter((name) => name in jwk)
+  const all = [...secretJwkMembers, ...factorJwkMembers, ...publicJwkMembers]
+  const members = all.filter((name) => name in jwk)
   const bytes = members.map((name) => [name, decodeBase64Url(String(jwk[name]), name)] as const)
   const crv = jwk.crv === undefined ? undefined : String(jwk.crv)
   const spec = keySpecOf({ kty: String(jwk.kty), alg, crv }, { fips: false })

@@ -31,6 +31,11 @@ const what = 'The certificate'
 /** Reads a certificate that OpenSSL can read, too. That it was read says nothing about its signature. @throws PkiError */
 export function parseCertificate(der: Uint8Array): ParsedCertificate {
   parsedByOpenssl(der)
+  return fieldsOf(der)
+}
+
+/** The same of bytes that were written here, which OpenSSL need not read before they are signed. @throws PkiError */
+export function fieldsOf(der: Uint8Array): ParsedCertificate {
   const signed = readSigned(der, what)
   const members = [...derMembers(signed.data, what)]
   const versionMember = members[0]?.tag === contextTag(0) ? members.shift() : undefined

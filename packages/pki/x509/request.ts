@@ -1,7 +1,8 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { contextTag, derBits, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
 import { PkiError, pkiError } from '../error.ts'
 import { type Extension, readExtensions } from './extensions.ts'
+import { publicKeyFromSpki } from './signed.ts'
 import { signatureHolds } from './signing.ts'
 
 /** What a certificate is asked for with. */
@@ -59,7 +60,7 @@ function requested(attributes: Uint8Array): readonly Extension[] {
 
 function publicKey(spki: Uint8Array): KeyObject {
   try {
-    return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' })
+    return publicKeyFromSpki(spki)
   } catch {
     throw pkiError('invalid_request', 'The public key of the certificate request cannot be read.')
   }

@@ -28,10 +28,29 @@ export async function writeSigned(
   return derSequence(data, signer.algorithm, derBitString(await signer.sign(data)), ...behind)
 }
 
+/** Keys that were read last: a key is read for its request, for the rules and for its certificate, one after another. */
+const lastRead = new Map<string, KeyObject>()
+const mostRemembered = 64
+const longestRemembered = 4096
+
 /** @throws PkiError */
 export function publicKeyFromSpki(spki: Uint8Array): KeyObject {
+  const der = Buffer.from(spki)
+  const name = der.length > longestRemembered ? undefined : der.toString('latin1')
+  const known = name === undefined ? undefined : lastRead.get(name)
+  if (known !== undefined) return known
+  const key = readKey(der)
+  if (name !== undefined) {
+    const [oldest] = lastRead.keys()
+    if (lastRead.size >= mostRemembered && oldest !== undefined) lastRead.delete(oldest)
+    lastRead.set(name, key)
+  }
+  return key
+}
+
+function readKey(der: Buffer): KeyObject {
   try {
-    return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' })
+    return createPublicKey({ key: der, format: 'der', type: 'spki' })
   } catch {
     throw pkiError('malformed', 'The public key cannot be read.')
   }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { parseRights, rights as rightsOfTheService } from '@warder/kms/access'
 import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
-import { type Installation, startInstallation } from '../testing/index.ts'
+import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
 import { access } from './command.ts'
-import { groupsHelp, otherRights, readRight, rightsHelp } from './rights.ts'
+import { readRight, rightsLines } from './rights.ts'
 
 let warder: Installation
 let admin: string
@@ -41,10 +41,13 @@ async function fails(words: string[], told: RegExp, options: RunOptions = {}, co
 }
 
 test('the help explains every right and group of the service, and no other', () => {
-  assert.deepEqual([...Object.keys(rightsHelp), ...otherRights].sort(), [...rightsOfTheService].sort())
-  for (const [group, members] of Object.entries(groupsHelp)) {
-    assert.deepEqual(parseRights(group), members.split(', '))
-  }
+  const [singles = '', groups = ''] = rightsLines.split(/^Groups.*$/m)
+  const explained = [...singles.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, right]) => right)
+  const listed = [...singles.matchAll(/^ {2}(\w+(?:, \w+)+)/gm)].flatMap(([, list = '']) => list.split(', '))
+  assert.deepEqual([...explained, ...listed].sort(), [...rightsOfTheService].sort())
+  const members = [...groups.matchAll(/^ {2}(\w+) +(.+)$/gm)]
+  assert.equal(members.length, 5)
+  for (const [, group = '', rights = ''] of members) assert.deepEqual(parseRights(group), rights.split(', '))
 })
 
 test('rights are understood in the spellings that people use, and a wrong one is told with the right ones', () => {
@@ -54,7 +57,10 @@ test('rights are understood in the spellings that people use, and a wrong one is
     ),
     ['encrypt', 'getattributes', 'getattributes', 'UseKey', 'UseKey', 'Destroy', 'destroy', 'Read'],
   )
-  assert.throws(() => readRight('encript'), /no right 'encript'; groups: Read, .* rights: encrypt, decrypt/)
+  assert.throws(
+    () => readRight('encript'),
+    /no right 'encript'; groups: UseKey, Read, .* rights: encrypt, decrypt/,
+  )
   assert.throws(() => readRight('create'), /grant-create/)
   for (const name of ['', 'toString', '__proto__', 'constructor']) assert.throws(() => readRight(name))
 })
@@ -150,4 +156,46 @@ test('the help of the command explains the rights', () => {
   for (const part of ['UseKey', 'signatureverify', 'none of them implies another', 'Exit codes']) {
     assert.ok(access.help.includes(part), part)
   }
+})
+
+test('a grant to a name that nobody has takes --anyway; a machine may be named without its prefix', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
+  const users = async () =>
+    (await json(['access', 'list', kid])).map((grant: { user_id: string }) => grant.user_id).sort()
+  await fails(
+    ['access', 'grant', kid, 'bbo', 'encrypt'],
+    /Nobody of the name bbo is known: nothing was granted.*--anyway/,
+  )
+  await fails(['access', 'grant', kid, 'eng/bob', 'encrypt'], /Nobody of the name eng\/bob is known/)
+  await fails(['access', 'grant', kid, 'app:nothing', 'encrypt'], /Nobody of the name app:nothing is known/)
+  assert.deepEqual(await users(), [])
+  await ok(['access', 'grant', kid, 'bbo', 'encrypt', '--anyway'])
+  // bob was registered and has never been here; carol is known everywhere; clouds name their own.
+  for (const user of ['bob', 'carol', '*', 'aws:arn:aws:iam::111122223333:role/r'])
+    await ok(['access', 'grant', kid, user, 'encrypt'])
+  const role = ['admin', 'add-approle', 'builder', '--realm', '_', '--policy', 'builders']
+  assert.equal((await runWarder([...role, '--home', warder.home])).code, 0)
+  assert.equal(
+    await ok(['access', 'grant', kid, 'builder', 'encrypt']),
+    `app:builder may now: encrypt   on key ${kid}`,
+  )
+  assert.deepEqual(await users(), [
+    '*',
+    'app:builder',
+    'aws:arn:aws:iam::111122223333:role/r',
+    'bbo',
+    'bob',
+    'carol',
+  ])
+  assert.equal(
+    await ok(['access', 'revoke', kid, 'builder', 'encrypt']),
+    `app:builder may no longer: encrypt   on key ${kid}`,
+  )
+  // A user of the same name is meant as soon as there is one.
+  await newUser(warder, 'builder')
+  await ok(['access', 'grant', kid, 'builder', 'encrypt'])
+  assert.deepEqual(
+    (await users()).filter((user: string) => user.includes('builder')),
+    ['builder'],
+  )
 })

@@ -23,13 +23,28 @@ function shownUser(user: string): string {
   return user === '*' ? 'everybody' : printable(user)
 }
 
+const anywayOption = {
+  anyway: {
+    type: 'flag',
+    help: 'grants to a name that nobody has yet: whoever gets it later has the rights',
+  },
+} as const
+
+/** Rights are taken back from whatever name: the flag is unknown there, and never given. */
+function anywayOf(change: Change): typeof anywayOption {
+  return change === 'grant' ? anywayOption : ({} as typeof anywayOption)
+}
+
 function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
   return kmsVerb({
     name: change,
     words: 'KEY USER RIGHT...',
     ...parts,
-    options: { pair: { type: 'flag', help: 'means both halves of the pair' } },
-    parse({ pair }, [key, user, ...names]) {
+    options: {
+      pair: { type: 'flag', help: 'means both halves of the pair' },
+      ...anywayOf(change),
+    },
+    parse({ pair, anyway }, [key, user, ...names]) {
       if (key === undefined || user === undefined || names.length === 0) {
         throw new UsageError(
           `say which key, which user, and which rights: warder access ${change} KEY USER RIGHT...`,
@@ -39,14 +54,16 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
       const rights = [...new Set(names.map(readRight))]
       return async ({ kms, show }) => {
         const kids = await halvesOf(kms, kid, pair)
+        let meant = user
         for (const unique_identifier of kids) {
-          const body = { unique_identifier, user_id: user, operation_types: rights }
-          await aboutKey('key', unique_identifier, () => kms.call(`access.${change}`, { body }))
+          const body = { unique_identifier, user_id: meant, operation_types: rights, known: !anyway }
+          const done = await aboutKey('key', unique_identifier, () => kms.call(`access.${change}`, { body }))
+          meant = done.user_id
         }
         const verb = change === 'grant' ? 'may now' : 'may no longer'
         show(
-          { [change]: rights, user, keys: kids },
-          kids.map((id) => `${shownUser(user)} ${verb}: ${rights.join(', ')}   on key ${printable(id)}`),
+          { [change]: rights, user: meant, keys: kids },
+          kids.map((id) => `${shownUser(meant)} ${verb}: ${rights.join(', ')}   on key ${printable(id)}`),
         )
         return 0
       }
@@ -54,9 +71,9 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
   })
 }
 
-const aboutUser = `USER is a name as the service knows it (warder access me shows one's own), app:ID for a machine, or '*' for
-everybody who is authenticated. The halves of a pair are two keys: sign is a right on the private one, signatureverify
-on the public one.`
+const aboutUser = `USER is a name as the service knows it (warder access me shows one's own), realm/NAME of another realm than _,
+app:ID for a machine (app: may be left out where no user has the name), or '*' for everybody who is authenticated.
+The halves of a pair are two keys: sign is a right on the private one, signatureverify on the public one.`
 
 export const grantVerb = changeVerb('grant', {
   summary: 'lets a user do something with a key, from the next request on',
@@ -87,11 +104,12 @@ function createRightVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'examp
     ...parts,
     about: `For crypto officers ([roles] crypto_officer_users in kms.toml): where they are named, nobody else may make keys unless
 they say so. Where nobody is named, everybody may, and this changes nothing.`,
-    options: {},
-    parse(_, names) {
-      const user = onlyName(names, 'user')
+    options: anywayOf(change),
+    parse({ anyway }, names) {
+      const named = onlyName(names, 'user')
       return async ({ kms, show }) => {
-        await kms.call(`access.${change}`, { body: { user_id: user, operation_types: ['create'] } })
+        const body = { user_id: named, operation_types: ['create'], known: !anyway }
+        const { user_id: user } = await kms.call(`access.${change}`, { body })
         const verb = change === 'grant' ? 'may make' : 'may no longer make'
         show({ [change]: ['create'], user }, [
           `${shownUser(user)} ${verb} keys, as far as crypto officers decide it`,

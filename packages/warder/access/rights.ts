@@ -1,7 +1,10 @@
 import { UsageError } from '../cli/command.ts'
+import { keyRights, rightGroups } from '../kms/declared.gen.ts'
 
-/** Rights on a key, with what each lets its holder do. */
-export const rightsHelp: Readonly<Record<string, string>> = {
+type Right = (typeof keyRights)[number]
+
+/** What the rights let their holders do that commands of this program use. */
+const meanings: Partial<Readonly<Record<Right, string>>> = {
   encrypt: 'encrypt',
   decrypt: 'decrypt',
   sign: 'sign (on the private half of a pair)',
@@ -15,46 +18,26 @@ export const rightsHelp: Readonly<Record<string, string>> = {
   authorize: 'grant and revoke rights on the owner’s behalf, never more than one has oneself',
 }
 
-/** Those of them that give the key itself away. */
-const readingRights = ['get', 'export'] as const
+/** Those that give the key itself away. */
+const readingRights: readonly Right[] = ['get', 'export']
 
-/** Rights that no command of this program uses; KMIP clients do. */
-export const otherRights = [
-  ...readingRights,
-  'hash',
-  'derivekey',
-  'import',
-  'locate',
-  'certify',
-  'validate',
-  'rekey',
-  'activate',
-  'modifyattribute',
-  'setattribute',
-] as const
+/** Rights that KMIP clients alone use. */
+const otherRights = keyRights.filter(
+  (right) => meanings[right] === undefined && !readingRights.includes(right),
+)
 
-/** Names for several rights at once; the service writes the single ones down when it is granted. */
-export const groupsHelp: Readonly<Record<string, string>> = {
-  Read: 'get, getattributes, export, locate, validate',
-  UseKey: 'encrypt, decrypt, sign, signatureverify, mac, derivekey, certify',
-  Modify: 'rekey, activate, addattribute, modifyattribute, setattribute, deleteattribute',
-  Destroy: 'revoke, destroy',
-  Authorize: 'authorize',
-}
-
-const lines = (rows: Readonly<Record<string, string>>): string =>
-  Object.entries(rows)
-    .map(([name, meaning]) => `  ${name.padEnd(16)} ${meaning}`)
-    .join('\n')
+const row = (name: string, meaning: string): string => `  ${name.padEnd(16)} ${meaning}`
 
 /** Lines of the help that explain rights. */
 export const rightsLines = `Rights; none of them implies another:
-${lines(rightsHelp)}
+${Object.entries(meanings)
+  .map(([right, meaning]) => row(right, meaning))
+  .join('\n')}
 and for KMIP clients:
-  ${readingRights.join(', ').padEnd(16)} have the key itself, in clear
-  ${otherRights.slice(readingRights.length).join(', ')}
-Groups, for several at once:
-${lines(groupsHelp)}`
+${row(readingRights.join(', '), 'have the key itself, in clear')}
+  ${otherRights.join(', ')}
+Groups, for several at once; the service writes the single ones down when it is granted:
+${[...rightGroups].map(([group, rights]) => row(group, rights.join(', '))).join('\n')}`
 
 /**
  * A right or a group as somebody typed it, in the service's spelling; `use-key` and `get_attributes` are understood.
@@ -62,16 +45,15 @@ ${lines(groupsHelp)}`
  */
 export function readRight(text: string): string {
   const plain = text.toLowerCase().replaceAll(/[-_]/g, '')
-  const groups = Object.keys(groupsHelp)
-  const known = [...Object.keys(rightsHelp), ...otherRights]
+  const groups = [...rightGroups.keys()]
   // `Destroy` is a group and `destroy` a right: as they are written.
   const found =
     groups.find((name) => name === text) ??
-    known.find((name) => name === plain) ??
+    keyRights.find((name) => name === plain) ??
     groups.find((name) => name.toLowerCase() === plain)
   if (found !== undefined) return found
   if (plain === 'create') throw new UsageError('create is a right on no key: warder access grant-create USER')
   throw new UsageError(
-    `there is no right '${text}'; groups: ${groups.join(', ')}; rights: ${known.join(', ')}`,
+    `there is no right '${text}'; groups: ${groups.join(', ')}; rights: ${keyRights.join(', ')}`,
   )
 }

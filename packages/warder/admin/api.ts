@@ -17,8 +17,8 @@ export interface AdminApi {
 const pageSize = 5000
 const mostPages = 10_000
 
-/** @param session who asks; `close` ends it */
-export function adminApi(client: HttpsClient, { id, token }: Session): AdminApi {
+/** @param session who asks; `close` ends it, unless it has an end of its own (`keep`) */
+export function adminApi(client: HttpsClient, { id, token }: Session, keep: boolean): AdminApi {
   const request = (method: string, path: string, json?: unknown): Promise<Answer> =>
     send(client, path, {
       method,
@@ -46,7 +46,7 @@ export function adminApi(client: HttpsClient, { id, token }: Session): AdminApi 
     },
     async close() {
       // It may be among the sessions that were ended just now: nobody needs to hear of that.
-      await request('DELETE', '/sessions', { session_ids: [id] }).catch(() => undefined)
+      if (!keep) await request('DELETE', '/sessions', { session_ids: [id] }).catch(() => undefined)
       client.close()
     },
   }

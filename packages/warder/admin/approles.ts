@@ -2,9 +2,15 @@ import { StartupError } from '@warder/foundation/errors'
 import { onlyName, requireNoNames, type ValuesOf } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
 import type { AdminApi } from './api.ts'
+import { machineEstateOf } from './estate.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
 const roleAt = (name: string): string => `/auth/approle/role/${encodeURIComponent(name)}`
+
+/** Settings of a role, as far as they are used here. */
+interface RoleShown {
+  readonly realm: string
+}
 
 interface SecretId {
   readonly secret_id: string
@@ -123,17 +129,29 @@ export const deleteAppRole = adminVerb({
   name: 'delete-approle',
   words: 'NAME',
   summary: 'deletes an AppRole; its secret ids and tokens are worth nothing from then on',
-  examples: ['warder admin delete-approle till'],
-  options: {},
-  parse(_, names) {
+  examples: ['warder admin delete-approle till', 'warder admin delete-approle till --transfer-to app:till2'],
+  options: {
+    'transfer-to': {
+      type: 'text',
+      value: 'USER',
+      help: 'gives its keys and grants to this user of the kms (bob, app:NAME) first;\nelse they belong to nobody',
+    },
+  },
+  parse({ 'transfer-to': heir }, names) {
     const name = onlyName(names, 'role: warder admin delete-approle NAME')
-    return async ({ api, show, confirm }) => {
-      if ((await api.find(roleAt(name))) === undefined) {
-        throw new StartupError(`there is no AppRole ${printable(name)}`)
-      }
-      await confirm(`Delete AppRole ${printable(name)}, its secret ids and its tokens?`)
+    return async ({ api, kms, show, confirm }) => {
+      const role = (await api.find(roleAt(name))) as RoleShown | undefined
+      if (role === undefined) throw new StartupError(`there is no AppRole ${printable(name)}`)
+      const { realm } = role
+      // As the authentication service names the entities of roles of other realms than the first.
+      const estate = await machineEstateOf(kms, realm === '_' ? name : `${realm}/approle:${name}`, heir)
+      await confirm(`${estate.line}. Delete AppRole ${printable(name)}, its secret ids and its tokens?`)
+      const moved = await estate.transfer()
       await api.ask('DELETE', roleAt(name))
-      show({ deleted: { approle: name } }, [`deleted AppRole ${printable(name)}`])
+      show({ deleted: { approle: name }, ...estate.document }, [
+        `deleted AppRole ${printable(name)}`,
+        moved ?? estate.line,
+      ])
     }
   },
 })

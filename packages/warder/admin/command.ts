@@ -2,7 +2,7 @@ import type { Command } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { type Prompter, terminalPrompter } from '../cli/prompter.ts'
 import { helpOfVerbs, verbsHelp } from '../cli/verbs.ts'
-import { adminAccountOptions, adminPlaceOptions } from './options.ts'
+import { adminAccountOptions, adminOptions, adminPlaceOptions } from './options.ts'
 import { runAdmin } from './run.ts'
 import { verbs } from './verbs.ts'
 
@@ -16,6 +16,10 @@ ${optionsHelp(adminPlaceOptions)}`
 export function adminCommand(prompter: () => Prompter): Command {
   return {
     name: 'admin',
+    about:
+      'Administers a started authentication service through its API, with the rights of the administrator who runs it.',
+    verbs,
+    options: adminOptions,
     summary: 'lists realms, users and sessions, adds and removes users, machines and sessions',
     help: `warder admin VERB [OPTIONS]
 

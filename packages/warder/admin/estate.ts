@@ -17,13 +17,32 @@ export interface Estate {
  * @param heir who gets it; undefined = nobody
  * @throws StartupError when there is an heir and nothing can be given
  */
-export async function estateOf(
+export function estateOf(
   kms: KmsClient | undefined,
   realm: string,
   username: string,
   heir: string | undefined,
 ): Promise<Estate> {
-  const held = await holdings(kms, realm, username)
+  return estate(kms, { user_id: username, realm }, heir)
+}
+
+/** The same of a machine. @param entity of its tokens */
+export function machineEstateOf(
+  kms: KmsClient | undefined,
+  entity: string,
+  heir: string | undefined,
+): Promise<Estate> {
+  return estate(kms, { user_id: `app:${entity}` }, heir)
+}
+
+type Question = { readonly user_id: string; readonly realm?: string }
+
+async function estate(
+  kms: KmsClient | undefined,
+  question: Question,
+  heir: string | undefined,
+): Promise<Estate> {
+  const held = await holdings(kms, question)
   if (kms === undefined || held === undefined || typeof held === 'string') {
     const reason = typeof held === 'string' ? held : 'it is not known where it is'
     if (heir !== undefined) throw new StartupError(`nothing was changed: the kms cannot be asked: ${reason}`)
@@ -50,10 +69,10 @@ export async function estateOf(
   }
 }
 
-async function holdings(kms: KmsClient | undefined, realm: string, username: string) {
+async function holdings(kms: KmsClient | undefined, query: Question) {
   if (kms === undefined) return undefined
   try {
-    return await kms.call('access.holdings', { query: { user_id: username, realm } })
+    return await kms.call('access.holdings', { query })
   } catch (error) {
     return sentenceOf(error)
   }

@@ -11,7 +11,7 @@ interface JwtSubject {
 }
 
 const subjectsOf = (realm: string): string => `/realms/${encodeURIComponent(realm)}/jwt-subjects`
-const subjectAt = (realm: string, subject: string): string =>
+export const subjectAt = (realm: string, subject: string): string =>
   `${subjectsOf(realm)}/${encodeURIComponent(subject)}`
 const described = (realm: string, subject: string): string =>
   `${printable(subject)} of realm ${printable(realm)}`

@@ -1,6 +1,10 @@
 /** Options of every verb: who runs it. */
 export const adminAccountOptions = {
-  admin: { type: 'text', value: 'NAME', help: 'the administrator (default admin)' },
+  admin: {
+    type: 'text',
+    value: 'NAME',
+    help: 'the administrator (default: the session of warder login, else admin)',
+  },
   'admin-realm': { type: 'text', value: 'R', help: 'the realm that they log in to (default _)' },
   'password-file': {
     type: 'text',

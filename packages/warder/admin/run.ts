@@ -4,10 +4,15 @@ import { type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
+import { printable } from '../cli/table.ts'
 import { inVerb, readVerb } from '../cli/verbs.ts'
-import { clientOf, type HttpsClient, httpsClient } from '../client/index.ts'
+import { clientOf, type Server } from '../client/index.ts'
 import { readEndpoints, serverAt } from '../installation/endpoints.ts'
-import { logIn, nonEmpty } from '../login/login.ts'
+import { requireLive, requireTime } from '../login/ended.ts'
+import { Refused } from '../login/exchange.ts'
+import { type LoginFacts, nameOf, serviceId } from '../login/kept-login.ts'
+import { logIn, nonEmpty, type Session } from '../login/login.ts'
+import { findLogin } from '../login/login-store.ts'
 import { adminApi } from './api.ts'
 import { adminOptions } from './options.ts'
 import { verbs } from './verbs.ts'
@@ -35,9 +40,12 @@ export async function runAdmin(
   }
   const act = inVerb(verb, () => verb.parse(values, names))
   try {
-    const client = connect(home, common.url, common['ca-file'])
-    const session = await logIn(client, account, { home, env: terminal.env, prompter })
-    const api = adminApi(client, session)
+    const server = serverOf(home, common.url, common['ca-file'])
+    const client = clientOf(server)
+    const named = [common.admin, common['admin-realm'], account.passwordFile, account.code]
+    const kept = await keptSession(home, server, named, terminal.env)
+    const session = kept?.session ?? (await logIn(client, account, { home, env: terminal.env, prompter }))
+    const api = adminApi(client, session, kept !== undefined)
     const kms = common.url === undefined ? kmsOf(home, common['ca-file'], session.token) : undefined
     try {
       await act({
@@ -49,6 +57,12 @@ export async function runAdmin(
         },
         confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
       })
+    } catch (error) {
+      if (kept === undefined || !(error instanceof Refused)) throw error
+      if (error.status === 401) await requireLive(client, { facts: kept.facts, token: session.token })
+      // Without it nobody would see why the first administrator of the home is not meant any more.
+      const hint = `(as ${nameOf(kept.facts)}, of warder login; --admin NAME asks as somebody else)`
+      throw new StartupError(printable(`${error.message} ${hint}`), { cause: error })
     } finally {
       kms?.close()
       await api.close()
@@ -75,12 +89,30 @@ function kmsOf(home: string, caFile: string | undefined, token: string): KmsClie
 }
 
 /** The service of the home, or the one at `--url`. */
-function connect(home: string, url: string | undefined, caFile: string | undefined): HttpsClient {
+function serverOf(home: string, url: string | undefined, caFile: string | undefined): Server {
   if (caFile !== undefined && !existsSync(caFile)) throw new StartupError(`${caFile} is not there`)
-  if (url !== undefined) {
-    if (!/^https:\/\/[^/@?#]+\/?$/.test(url))
-      throw new UsageError('--url is like https://auth.example.com:8443')
-    return httpsClient(url, caFile)
-  }
-  return clientOf(serverAt(home, readEndpoints(home).auth, caFile))
+  if (url === undefined) return serverAt(home, readEndpoints(home).auth, caFile)
+  if (!/^https:\/\/[^/@?#]+\/?$/.test(url))
+    throw new UsageError('--url is like https://auth.example.com:8443')
+  return { url, caFile }
+}
+
+/**
+ * The session of `warder login`, where nobody else is named and no password is given.
+ * @throws StartupError when its time is over, or its file cannot be trusted
+ */
+async function keptSession(
+  home: string,
+  server: Server,
+  named: readonly (string | undefined)[],
+  env: Terminal['env'],
+): Promise<{ readonly session: Session; readonly facts: LoginFacts } | undefined> {
+  if (named.some((value) => value !== undefined)) return undefined
+  if (nonEmpty(env.WARDER_ADMIN_PASSWORD) !== undefined) return undefined
+  const found = findLogin(home, { auth: serviceId(server), kms: undefined }, env)
+  const id = found?.facts.sessionId
+  if (found === undefined || id === undefined) return undefined
+  const { facts } = found
+  requireTime(facts, Date.now() / 1000)
+  return { session: { id, token: await found.token() }, facts }
 }

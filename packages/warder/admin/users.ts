@@ -2,8 +2,16 @@ import { StartupError } from '@warder/foundation/errors'
 import { onlyName, requireNoNames } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
 import { estateOf } from './estate.ts'
+import { subjectAt } from './jwt-subjects.ts'
 import { newPasswordFrom, passwordOptions } from './new-password.ts'
 import { adminVerb, realmOption } from './verb.ts'
+
+/** How somebody has a name. */
+interface Person {
+  readonly password: boolean
+  /** An identity provider has it. */
+  readonly provider: boolean
+}
 
 /** A credential as the service shows it. */
 interface User {
@@ -16,6 +24,8 @@ interface User {
 
 const usersOf = (realm: string): string => `/realms/${encodeURIComponent(realm)}/userpass`
 const userAt = (realm: string, name: string): string => `${usersOf(realm)}/${encodeURIComponent(name)}`
+const personAt = (realm: string, name: string): string =>
+  `/realms/${encodeURIComponent(realm)}/persons/${encodeURIComponent(name)}`
 const described = (realm: string, name: string): string => `${printable(name)} of realm ${printable(realm)}`
 
 export const listUsers = adminVerb({
@@ -106,7 +116,8 @@ export const resetPassword = adminVerb({
 export const deleteUser = adminVerb({
   name: 'delete-user',
   words: 'NAME',
-  summary: 'deletes a user, their second factor and their sessions; says what they own at the kms',
+  summary:
+    'deletes a user of whatever login, their second factor and sessions; says what they own at the kms',
   examples: [
     'warder admin delete-user ann --realm shop',
     'warder admin delete-user ann --realm shop --transfer-to shop/bob',
@@ -123,14 +134,15 @@ else the keys stay, belong to nobody, and are given away by warder access transf
   parse({ realm, 'transfer-to': heir }, names) {
     const username = onlyName(names, 'user: warder admin delete-user NAME --realm R')
     return async ({ api, kms, show, confirm }) => {
-      if ((await api.find(userAt(realm, username))) === undefined) {
-        throw new StartupError(`there is no user ${described(realm, username)}`)
-      }
+      const person = (await api.find(personAt(realm, username))) as Person | undefined
+      if (person === undefined) throw new StartupError(`there is no user ${described(realm, username)}`)
       const estate = await estateOf(kms, realm, username, heir)
       const what = `${described(realm, username)}, their second factor and their sessions`
       await confirm(`${estate.line}. Delete ${what}?`)
       const moved = await estate.transfer()
-      await api.ask('DELETE', userAt(realm, username))
+      if (person.password) await api.ask('DELETE', userAt(realm, username))
+      if (person.provider) await api.ask('DELETE', subjectAt(realm, username))
+      await api.ask('DELETE', personAt(realm, username))
       const lines = [
         `deleted ${described(realm, username)}`,
         ...(moved === undefined ? [estate.line] : [moved]),

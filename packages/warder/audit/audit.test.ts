@@ -15,6 +15,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { openAuditLog } from '@warder/foundation/audit'
 import { systemClock } from '@warder/foundation/runtime'
+import { loadRootKeys, openSeal, sealMigrations } from '@warder/foundation/seal'
+import { migrate, openSqlite } from '@warder/foundation/sql'
 import { quietLog } from '@warder/foundation/telemetry/testing'
 import { main } from '../main.ts'
 import { verifyLogs } from './verify.ts'
@@ -147,7 +149,7 @@ test('a line that is being written is not torn', async () => {
   const out: string[] = []
   const wait = async (): Promise<void> => appendFileSync(fileOf(home), bytes.subarray(-20))
   const logs = { paths: [logOf(home)], missing: [] }
-  const code = await verifyLogs(logs, undefined, { out: (line) => void out.push(line) }, wait)
+  const code = await verifyLogs(logs, {}, { out: (line) => void out.push(line) }, wait)
   assert.equal(code, 0, out.join())
   assert.match(out.join(), /^ok .*: 3 records/)
 })
@@ -177,4 +179,85 @@ test('an export stops at a line that is no record, and names it', async () => {
       ])
     }
   }
+})
+
+/** A home whose kms log has four closed files, of 2026-01-01 to 2026-01-20, and two that stay. */
+async function oldHome(): Promise<string> {
+  const home = join(room, String(count++))
+  mkdirSync(home)
+  const db = openSqlite({ path: join(home, 'seal.db') })
+  await migrate(db, 'seal', sealMigrations)
+  const rootKeys = loadRootKeys({ kind: 'file', path: join(home, 'root.key') }, {}, { create: true })
+  const start = Date.parse('2026-01-01T00:00:00Z')
+  const clock = { ...systemClock, now: () => start }
+  const log = await openAuditLog({
+    folder: join(home, 'audit', 'kms'),
+    service: 'kms',
+    node: 'n1',
+    mode: 'reject',
+    rotateBytes: 1500,
+    clock,
+    log: quietLog,
+    seal: await openSeal({ db, rootKeys, service: 'kms', clock }),
+  })
+  for (let day = 0; day < 20; day += 1) {
+    await log.trail.recordDurably({
+      time: start + day * 86_400_000,
+      request_id: '-',
+      operation: day % 2 === 0 ? 'crypto.encrypt' : 'keys.delete',
+      principal: day % 3 === 0 ? 'alice' : 'bob',
+      auth_method: 'jwt',
+      object: `key-${day}`,
+      client_ip: '127.0.0.1',
+      outcome: day % 5 === 0 ? 'failure' : 'success',
+      status: 200,
+      duration_ms: 0,
+    })
+  }
+  await log.tended()
+  await log.close()
+  await db.close()
+  return home
+}
+
+test('old files are archived and pruned by the command, and the log still verifies', async () => {
+  const home = await oldHome()
+  const all = await run('export', logOf(home))
+  const archived = await run('archive', '--before', '2026-01-10', logOf(home))
+  assert.equal(archived.code, 0, archived.err.join())
+  assert.match(archived.out[0] ?? '', /^archived audit-0{15}1\.jsonl: \d+ records \(\S+\.jsonl\.zst\)$/)
+  assert.deepEqual(await run('export', logOf(home)), all)
+  const asked = await run('prune', '--before', '2026-01-06', logOf(home))
+  assert.match(asked.out[0] ?? '', /^would remove /)
+  assert.deepEqual(asked.err, ['nothing was removed: say --yes'])
+  assert.deepEqual(await run('export', logOf(home)), all)
+  const pruned = await run('prune', '--before', '2026-01-06', '--yes', logOf(home))
+  assert.match(pruned.out[0] ?? '', /^removed /)
+  assert.match((await run('verify', logOf(home))).out[0] ?? '', /^ok .* 1 older files removed, head /)
+  assert.equal((await run('verify', '--key', join(logOf(home), 'checkpoint.pub'), logOf(home))).code, 0)
+  const none = await run('prune', '--before', '2025-01-06', '--yes', logOf(home))
+  assert.deepEqual(none.out, ['no closed file is as old as that'])
+  assert.equal((await run('prune', '--before', '2999-01-01', '--yes', logOf(home))).code, 2)
+  assert.equal((await run('verify', '--key', join(home, 'root.key'), logOf(home))).code, 1)
+})
+
+test('records are found by who asked, what for, and how it ended', async () => {
+  const home = await oldHome()
+  const found = async (...words: readonly string[]) => (await run('export', logOf(home), ...words)).out.length
+  assert.equal(await found('--principal', 'alice'), 7)
+  assert.equal(await found('--principal', 'alice', '--outcome', 'failure'), 2)
+  assert.equal(await found('--key', 'key-4'), 1)
+  assert.equal(await found('--operation', 'crypto.*'), 10)
+  assert.equal(await found('--operation', 'crypto'), 0)
+  const last = await run('tail', logOf(home), '--lines', '3', '--operation', 'keys.delete')
+  assert.deepEqual(
+    last.out.map((line) => JSON.parse(line).object),
+    ['key-15', 'key-17', 'key-19'],
+  )
+  for (const words of [
+    ['--outcome', 'maybe'],
+    ['--format', 'xml'],
+    ['--lines', '-1'],
+  ])
+    assert.equal((await run('tail', logOf(home), ...words)).code, 2)
 })

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { databasePlace } from '@warder/foundation/runtime'
 import type { Terminal } from '../cli/command.ts'
+import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames } from '../installation/services.ts'
 
@@ -13,14 +14,19 @@ export interface Logs {
   readonly missing: readonly string[]
 }
 
+/** The log at a path, else those of the home. @throws StartupError when there is none */
+export function logsAt(path: string | undefined, { home, terminal }: HomeContext): Logs {
+  return path === undefined ? logsOf(home, terminal.env) : logNamed(path)
+}
+
 /** The one log that was named. @throws StartupError when there is nothing of that name */
-export function logNamed(path: string): Logs {
+function logNamed(path: string): Logs {
   if (!existsSync(path)) throw new StartupError(`${path} is not there`)
   return { paths: [resolve(path)], missing: [] }
 }
 
 /** Both services' logs; a service that was never started has none. @throws StartupError when there is no log at all */
-export function logsOf(home: string, env: Terminal['env']): Logs {
+function logsOf(home: string, env: Terminal['env']): Logs {
   const logs = serviceNames.map((name) => ({ name, folder: resolve(join(home, 'audit', name)) }))
   const paths = logs.map(({ folder }) => folder).filter((folder) => existsSync(folder))
   if (paths.length === 0)
@@ -36,6 +42,6 @@ export function logsOf(home: string, env: Terminal['env']): Logs {
 function loggedDatabase(name: ServiceName, home: string, env: Terminal['env']): string | undefined {
   const { config } = configure(name, home, [], env).launch
   if (!config.audit_enabled) return undefined
-  const place = databasePlace(config.database_url, resolve(home), name)
+  const place = databasePlace(config, resolve(home), name)
   return place.kind === 'sqlite' && existsSync(place.path) ? place.path : undefined
 }

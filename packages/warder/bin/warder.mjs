@@ -3,12 +3,15 @@
 // node_modules where this one is too old, then to ../main.ts.
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { handOver } from './handover.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+// What the command calls itself in lines that are to be pasted: `npm install -g` puts it in the PATH.
+const [, entry = ''] = process.argv
+if (basename(entry) === 'warder' && !entry.includes('node_modules')) process.env.WARDER_PROGRAM ??= 'warder'
 const newEnough = major > 26 || (major === 26 && minor >= 10)
 
 if (newEnough) {
@@ -34,19 +37,20 @@ if (newEnough) {
   // Set already: the output was not taken, whatever else went well.
   process.exitCode ??= code
 } else {
-  const pinned = join(
-    here,
-    '..',
-    '..',
-    '..',
-    'node_modules',
-    '.bin',
-    process.platform === 'win32' ? 'node.cmd' : 'node',
-  )
-  if (process.env.WARDER_NODE_HANDOVER !== undefined || !existsSync(pinned)) {
+  const name = process.platform === 'win32' ? 'node.cmd' : 'node'
+  // In a checkout; installed beside other packages; installed alone, with its own folder of packages.
+  const places = [
+    ['..', '..', '..', 'node_modules'],
+    ['..', '..'],
+    ['..', 'node_modules'],
+  ]
+  const candidates = places.map((place) => join(here, ...place, '.bin', name))
+  const pinned = candidates.find((candidate) => existsSync(candidate))
+  if (process.env.WARDER_NODE_HANDOVER !== undefined || pinned === undefined) {
     process.stderr.write(
       `Warder runs on Node 26.10 or later; this is ${process.version}.\n` +
-        'Run `npm ci --ignore-scripts` in the checkout (it brings the right Node for Linux, macOS and Windows),\n' +
+        'Run `npm ci --ignore-scripts` in the checkout, or `npm install warder` without --omit=optional (they bring the\n' +
+        'right Node for Linux, macOS and Windows),\n' +
         'or install Node 26 from https://nodejs.org and run the command again.\n',
     )
     process.exit(1)

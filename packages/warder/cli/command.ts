@@ -1,3 +1,8 @@
+import type { Options } from './options.ts'
+import type { Verb } from './verb.ts'
+
+export { UsageError } from './usage-error.ts'
+
 /** What a command gets from outside, so that a test can hold it. */
 export interface Terminal {
   out(line: string): void
@@ -15,20 +20,13 @@ export interface Command {
   readonly help: string
   /** Lines of `warder NAME VERB --help`; undefined where there is no such verb. */
   readonly helpFor?: (args: readonly string[]) => string | undefined
+  /** Its verbs, and the options of all of them or of the command itself: completion and manual pages come from them. */
+  readonly verbs?: readonly Verb[]
+  readonly options?: Options
+  /** Sentences of its manual page; default: its help. */
+  readonly about?: string
   /** @returns the exit code: 0 done, 1 it failed, 2 it was called wrongly */
   run(args: readonly string[], terminal: Terminal): Promise<number>
-}
-
-/** Called wrongly: one line, then where the help is; exit code 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
-  /** The verb whose help tells more. */
-  readonly verb: string | undefined
-
-  constructor(message: string, options: { readonly verb?: string; readonly cause?: unknown } = {}) {
-    super(message, options)
-    this.verb = options.verb
-  }
 }
 
 /** What is behind it are names, whatever they look like: a script need not look at the names of its files. */

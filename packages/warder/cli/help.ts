@@ -17,13 +17,23 @@ export function optionsHelp(options: Options): string {
     .join('\n')
 }
 
-/** Options as they stand in the line that shows how a verb is called: `--key KEY [--force]`. */
+/** Longer lists of options are told below the line alone. */
+const longestUsage = 90
+
+/**
+ * Options as they stand in the line that shows how a verb is called: `--key KEY [--force]`; of many, those that are
+ * required.
+ */
 export function optionsUsage(options: Options): string {
-  return Object.entries(options)
-    .flatMap(([name, { type, value, required, help }]) => {
-      if (help === undefined) return []
-      const text = `--${name}${value === undefined ? '' : ` ${value}`}`
-      return [`${required === undefined ? `[${text}]` : text}${type === 'list' ? '...' : ''}`]
-    })
-    .join(' ')
+  const shown = Object.entries(options).flatMap(([name, { type, value, required, help }]) => {
+    if (help === undefined) return []
+    const text = `--${name}${value === undefined ? '' : ` ${value}`}`
+    const repeated = type === 'list' ? '...' : ''
+    return [
+      { text: `${required === undefined ? `[${text}]` : text}${repeated}`, required: required !== undefined },
+    ]
+  })
+  const all = shown.map(({ text }) => text).join(' ')
+  if (all.length <= longestUsage) return all
+  return [...shown.filter(({ required }) => required).map(({ text }) => text), '[OPTIONS]'].join(' ')
 }

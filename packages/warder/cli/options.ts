@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { suggestion } from '@warder/foundation/config'
-import { UsageError } from './command.ts'
+import { UsageError } from './usage-error.ts'
 
 /** An option, declared once: parsing, help and errors come from it. */
 export interface Option {

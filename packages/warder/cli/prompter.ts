@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { StartupError } from '@warder/foundation/errors'
 
 /** Asks the person at the terminal, if there is one. */
 export interface Prompter {
@@ -65,4 +66,12 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
     ask: (question, signal) => read(question, false, signal),
     askSecret: (question, signal) => read(question, true, signal),
   }
+}
+
+/** Asks before something is lost. @throws StartupError when it is not confirmed, or nobody can be asked */
+export async function confirm(question: string, prompter: Prompter): Promise<void> {
+  if (!prompter.interactive)
+    throw new StartupError('nothing was changed: nobody can be asked here; say --yes')
+  const answer = await prompter.ask(`${question} [y/N] `)
+  if (!/^y(es)?$/i.test(answer.trim())) throw new StartupError('nothing was changed')
 }

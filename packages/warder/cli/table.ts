@@ -1,3 +1,5 @@
+import { heading } from './colour.ts'
+
 /** Rows below their headings, each column as wide as its widest cell; `nothing` instead when there are no rows. */
 export function tableLines(
   headings: readonly string[],
@@ -7,12 +9,13 @@ export function tableLines(
   if (rows.length === 0) return [nothing]
   const cells = [headings, ...rows.map((row) => row.map(printable))]
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? '').length)))
-  return cells.map((row) =>
+  const lines = cells.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd(),
   )
+  return lines.map((line, index) => (index === 0 ? heading(line) : line))
 }
 
 /** Control and direction characters of names must not reach the terminal: they can move and colour what it shows. */

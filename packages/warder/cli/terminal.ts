@@ -1,7 +1,10 @@
+import { allowColour } from './colour.ts'
 import type { Terminal } from './command.ts'
 
-/** The terminal of this process, or what stands for it: a pipe, a file. To be made once. */
-export function realTerminal(): Terminal {
+/** The terminal of this process, or what stands for it: a pipe, a file. To be made once. @param plain without colours */
+export function realTerminal(plain = false): Terminal {
+  const env = plain ? { ...process.env, NO_COLOR: '1' } : process.env
+  allowColour(env, { out: process.stdout, err: process.stderr })
   let gone = false
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     const isFirst = !gone

@@ -2,7 +2,8 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import { type Command, homeOf, homeOption, type Terminal } from './command.ts'
 import { optionsHelp } from './help.ts'
 import type { Options, Values, ValuesOf } from './options.ts'
-import { helpOfVerbs, inVerb, readVerb, type Verb, verbsHelp } from './verbs.ts'
+import type { Verb } from './verbs.ts'
+import { helpOfVerbs, inVerb, readVerb, verbsHelp } from './verbs.ts'
 
 /** What a verb works with that needs nothing but a home and a terminal. */
 export interface HomeContext {
@@ -37,12 +38,13 @@ export function verbCommand(parts: {
   readonly examples?: readonly string[]
 }): Command {
   const { name, summary, about, verbs } = parts
-  const common = { home: homeOption } as const
-  const commonHelp = optionsHelp(common)
   const examples = parts.examples ?? verbs.flatMap((verb) => verb.examples)
   return {
     name,
     summary,
+    about,
+    verbs,
+    options: common,
     help: `warder ${name} VERB [OPTIONS]
 
 ${about}
@@ -51,15 +53,27 @@ ${verbsHelp(verbs)}
 
   warder ${name} VERB --help    more about one of them
 
-${commonHelp}
+${homeVerbsHelp}
 
 Example:
 ${examples.map((line) => `  ${line}`).join('\n')}`,
-    helpFor: helpOfVerbs(name, verbs, commonHelp),
-    async run(args, terminal) {
-      const call = readVerb(verbs, common, args)
-      const act = inVerb(call.verb, () => call.verb.parse(call.values, call.names))
-      return await act({ home: homeOf(call.common.home, terminal.env), terminal })
-    },
+    helpFor: helpOfVerbs(name, verbs, homeVerbsHelp),
+    run: (args, terminal) => runHomeVerb(verbs, args, terminal),
   }
+}
+
+const common = { home: homeOption } as const
+
+/** What all verbs of a home take. */
+export const homeVerbsHelp = optionsHelp(common)
+
+/** @returns the exit code @throws UsageError, StartupError */
+export async function runHomeVerb(
+  verbs: readonly HomeVerb[],
+  args: readonly string[],
+  terminal: Terminal,
+): Promise<number> {
+  const call = readVerb(verbs, common, args)
+  const act = inVerb(call.verb, () => call.verb.parse(call.values, call.names))
+  return await act({ home: homeOf(call.common.home, terminal.env), terminal })
 }

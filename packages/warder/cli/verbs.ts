@@ -1,24 +1,10 @@
 import { suggestion } from '@warder/foundation/config'
-import { UsageError } from './command.ts'
 import { optionsHelp, optionsUsage } from './help.ts'
 import { namesIn, type Options, readArguments, type Values, type ValuesOf } from './options.ts'
+import { UsageError } from './usage-error.ts'
+import type { Verb } from './verb.ts'
 
-/** One thing that a command does: how it is called, and its help. */
-export interface Verb {
-  /** One word or two: `tag add`. */
-  readonly name: string
-  /** What stands after the name beside the options, as the help shows it. */
-  readonly words: string
-  /** How the options are shown behind the words, where a list of them would not do. */
-  readonly usage?: string
-  /** One line, for the list of verbs. */
-  readonly summary: string
-  /** The rest of its own help: what one has to know. */
-  readonly about?: string
-  /** Lines that can be typed as they are. */
-  readonly examples: readonly string[]
-  readonly options: Options
-}
+export type { Verb } from './verb.ts'
 
 export interface VerbCall<V extends Verb, Common extends Options> {
   readonly verb: V
@@ -27,6 +13,8 @@ export interface VerbCall<V extends Verb, Common extends Options> {
   /** The words behind the verb. */
   readonly names: readonly string[]
 }
+
+const longestLine = 118
 
 /** The verb that the words begin with. */
 function findVerb<V extends Verb>(verbs: readonly V[], words: readonly string[]): V | undefined {
@@ -81,6 +69,17 @@ function callOf({ name, words, usage, options }: Verb): string {
   return [name, words, usage ?? optionsUsage(options)].filter((part) => part !== '').join(' ')
 }
 
+/** A call of many options on several lines, none of them divided. */
+function wrapped(call: string): string {
+  const lines = ['']
+  for (const part of call.split(/ (?=\[|--)/)) {
+    const line = lines.at(-1) ?? ''
+    if (line !== '' && line.length + part.length >= longestLine) lines.push(`    ${part}`)
+    else lines[lines.length - 1] = line === '' ? part : `${line} ${part}`
+  }
+  return lines.join('\n')
+}
+
 /** The verbs of a command, for its help. */
 export function verbsHelp(verbs: readonly Verb[]): string {
   return verbs.map((verb) => `  ${callOf(verb)}\n      ${verb.summary}`).join('\n')
@@ -90,7 +89,7 @@ export function verbsHelp(verbs: readonly Verb[]): string {
 function verbHelp(command: string, verb: Verb, common: string): string {
   const about = [verb.about ?? '', optionsHelp(verb.options)].filter((part) => part !== '').join('\n')
   return [
-    `warder ${command} ${callOf(verb)}`,
+    wrapped(`warder ${command} ${callOf(verb)}`),
     verb.summary,
     ...(about === '' ? [] : [about]),
     `Example:\n${verb.examples.map((line) => `  ${line}`).join('\n')}`,

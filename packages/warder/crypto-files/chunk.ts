@@ -1,18 +1,31 @@
-import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
+import {
+  type Cipheriv,
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  type Decipheriv,
+  type KeyObject,
+} from 'node:crypto'
 import { FileRefused } from '../cli/refused.ts'
 import { type FileKeys, type Header, prefixBytes } from './header.ts'
 
 /** Plaintext in a chunk; only the last one has less. */
 export const chunkBytes = 1024 * 1024
 export const tagBytes = 16
+/**
+ * What the cipher gets at once: it makes a new buffer of this size for its output. Buffers of a whole chunk come from the
+ * system each time and go back to it; these are used again.
+ */
+const stepBytes = 64 * 1024
 /** The counter of the nonce has 32 bits: 4 PiB. */
 const mostChunks = 2 ** 32
 
 /** Seals and opens the chunks of one file. */
 export interface ChunkCipher {
-  seal(plain: Uint8Array, index: number, last: boolean): readonly [Buffer, Buffer]
+  /** @returns the sealed chunk in parts */
+  seal(plain: Uint8Array, index: number, last: boolean): readonly Buffer[]
   /** @throws FileRefused when it is not the chunk that was sealed at this place of this file */
-  open(sealed: Uint8Array, index: number, last: boolean): Buffer
+  open(sealed: Uint8Array, index: number, last: boolean): readonly Buffer[]
 }
 
 /**
@@ -33,28 +46,35 @@ export function chunkCipher(header: Header, keys: FileKeys): ChunkCipher {
   return {
     seal(plain, index, last) {
       const cipher = createCipheriv('aes-256-gcm', key, nonceOf(index, last), { authTagLength: tagBytes })
-      cipher.setAAD(header.mac)
-      const ciphertext = cipher.update(plain)
+      cipher.setAAD(header.binding)
+      const parts = throughCipher(cipher, plain)
       cipher.final()
-      return [ciphertext, cipher.getAuthTag()]
+      return [...parts, cipher.getAuthTag()]
     },
     open(sealed, index, last) {
       const bodyBytes = sealed.length - tagBytes
       // The last chunk is empty only where the whole file is: there is one way to write a file.
       if (bodyBytes < 0 || (bodyBytes === 0 && index > 0)) throw changed(index)
       const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(index, last), { authTagLength: tagBytes })
-      decipher.setAAD(header.mac)
+      decipher.setAAD(header.binding)
       decipher.setAuthTag(sealed.subarray(bodyBytes))
-      const plain = decipher.update(sealed.subarray(0, bodyBytes))
+      const plain = throughCipher(decipher, sealed.subarray(0, bodyBytes))
       try {
         decipher.final()
       } catch {
-        plain.fill(0)
+        for (const part of plain) part.fill(0)
         throw changed(index)
       }
       return plain
     },
   }
+}
+
+function throughCipher(cipher: Cipheriv | Decipheriv, bytes: Uint8Array): readonly Buffer[] {
+  const steps = Math.ceil(bytes.length / stepBytes)
+  return Array.from({ length: steps }, (_, step) =>
+    cipher.update(bytes.subarray(step * stepBytes, (step + 1) * stepBytes)),
+  )
 }
 
 function changed(index: number): FileRefused {

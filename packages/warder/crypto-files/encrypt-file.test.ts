@@ -17,32 +17,32 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { FileRefused } from '../cli/refused.ts'
 import { decryptFile, encryptFile } from './encrypt-file.ts'
-import { type WrappedKey, wrappingContext } from './header.ts'
+import { type WrappedKey, wrappingContext } from './wrapped-key.ts'
 
 const mebibyte = 1024 * 1024
 const sealedChunk = mebibyte + 16
 const folder = mkdtempSync(join(tmpdir(), 'warder-files-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Stands for the key management service: it hands out the key that it was given, for the JWE that it made. */
+/** Stands for the key management service: it hands out the key that it was given, for exactly the JWE that it made. */
 function keyService() {
   const keys = new Map<string, Buffer>()
   const base64url = (value: string) => Buffer.from(value).toString('base64url')
   return {
     async wrap(dataKey: Uint8Array): Promise<WrappedKey> {
-      const ciphertext = randomBytes(32).toString('base64url')
-      keys.set(ciphertext, Buffer.from(dataKey))
-      return {
+      const wrapped = {
         protected: base64url(JSON.stringify({ alg: 'dir', enc: 'A256GCM', kid: 'key-1' })),
         encrypted_key: '',
         iv: randomBytes(12).toString('base64url'),
-        ciphertext,
+        ciphertext: randomBytes(32).toString('base64url'),
         tag: randomBytes(16).toString('base64url'),
         aad: wrappingContext,
       }
+      keys.set(JSON.stringify(wrapped), Buffer.from(dataKey))
+      return wrapped
     },
-    async unwrap({ ciphertext }: WrappedKey): Promise<Uint8Array> {
-      const key = keys.get(ciphertext)
+    async unwrap(wrapped: WrappedKey): Promise<Uint8Array> {
+      const key = keys.get(JSON.stringify(wrapped))
       if (key === undefined) throw new FileRefused('the key service does not open it')
       return Buffer.from(key)
     },
@@ -229,7 +229,7 @@ test('what is no such file is refused before the key service is asked', async ()
   for (const bytes of [
     Buffer.alloc(0),
     randomBytes(500),
-    Buffer.from('WARDERF\x02prefix!', 'latin1'),
+    Buffer.from('WARDERF\x04prefix!', 'latin1'),
     withKey('{}'),
     withKey('null'),
     withKey('not json'),

@@ -1,14 +1,42 @@
 import type { FileHandle } from 'node:fs/promises'
+import { addAbortSignal, type Readable } from 'node:stream'
 
-/** Fills the buffer from the file's current position. @returns how much was left to read, at most its length */
-export async function readUpTo(file: FileHandle, buffer: Uint8Array): Promise<number> {
-  let filled = 0
-  while (filled < buffer.length) {
-    const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, null)
-    if (bytesRead === 0) break
-    filled += bytesRead
+/** Fills the buffer with what comes next. @returns how much there was, at most its length; less only at the end */
+export type Fill = (buffer: Uint8Array) => Promise<number>
+
+/** Reads a file from its current position on. */
+export function fillFrom(file: FileHandle): Fill {
+  return async (buffer) => {
+    let filled = 0
+    while (filled < buffer.length) {
+      const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, null)
+      if (bytesRead === 0) break
+      filled += bytesRead
+    }
+    return filled
   }
-  return filled
+}
+
+/** Reads a stream, no further than it is asked for. @param signal ends the waiting for input */
+export function fillFromStream(stream: Readable, signal: AbortSignal | undefined): Fill {
+  if (signal !== undefined) addAbortSignal(signal, stream)
+  const parts = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
+  let rest: Buffer = Buffer.alloc(0)
+  return async (buffer) => {
+    let filled = 0
+    while (filled < buffer.length) {
+      if (rest.length === 0) {
+        const next = await parts.next()
+        if (next.done === true) break
+        rest = next.value
+      }
+      const taken = rest.subarray(0, buffer.length - filled)
+      buffer.set(taken, filled)
+      filled += taken.length
+      rest = rest.subarray(taken.length)
+    }
+    return filled
+  }
 }
 
 /** A piece of a file, and whether it is the last one. The bytes are valid until the next piece is asked for. */
@@ -19,18 +47,30 @@ export interface Piece {
 }
 
 /**
- * The rest of a file in pieces of `size` bytes; only the last one may be shorter, and it is empty only where there is
- * nothing at all. Two buffers are all the memory it takes.
+ * The rest of a source in pieces of `size` bytes; only the last one may be shorter, and it is empty only where there is
+ * nothing at all. While a piece is worked on the next but one is read: whoever stops early may find a reading under way,
+ * for which the closing of a file waits. Three buffers are all the memory it takes.
  */
-export async function* piecesOf(file: FileHandle, size: number): AsyncGenerator<Piece> {
-  let current = Buffer.allocUnsafeSlow(size)
-  let next = Buffer.allocUnsafeSlow(size)
-  let length = await readUpTo(file, current)
+export async function* piecesOf(fill: Fill, size: number): AsyncGenerator<Piece> {
+  const buffers = Array.from({ length: 3 }, () => Buffer.allocUnsafeSlow(size))
+  const read = async (index: number): Promise<Buffer> => {
+    const buffer = buffers[index % 3] ?? Buffer.alloc(0)
+    return buffer.subarray(0, await fill(buffer))
+  }
+  const nothing = Promise.resolve(Buffer.alloc(0))
+  const after = (piece: Buffer, index: number): Promise<Buffer> => {
+    const next = piece.length === size ? read(index) : nothing
+    // It is awaited later; until then a failure is nobody's.
+    next.catch(() => undefined)
+    return next
+  }
+  let current = await read(0)
+  let reading = after(current, 1)
   for (let index = 0; ; index += 1) {
-    const following = length === size ? await readUpTo(file, next) : 0
-    yield { bytes: current.subarray(0, length), index, last: following === 0 }
-    if (following === 0) return
-    ;[current, next] = [next, current]
-    length = following
+    const following = await reading
+    reading = after(following, index + 2)
+    yield { bytes: current, index, last: following.length === 0 }
+    if (following.length === 0) return
+    current = following
   }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { FileRefused } from '../cli/refused.ts'
 import { openFile } from './open-file.ts'
+import { fillFrom, piecesOf } from './read.ts'
 
 /** A detached JWS (RFC 7515 appendix F) as the key management service makes and verifies it. */
 export interface FileSignature {
@@ -9,6 +10,7 @@ export interface FileSignature {
 }
 
 const longestSignatureFile = 64 * 1024
+const hashedAtOnce = 1024 * 1024
 
 /**
  * The JWS payload that stands for a file: the ASCII text `warder-file-sha256:` and the SHA-256 of its bytes in 64
@@ -26,14 +28,10 @@ export async function payloadOf(
   const { size } = await file.stat()
   const hash = createHash('sha256')
   let done = 0
-  const { signal } = options
-  const parts = file.createReadStream({
-    highWaterMark: 1024 * 1024,
-    ...(signal !== undefined && { signal }),
-  })
-  for await (const part of parts as AsyncIterable<Buffer>) {
-    hash.update(part)
-    done += part.length
+  for await (const { bytes } of piecesOf(fillFrom(file), hashedAtOnce)) {
+    options.signal?.throwIfAborted()
+    hash.update(bytes)
+    done += bytes.length
     options.onProgress?.(done, size)
   }
   return Buffer.from(`warder-file-sha256:${hash.digest('hex')}`, 'ascii')

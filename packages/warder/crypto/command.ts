@@ -2,13 +2,23 @@ import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
 import { decryptDataVerb, encryptDataVerb } from './data.ts'
 import { decryptVerb, encryptVerb } from './encrypt.ts'
 import { macVerb } from './mac.ts'
+import { rewrapVerb } from './rewrap.ts'
 import { signVerb, verifyVerb } from './sign.ts'
 
 export const cryptoParts: KmsCommandParts = {
   name: 'crypto',
   summary: 'encrypts, decrypts, signs and verifies files with keys of the key management service',
   about: 'Uses keys of the key management service. They stay there; who may use which: warder access --help.',
-  verbs: [encryptVerb, decryptVerb, signVerb, verifyVerb, macVerb, encryptDataVerb, decryptDataVerb],
+  verbs: [
+    encryptVerb,
+    decryptVerb,
+    rewrapVerb,
+    signVerb,
+    verifyVerb,
+    macVerb,
+    encryptDataVerb,
+    decryptDataVerb,
+  ],
   example: `  warder crypto encrypt report.pdf --key KEY        makes report.pdf.warder
   warder crypto decrypt report.pdf.warder
   warder crypto sign report.pdf --key KEY           makes report.pdf.sig

@@ -224,6 +224,32 @@ test('keys that do not encrypt are refused with the way to one that does', async
   assert.equal(leftOf(path).length, 1)
 })
 
+test('files go through pipes, in and out', async () => {
+  const plain = randomBytes(2 * mebibyte + 7)
+  const path = join(folder, 'piped')
+  writeFileSync(path, plain)
+  const sealed = (await ok(['crypto', 'encrypt', '-', '--key', aes], { input: plain })).bytes
+  const ran = await ok(['crypto', 'decrypt', '-'], { input: sealed })
+  assert.ok(ran.bytes.equals(plain))
+  assert.deepEqual([ran.out, ran.err], ['', ''])
+  const out = (await ok(['crypto', 'encrypt', path, '--output', '-', '--key', aes])).bytes
+  assert.ok((await ok(['crypto', 'decrypt', '-'], { input: out })).bytes.equals(plain))
+  await ok(['crypto', 'decrypt', '-', '--output', `${path}.again`], { input: sealed })
+  assert.ok(readFileSync(`${path}.again`).equals(plain))
+  const cut = await run(['crypto', 'decrypt', '-'], { input: sealed.subarray(0, -1) })
+  assert.deepEqual([cut.code, cut.bytes.length <= 2 * mebibyte], [1, true])
+  assert.match(cut.err, /the file was changed, cut or added to/)
+  await fails(['crypto', 'decrypt', '-'], /this is not a file that warder crypto encrypt wrote/, {
+    input: plain,
+  })
+  await fails(
+    ['crypto', 'encrypt', '-', '--key', aes, '--password-file', '-'],
+    /standard input can be only one thing/,
+    {},
+    2,
+  )
+})
+
 test('what has the name of the output stays, whatever it is, unless --force is said', async () => {
   const path = file('text')
   const output = `${path}.warder`
@@ -244,9 +270,6 @@ test('what has the name of the output stays, whatever it is, unless --force is s
   await fails(['crypto', 'encrypt', join(folder, 'none'), '--key', aes], /none: no such file or directory/)
   await fails(['crypto', 'encrypt', folder, '--key', aes], /is not a file|directory/)
   await fails(['crypto', 'decrypt', path], /does not end with \.warder: say --output/, {}, 2)
-  for (const pipe of [['-'], [path, '--output', '-']]) {
-    await fails(['crypto', 'encrypt', ...pipe, '--key', aes], /for pipes there are encrypt-data/, {}, 2)
-  }
   // Encrypting onto itself is allowed when it is said: the old content is there until the new one is whole.
   await ok([...words, '--output', path, '--force'])
   await ok(['crypto', 'decrypt', path, '--output', path, '--force'])
@@ -262,7 +285,7 @@ test('a service that is not there leaves no output, and is told in one line', as
   const words = ['crypto', 'encrypt', path, '--key', aes, '--url', 'https://127.0.0.1:1']
   await fails(
     words,
-    /the key management service: https:\/\/127\.0\.0\.1:1 cannot be reached: .*is it started\? \(npm start\)$/,
+    /the key management service: https:\/\/127\.0\.0\.1:1 cannot be reached: .*is it started\? \(warder start\)$/,
   )
   await fails([...words, '--user', 'bob'], /nobody is logged in: give a token .* or --auth-url/)
   assert.equal(leftOf(path).length, 1)

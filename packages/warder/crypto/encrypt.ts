@@ -5,8 +5,8 @@ import { onlyName, type ValuesOf } from '../cli/options.ts'
 import { FileRefused, refusalOf } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
 import { decryptFile, encryptFile } from '../crypto-files/encrypt-file.ts'
-import { isForPolicy, kidOf, type WrappedKey, wrappingContext } from '../crypto-files/header.ts'
 import { requireFree } from '../crypto-files/whole-file.ts'
+import { isForPolicy, kidOf, type WrappedKey, wrappingContext } from '../crypto-files/wrapped-key.ts'
 import { keyOption, readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
@@ -18,13 +18,17 @@ const suffix = '.warder'
 const nothingLeft = 'no output was left behind'
 
 interface Files {
+  /** `-`: standard input. */
   readonly input: string
+  /** `-`: standard output. */
   readonly output: string
   readonly overwrite: boolean
 }
 
+const pipe = '-'
+
 const fileOptions = {
-  output: { type: 'text', value: 'OUT', help: 'file to write' },
+  output: { type: 'text', value: 'OUT', help: 'file to write; - is standard output' },
   force: { type: 'flag', help: 'replaces a file that is there' },
 } as const
 
@@ -36,13 +40,28 @@ function readFiles(
 ): Files {
   const input = onlyName(names, 'file')
   if (input === '' || output === '') throw new UsageError('the name of a file is not empty')
-  if (input === '-' || output === '-') {
-    throw new UsageError('it works on files; for pipes there are encrypt-data and decrypt-data')
-  }
-  const files = { input, output: output ?? usualOutput(input), overwrite }
+  const files = { input, output: output ?? (input === pipe ? pipe : usualOutput(input)), overwrite }
   // Looked at again when the output is written; now, so that nobody logs in for nothing.
-  if (!overwrite) requireFree(files.output)
+  if (files.output !== pipe && !overwrite) requireFree(files.output)
   return files
+}
+
+/** The places as bytes are read and written there. */
+function ends(
+  { input, output, overwrite }: Files,
+  { input: stdin, writeOutput, progress, signal }: KmsContext,
+) {
+  return {
+    input: input === pipe ? stdin : input,
+    output: output === pipe ? writeOutput : output,
+    ...{ overwrite, signal },
+    onProgress: progress,
+  }
+}
+
+/** Of a pipe nothing is told: what comes out is the output. */
+function tell(files: Files, { show }: KmsContext, document: unknown, line: string): void {
+  if (files.output !== pipe) show(document, [line])
 }
 
 function withoutSuffix(input: string): string {
@@ -83,13 +102,17 @@ export const encryptVerb = kmsVerb({
   about: `The file is encrypted here, in pieces, under a data key of its own; the service encrypts that data key with KEY and
 sees nothing of the file. Takes the right encrypt on KEY (a symmetric one, or an RSA pair: its public half is enough).
 The output appears whole or not at all, readable for you alone; a file that has its name stays, unless --force is
-said. FILE stays as it is: remove it yourself. docs/reference/file-format.md describes every byte.`,
+said. FILE stays as it is: remove it yourself. FILE may be - for standard input; then the output goes to
+standard output, unless --output names a file. Memory does not grow with the input.
+docs/reference/file-format.md describes every byte.`,
   examples: [
     'warder crypto encrypt report.pdf --key KEY',
     'warder crypto encrypt backup.tar --key KEY --output /mnt/backup/monday.warder --force',
+    'tar c docs | warder crypto encrypt - --key KEY > docs.tar.warder',
     "warder crypto encrypt report.pdf --key PUBLIC_KEY --policy 'Team::blue || Level::high'",
   ],
   interrupted: nothingLeft,
+  readsInput: ([file]) => file === pipe,
   options: {
     key: keyOption,
     ...fileOptions,
@@ -114,9 +137,9 @@ said for keys that you may use but not read about, if they are not A256GCM)`,
       throw new UsageError('--policy and --alg exclude each other')
     const files = readFiles(values, names, (input) => `${input}${suffix}`)
     return async (context) => {
-      const { kms, show, progress, signal } = context
+      const { kms } = context
       const { bytes } = await work(context, () =>
-        encryptFile({ ...files, onProgress: progress, signal }, async (dataKey) => {
+        encryptFile(ends(files, context), async (dataKey) => {
           const { alg, enc } = policy === undefined ? await protectionFor(kms, kid, asked) : forPolicy
           const data = Buffer.from(dataKey.buffer, dataKey.byteOffset, dataKey.byteLength).toString(
             'base64url',
@@ -129,9 +152,9 @@ said for keys that you may use but not read about, if they are not A256GCM)`,
           return { ...wrapped, aad: wrappingContext }
         }),
       )
-      show({ input: files.input, output: files.output, bytes, key: kid }, [
-        `${printable(files.output)}  written, ${bytes} bytes encrypted with key ${printable(kid)}`,
-      ])
+      const document = { input: files.input, output: files.output, bytes, key: kid }
+      const done = `${bytes} bytes encrypted with key ${kid}`
+      tell(files, context, document, printable(`${files.output}  written, ${done}`))
       return 0
     }
   },
@@ -142,12 +165,16 @@ export const decryptVerb = kmsVerb({
   words: 'FILE',
   summary: `decrypts a file that warder crypto encrypt wrote, into FILE without ${suffix} unless --output names another`,
   about: `Takes the right decrypt on the key that the file names. The output appears when every byte was checked, and not at
-all if the file was changed, cut, added to or put together from others. It is readable for you alone.`,
+all if the file was changed, cut, added to or put together from others. It is readable for you alone.
+To standard output (FILE or OUT is -) each part of 1 MiB goes out once it was checked: what came out counts only when
+the exit code is 0, for the input may have been cut.`,
   examples: [
     `warder crypto decrypt report.pdf${suffix}`,
     `warder crypto decrypt monday.warder --key KEY --output backup.tar`,
+    'set -o pipefail; warder crypto decrypt - < docs.tar.warder | tar x',
   ],
   interrupted: nothingLeft,
+  readsInput: ([file]) => file === pipe,
   options: {
     ...fileOptions,
     key: {
@@ -161,9 +188,9 @@ chose it. Of a file for a policy: your user key, which must be said`,
     const only = values.key === undefined ? undefined : readKid(values.key)
     const files = readFiles(values, names, withoutSuffix)
     return async (context) => {
-      const { kms, show, progress, signal } = context
+      const { kms } = context
       const { bytes, kid } = await work(context, () =>
-        decryptFile({ ...files, onProgress: progress, signal }, async (wrapped) => {
+        decryptFile(ends(files, context), async (wrapped) => {
           const kid = kidOf(wrapped)
           if (isForPolicy(wrapped)) return openForPolicy(kms, wrapped, only, files.input)
           if (only !== undefined && !(await isSameKey(kms, kid, only))) {
@@ -171,15 +198,17 @@ chose it. Of a file for a policy: your user key, which must be said`,
               printable(`${files.input} is encrypted with another key, ${kid}: leave --key out to accept it`),
             )
           }
-          const { data } = await aboutKey(`the key of ${files.input},`, kid, () =>
-            kms.call('crypto.decrypt', { body: wrapped }),
+          const { data } = await aboutKey(
+            `the key of ${files.input === pipe ? 'the input' : files.input},`,
+            kid,
+            () => kms.call('crypto.decrypt', { body: wrapped }),
           )
           return Buffer.from(data, 'base64url')
         }),
       )
-      show({ input: files.input, output: files.output, bytes, key: kid }, [
-        `${printable(files.output)}  written, ${bytes} bytes decrypted with key ${printable(kid)}`,
-      ])
+      const document = { input: files.input, output: files.output, bytes, key: kid }
+      const done = `${bytes} bytes decrypted with key ${kid}`
+      tell(files, context, document, printable(`${files.output}  written, ${done}`))
       return 0
     }
   },

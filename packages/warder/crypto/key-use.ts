@@ -2,6 +2,7 @@ import { ClientError, type KmsClient, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
+import { keyAlgorithms } from '../kms/declared.gen.ts'
 import { aboutKey } from '../kms/refusal.ts'
 
 /** `alg` and `enc` of a JWE (RFC 7516). */
@@ -10,28 +11,28 @@ export interface Protection {
   readonly enc: string
 }
 
-/** What `--alg` of encrypting verbs may say: how the key is used. */
-const protections: Readonly<Record<string, Protection>> = {
-  A256GCM: { alg: 'dir', enc: 'A256GCM' },
-  A192GCM: { alg: 'dir', enc: 'A192GCM' },
-  A128GCM: { alg: 'dir', enc: 'A128GCM' },
-  'RSA-OAEP-256': { alg: 'RSA-OAEP-256', enc: 'A256GCM' },
-  'RSA-OAEP': { alg: 'RSA-OAEP', enc: 'A256GCM' },
-}
+/** What `--alg` of encrypting verbs may say: how the key is used. Of the rows, the longest keys stand first. */
+const protections: ReadonlyMap<string, Protection> = new Map(
+  [...keyAlgorithms].toReversed().flatMap(([name, { use }]): (readonly [string, Protection])[] => {
+    if (use === 'content encryption') return [[name, { alg: 'dir', enc: name }]]
+    return use === 'key management' ? [[name, { alg: name, enc: 'A256GCM' }]] : []
+  }),
+)
 
-const signatureOfCurve: Readonly<Record<string, string>> = {
-  'P-256': 'ES256',
-  'P-384': 'ES384',
-  'P-521': 'ES512',
-}
+/** Each curve is bound to one algorithm. */
+const signatureOfCurve: ReadonlyMap<string | undefined, string> = new Map(
+  [...keyAlgorithms].flatMap(([name, { use, crv }]) =>
+    use === 'signature' && crv !== undefined ? [[crv, name] as const] : [],
+  ),
+)
 
 type KeyDescription = Reply<'crypto.keys.get'>
 
 /** @throws UsageError for an `--alg` that encrypts nothing */
 export function readProtection(alg: string | undefined): Protection | undefined {
   if (alg === undefined) return undefined
-  const found = Object.hasOwn(protections, alg) ? protections[alg] : undefined
-  if (found === undefined) throw new UsageError(`--alg is one of ${Object.keys(protections).join(', ')}`)
+  const found = protections.get(alg)
+  if (found === undefined) throw new UsageError(`--alg is one of ${[...protections.keys()].join(', ')}`)
   return found
 }
 
@@ -62,7 +63,7 @@ export async function signatureFor(kms: KmsClient, kid: string, asked: string | 
   const key = requireKnown(await describe(kms, kid), kid)
   const usual =
     key.alg ??
-    signatureOfCurve[key.crv ?? ''] ??
+    signatureOfCurve.get(key.crv) ??
     { RSA: 'PS256', OKP: 'EdDSA', AKP: 'MLDSA44' }[key.kty as string]
   const signs = key.kty !== 'oct' && key.key_ops.includes('sign')
   if (usual === undefined || !signs) {
@@ -80,16 +81,19 @@ export async function macFor(kms: KmsClient, kid: string, asked: string | undefi
 }
 
 /**
- * Whether both ids are of one pair. Either half tells of the other: the caller need be allowed to read about one alone.
+ * Whether both ids are of one pair, or of versions of it. Either half tells of the other: the caller need be allowed to read about one alone.
  * @param found the key that a file or a signature names
- * @param named the key that the caller names
+ * @param said the key that the caller names, or its alias
  * @throws StartupError when neither can be read about, so that nobody knows
  */
-export async function isSameKey(kms: KmsClient, found: string, named: string): Promise<boolean> {
+export async function isSameKey(kms: KmsClient, found: string, said: string): Promise<boolean> {
+  const named = await keyOfAlias(kms, said)
   if (found === named) return true
+  const whole = await keyOfVersion(kms, found)
+  if (whole === named) return true
   for (const [half, other] of [
-    [named, found],
-    [found, named],
+    [named, whole],
+    [whole, named],
   ] as const) {
     try {
       return (await kms.call('crypto.keys.get', { path: { kid: half } })).linked_kid === other
@@ -103,6 +107,22 @@ export async function isSameKey(kms: KmsClient, found: string, named: string): P
       `it names key ${found}; whether ${named} is its other half cannot be told: you may read about neither of them, or they were destroyed`,
     ),
   )
+}
+
+/** The key that a version belongs to; the same id where it is none, or the caller may not read about it. */
+async function keyOfVersion(kms: KmsClient, kid: string): Promise<string> {
+  try {
+    return (await kms.call('crypto.keys.get', { path: { kid } })).version_of ?? kid
+  } catch (error) {
+    if (error instanceof ClientError && (error.kind === 'forbidden' || error.kind === 'not_found')) return kid
+    throw error
+  }
+}
+
+/** The key of an alias; an id as it is. */
+async function keyOfAlias(kms: KmsClient, said: string): Promise<string> {
+  if (!said.startsWith('alias/')) return said
+  return (await aboutKey('alias', said, () => kms.call('crypto.aliases.get', { path: { alias: said } }))).kid
 }
 
 /** undefined: the caller has rights on it, but not the one to read about it. */

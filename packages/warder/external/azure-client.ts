@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
-import { request } from 'node:https'
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
+import { readWhole, send } from '@warder/foundation/http-client'
 import { issueCertificate } from '@warder/foundation/tls'
 import type { Server } from '../client/index.ts'
 import { writeWhole } from './settings-file.ts'
@@ -95,43 +95,29 @@ export interface EkmAnswer {
   readonly json: Readonly<Record<string, unknown>>
 }
 
+const answerWithinMs = 30_000
+const mostBytes = 1024 * 1024
+
 /** Posts to the EKM proxy as Managed HSM does, with the certificate of the test client or without one. */
-export function postEkm(
+export async function postEkm(
   { url, caFile, serverName }: Server,
   path: string,
   body: object,
   identity: { readonly cert: string; readonly key: string } | undefined,
 ): Promise<EkmAnswer> {
-  const text = JSON.stringify(body)
-  const { hostname, port } = new URL(url)
-  return new Promise((resolve, reject) => {
-    const sent = request(
-      {
-        host: hostname,
-        port: port === '' ? 443 : Number(port),
-        method: 'POST',
-        path: `${path}?api-version=0.1-preview`,
-        agent: false,
-        timeout: 30_000,
-        headers: { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) },
-        ...(caFile !== undefined && { ca: readFileSync(caFile) }),
-        ...(serverName !== undefined && { servername: serverName }),
-        ...identity,
-      },
-      (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', reject)
-        response.on('end', () => {
-          const received = Buffer.concat(chunks).toString('utf8')
-          resolve({ status: response.statusCode ?? 0, json: objectIn(received) })
-        })
-      },
-    )
-    sent.on('error', reject)
-    sent.on('timeout', () => sent.destroy(new Error('there was no answer within 30 seconds')))
-    sent.end(text)
-  })
+  const asked = {
+    method: 'POST',
+    agent: false,
+    signal: AbortSignal.timeout(answerWithinMs),
+    headers: { 'content-type': 'application/json' },
+    ...(caFile !== undefined && { ca: readFileSync(caFile) }),
+    ...(serverName !== undefined && { servername: serverName }),
+    ...identity,
+  } as const
+  const target = new URL(`${path}?api-version=0.1-preview`, url)
+  const response = await send(target, asked, Buffer.from(JSON.stringify(body)))
+  const text = (await readWhole(response, mostBytes)).toString('utf8')
+  return { status: response.statusCode ?? 0, json: objectIn(text) }
 }
 
 function objectIn(text: string): Readonly<Record<string, unknown>> {

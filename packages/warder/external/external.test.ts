@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { issueCertificate } from '@warder/foundation/tls'
@@ -110,7 +110,8 @@ test('Google: a fresh installation is set up, tried, and cut off, with what has 
   await restart()
   const tried = await runOk('google', 'test')
   assert.doesNotMatch(tried, /FAILED/)
-  assert.equal(tried.match(/^ok /gm)?.length, 10)
+  assert.equal(tried.match(/^ok /gm)?.length, 18)
+  await rehearsed(toml)
   const shown = await runOk('google', 'show')
   assert.match(shown, /^google: on\n {2}key service URL +https:.*\/google_cse$/m)
   // The key of its tokens is not among those that users publish.
@@ -132,6 +133,30 @@ test('Google: a fresh installation is set up, tried, and cut off, with what has 
   assert.match(await runOk(...words), /on, as its settings say/)
   assert.match(await runOk('google', 'test'), /answers as google expects/)
 })
+
+/** Every operation of Google succeeds in a home of its own, of which nothing stays, and the installation is as before. */
+async function rehearsed(toml: string): Promise<void> {
+  const room = join(home, 'temporary')
+  mkdirSync(room)
+  const before = process.env.TMPDIR
+  process.env.TMPDIR = room
+  try {
+    const out = await runOk('google', 'test', '--rehearse')
+    assert.doesNotMatch(out, /FAILED/)
+    for (const operation of [
+      ...['wrap', 'unwrap', 'digest', 'rewrap', 'privilegedwrap', 'privilegedunwrap', 'delegate'],
+      ...['wrapprivatekey', 'privatekeysign', 'privatekeydecrypt', 'privilegedprivatekeydecrypt'],
+    ])
+      assert.match(out, new RegExp(`^ok +${operation},`, 'm'))
+    assert.equal(out.match(/^ok /gm)?.length, 24)
+    assert.deepEqual(readdirSync(room), [])
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  }
+  assert.equal(readFileSync(join(home, 'kms.toml'), 'utf8'), toml)
+  assert.equal((await run('google', 'enable', '--rehearse', '--domain', 'example.com')).code, 2)
+}
 
 test('Microsoft: a fresh installation is set up, tried, and cut off, with what has to be entered at Microsoft', async () => {
   const tenant = '2ec40e65-ba09-4853-bcde-bcb60029e596'
@@ -204,6 +229,7 @@ test('what is said wrongly is told, and nobody else may', async () => {
     ['azure', 'disable'],
     ['google', 'show'],
     ['google', 'test'],
+    ['google', 'test', '--rehearse'],
     ['google', 'new-key'],
     ['microsoft', 'disable'],
     ['microsoft', 'new-key', '--name', 'finance'],

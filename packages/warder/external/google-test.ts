@@ -1,14 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { clientOf } from '../client/index.ts'
 import type { KmsContext } from '../kms/verb.ts'
+import { type AskKacls, askerOfKacls, problemOf } from './google-answers.ts'
 import { signedByKey } from './own-token.ts'
 import { requireServing, type Step, showSteps, stateOf } from './store.ts'
 
 type Claims = Readonly<Record<string, unknown>>
-interface Answered {
-  readonly status: number
-  readonly json: Readonly<Record<string, unknown>>
-}
 
 /**
  * A whole exchange as Google's clients have it. The tokens are of a trial: the signing key of the scope signs them, for
@@ -18,11 +15,7 @@ export async function testGoogle(context: KmsContext): Promise<number> {
   const state = await stateOf(context, 'google')
   requireServing(state)
   const http = clientOf(context.places.kms)
-  const ask = async (operation: string, body?: object): Promise<Answered> => {
-    const answer = await http.ask(`/google_cse/${operation}`, body === undefined ? {} : { json: body })
-    const { json } = answer
-    return { status: answer.status, json: typeof json === 'object' && json !== null ? { ...json } : {} }
-  }
+  const ask = askerOfKacls(http)
   const kaclsUrl = String(state.kacls_url)
   const token = (claims: Claims): Promise<string> =>
     signedByKey(context, String(state.signing_key), {
@@ -34,19 +27,16 @@ export async function testGoogle(context: KmsContext): Promise<number> {
       ...claims,
     })
   try {
-    return showSteps(context, 'google', await steps(ask, token))
+    return showSteps(context, 'google', await steps(ask, token, kaclsUrl))
   } finally {
     http.close()
   }
 }
 
-function problemOf({ status, json }: Answered, wanted: number): string | undefined {
-  return status === wanted ? undefined : `${status} ${json.message ?? ''}`.trim()
-}
-
 async function steps(
-  ask: (operation: string, body?: object) => Promise<Answered>,
+  ask: AskKacls,
   token: (claims: Claims) => Promise<string>,
+  kacls: string,
 ): Promise<readonly Step[]> {
   const done: Step[] = []
   const step = (what: string, problem: string | undefined): void => {
@@ -87,5 +77,49 @@ async function steps(
     authentication: await token({ resource_name: resource, email: 'b@example.com' }),
   }
   step('tokens of two people are refused', problemOf(await ask('unwrap', { ...stranger, wrapped_key }), 403))
+  await delegated()
+  await privileged()
   return done
+
+  /** A user lets somebody else open the one resource, as Google has it for people outside of the organisation. */
+  async function delegated(): Promise<void> {
+    const helper = 'helper@example.net'
+    const { authentication } = await both({})
+    const named = await token({ resource_name: resource, role: 'reader', delegated_to: helper })
+    const given = await ask('delegate', { authentication, authorization: named, reason: 'trial' })
+    step('delegate', problemOf(given, 200))
+    const reading = await token({
+      ...{ resource_name: resource, perimeter_id: 'trial', role: 'reader' },
+      delegated_to: helper,
+    })
+    const tokens = { authentication: given.json.delegated_authentication, authorization: reading }
+    const read = await ask('unwrap', { ...tokens, reason: 'trial', wrapped_key })
+    step(
+      'unwrap by delegation',
+      problemOf(read, 200) ?? (read.json.key === key ? undefined : 'the key is another'),
+    )
+    const { authorization } = await both({ role: 'reader' })
+    const misused = await ask('unwrap', { ...tokens, authorization, reason: 'trial', wrapped_key })
+    step('what was delegated serves nobody else', problemOf(misused, 403))
+  }
+
+  /** The tokens of a trial are of no administrator, and of no other key service. */
+  async function privileged(): Promise<void> {
+    const { authentication } = await both({})
+    const asked = { authentication, resource_name: resource, reason: 'trial' }
+    const refused = [
+      ['privilegedwrap', { ...asked, key }],
+      ['privilegedunwrap', { ...asked, wrapped_key }],
+      ['wrapprivatekey', { authentication, perimeter_id: '', private_key: key }],
+      ['privilegedprivatekeydecrypt', { authentication, wrapped_private_key: wrapped_key }],
+      ['rewrap', { authorization: await token({ resource_name: resource }), original_kacls_url: kacls }],
+    ] as const
+    for (const [operation, body] of refused) {
+      const { status } = await ask(operation, body)
+      step(
+        `${operation} without an administrator`,
+        status === 401 || status === 403 || status === 400 ? undefined : `${status}`,
+      )
+    }
+  }
 }

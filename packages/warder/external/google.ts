@@ -3,6 +3,7 @@ import { requireNoNames } from '../cli/options.ts'
 import { readKid } from '../kms/key-word.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableGoogle, newGoogleKey } from './google-enable.ts'
+import { rehearseGoogle } from './google-rehearsal.ts'
 import { testGoogle } from './google-test.ts'
 import { disable, readAction, stateLine, stateOf } from './store.ts'
 
@@ -28,12 +29,14 @@ export const googleVerb = kmsVerb({
   about: `enable   makes the wrapping key (or takes --key) and the key that signs tokens, lets Google's users use them, switches
          the interface on in the settings, and says what to enter in the Admin console
 show     whether it is on, and its address and keys
-test     plays a whole exchange as Google's clients have it against the started service
+test     plays an exchange as Google's clients have it against the started service, with tokens of a trial;
+         --rehearse plays every operation with tokens as Google's, against a Warder that is thrown away
 disable  cuts Google off, on every node from the next request on; enable lets it in again
 new-key  makes the next version of the wrapping key; what older ones wrapped opens as before`,
   examples: [
     "warder external google enable --domain example.com --idp 'https://idp.example,https://idp.example/jwks,CLIENT'",
     'warder external google test',
+    'warder external google test --rehearse',
     'warder external google disable',
   ],
   options: {
@@ -54,10 +57,15 @@ new-key  makes the next version of the wrapping key; what older ones wrapped ope
       help: 'another key service that keys may be moved from and to; also several times',
     },
     key: { type: 'text', value: 'KEY', help: 'an AES-256 key of yours (default: a new one)' },
+    rehearse: {
+      type: 'flag',
+      help: 'test: with the settings of the home, in a home of its own; the service that runs is left alone',
+    },
   },
-  parse({ domain, idp, admin, peer, key }, names) {
+  parse({ domain, idp, admin, peer, key, rehearse }, names) {
     const action = readAction('google', names, actions)
     requireNoNames(names.slice(1))
+    if (rehearse && action !== 'test') throw new UsageError('--rehearse goes with test')
     switch (action) {
       case 'enable': {
         if (domain === undefined)
@@ -71,7 +79,7 @@ new-key  makes the next version of the wrapping key; what older ones wrapped ope
       case 'show':
         return show
       case 'test':
-        return testGoogle
+        return rehearse ? rehearseGoogle : testGoogle
       case 'disable':
         return (context) => disable(context, 'google')
       case 'new-key':

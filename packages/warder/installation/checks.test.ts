@@ -26,6 +26,20 @@ test('settings with which the service would not start are not called right', asy
   for (const [env, told] of [
     [{ KMS_TLS_CIPHER_SUITES: 'NONSENSE' }, /tls_cipher_suites: 'NONSENSE' is unknown/],
     [{ KMS_DATABASE_URL: 'mysql://h/d' }, /database_url must begin with sqlite: or postgresql:/],
+    [
+      { KMS_DATABASE_URL: 'postgresql://h/d?sslmode=prefer' },
+      /sslmode=prefer lets an attacker .* choose plain text/,
+    ],
+    [{ KMS_DATABASE_URL: 'postgresql://h/d?sslrootcert=none.crt' }, /sslrootcert: cannot read .*none\.crt/],
+    [
+      { KMS_DATABASE_URL: 'postgresql://h/d', KMS_DATABASE_PASSWORD_FILE: authority },
+      /database_password_file: .*authority\.pem (can be read by others|must hold one line)/,
+    ],
+    [
+      { KMS_DATABASE_URL: 'postgresql://u:p@h/d', KMS_DATABASE_PASSWORD_FILE: 'file' },
+      /database_password_file is set, and database_url has a password/,
+    ],
+    [{ KMS_DATABASE_WRITE_CONNECTIONS: '0' }, /KMS_DATABASE_WRITE_CONNECTIONS/],
     [{ KMS_OUTBOUND_CA_FILE: 'none.pem' }, /outbound_ca_file: cannot read .*none\.pem/],
     [{ KMS_CLIENTS_CA_CERT_FILE: empty }, /clients_ca_cert_file: .*empty\.pem holds no certificate in PEM/],
     [

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { inHome } from '@warder/foundation/home'
 import {
+  checkPlace,
   clientCrls,
   databasePlace,
-  inHome,
   type RuntimeConfig,
-  type ServiceEnvironment,
   systemClock,
 } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
@@ -19,7 +19,7 @@ import type { ServiceName } from './services.ts'
  */
 export async function checkAsStart(name: ServiceName, { launch }: ServiceConfiguration): Promise<void> {
   const { config, home } = launch
-  databasePlace(config.database_url, home, name)
+  checkPlace(databasePlace(config, home, name))
   if (!config.plaintext_http) {
     chooseCiphers(config.tls_cipher_suites)
     requireAuthorities('clients_ca_cert_file', config.clients_ca_cert_file, home)
@@ -29,13 +29,12 @@ export async function checkAsStart(name: ServiceName, { launch }: ServiceConfigu
   requireAuthorities('outbound_ca_file', config.outbound_ca_file, home)
   if (name === 'kms') {
     const { kmsService } = await import('@warder/kms')
-    // The settings and the log are all that this service looks at before it starts.
-    await kmsService.prepare?.({ config, log: quiet } as unknown as ServiceEnvironment<KmsConfig>)
+    await kmsService.check?.({ config: config as unknown as KmsConfig, log: quiet })
   }
 }
 
 type KmsConfig = typeof import('@warder/kms').kmsService extends {
-  prepare?(environment: ServiceEnvironment<infer C>): unknown
+  check?(environment: { readonly config: infer C }): unknown
 }
   ? C
   : never

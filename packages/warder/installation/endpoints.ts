@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { isAbsolute, join, relative } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { inHome } from '@warder/foundation/runtime'
+import { inHome } from '@warder/foundation/home'
 import type { Server } from '../client/https-client.ts'
 
 /** How clients verify a certificate of the user's own, in place of one of the local authority. */
@@ -52,7 +52,9 @@ export function removeEndpoints(home: string): void {
 export function readEndpoints(home: string): Endpoints {
   const path = join(home, 'endpoints.json')
   if (!existsSync(path)) {
-    throw new StartupError(`${path} is not there: are the services started? (npm start, with the same home)`)
+    throw new StartupError(
+      `${path} is not there: are the services started? (warder start, with the same home)`,
+    )
   }
   let json: unknown
   try {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { writeOnce } from '@warder/foundation/runtime'
+import { writeOnce } from '@warder/foundation/home'
 
 /** The configuration that the first run writes; whoever runs Warder edits it. */
 const files = {

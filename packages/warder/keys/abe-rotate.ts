@@ -1,4 +1,5 @@
 import type { Input, Reply } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { type Options, onlyName, type ValuesOf } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
@@ -7,6 +8,7 @@ import { aboutKey } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 type Action = Input<'crypto.keys.rotate'>['body']
+type MasterRotation = Extract<Reply<'crypto.keys.rotate'>, { readonly digest: string }>
 
 const refreshed = `User keys that MASTER made and that are not revoked are refreshed with it, in the same commit. Takes the right rekey on
 both keys of the pair.`
@@ -31,6 +33,8 @@ function rotationVerb<const O extends Options>(parts: {
         const done = await aboutKey('master key', kid, () =>
           kms.call('crypto.keys.rotate', { path: { kid }, body }),
         )
+        if (!('digest' in done))
+          throw new StartupError(`${printable(kid)} is no master key: it has a new version now`)
         for (const other of done.not_refreshed)
           note(`${printable(other)} was not refreshed: it is not of this master key`)
         show(done, [lineOf(done)])
@@ -40,7 +44,7 @@ function rotationVerb<const O extends Options>(parts: {
   })
 }
 
-function lineOf({ kid_public, digest, refreshed: users }: Reply<'crypto.keys.rotate'>): string {
+function lineOf({ kid_public, digest, refreshed: users }: MasterRotation): string {
   const count = `${users.length} user ${users.length === 1 ? 'key' : 'keys'} refreshed`
   return `${printable(kid_public)}  changed, digest ${printable(digest)}; ${count}`
 }

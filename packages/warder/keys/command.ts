@@ -2,15 +2,18 @@ import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
 import { createMasterVerb, createUserVerb } from './abe-create.ts'
 import { rotationVerbs } from './abe-rotate.ts'
 import { showStructureVerb } from './abe-show.ts'
+import { aliasVerb } from './alias.ts'
 import { createKeyVerb, importKeyVerb } from './create.ts'
 import { destroyKeysVerb } from './destroy.ts'
+import { disableKeysVerb, enableKeysVerb, restoreKeysVerb, setDatesVerb } from './life.ts'
 import { listKeysVerb } from './list.ts'
 import { showKeyVerb } from './show.ts'
 import { addTagsVerb, removeTagsVerb } from './tags.ts'
+import { keyVersionsVerb, rotateKeyVerb } from './versions.ts'
 
 export const keysParts: KmsCommandParts = {
   name: 'keys',
-  summary: 'makes, imports, lists, shows, tags and destroys keys',
+  summary: 'makes, imports, lists, shows, tags, rotates, disables and destroys keys',
   about:
     'Looks after keys. They are made and kept in the key management service: key material is never shown.',
   verbs: [
@@ -20,14 +23,21 @@ export const keysParts: KmsCommandParts = {
     showKeyVerb,
     addTagsVerb,
     removeTagsVerb,
+    aliasVerb,
+    rotateKeyVerb,
+    keyVersionsVerb,
+    setDatesVerb,
+    disableKeysVerb,
+    enableKeysVerb,
     destroyKeysVerb,
+    restoreKeysVerb,
     createMasterVerb,
     createUserVerb,
     showStructureVerb,
     ...rotationVerbs,
   ],
   example: `  warder keys create --alg A256GCM --tag backup
-  warder keys list
+  warder keys list --expiring 30d
   warder keys show KEY
   warder keys create --alg ES256 --json | jq -r .kid`,
 }

@@ -34,6 +34,9 @@ export const createKeyVerb = kmsVerb({
   A128GCM A192GCM A256GCM                                          encrypts files and data
   RSA-OAEP-256 RSA-OAEP                                            the same, a pair: whoever has rights on the public
                                                                    half alone can encrypt and not decrypt
+  ECDH-ES+A128KW … A256KW                                          the same, on P-256 or --crv
+  A192KW A256KW A128GCMKW … A256GCMKW                              wraps the keys of what others encrypt
+  ML-DSA-65 ML-DSA-87                                              signs, a pair
   ES256 ES384 ES512 EdDSA MLDSA44 PS256 … PS512 RS256 … RS512      signs, a pair
   HS256 HS384 HS512                                                MACs
 --kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.`,

@@ -5,6 +5,7 @@ import { printable } from '../cli/table.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey, sentenceOf } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
+import { shownDate } from './life-words.ts'
 
 /** A key in words, for the question. Who may destroy it may not be allowed to read about it. */
 async function describe(kms: KmsClient, kid: string): Promise<string> {
@@ -24,9 +25,10 @@ export const destroyKeysVerb = kmsVerb({
   name: 'destroy',
   words: 'KEY...',
   summary: 'removes keys for ever, each with the other half of its pair; asks first',
-  about: `Nothing brings a destroyed key back: what was encrypted with it stays unreadable, and its signatures are verified
-only by those who have kept its public half. Takes the rights revoke and destroy, on the half that is named.
-All keys are looked up before anything is asked or destroyed.`,
+  about: `Where the service is configured so the destruction waits for days, in which the key is used for nothing and
+warder keys restore takes it back; the answer says until when. Nothing brings a destroyed key back: what was encrypted
+with it stays unreadable, and its signatures are verified only by those who have kept its public half. Takes the rights
+revoke and destroy, on the half that is named. All keys are looked up before anything is asked or destroyed.`,
   examples: ['warder keys destroy KEY', 'warder keys destroy KEY1 KEY2 --yes'],
   interrupted: 'warder keys list shows which keys are left',
   options: {},
@@ -40,26 +42,36 @@ All keys are looked up before anything is asked or destroyed.`,
         `Destroy ${described.join(', ')}? What was encrypted with ${kids.length === 1 ? 'it' : 'them'} cannot be read again.`,
       )
       const destroyed: string[] = []
+      const waiting: { kid: string; destruction_at: string }[] = []
       const gone: string[] = []
       for (const kid of kids) {
         try {
-          await kms.call('crypto.keys.destroy', { path: { kid } })
+          const waits = await kms.call('crypto.keys.destroy', { path: { kid } })
+          if (waits !== undefined) {
+            waiting.push(waits)
+            continue
+          }
         } catch (error) {
           // Both halves of a pair were named, and went with the first.
           if (error instanceof ClientError && error.kind === 'not_found') {
             gone.push(printable(kid))
             continue
           }
-          if (!(error instanceof ClientError) || destroyed.length === 0) throw error
+          const done = [...destroyed, ...waiting.map(({ kid }) => printable(kid))]
+          if (!(error instanceof ClientError) || done.length === 0) throw error
           throw new StartupError(
-            `destroyed ${destroyed.join(', ')}; then, at ${printable(kid)}: ${sentenceOf(error)}`,
+            `destroyed ${done.join(', ')}; then, at ${printable(kid)}: ${sentenceOf(error)}`,
             { cause: error },
           )
         }
         destroyed.push(printable(kid))
       }
-      show({ destroyed, gone }, [
+      show({ destroyed, waiting, gone }, [
         ...destroyed.map((kid) => `${kid}  destroyed`),
+        ...waiting.map(
+          ({ kid, destruction_at: at }) =>
+            `${printable(kid)}  waits: destroyed on ${printable(shownDate(at))}, until then: warder keys restore`,
+        ),
         ...gone.map((kid) => `${kid}  was gone already`),
       ])
       return 0

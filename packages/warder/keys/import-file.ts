@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
+import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
 import { refusalOf } from '../cli/refused.ts'
 import type { KeyOptions, KeyRequest } from './key-request.ts'
 import { isEncryptedPem, isPem, jwkOfPem } from './pem.ts'
 
-const secretMembers = ['k', 'd', 'priv'] as const
-const materialMembers = [...secretMembers, 'x', 'y', 'n', 'e', 'p', 'q', 'dp', 'dq', 'qi', 'pub'] as const
+/** RSA of more than two primes (`oth`) and drafts are left out: the service does not have them. */
+const materialMembers = [...secretJwkMembers, ...factorJwkMembers, ...publicJwkMembers]
 /** Larger files hold no key. */
 export const mostKeyBytes = 64 * 1024
 
@@ -42,7 +43,7 @@ export function importRequest(name: string, content: string, options: ImportOpti
   const kty = text('kty')
   if (kty === undefined) throw new StartupError(`${name}: there is no kty: is it one JWK?`)
   // Without any of these the service would make a new key, and the file would seem to be imported.
-  if (!secretMembers.some((member) => text(member) !== undefined)) {
+  if (!secretJwkMembers.some((member) => text(member) !== undefined)) {
     throw new StartupError(`${name}: holds no private or secret key`)
   }
   // Taken for what it does not say, it would let a key out that was to stay.

@@ -52,7 +52,7 @@ function file(text: string | Buffer): string {
   return path
 }
 
-const pemOf = (type: 'rsa' | 'ec' | 'ed25519' | 'x25519' | 'ml-dsa-44', options: object = {}) => {
+const pemOf = (type: 'rsa' | 'ec' | 'ed25519' | 'x448' | 'ml-dsa-44', options: object = {}) => {
   const pair = generateKeyPairSync(
     type as 'rsa',
     { modulusLength: 2048, namedCurve: 'P-256', ...options } as never,
@@ -85,9 +85,9 @@ test('the algorithm alone says which key to make, and the ids are printed', asyn
   }
   assert.equal((await json(['keys', 'create', '--kty', 'RSA', '--bits', '3072'])).kty, 'RSA')
   await fails(['keys', 'create'], /say which kind of key: --alg ALG, or --kty TYPE/, {}, 2)
-  const unknown = await fails(['keys', 'create', '--alg', 'ROT13'], /--alg is one of A128GCM, /, {}, 2)
+  const unknown = await fails(['keys', 'create', '--alg', 'ROT13'], /--alg is one of RSA-OAEP, /, {}, 2)
   const named = /--alg is one of ([^;]+)/.exec(unknown.err)?.[1]?.split(', ') ?? []
-  assert.deepEqual(named.toSorted(), Object.keys(algorithms).toSorted())
+  assert.deepEqual(named.toSorted(), [...Object.keys(algorithms), 'ML-DSA-44'].toSorted())
   await fails(
     ['keys', 'create', '--alg', 'ROT13', '--kty', 'oct'],
     /ROT13.*\(unsupported_algorithm, request /,
@@ -136,6 +136,45 @@ test('tags are added and taken off, and jwks publishes the public half', async (
   await fails(['keys', 'tag', kid, 'x'], /no such key/, { token: bob })
 })
 
+test('an alias is made, used, moved and deleted from the command', async () => {
+  const [one, two] = [
+    (await json(['keys', 'create', '--alg', 'A256GCM'])).kid,
+    (await json(['keys', 'create', '--alg', 'A256GCM'])).kid,
+  ]
+  assert.equal((await ok(['keys', 'alias', 'invoices', one])).out, `alias/invoices is ${one}`)
+  assert.equal((await ok(['keys', 'alias', 'alias/invoices'])).out, `alias/invoices@admin is ${one}`)
+  assert.equal((await json(['keys', 'show', 'alias/invoices'])).kid, one)
+  const plain = file('hello')
+  await ok(['crypto', 'encrypt', plain, '--key', 'alias/invoices'])
+  const output = `${plain}.back`
+  await ok(['crypto', 'decrypt', `${plain}.warder`, '--key', 'alias/invoices', '--output', output])
+  assert.equal(readFileSync(output, 'utf8'), 'hello')
+  assert.equal(
+    (await ok(['keys', 'alias', 'invoices', two, '--move'])).out,
+    `alias/invoices is ${two} from now on`,
+  )
+  await ok(['crypto', 'decrypt', `${plain}.warder`, '--output', output, '--force'])
+  const moved = [
+    'crypto',
+    'decrypt',
+    `${plain}.warder`,
+    '--key',
+    'alias/invoices',
+    '--output',
+    output,
+    '--force',
+  ]
+  assert.equal((await run(moved)).code, 1, 'only the key of today may have encrypted it')
+  assert.match((await ok(['keys', 'alias'])).out, new RegExp(`^alias/invoices +${two} `, 'm'))
+  await fails(['keys', 'alias', 'invoices', one], /move it, or delete it first/)
+  await fails(['keys', 'alias', 'invoices', '--move'], /--move takes the alias and the key/, {}, 2)
+  await fails(['keys', 'alias', '--delete'], /--delete takes one alias/, {}, 2)
+  await fails(['keys', 'alias', 'a', 'b', 'c'], /one alias, and one key/, {}, 2)
+  await fails(['keys', 'alias', 'invoices@admin'], /no such key/, { token: bob })
+  assert.match((await ok(['keys', 'alias', 'invoices', '--delete'])).out, /deleted; the key stays/)
+  assert.deepEqual((await json(['keys', 'alias'])).aliases, [])
+})
+
 test('lists go page by page, and the last line says how to go on', async () => {
   for (let count = 0; count < 5; count += 1) await ok(['keys', 'create', '--alg', 'HS256'], { token: bob })
   const all = await json(['keys', 'list'], { token: bob })
@@ -147,13 +186,13 @@ test('lists go page by page, and the last line says how to go on', async () => {
   assert.deepEqual(second.keys, all.keys.slice(2, 4))
   const last = await json(['keys', 'list', '--after', second.next], { token: bob })
   assert.deepEqual([last.keys, last.next], [all.keys.slice(4), null])
-  const end = await ok(['keys', 'list', '--after', all.keys.at(-1).object_id], { token: bob })
-  assert.equal(end.out, 'there are no more')
+  const other = ['keys', 'list', '--tag', 'none', '--after', second.next]
+  await fails(other, /another filter/, { token: bob })
   const five = await ok(['keys', 'list', '--limit', '5'], { token: bob })
   assert.doesNotMatch(five.out, /there are more/)
   assert.match(
     five.out,
-    /^KEY +KIND +ALGORITHM +BITS +STATE\n[0-9a-f-]{36} +SymmetricKey +\S+ +256 +Active$/m,
+    /^KEY +NAME +KIND +STATE +MADE +ENDS +LAST USED +TAGS\n[0-9a-f-]{36} +HS256 +Active +\d{4}-\d\d-\d\d +never$/m,
   )
   for (const limit of ['0', '1000001', '-1', 'all']) {
     await fails(['keys', 'list', '--limit', limit], /--limit is/, {}, 2)
@@ -291,7 +330,7 @@ test('what is not one whole private key is refused without showing it, and witho
     [spki, /holds no private key/],
     [pem + pem, /holds several private keys/],
     [pem.replace(/[A-Za-z0-9]{40}/, 'A'.repeat(40)), /it is broken|bad_request/],
-    [pemOf('x25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), /bad_request/],
+    [pemOf('x448').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), /bad_request/],
     ['x'.repeat(70_000), /too large for one key/],
   ]
   for (const [text, told] of cases) {
@@ -386,4 +425,17 @@ test('credentials come from where the help says, and a wrong one is told without
   const trusted = me(['--url', warder.kmsUrl, '--ca-file', warder.caFile], { WARDER_TOKEN: admin })
   assert.equal(await named(trusted), 'admin')
   assert.ok(!readFileSync(tokenFile, 'utf8').includes('wt.'))
+})
+
+test('a key is rotated and shows its versions; what cannot be rotated says why', async () => {
+  const { kid } = await json(['keys', 'create', '--alg', 'A256GCM'])
+  const rotated = await json(['keys', 'rotate', kid])
+  assert.deepEqual([rotated.kid, rotated.version], [kid, 2])
+  const { out } = await ok(['keys', 'versions', kid])
+  const lines = out.trimEnd().split('\n')
+  assert.equal(lines.length, 2)
+  assert.match(lines[0] ?? '', new RegExp(`^ +2 {2}${rotated.version_kid} {2}Active .* protects$`))
+  assert.match(lines[1] ?? '', new RegExp(`^ +1 {2}${kid} {2}Active .*Z$`))
+  await fails(['keys', 'rotate', rotated.version_kid], new RegExp(kid))
+  await fails(['keys', 'versions', kid], /Key not found/, { token: bob })
 })

@@ -1,12 +1,14 @@
-import type { KmsClient, Reply } from '@warder/client'
+import type { Input, KmsClient, Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { tableLines } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { shownDate, shownState } from './life-words.ts'
+import { filterOptions, filterQuery } from './list-filter.ts'
 
-type Listing = 'access.owned' | 'access.obtained'
-type Row<Name extends Listing> = Reply<Name>[number]
+type Obtained = Reply<'access.obtained'>[number]
+type Query = NonNullable<Input<'crypto.keys.list'>['query']>
+type Listed = Reply<'crypto.keys.list'>['keys'][number]
 
 /** Rows that one request of the service gives at most. */
 const pageSize = 1000
@@ -19,54 +21,99 @@ interface ListOptions {
   readonly command: string
 }
 
-/** At most `limit` rows, page by page, and the id to go on after when there are more. */
-async function rowsOf<Name extends Listing>(
+/** At most `limit` rows of others' keys, page by page, and the id to go on after when there are more. */
+async function obtainedRows(
   kms: KmsClient,
-  name: Name,
   { limit, after }: ListOptions,
-): Promise<{ readonly rows: readonly Row<Name>[]; readonly next: string | null }> {
-  const rows: Row<Name>[] = []
+): Promise<{ readonly rows: readonly Obtained[]; readonly next: string | null }> {
+  const rows: Obtained[] = []
   let last = after
   // One more than wanted tells whether there are more.
   while (rows.length <= limit) {
     const wanted = Math.min(pageSize, limit + 1 - rows.length)
     const query = { limit: String(wanted), ...(last !== undefined && { after: last }) }
-    const page = await kms.page<Listing>(name, { query })
-    const found: readonly Row<Name>[] = page.rows
-    rows.push(...found)
+    const page = await kms.page('access.obtained', { query })
+    rows.push(...page.rows)
     // A page that is not full is the last one, unless the service says where it goes on.
-    if (found.length < wanted && page.next === undefined) return { rows, next: null }
-    last = page.next ?? found.at(-1)?.object_id
+    if (page.rows.length < wanted && page.next === undefined) return { rows, next: null }
+    last = page.next ?? page.rows.at(-1)?.object_id
   }
   const shown = rows.slice(0, limit)
   return { rows: shown, next: shown.at(-1)?.object_id ?? null }
 }
 
-function listOwned(options: ListOptions): ReturnType<KmsVerb['parse']> {
+/** At most `limit` keys, page by page: a page need not be full to have another behind it. */
+async function listedKeys(
+  kms: KmsClient,
+  filter: Query,
+  { limit, after }: ListOptions,
+): Promise<{ readonly keys: readonly Listed[]; readonly next: string | null }> {
+  const keys: Listed[] = []
+  let next = after
+  do {
+    const query = { ...filter, limit: String(Math.min(pageSize, limit - keys.length)) }
+    const page = await kms.call('crypto.keys.list', {
+      query: { ...query, ...(next !== undefined && { after: next }) },
+    })
+    keys.push(...page.keys)
+    if (page.next === null) return { keys, next: null }
+    next = page.next
+  } while (keys.length < limit)
+  return { keys, next }
+}
+
+function listKeys(filter: Query, options: ListOptions): ReturnType<KmsVerb['parse']> {
   return async ({ kms, show }) => {
-    const { rows, next } = await rowsOf(kms, 'access.owned', options)
-    const cells = rows.map(({ object_id, state, attributes }) => [
-      object_id,
-      attributes.object_type,
-      attributes.cryptographic_algorithm ?? '',
-      String(attributes.cryptographic_length ?? ''),
-      state,
+    const { keys, next } = await listedKeys(kms, filter, options)
+    const ofOthers = filter.owner !== undefined
+    const cells = keys.map((key) => [
+      key.kid,
+      nameOf(key),
+      kindOf(key),
+      shownState(key),
+      shownDate(key.rotated_at ?? key.created_at),
+      key.deactivation_at === undefined ? '' : shownDate(key.deactivation_at),
+      key.last_used ?? 'never',
+      ...(ofOthers ? [key.owner] : []),
+      key.tags.join(' '),
     ])
-    show({ keys: rows, next }, [
-      ...tableLines(
-        ['KEY', 'KIND', 'ALGORITHM', 'BITS', 'STATE'],
-        cells,
-        nothing('there are no keys that you own', options),
-      ),
+    const headings = ['KEY', 'NAME', 'KIND', 'STATE', 'MADE', 'ENDS', 'LAST USED']
+    const empty =
+      Object.keys(filter).length === 0 ? 'there are no keys that you own' : 'there are no such keys'
+    show({ keys: keys.map(forPrograms), next }, [
+      ...tableLines([...headings, ...(ofOthers ? ['OWNER'] : []), 'TAGS'], cells, nothing(empty, options)),
       ...more(options, next),
     ])
     return 0
   }
 }
 
+function nameOf({ name, aliases }: Listed): string {
+  const [alias] = aliases
+  return alias === undefined ? (name ?? '') : `alias/${alias}`
+}
+
+/** The algorithm, the size where it does not say it, and which half of a pair it is. */
+function kindOf({ alg, algorithm, kty, crv, bits, object_type: type }: Listed): string {
+  const what = alg ?? crv ?? `${algorithm ?? type}${bits === undefined ? '' : ` ${bits}`}`
+  const half = type === 'PrivateKey' ? ' private' : type === 'PublicKey' ? ' public' : ''
+  return `${kty === 'ABE' ? 'ABE' : what}${half}`
+}
+
+/** With the members under which lists of before had them. */
+function forPrograms(key: Listed) {
+  const { kid, object_type, algorithm, bits } = key
+  const attributes = {
+    object_type,
+    cryptographic_algorithm: algorithm ?? null,
+    cryptographic_length: bits ?? null,
+  }
+  return { ...key, object_id: kid, attributes }
+}
+
 function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
   return async ({ kms, show }) => {
-    const { rows, next } = await rowsOf(kms, 'access.obtained', options)
+    const { rows, next } = await obtainedRows(kms, options)
     const cells = rows.map(({ object_id, owner_id, state, operations }) => [
       object_id,
       owner_id,
@@ -98,26 +145,41 @@ export const listKeysVerb = kmsVerb({
   name: 'list',
   words: '',
   summary: 'the keys that you own; with --obtained those of others on which you have rights',
-  about: 'With --json: {"keys": […], "next": KEY or null}.',
+  about: `MADE is when the version was made that protects now. Who used a key on a day is known a few seconds later.
+Options that say which keys are joined: --tag payments --unused 90d. With --json: {"keys": […], "next": … or null}.`,
   examples: [
     'warder keys list',
+    'warder keys list --tag payments --expiring 30d',
+    'warder keys list --unused 90d --all',
     'warder keys list --obtained --limit 20',
-    "warder keys list --json | jq -r '.keys[].object_id'",
+    "warder keys list --json | jq -r '.keys[].kid'",
   ],
   options: {
+    ...filterOptions,
     obtained: { type: 'flag', help: 'keys of others on which you have rights' },
     limit: { type: 'number', value: 'N', help: `shows N at most (default ${usualLimit}, up to ${mostRows})` },
     after: {
       type: 'text',
-      value: 'KEY',
-      help: 'goes on after this one; the last line of a list that goes on says how',
+      value: 'PLACE',
+      help: 'goes on there; the last line of a list that goes on says how',
     },
   },
-  parse({ obtained, limit = usualLimit, after: last }, names) {
+  parse({ obtained, limit = usualLimit, after, ...filter }, names) {
     requireNoNames(names)
     if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
-    const after = last === undefined ? undefined : readKid(last)
-    const options = { limit, after, command: `warder keys list${obtained ? ' --obtained' : ''}` }
-    return obtained ? listObtained(options) : listOwned(options)
+    const query = filterQuery(filter, Date.now())
+    if (obtained && Object.keys(query).length > 0)
+      throw new UsageError('--obtained takes no other filter: what others own is theirs to look after')
+    const given = Object.keys(filterOptions).flatMap((name) =>
+      wordsOf(name, filter[name as keyof typeof filter]),
+    )
+    const options = { limit, after, command: `warder keys list${obtained ? ' --obtained' : given.join('')}` }
+    return obtained ? listObtained(options) : listKeys(query, options)
   },
 })
+
+/** An option as it was typed, for a shell. */
+function wordsOf(name: string, value: string | boolean | undefined): readonly string[] {
+  if (value === undefined || value === false) return []
+  return value === true ? [` --${name}`] : [` --${name} '${value.replaceAll("'", "'\\''")}'`]
+}

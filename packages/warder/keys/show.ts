@@ -1,11 +1,14 @@
-import type { Reply } from '@warder/client'
+import { ClientError, type KmsClient, type Reply } from '@warder/client'
 import { onlyName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
+import { shownState } from './life-words.ts'
 
-function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
+type Shown = Reply<'crypto.keys.get'>
+
+function linesOf(key: Shown, more: More): readonly string[] {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['key', key.kid],
     ['kind', key.object_type],
@@ -15,7 +18,10 @@ function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
     ],
     ['bound to', key.alg],
     ['for', key.key_ops.join(', ')],
-    ['state', key.state],
+    ['state', shownState(key)],
+    ['version', key.rotated_at === undefined ? undefined : `${key.version}, made ${key.rotated_at}`],
+    ['rotated', rotationOf(more.rotation)],
+    ...dates.map(([name, member]) => [name, key[member]] as const),
     ['owner', key.owner],
     ['other half', key.linked_kid],
     ['is', key.abe === undefined ? undefined : `attribute-based ${key.abe.kind} key`],
@@ -24,18 +30,94 @@ function linesOf(key: Reply<'crypto.keys.get'>): readonly string[] {
     ['master key', key.abe?.master],
     ['tags', key.tags.length === 0 ? undefined : key.tags.join(', ')],
     ['made', key.created_at],
+    ...more.versions.map(
+      ({ version, state, created_at: made, kid }) =>
+        [`version ${version}`, `${state}, made ${made}, ${kid}`] as const,
+    ),
+    ...more.grants.map(
+      ({ user_id: user, operations }) => ['may', `${user}: ${operations.join(' ')}`] as const,
+    ),
+    ...more.uses.map(({ user, last_used: day }) => ['last used', `${day} by ${user}`] as const),
     ['public JWK', key.public_jwk === undefined ? undefined : JSON.stringify(key.public_jwk)],
   ]
   return rows.flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name.padEnd(11)} ${printable(value)}`],
+    value === undefined ? [] : [`${name.padEnd(13)} ${printable(value)}`],
   )
+}
+
+const dates = [
+  ['active from', 'activation_at'],
+  ['processes from', 'process_start_at'],
+  ['protects until', 'protect_stop_at'],
+  ['ends', 'deactivation_at'],
+  ['compromised', 'compromised_at'],
+  ['destroyed', 'destroyed_at'],
+  ['disabled', 'disabled_at'],
+  ['destroyed on', 'destruction_at'],
+  ['ordered by', 'destruction_by'],
+] as const satisfies readonly (readonly [string, keyof Shown])[]
+
+type Rotation = Reply<'crypto.keys.rotation.get'>
+
+/** `every 90 days (policy), after 2147483648 messages, next 2026-01-01T…`; undefined: nobody said so. */
+function rotationOf(rotation: Rotation | undefined): string | undefined {
+  if (rotation === undefined) return undefined
+  const { rotate_every: own, rotate_after_messages: ownMessages, policy, rotates_at: next } = rotation
+  const by = (mine: number | undefined) => (mine === undefined ? ' (policy)' : '')
+  const every = own ?? policy?.rotate_every
+  const messages = ownMessages ?? policy?.rotate_after_messages
+  const parts = [
+    every === undefined ? undefined : `every ${interval(every)}${by(own)}`,
+    messages === undefined ? undefined : `after ${messages} messages${by(ownMessages)}`,
+    next === undefined ? undefined : `next ${next}`,
+  ].filter((part) => part !== undefined)
+  return parts.length === 0 ? undefined : parts.join(', ')
+}
+
+function interval(seconds: number): string {
+  if (seconds % 86_400 === 0) return `${seconds / 86_400} days`
+  return seconds % 3600 === 0 ? `${seconds / 3600} hours` : `${seconds} seconds`
+}
+
+/** Versions and users that are shown. */
+const mostShown = 10
+
+interface More {
+  /** Of what can be rotated. */
+  readonly rotation: Rotation | undefined
+  readonly versions: Reply<'crypto.keys.versions'>['versions']
+  readonly grants: Reply<'access.list'>
+  readonly uses: Reply<'crypto.keys.uses'>['uses']
+}
+
+/** What is asked for besides the key itself; empty where the caller may not know it. */
+async function moreOf(
+  kms: KmsClient,
+  { kid, version, version_of: key, object_type: type }: Shown,
+): Promise<More> {
+  const permitted = async <R>(asked: Promise<R>, otherwise: R): Promise<R> =>
+    asked.catch((error: unknown) => {
+      if (error instanceof ClientError && error.kind === 'forbidden') return otherwise
+      throw error
+    })
+  const versions =
+    version === 1
+      ? []
+      : (await kms.call('crypto.keys.versions', { path: { kid }, query: { limit: String(mostShown) } }))
+          .versions
+  const grants = await permitted<More['grants']>(kms.call('access.list', { path: { object_id: kid } }), [])
+  const { uses } = await permitted(kms.call('crypto.keys.uses', { path: { kid } }), { kid, uses: [] })
+  const rotates = key === undefined && (type === 'SymmetricKey' || type === 'PrivateKey')
+  const rotation = rotates ? await kms.call('crypto.keys.rotation.get', { path: { kid } }) : undefined
+  return { rotation, versions, grants: grants.slice(0, mostShown), uses: uses.slice(0, mostShown) }
 }
 
 export const showKeyVerb = kmsVerb({
   name: 'show',
   words: 'KEY',
   summary: 'what is known about a key, and its public half; never anything secret',
-  about: `Takes the right getattributes, which is in the group Read. The public JWK is there for private and public keys: it
+  about: `Takes the right getattributes, which is in the group Read; who may use the key and who did is shown to its owner, to
+officers and to those who have the right authorize. The public JWK is there for private and public keys: it
 verifies signatures, or encrypts, without the service.`,
   examples: ['warder keys show KEY', 'warder keys show KEY --json | jq .public_jwk > public.jwk'],
   options: {},
@@ -43,7 +125,8 @@ verifies signatures, or encrypts, without the service.`,
     const kid = readKid(onlyName(names, 'key'))
     return async ({ kms, show }) => {
       const key = await aboutKey('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
-      show(key, linesOf(key))
+      const more = await moreOf(kms, key)
+      show({ ...key, ...more }, linesOf(key, more))
       return 0
     }
   },

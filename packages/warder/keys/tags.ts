@@ -5,11 +5,8 @@ import { aboutKey } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 const aboutJwks = `The tag jwks publishes a public key: while the key is active, everybody finds it at /.well-known/jwks.json and can
-verify what it signs. New signing pairs have the tag on their public half. To rotate a signing key:
-  1  make the next one (warder keys create --alg …); its public half is published at once
-  2  wait until verifiers have read the key set again: they may keep it for a minute
-  3  sign with the next one
-  4  when nothing that the old one signed is valid any more: untag its public half, or destroy it`
+verify what it signs. New signing pairs have the tag on their public half. To rotate a signing key: warder keys rotate;
+all of its versions are there that may still verify.`
 
 function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
   const operation = name === 'tag' ? 'key.tags.add' : 'key.tags.remove'

@@ -97,9 +97,11 @@ const query = homeVerb({
     requireNoNames(names)
     return async ({ home, terminal }) => {
       const answer = await exchange(place(resolve(home)), queryEverything())
-      const lines = form === undefined ? queryLines(answer) : linesOf(answer, form, false)
-      for (const line of lines) terminal.out(line)
-      return hasSucceeded(answer) ? 0 : 1
+      const succeeded = hasSucceeded(answer)
+      const short = form === undefined && succeeded
+      for (const line of short ? queryLines(answer) : linesOf(answer, form ?? 'text', false))
+        terminal.out(line)
+      return succeeded ? 0 : 1
     }
   },
 })

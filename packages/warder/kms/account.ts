@@ -1,9 +1,11 @@
 import type { Credentials } from '@warder/client'
-import { type Terminal, UsageError } from '../cli/command.ts'
+import type { Terminal } from '../cli/command.ts'
+import { UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import type { HttpsClient } from '../client/index.ts'
+import type { LoginFacts } from '../login/kept-login.ts'
 import { logIn as begin, nonEmpty } from '../login/login.ts'
 
 /** Who uses the key management service, as far as the command's words say. */
@@ -15,12 +17,16 @@ export interface Account {
   readonly totpCode: string | undefined
   /** Somebody is named: a token that lies in the environment is not meant. */
   readonly named: boolean
+  /** As `warder login` was called with; undefined: it may be anybody's. */
+  readonly asked: { readonly username: string | undefined; readonly realm: string | undefined }
 }
 
 /** Credentials for one run, and how to give them back. */
 export interface SignedIn {
   readonly credentials: Credentials
   end(): Promise<void>
+  /** Says more of a refusal where the credentials are those of a session that lasts. */
+  explain?(error: unknown): Promise<unknown>
 }
 
 /** Options that say who asks. */
@@ -30,8 +36,8 @@ export const accountOptions = {
     value: 'F',
     help: `file with a token: of a session, of an issuer that the service trusts, an API token, or a
 machine token (wt.…); - is standard input
-else WARDER_TOKEN, unless one of the following is said; else there is a login at the
-authentication service, and a logout at the end`,
+else WARDER_TOKEN, unless one of the following is said; else the session of warder login;
+else there is a login at the authentication service, and a logout at the end`,
   },
   user: { type: 'text', value: 'NAME', help: 'who logs in (default admin)' },
   realm: { type: 'text', value: 'R', help: 'the realm to log in to (default _)' },
@@ -59,7 +65,8 @@ export function readAccount(values: ValuesOf<typeof accountOptions>): Account {
       '--token-file says who asks: leave --user, --realm, --password-file and --totp-code out',
     )
   }
-  return { username: user ?? 'admin', realm: realm ?? '_', passwordFile, tokenFile, totpCode, named }
+  const asked = { username: user, realm }
+  return { username: user ?? 'admin', realm: realm ?? '_', passwordFile, tokenFile, totpCode, named, asked }
 }
 
 /** A token that was given, undefined when there is none and a login is needed. */
@@ -67,6 +74,23 @@ export function givenToken({ tokenFile, named }: Account, env: Terminal['env']):
   const fromEnv = named ? undefined : nonEmpty(env.WARDER_TOKEN)
   const token = tokenFile === undefined ? fromEnv : readSecretFile(tokenFile, 'the token').trim()
   if (token === undefined) return undefined
+  return credentialsOf(token)
+}
+
+/** Whether the session that `warder login` keeps is meant: nobody brings a password, and nobody else is named. */
+export function meansKept(
+  { username, realm, passwordFile, totpCode, asked }: Account,
+  env: Terminal['env'],
+  kept: LoginFacts,
+): boolean {
+  if (passwordFile !== undefined || totpCode !== undefined || nonEmpty(env.WARDER_PASSWORD) !== undefined)
+    return false
+  if (asked.username === undefined && asked.realm === undefined) return true
+  return kept.kind === 'session' && kept.username === username && kept.realm === realm
+}
+
+/** A token as the services take it. */
+export function credentialsOf(token: string): Credentials {
   return token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
 }
 

@@ -1,10 +1,12 @@
 import type { Command } from '../cli/command.ts'
 import { exitCodesHelp } from '../cli/exit-codes.ts'
 import { optionsHelp } from '../cli/help.ts'
+import { namesIn } from '../cli/options.ts'
 import { type Person, realPerson } from '../cli/person.ts'
+import { type HomeVerb, homeVerbsHelp, runHomeVerb } from '../cli/verb-command.ts'
 import { helpOfVerbs, verbsHelp } from '../cli/verbs.ts'
 import { accountOptions } from './account.ts'
-import { outputOptions } from './options.ts'
+import { commonOptions, outputOptions } from './options.ts'
 import { placeOptions } from './places.ts'
 import { runKms } from './run.ts'
 import type { KmsVerb } from './verb.ts'
@@ -16,6 +18,8 @@ export interface KmsCommandParts {
   /** Sentences after the first line of the help. */
   readonly about: string
   readonly verbs: readonly KmsVerb[]
+  /** Verbs that work on the files of the home, whether or not the service runs. */
+  readonly homeVerbs?: readonly HomeVerb[]
   /** Lines that can be typed as they are. */
   readonly example: string
 }
@@ -33,15 +37,22 @@ ${exitCodesHelp}`
 
 /** `warder NAME VERB …` for verbs that work with the key management service. */
 export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPerson): Command {
-  const { name, summary, about, verbs, example } = parts
+  const { name, summary, about, verbs, homeVerbs = [], example } = parts
+  const all = [...verbs, ...homeVerbs]
+  const options = Object.assign({}, ...all.map((verb) => verb.options), commonOptions)
+  const helpOfKmsVerbs = helpOfVerbs(name, verbs, commonHelp)
+  const helpOfHomeVerbs = helpOfVerbs(name, homeVerbs, homeVerbsHelp)
   return {
     name,
     summary,
+    about,
+    verbs: all,
+    options: commonOptions,
     help: `warder ${name} VERB [OPTIONS]
 
 ${about}
 
-${verbsHelp(verbs)}
+${verbsHelp(all)}
 
   warder ${name} VERB --help    more about one of them, with examples
 
@@ -49,7 +60,11 @@ ${commonHelp}
 
 Example:
 ${example}`,
-    helpFor: helpOfVerbs(name, verbs, commonHelp),
-    run: (args, terminal) => runKms(verbs, args, terminal, person()),
+    helpFor: (args) => helpOfKmsVerbs(args) ?? helpOfHomeVerbs(args),
+    run(args, terminal) {
+      const [word] = namesIn(args, options)
+      const isOnFiles = homeVerbs.some((verb) => verb.name === word)
+      return isOnFiles ? runHomeVerb(homeVerbs, args, terminal) : runKms(verbs, args, terminal, person())
+    },
   }
 }

@@ -1,15 +1,27 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Credentials, type KmsClient, kmsClient } from '@warder/client'
+import { ClientError, type Credentials, type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { type Terminal, UsageError } from '../cli/command.ts'
+import type { Terminal } from '../cli/command.ts'
+import { UsageError } from '../cli/command.ts'
 import { exitCodeOf } from '../cli/exit-codes.ts'
 import { type Person, readAll } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
-import type { Prompter } from '../cli/prompter.ts'
+import { confirm, type Prompter } from '../cli/prompter.ts'
 import { inVerb, readVerb } from '../cli/verbs.ts'
 import { clientOf } from '../client/index.ts'
-import { type Account, givenToken, logIn, readAccount, type SignedIn } from './account.ts'
+import { LoginEnded, requireLive, requireTime } from '../login/ended.ts'
+import { serviceId } from '../login/kept-login.ts'
+import { findLogin } from '../login/login-store.ts'
+import {
+  type Account,
+  credentialsOf,
+  givenToken,
+  logIn,
+  meansKept,
+  readAccount,
+  type SignedIn,
+} from './account.ts'
 import { commonOptions } from './options.ts'
 import { findPlaces, type Places, readPlaceOptions } from './places.ts'
 import { lineFor } from './refusal.ts'
@@ -51,6 +63,7 @@ export async function runKms(
       act({
         kms,
         places: found,
+        env: terminal.env,
         signal,
         show(document, lines) {
           progress.clear()
@@ -63,6 +76,7 @@ export async function runKms(
         },
         confirm: (question) => (yes ? Promise.resolve() : confirm(question, prompter)),
         progress: progress.update,
+        input: person.input,
         readInput: (most) => readAll(person.input, most, signal),
         writeOutput: (bytes) => person.writeOutput(bytes),
       }),
@@ -99,7 +113,7 @@ async function withClient(
   act: (kms: KmsClient) => Promise<number>,
 ): Promise<number> {
   const { signal } = surroundings
-  const { credentials, end } = await signIn(places, account, surroundings)
+  const { credentials, end, explain } = await signIn(places, account, surroundings)
   try {
     const kms = clientFor(places, credentials, signal)
     // Ends the calls that wait for an answer, too.
@@ -108,6 +122,8 @@ async function withClient(
     try {
       signal.throwIfAborted()
       return await act(kms)
+    } catch (error) {
+      throw explain === undefined || signal.aborted ? error : await explain(error)
     } finally {
       signal.removeEventListener('abort', hangUp)
       kms.close()
@@ -133,12 +149,15 @@ function clientFor(
 }
 
 async function signIn(
-  { home, auth: server }: Places,
+  places: Places,
   account: Account,
   { terminal: { env }, prompter, signal }: Surroundings,
 ): Promise<SignedIn> {
+  const { home, auth: server } = places
   const token = givenToken(account, env)
   if (token !== undefined) return { credentials: token, end: async () => undefined }
+  const kept = await keptSignIn(places, account, env)
+  if (kept !== undefined) return kept
   if (server === undefined) {
     throw new StartupError(
       'nobody is logged in: give a token (--token-file, WARDER_TOKEN), or --auth-url to log in at',
@@ -164,9 +183,38 @@ async function signIn(
   }
 }
 
-async function confirm(question: string, prompter: Prompter): Promise<void> {
-  if (!prompter.interactive)
-    throw new StartupError('nothing was changed: nobody can be asked here; say --yes')
-  const answer = await prompter.ask(`${question} [y/N] `)
-  if (!/^y(es)?$/i.test(answer.trim())) throw new StartupError('nothing was changed')
+/** The session of `warder login`. @throws StartupError when its time is over, or its file cannot be trusted */
+async function keptSignIn(
+  { home, auth: server, kms }: Places,
+  account: Account,
+  env: Terminal['env'],
+): Promise<SignedIn | undefined> {
+  const auth = server === undefined ? undefined : serviceId(server)
+  const found = findLogin(home, { auth, kms: serviceId(kms) }, env)
+  if (found === undefined || !meansKept(account, env, found.facts)) return undefined
+  const { facts } = found
+  requireTime(facts, Date.now() / 1000)
+  const token = await found.token()
+  return {
+    credentials: credentialsOf(token),
+    end: async () => undefined,
+    async explain(error) {
+      if (!isUnauthorized(error) || server === undefined) return error
+      const client = clientOf(server)
+      try {
+        await requireLive(client, { facts, token })
+        return error
+      } catch (ended) {
+        return ended instanceof LoginEnded ? ended : error
+      } finally {
+        client.close()
+      }
+    },
+  }
+}
+
+/** Refused with 401, told by `aboutKey` or as it came. */
+function isUnauthorized(error: unknown): boolean {
+  const said = error instanceof StartupError ? error.cause : error
+  return said instanceof ClientError && said.status === 401
 }

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { KmsClient } from '@warder/client'
 import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
@@ -8,6 +9,8 @@ export interface KmsContext {
   readonly kms: KmsClient
   /** Where it is, for what speaks another protocol with it. */
   readonly places: Places
+  /** Environment of the command. */
+  readonly env: Readonly<Record<string, string | undefined>>
   /** Aborted by Ctrl-C and the like: what is under way has to leave nothing behind. */
   readonly signal: AbortSignal
   /** Prints lines for people, or with `--json` one document for programs. */
@@ -20,6 +23,8 @@ export interface KmsContext {
   progress(done: number, size: number): void
   /** Standard input to its end. @throws StartupError when there are more than `most` bytes */
   readInput(most: number): Promise<Buffer>
+  /** Standard input, for what reads it piece by piece. */
+  readonly input: Readable
   /** Bytes to standard output, as they are. */
   writeOutput(bytes: Uint8Array): Promise<void>
 }

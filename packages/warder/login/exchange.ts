@@ -17,20 +17,30 @@ export async function send(client: HttpsClient, path: string, ask: Ask): Promise
 /** What to do about a connection that cannot be made, to be put behind what the system says; else nothing. */
 export function connectionHint(error: unknown): string {
   const { code } = ((error instanceof ClientError ? error.cause : error) ?? {}) as { code?: unknown }
-  if (code === 'ECONNREFUSED') return '; is it started? (npm start)'
+  if (code === 'ECONNREFUSED') return '; is it started? (warder start)'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return '; is the name in --url right?'
   const untrusted =
     typeof code === 'string' && /UNABLE_TO|SELF_SIGNED|CERT_UNTRUSTED|CERT_SIGNATURE/.test(code)
   return untrusted ? '; its authority is not trusted here: name it with --ca-file FILE' : ''
 }
 
+/** The service refused; its own sentence tells why. */
+export class Refused extends StartupError {
+  readonly status: number
+
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
 /** What the service said when it refused, as one line. */
-export function refusal(answer: Answer): StartupError {
+export function refusal(answer: Answer): Refused {
   const { description } = (answer.json ?? {}) as { description?: unknown }
   const sentence = typeof description === 'string' ? description : 'no reason was given'
   const retry = answer.headers['retry-after']
   const later = typeof retry === 'string' ? ` (try again in ${retry} seconds)` : ''
-  return new StartupError(`the service answered ${answer.status}: ${sentence}${later}`)
+  return new Refused(`the service answered ${answer.status}: ${sentence}${later}`, answer.status)
 }
 
 /** @throws StartupError unless the answer has a status of success */

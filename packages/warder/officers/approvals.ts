@@ -1,52 +1,75 @@
-import type { KmsClient } from '@warder/client'
+import type { KmsClient, Reply } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { onlyName, requireNoNames } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
+import { configure } from '../installation/configuration.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
-import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
-const operations = ['destroy', 'export', 'grant'] as const
+const onKeys = ['destroy', 'export', 'grant'] as const
+const onStores = ['stop-store', 'start-store'] as const
+const onAll = ['settings', 'root-key', 'restore'] as const
+const operations = [...onKeys, ...onStores, ...onAll] as const
 type Operation = (typeof operations)[number]
 
-function isOperation(word: string | undefined): word is Operation {
-  return operations.some((operation) => operation === word)
-}
+const readOperation = (word: string | undefined): Operation | undefined =>
+  operations.find((operation) => operation === word)
 
 /** A request as one sentence. */
-function sentenceOf(request: {
-  readonly operation: string
-  readonly key: string
-  readonly requester: string
-  readonly user_id?: string
-  readonly operation_types?: readonly string[]
-}): string {
-  const { operation, key, requester, user_id, operation_types } = request
+function sentenceOf(request: Reply<'access.approvals.get'>): string {
+  const { operation, key, requester, user_id, operation_types, settings, restore } = request
+  const by = `asked for by ${printable(requester)}`
+  if (settings !== undefined) return `${settingsSentence(settings)}, ${by}`
+  if (operation === 'root_key') return `a new root key, ${by}`
+  if (restore !== undefined)
+    return `serve what was restored ${restore.restored_at} from the backup of ${restore.made_at}, SHA-256 ${key}`
+  if (operation === 'stop_store') return `cut ${printable(key)} off, ${by}`
+  if (operation === 'start_store') return `let ${printable(key)} use its keys again, ${by}`
   const about =
     user_id === undefined ? '' : ` of ${(operation_types ?? []).join(', ')} to ${printable(user_id)}`
-  return `${operation}${about}, key ${printable(key)}, asked for by ${printable(requester)}`
+  return `${operation}${about}, key ${printable(key)}, ${by}`
 }
+
+/** All that the officers agree to. */
+function settingsSentence(settings: NonNullable<Reply<'access.approvals.get'>['settings']>): string {
+  const members = Object.entries(settings).map(
+    ([name, value]) => `${name} = ${printable(JSON.stringify(value))}`,
+  )
+  return `settings: ${members.join(', ')}`
+}
+
+const askWords =
+  'destroy|export|grant KEY [USER RIGHT...] | stop-store|start-store STORE | settings | root-key | restore'
 
 export const askVerb = kmsVerb({
   name: 'ask',
-  words: 'destroy|export|grant KEY [USER RIGHT...]',
-  summary: 'asks the officers to approve an operation on one of your keys',
-  about: `For operations that [approvals] in kms.toml names. A destruction and a grant happen with the last approval; an approved
-export is yours once: Get or Export over KMIP.`,
-  examples: ['warder officers ask destroy KEY', 'warder officers ask grant KEY bob get'],
-  options: {},
-  parse(_, [operation, key, user, ...rights]) {
-    if (!isOperation(operation) || key === undefined)
-      throw new UsageError('say what and on which key: warder officers ask destroy|export|grant KEY')
-    const isGrant = operation === 'grant'
-    if (isGrant !== (user !== undefined && rights.length > 0) || (!isGrant && user !== undefined))
-      throw new UsageError(
-        'a grant names a user and rights, nothing else does: warder officers ask grant KEY USER RIGHT...',
-      )
-    const kid = readKid(key)
-    return async ({ kms, show }) => {
-      const body = { operation, key: kid, ...(isGrant && { user_id: user, operation_types: rights }) }
-      const request = await aboutKey('key', kid, () => kms.call('access.approvals.ask', { body }))
+  words: askWords,
+  summary: 'asks the officers to approve an operation on one of your keys, or on the installation',
+  about: `For operations that [approvals] in kms.toml names. A destruction, a grant and what is done with an external key store
+happen with the last approval; an approved export is yours once: Get or Export over KMIP.
+
+settings: change [roles] or [approvals] in kms.toml of the home first, while the service runs with those of before; the
+request says what the file says now. Once it is approved, restart the service. root-key: once it is approved,
+warder root-key rotate does it. restore: an installation that was restored from a backup asks by itself at its start;
+this asks again after a refusal.`,
+  examples: [
+    'warder officers ask destroy KEY',
+    'warder officers ask grant KEY bob get',
+    'warder officers ask stop-store aws',
+    'warder officers ask settings',
+  ],
+  options: { anyway: { type: 'flag', help: 'a grant to a name that nobody has yet' } },
+  parse({ anyway }, [word, ...words]) {
+    const operation = readOperation(word)
+    if (operation === undefined) throw new UsageError(`say what: warder officers ask ${askWords}`)
+    const bodyOf = readSubject(operation, words, anyway)
+    return async (context) => {
+      const { kms, show } = context
+      const body = { operation: apiOperationOf(operation), ...bodyOf(context) }
+      const call = () => kms.call('access.approvals.ask', { body })
+      const request = await ('key' in body ? aboutKey('key', String(body.key), call) : call())
       show(request, [
         `request ${request.id}: ${request.needed} officers have to approve it until ${request.until}`,
         `next: each of them runs  warder officers approve ${request.id}`,
@@ -55,6 +78,51 @@ export is yours once: Get or Export over KMIP.`,
     }
   },
 })
+
+function apiOperationOf(operation: Operation): Reply<'access.approvals.get'>['operation'] {
+  if (operation === 'restore') return 'restore_backup'
+  return operation.replace('-', '_') as Exclude<ReturnType<typeof apiOperationOf>, 'restore_backup'>
+}
+
+/** What the request is about. @throws UsageError */
+function readSubject(
+  operation: Operation,
+  [subject, user, ...rights]: readonly string[],
+  anyway: boolean,
+): (context: KmsContext) => object {
+  const usage = (sentence: string): UsageError =>
+    new UsageError(`${sentence}: warder officers ask ${askWords}`)
+  if (onAll.some((one) => one === operation)) {
+    if (subject !== undefined) throw usage(`${operation} is about no key`)
+    return operation === 'settings' ? ({ places }) => ({ settings: settingsOf(places) }) : () => ({})
+  }
+  if (subject === undefined) throw usage('say which key, or which store')
+  const isGrant = operation === 'grant'
+  if (isGrant !== (user !== undefined && rights.length > 0) || (!isGrant && user !== undefined))
+    throw usage('a grant names a user and rights, nothing else does')
+  if (onStores.some((one) => one === operation)) return () => ({ store: subject })
+  const key = readKid(subject)
+  return () => ({ key, ...(isGrant && { user_id: user, operation_types: rights, known: !anyway }) })
+}
+
+/** What the next start of the service in the home would take. @throws StartupError for a service that is elsewhere */
+function settingsOf({ home, elsewhere }: KmsContext['places']): object {
+  if (elsewhere)
+    throw new StartupError('settings are read from the home of the service: run this on its machine')
+  const { values } = configure('kms', home, [], process.env).loaded
+  const of = (name: string): unknown => values[name] ?? null
+  return {
+    crypto_officer_users: of('roles.crypto_officer_users'),
+    crypto_officer_require_ceremony: of('roles.crypto_officer_require_ceremony'),
+    ceremony_quorum: of('roles.ceremony_quorum'),
+    ceremony_validity: of('roles.ceremony_validity'),
+    operations: of('approvals.operations'),
+    tags: of('approvals.tags'),
+    algorithms: of('approvals.algorithms'),
+    owners: of('approvals.owners'),
+    validity: of('approvals.validity'),
+  }
+}
 
 const atATime = 100
 

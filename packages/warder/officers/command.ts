@@ -1,6 +1,7 @@
 import { type KmsCommandParts, kmsCommand } from '../kms/command.ts'
 import { approveVerb, askVerb, refuseVerb, requestsVerb, withdrawVerb } from './approvals.ts'
 import { activateVerb, beginVerb, disableVerb, giveVerb, statusVerb } from './ceremony.ts'
+import { resetPolicyVerb } from './reset-policy.ts'
 
 export const officersParts: KmsCommandParts = {
   name: 'officers',
@@ -22,6 +23,7 @@ dormant until a quorum gives its shares, and again after ceremony_validity secon
     activateVerb,
     disableVerb,
   ],
+  homeVerbs: [resetPolicyVerb],
   example: `  warder officers ask destroy KEY           the owner of the key
   warder officers approve REQUEST           three officers
   warder officers begin                     ann

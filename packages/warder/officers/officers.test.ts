@@ -30,8 +30,10 @@ test('an owner asks, officers read what it is and approve, and the key is gone',
     assert.match((await run('ben', 'officers', 'requests', '--all')).out, /done 2\/2/)
     const other = JSON.parse((await run('ben', 'keys', 'create', '--alg', 'A256GCM', '--json')).out).kid
     assert.equal((await run('ben', 'officers', 'ask', 'grant', other)).code, 2)
+    const typo = await run('ben', 'officers', 'ask', 'grant', other, 'eve', 'get')
+    assert.match(typo.err, /Nobody of the name eve is known/)
     const grant = JSON.parse(
-      (await run('ben', 'officers', 'ask', 'grant', other, 'eve', 'get', '--json')).out,
+      (await run('ben', 'officers', 'ask', 'grant', other, 'eve', 'get', '--anyway', '--json')).out,
     )
     assert.match((await run('cid', 'officers', 'refuse', grant.id, '--yes')).out, /^refused: 0 of 2/)
     assert.match((await run('ben', 'officers', 'withdraw', grant.id)).err, /over: refused/)

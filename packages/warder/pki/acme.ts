@@ -23,12 +23,17 @@ const openVerb = kmsVerb({
       help: `${challengeTypes.join(', ')}; also several times (default: all)`,
     },
     'orders-per-hour': { type: 'number', value: 'N', help: 'of one account (default 300)' },
+    caa: {
+      type: 'list',
+      value: 'NAME',
+      help: 'what the authority is called in CAA records, which are asked then; also several times',
+    },
     'without-credentials': {
       type: 'flag',
       help: 'whoever reaches the service may have an account, in your name',
     },
   },
-  parse({ days, profile, challenge, 'orders-per-hour': orders, 'without-credentials': free }, names) {
+  parse({ days, profile, challenge, caa, 'orders-per-hour': orders, 'without-credentials': free }, names) {
     const id = readWord(onlyName(names, 'authority'))
     if (profile !== undefined && profile !== 'server' && profile !== 'client')
       throw new UsageError(`--profile is server or client, not '${profile}'`)
@@ -39,6 +44,7 @@ const openVerb = kmsVerb({
       ...(days !== undefined && { days }),
       ...(profile !== undefined && { profile }),
       ...(challenge.length > 0 && { challenges: challenge as readonly ChallengeType[] }),
+      ...(caa.length > 0 && { caa_identities: caa }),
       ...(orders !== undefined && { orders_per_hour: orders }),
       ...(free && { external_account_required: false }),
     }

@@ -9,6 +9,7 @@ import {
 import { expiringVerb } from './expiring.ts'
 import { issueVerb, renewVerb } from './issue.ts'
 import { listCertificatesVerb } from './list.ts'
+import { autoRenewVerb } from './renewal.ts'
 import { releaseVerb, revokeVerb } from './revoke.ts'
 import { showCertificateVerb } from './show.ts'
 
@@ -24,6 +25,7 @@ export const pkiParts: KmsCommandParts = {
     listAuthoritiesVerb,
     issueVerb,
     renewVerb,
+    autoRenewVerb,
     listCertificatesVerb,
     showCertificateVerb,
     revokeVerb,

@@ -12,7 +12,7 @@ export const expiringVerb = kmsVerb({
   name: 'expiring',
   words: '',
   usage: '[OPTIONS]',
-  summary: 'valid certificates that end soon, of all authorities that you may read',
+  summary: 'valid certificates that end soon and have no successor, of all authorities that you may read',
   about: 'Exit code 1 when there are any, for a script that watches. With --json: {"certificates": […]}.',
   examples: ['warder pki expiring', 'warder pki expiring --days 7'],
   options: { days: { type: 'number', value: 'N', help: `within N days (default ${usualDays})` } },
@@ -57,7 +57,7 @@ async function* expiring(kms: KmsClient, id: string, until: string): AsyncGenera
     do {
       const query = { state: 'valid', expires_before: until, limit: '1000', ...(after && { after }) } as const
       const page = await kms.page('pki.certificates.list', { path: { id }, query })
-      yield* page.rows
+      yield* page.rows.filter(({ replaced_by }) => replaced_by === undefined)
       after = page.next
     } while (after !== undefined)
   } catch (error) {

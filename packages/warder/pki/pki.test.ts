@@ -179,6 +179,26 @@ test('an intermediate is signed by an outside root and taken in; so is an author
   await fails(/not the key of the certificate/, 1, 'import', rootPem, '--key-file', join(folder, 'other.key'))
 })
 
+test('expiring leaves out what has a successor; auto-renew says when one is made', async () => {
+  const ca = (await json('create', 'CN=Soon')).id
+  const issued = await json('issue', ca, '--alg', 'ES256', '--name', 'soon.example', '--days', '5')
+  const expiring = async () => {
+    const { out } = await run(['expiring', '--days', '6', '--json'])
+    return (JSON.parse(out).certificates as { id: string }[]).map(({ id }) => id)
+  }
+  assert.ok((await expiring()).includes(issued.id))
+  const renewed = await json('renew', issued.id)
+  const left = await expiring()
+  assert.deepEqual([left.includes(issued.id), left.includes(renewed.id)], [false, true])
+  assert.match(
+    await ok('auto-renew', renewed.id, '--new-key', '--every', '3'),
+    /is renewed with a new key, next 20/,
+  )
+  assert.match(await ok('auto-renew', renewed.id, '--show'), /with a new key/)
+  assert.match(await ok('auto-renew', renewed.id, '--off'), /is not renewed by itself/)
+  await fails(/stand alone/, 2, 'auto-renew', renewed.id, '--off', '--every', '3')
+})
+
 test('what is typed wrongly is told before anybody is asked', async () => {
   await fails(/say which subject/, 2, 'create')
   await fails(/one of --csr, --public-key, --key and --alg/, 2, 'issue', 'CA')

@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
-import { inHome, openSealedDatabase, rootKeySource } from '@warder/foundation/runtime'
+import { inHome } from '@warder/foundation/home'
+import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
 import {
+  isUnsealed,
   loadRootKeys,
+  openSeal,
   type RootKey,
   type RootKeySource,
   type RotateOptions,
@@ -40,7 +43,9 @@ again and it finishes.
 
   file          root.key is replaced by a new one; make a new copy of it afterwards
   environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
-  passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE`,
+  passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
+
+Where approvals.operations of the kms names root_key, it takes an approved request: warder officers ask root-key.`,
   verbs: [rotateVerb],
 })
 
@@ -63,10 +68,40 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
   const databases: (SealedDatabase & { close(): Promise<void> })[] = []
   try {
     for (const { name, launch } of launches) databases.push(await openSealedDatabase(name, launch))
+    const approved = await requireApproval(databases, keysOf(source, terminal))
     await change({ databases, onStep: (step) => terminal.out(`  ${step}`) })
+    await approved()
     return 0
   } finally {
     for (const { close } of databases) await close()
+  }
+}
+
+/** Those that the databases may be under: both, of a rotation that was interrupted. */
+function keysOf(source: RootKeySource, { env }: Terminal): readonly RootKey[] {
+  const keys = loadRootKeys(source, env, { create: false })
+  if (source.kind === 'file') return keys
+  const next = { ...source, variable: `${source.variable}_NEW` }
+  return [...keys, ...loadRootKeys(next, env, { create: false })]
+}
+
+/**
+ * Where the settings of the kms put another root key under the approval of its officers, there has to be one.
+ * @returns uses it up
+ * @throws StartupError
+ */
+async function requireApproval(
+  databases: readonly SealedDatabase[],
+  rootKeys: readonly RootKey[],
+): Promise<() => Promise<void>> {
+  const kms = databases.find(({ service }) => service === 'kms')
+  if (kms === undefined || (await isUnsealed(kms.db))) return async () => undefined
+  const { db, service } = kms
+  const { rootKeyApproval } = await import('@warder/kms/access')
+  const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
+  const used = await rootKeyApproval({ db, seal, now: systemClock.now() })
+  return async () => {
+    if (used !== undefined) await db.commit([used])
   }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { httpsClient } from '../client/index.ts'
+import { type HttpsClient, httpsClient } from '../client/index.ts'
 import { cleanEnvironment, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
 const postgres = await startTestPostgres()
@@ -57,6 +57,13 @@ async function switchable(url: string) {
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 const down = { name: 'postgresql', status: 'DOWN', message: 'The database does not answer.' }
 
+/** The status of /health, or `undefined` while the server that waits gives its port to the one that serves. */
+const healthOf = (client: HttpsClient): Promise<number | undefined> =>
+  client.ask('/health').then(
+    ({ status }) => status,
+    () => undefined,
+  )
+
 test('issue 13 item 3: a service that starts without its database waits for it, and says so at /health', {
   skip,
 }, async (t) => {
@@ -87,7 +94,7 @@ test('issue 13 item 3: a service that starts without its database waits for it, 
   assert.deepEqual([other.status, JSON.parse(other.text).error], [503, 'storage_unavailable'])
   await until('it has waited twice', () => output.split('it is waited for').length > 2)
   await database.comeBack()
-  await until('it serves', async () => (await client.ask('/health')).status === 200)
+  await until('it serves', async () => (await healthOf(client)) === 200)
   client.close()
   const ended = once(child, 'close')
   child.kill('SIGTERM')
@@ -103,23 +110,18 @@ test('issue 13 item 3: a service that ends while its database is away comes back
   const warder = await startInstallation({ home, env: { KMS_DATABASE_URL: database.url } })
   const [auth, kms] = [warder.client('auth'), warder.client('kms')]
   const authPid = warder.pid('auth')
-  const statusOf = (client: typeof kms): Promise<number | undefined> =>
-    client.ask('/health').then(
-      ({ status }) => status,
-      () => undefined,
-    )
   try {
     await database.goAway()
     process.kill(warder.pid('kms'), 'SIGKILL')
     await until('the kms waits', () => warder.output().includes('it is waited for'))
-    assert.deepEqual([await statusOf(kms), await statusOf(auth)], [503, 200])
+    assert.deepEqual([await healthOf(kms), await healthOf(auth)], [503, 200])
     await database.comeBack()
-    await until('the kms serves', async () => (await statusOf(kms)) === 200)
-    assert.deepEqual([await statusOf(auth), warder.pid('auth')], [200, authPid])
+    await until('the kms serves', async () => (await healthOf(kms)) === 200)
+    assert.deepEqual([await healthOf(auth), warder.pid('auth')], [200, authPid])
     await database.goAway()
     process.kill(warder.pid('kms'), 'SIGKILL')
     await until('it is started again later', () => warder.output().includes('starting it again in 1 s'))
-    await until('the kms waits once more', async () => (await statusOf(kms)) === 503)
+    await until('the kms waits once more', async () => (await healthOf(kms)) === 503)
     assert.equal(await warder.stop(), 0, 'it is stopped while it waits')
   } finally {
     for (const client of [auth, kms]) client.close()

@@ -45,6 +45,22 @@ test('warder try passes all its steps, with a real file too', async () => {
   assert.doesNotMatch(out, /^ {2}NO/m)
 })
 
+test('warder health says that both services are up, and that those of another home are not', async () => {
+  const up = await runWarder(['health', '--home', home])
+  assert.equal(up.code, 0, up.err)
+  assert.match(up.out, /^auth https:\S+ is up\nkms https:\S+ is up\n$/)
+  const other = temporaryHome()
+  const stopped = await runWarder(['health', '--home', other])
+  assert.match(stopped.err, /are the services started\?/)
+  // Nobody listens there any more.
+  const gone = { auth: { url: 'https://127.0.0.1:1' }, kms: { url: warder.kmsUrl } }
+  writeFileSync(join(other, 'endpoints.json'), JSON.stringify(gone))
+  const down = await runWarder(['health', '--home', other])
+  rmSync(other, { recursive: true })
+  assert.deepEqual([stopped.code, down.code], [1, 1])
+  assert.match(down.err, /^auth https:\/\/127\.0\.0\.1:1 does not answer: /)
+})
+
 test('the three lines that the start prints work as they are in a shell', {
   skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here',
 }, async () => {

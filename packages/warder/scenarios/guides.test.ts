@@ -21,7 +21,7 @@ let folder: string
 before(async () => {
   if (skip !== false) return
   folder = mkdtempSync(join(tmpdir(), 'warder-guide-'))
-  warder = await startInstallation()
+  warder = await startInstallation({ env: { KMS_TRANSIT_ENABLED: 'true' } })
 })
 after(async () => {
   if (skip !== false) return
@@ -103,6 +103,17 @@ test('the commands of the guide to keys work, in their order', { skip }, async (
     /"valid":true/,
     /"user_id":"bob"/,
     /"status":200,"result":/,
+  ])
+})
+
+test('the commands of the guide to transit work, in their order', { skip }, async () => {
+  const [first = ''] = commandsOf('docs/guides/kms.md')
+  const commands = commandsOf('docs/guides/transit.md')
+  assert.equal(commands.length, 1)
+  const addresses = { H: warder.home, AUTH: warder.authUrl, KMS: warder.kmsUrl }
+  await follow([first.replace(/^(H|AUTH|KMS)=.*$/gm, ''), ...commands], addresses, [
+    /"ciphertext":"vault:v1:/,
+    /"latest_version":2/,
   ])
 })
 
@@ -198,4 +209,32 @@ test('the commands of the guides to external key stores work, in their order', {
     /not before the restart/,
     /^microsoft: stopped by admin at /m,
   ])
+})
+
+test('the commands of the guide to Kubernetes work, in their order', { skip }, async () => {
+  const [first = '', ...rest] = commandsOf('docs/guides/kubernetes.md')
+  assert.match(first, /^alias warder=/)
+  await follow(rest, { AUTH: warder.authUrl, KMS: warder.kmsUrl, CA: warder.caFile }, [
+    /^v2 ok, key id [0-9a-f-]{36}$/m,
+    /"version":2,/,
+    /"message":"the provider has stopped"|the provider has stopped/,
+  ])
+  assert.ok(!existsSync(join(folder, 'run', 'kms.sock')))
+})
+
+test('the commands of the guide to rotation work, in their order', { skip }, async () => {
+  const [first = '', ...rest] = commandsOf('docs/guides/rotation.md')
+  assert.match(first, /^alias warder=/)
+  await follow(rest, {}, [
+    /^[0-9a-f-]{36} {2}version 2: [0-9a-f-]{36}$/m,
+    /^ +2 {2}[0-9a-f-]{36} {2}Active .* protects$/m,
+    /^ +1 {2}[0-9a-f-]{36} {2}Active .*Z$/m,
+    /^last-year\.txt {2}valid, signed by key /m,
+    /^last-year\.txt\.warder {2}would be rewrapped, version 1 to 3 of key /m,
+    /^last-year\.txt\.warder {2}rewrapped, version 1 to 3 of key /m,
+    /^this-year\.txt\.warder {2}rewrapped, version 2 to 3 of key /m,
+  ])
+  assert.equal(read('ledger.txt'), 'balance of last year\n')
+  assert.equal(read('last-year.txt'), 'balance of last year\n')
+  assert.equal(read('this-year.txt'), 'balance of this year\n')
 })

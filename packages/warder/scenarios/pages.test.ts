@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { foreignReference, settingsReference } from '@warder/foundation/config'
+import { commands } from '../commands.ts'
 import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
-import { commands } from '../main.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const pages = ['README.md', ...globSync('docs/**/*.md', { cwd: root })].map((path) => ({
@@ -71,8 +71,8 @@ test('the commands that the pages name are there', () => {
   const names = new Set(commands.map(({ name }) => name))
   const unknown: string[] = []
   for (const { path, text } of pages) {
-    // `warder file v1 …` are texts of the file format.
-    for (const [, name = ''] of text.matchAll(/(?:`|npx )warder (?!file v1)([a-z][a-z-]*)/g)) {
+    // `warder file v1 …`, `… v2 …` are texts of the file format.
+    for (const [, name = ''] of text.matchAll(/(?:`|npx )warder (?!file v\d)([a-z][a-z-]*)/g)) {
       if (!names.has(name)) unknown.push(`${path}: warder ${name}`)
     }
   }

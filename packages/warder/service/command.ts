@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { settingsHelp } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
-import { openHome, type RunningService, runService } from '@warder/foundation/runtime'
+import { openHome } from '@warder/foundation/home'
+import { type RunningService, runService } from '@warder/foundation/runtime'
 import { type Command, homeOf, homeOption, type Terminal } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readDeclared } from '../cli/options.ts'
@@ -22,6 +24,7 @@ const options = {
   'print-default-config': { type: 'flag', help: 'prints every setting with its default, as a file to edit' },
   'beside-auth': { type: 'text' },
   'held-ports': { type: 'text' },
+  'migrate-together': { type: 'flag' },
   supervised: { type: 'flag' },
 } as const
 
@@ -32,6 +35,7 @@ function serviceCommand(name: ServiceName, what: string): Command {
   return {
     name,
     summary: `starts ${what}`,
+    options,
     get help() {
       return `warder ${name} [--home DIR] [SETTINGS]
 
@@ -87,6 +91,7 @@ Example:
           heldPorts,
           peerSecret,
           onWaiting,
+          ...(supervised && values['migrate-together'] && { beforeMigrating: awaitTheOther }),
           acceptRollback: values['accept-rollback'],
         })
       } finally {
@@ -96,6 +101,13 @@ Example:
       return serve(service, supervised, terminal)
     },
   }
+}
+
+/** Waits until the other service's database was checked, too, where this one's is to be changed. */
+async function awaitTheOther(pending: boolean): Promise<void> {
+  const told = pending ? once(process, 'message') : undefined
+  process.send?.({ type: 'checked', pending })
+  await told
 }
 
 /**
@@ -145,9 +157,27 @@ function hasOwnCertificate(home: string, env: Terminal['env']): boolean {
   return configure('auth', home, [], env).launch.config.tls_cert_file !== undefined
 }
 
-function announce({ url, notices, socket }: RunningService, supervised: boolean, terminal: Terminal): void {
+/** How often a supervised service tells of itself, at most. */
+const aliveEveryMs = 1000
+
+/** Tells the supervisor that this process answers. What it did not take yet is not told again. */
+function tellAlive(): () => void {
+  let told = true
+  const timer = setInterval(() => {
+    if (!told || !process.connected) return
+    told = false
+    process.send?.({ type: 'alive' }, () => {
+      told = true
+    })
+  }, aliveEveryMs)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+function announce(service: RunningService, supervised: boolean, terminal: Terminal): void {
+  const { url, notices, socket, aliveWithinMs } = service
   const kmip = socket === undefined ? {} : { kmip: { host: socket.host, port: socket.port } }
-  if (supervised) process.send?.({ type: 'ready', url, notices, ...kmip })
+  if (supervised) process.send?.({ type: 'ready', url, notices, aliveWithinMs, ...kmip })
   else for (const notice of notices) terminal.out(notice)
 }
 
@@ -180,7 +210,9 @@ async function serve(service: RunningService, supervised: boolean, terminal: Ter
   })
   // Only now: whoever is told may stop it at once, and that is in order.
   announce(service, supervised, terminal)
+  const quiet = supervised ? tellAlive() : undefined
   const code = await stopped
+  quiet?.()
   for (const end of unwatch) end()
   leaveParentProcess()
   return code

@@ -15,6 +15,7 @@ const options = {
 export const start: Command = {
   name: 'start',
   summary: 'starts both services; makes everything they need on the first run',
+  options,
   help: `warder start ${optionsUsage(options)}
 
 Starts auth and kms, each as a process of its own, and keeps them running. On the first run it makes the home folder

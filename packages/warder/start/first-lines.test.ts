@@ -10,6 +10,7 @@ test('what is printed to be pasted names the home, unless it is the one that eve
   assert.equal(tryCommand(join(process.cwd(), '.warder')), 'npx warder try')
   assert.equal(tryCommand('/var/lib/warder'), 'npx warder try --home /var/lib/warder')
   assert.equal(tryCommand("/it's here"), "npx warder try --home '/it'\\''s here'")
+  assert.equal(tryCommand('/var/lib/warder', 'warder'), 'warder try --home /var/lib/warder')
   for (const line of firstLines('/var/lib/warder', endpoints))
     assert.match(line, /--cacert \/var\/lib\/warder\/tls\/own\.crt/)
 })

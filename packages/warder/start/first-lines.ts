@@ -8,14 +8,19 @@ const defaultHome = '.warder'
 
 /** A path as a word of a POSIX shell, short where it can be. */
 function shellWord(path: string): string {
-  const folder = relative(process.cwd(), path).startsWith('..') ? path : relative(process.cwd(), path) || '.'
+  const short = relative(process.cwd(), path) || '.'
+  // From the root, where services start, the whole path is as short, and right elsewhere, too.
+  const folder = short.startsWith('..') || process.cwd() === '/' ? path : short
   return /^[A-Za-z0-9_./-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", `'\\''`)}'`
 }
 
-/** The command that tries the started services, as it works in another terminal: that one knows no WARDER_HOME. */
-export function tryCommand(home: string): string {
+/**
+ * The command that tries the started services, as it works in another terminal: that one knows no WARDER_HOME.
+ * @param program how this command was called; WARDER_PROGRAM says it where it is installed
+ */
+export function tryCommand(home: string, program = 'npx warder'): string {
   const word = shellWord(home)
-  return word === defaultHome ? 'npx warder try' : `npx warder try --home ${word}`
+  return word === defaultHome ? `${program} try` : `${program} try --home ${word}`
 }
 
 /**

@@ -28,7 +28,7 @@ test('a process that cannot be started has ended', async (t) => {
     process.execPath = execPath
   })
   process.execPath = '/nowhere/node'
-  const child = startChild('auth', [], process.env)
+  const child = startChild('auth', [], process.env, () => undefined)
   await assert.rejects(child.ready, /ENOENT/)
   assert.equal(await child.exited, 1)
 })

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { baseUrlOf, type ClaimedPort, claimPort, openHome, takeLock } from '@warder/foundation/runtime'
+import { openHome } from '@warder/foundation/home'
+import { baseUrlOf, type ClaimedPort, claimPort, takeLock } from '@warder/foundation/supervision'
 import type { Terminal } from '../cli/command.ts'
-import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../installation/endpoints.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
-import { ownTls, requireReachableAuth } from '../installation/own-certificate.ts'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
 import { RestartBackoff } from './backoff.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { firstLines, tryCommand } from './first-lines.ts'
+import { openSettings, type Place, type SettingsReader } from './settings-reader.ts'
 
 const lookForParentEveryMs = 250
 
@@ -88,9 +88,12 @@ export async function startBoth(
     watchStopSignals(stop, stopAtOnce),
   ]
   process.on('SIGHUP', reload)
+  writeFirstConfiguration(home)
+  const settings = openSettings({ home, env: { ...terminal.env } })
   try {
-    const [auth, kms] = await beginBoth(home, terminal, options, running, () => stopping)
-    const endpoints = await endpointsOf(home, auth, kms, terminal)
+    const [auth, kms] = await beginBoth(home, settings, terminal, options, running, () => stopping)
+    const endpoints = await endpointsOf(settings, auth, kms)
+    await settings.close()
     writeEndpoints(home, endpoints)
     welcome(home, endpoints, [...auth.notices, ...kms.notices], terminal)
     const codes = await Promise.all(running.map((one) => supervise(one, () => stopping, terminal)))
@@ -103,6 +106,7 @@ export async function startBoth(
     terminal.err(`warder start: ${error instanceof Error ? error.message : String(error)}`)
     return 1
   } finally {
+    await settings.close()
     for (const end of endings) end()
     leaveParentProcess()
     removeEndpoints(home)
@@ -118,24 +122,24 @@ export async function startBoth(
  */
 async function beginBoth(
   home: string,
+  settings: SettingsReader,
   terminal: Terminal,
   { acceptRollback = false }: StartOptions,
   running: Supervised[],
   stopping: () => boolean,
 ): Promise<readonly [ServiceReady, ServiceReady]> {
-  writeFirstConfiguration(home)
-  const [auth, kms] = [configure('auth', home, [], terminal.env), configure('kms', home, [], terminal.env)]
+  const { auth, kms, socket, plain } = await settings.places()
   // Ports that are taken are told before anything is started, with what to set.
-  const [authPort, kmsPort] = await Promise.all([
-    claimPort(auth.launch.config.host, auth.launch.config.port, 'auth (AUTH_PORT)'),
-    claimPort(kms.launch.config.host, kms.launch.config.port, 'kms (KMS_PORT)'),
+  const claim = (place: Place, name: string) => claimPort(place.host, place.port, name)
+  const [authPort, kmsPort, socketPort] = await Promise.all([
+    claim(auth, 'auth (AUTH_PORT)'),
+    claim(kms, 'kms (KMS_PORT)'),
+    socket && claim(socket, 'kmip (KMS_SOCKET_SERVER_PORT)'),
   ])
-  const socketPort = await claimSocketPort(kms.launch.config)
   // Nobody was there yet to be told.
   if (stopping()) throw new Error('stopped before anything was started')
-  const { host, plaintext_http: plain } = auth.launch.config
-  const authUrl = baseUrlOf(plain ? 'http' : 'https', host, authPort.port)
-  await requireReachableAuth(auth, kms, authUrl)
+  const authUrl = baseUrlOf(plain ? 'http' : 'https', auth.host, authPort.port)
+  await settings.requireReachableAuth(authUrl)
   // In the environment, not among the arguments, which everybody on the machine can list.
   const env = { WARDER_PEER_SECRET: randomBytes(32).toString('base64url'), ...terminal.env }
   const begin = (
@@ -148,10 +152,11 @@ async function beginBoth(
     const held = claims.filter((claim) => claim.held).map(({ port }) => port)
     const firstArgs = [
       ...args,
+      '--migrate-together',
       ...(held.length === 0 ? [] : [`--held-ports=${held}`]),
       ...(acceptRollback ? ['--accept-rollback'] : []),
     ]
-    const child = startChild(name, firstArgs, env)
+    const child = startChild(name, firstArgs, env, tellHung(name, terminal))
     const one: Supervised = { name, args, env, child, backoff: new RestartBackoff() }
     running.push(one)
     // At once, not when both serve: what the kms asks auth would come to the holder, too.
@@ -164,8 +169,14 @@ async function beginBoth(
       return ready
     })
   }
+  /** Neither database is changed before both were found to be usable: half of an upgrade is none. */
+  const migrateTogether = async (): Promise<void> => {
+    const children = running.map(({ child }) => child)
+    await Promise.all(children.map((child) => child.checked))
+    for (const child of children) child.migrate()
+  }
   const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort.port)]
-  return Promise.all([
+  const both = Promise.all([
     begin('auth', [authPort], ['--port', String(authPort.port)]),
     begin('kms', socketPort === undefined ? [kmsPort] : [kmsPort, socketPort], [
       '--port',
@@ -175,18 +186,12 @@ async function beginBoth(
       ...socketArgs,
     ]),
   ])
+  void migrateTogether()
+  return both
 }
 
-/** undefined: there will be no KMIP socket, or none of which it is known here. */
-async function claimSocketPort(
-  config: ServiceConfiguration['launch']['config'],
-): Promise<ClaimedPort | undefined> {
-  const { host, plaintext_http: plain, clients_ca_cert_file: authorities } = config
-  const { socket_server_start: wanted, socket_server_port: port, socket_server_hostname: hostname } = config
-  if (wanted !== true || plain || authorities === undefined || typeof port !== 'number') return undefined
-  const address = typeof hostname === 'string' ? hostname : host
-  return await claimPort(address, port, 'kmip (KMS_SOCKET_SERVER_PORT)')
-}
+const tellHung = (name: string, terminal: Terminal) => (limitMs: number) =>
+  terminal.err(`${name} has not answered for ${limitMs / 1000} s: it is killed`)
 
 /** Starts a service again whenever it ends. What happens to one service is no reason to stop the other. */
 async function supervise(one: Supervised, stopping: () => boolean, terminal: Terminal): Promise<number> {
@@ -200,7 +205,7 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
     const until = performance.now() + waitMs
     while (performance.now() < until && !stopping()) await setTimeout(lookForStopEveryMs)
     if (stopping()) return 0
-    one.child = startChild(one.name, one.args, one.env)
+    one.child = startChild(one.name, one.args, one.env, tellHung(one.name, terminal))
     await one.child.ready.then(
       () => one.backoff.served(performance.now()),
       () => undefined,
@@ -209,16 +214,14 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
 }
 
 async function endpointsOf(
-  home: string,
+  settings: SettingsReader,
   auth: ServiceReady,
   kms: ServiceReady,
-  { env }: Terminal,
 ): Promise<Endpoints> {
-  const both = [configure('auth', home, [], env), configure('kms', home, [], env)] as const
-  const [authTls, kmsTls] = [await ownTls(both[0], auth.url, both), await ownTls(both[1], kms.url, both)]
+  const own = await settings.ownTls(auth.url, kms.url)
   return {
-    auth: { url: auth.url, ...(authTls !== undefined && { tls: authTls }) },
-    kms: { url: kms.url, ...(kmsTls !== undefined && { tls: kmsTls }) },
+    auth: { url: auth.url, ...(own.auth !== undefined && { tls: own.auth }) },
+    kms: { url: kms.url, ...(own.kms !== undefined && { tls: own.kms }) },
     ...(kms.kmip !== undefined && { kmip: kms.kmip }),
   }
 }
@@ -230,7 +233,7 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     `Home: ${home}`,
     ...notices,
     '',
-    `Try it: \`${tryCommand(home)}\`, or paste these three lines (log in, make a key, encrypt):`,
+    `Try it: \`${tryCommand(home, terminal.env.WARDER_PROGRAM)}\`, or paste these three lines (log in, make a key, encrypt):`,
     '',
     ...firstLines(home, endpoints),
     '',

@@ -76,6 +76,8 @@ export async function startInstallation(
   options: {
     readonly home?: string
     readonly env?: Readonly<Record<string, string>>
+    /** The program of another version: its `bin/warder.mjs`. Default: this one. */
+    readonly program?: string
     /** More words for `warder start`. */
     readonly args?: readonly string[]
   } = {},
@@ -83,7 +85,8 @@ export async function startInstallation(
   const home = options.home ?? temporaryHome()
   // After a kill the old one is still there, until the start removes it.
   rmSync(join(home, 'endpoints.json'), { force: true })
-  const child = spawn(process.execPath, [entry, 'start', '--home', home, ...(options.args ?? [])], {
+  const words = [options.program ?? entry, 'start', '--home', home, ...(options.args ?? [])]
+  const child = spawn(process.execPath, words, {
     env: cleanEnvironment(options.env ?? {}),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -18,6 +18,7 @@ const options = {
 export const tryOut: Command = {
   name: 'try',
   summary: 'runs through login, keys, encryption and signatures against the started services',
+  options,
   help: `warder try ${optionsUsage(options)}
 
 Does what a new user would do against the services that \`warder start\` runs, and shows each step with what came
@@ -28,8 +29,8 @@ ${optionsHelp(options)}
 The password is WARDER_TRY_PASSWORD, else the first administrator's in HOME/initial-admin-password.
 
 Example:
-  npm start                  in one terminal
-  npx warder try             in another`,
+  warder start               in one terminal
+  warder try                 in another`,
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     requireNoNames(names)

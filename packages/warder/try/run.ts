@@ -11,6 +11,8 @@ export interface TryOptions {
   readonly password: string
   /** A real file to encrypt, decrypt and compare. */
   readonly file: string | undefined
+  /** false: only logs in and out; for a kms that serves no keys now. */
+  readonly withKeys?: boolean
   readonly out: (line: string) => void
 }
 
@@ -40,46 +42,53 @@ export async function tryServices(options: TryOptions): Promise<number> {
       ({ status }) => `${status}`,
     )
     const cookie = await logIn(steps, auth, options)
-    const token = cookie.slice('_ea_='.length)
-    const bearer: Kms = {
-      ask: async (path, json) =>
-        expectJson(await kms.ask(path, { json, headers: { authorization: `Bearer ${token}` } }), 200),
-    }
+    const authorization = `Bearer ${cookie.slice('_ea_='.length)}`
     await steps.step(
-      'the kms refuses a request without a token',
-      async () =>
-        expectStatus(await kms.ask('/v1/crypto/keys', { json: { kty: 'oct', alg: 'A256GCM' } }), 401),
-      () => '401',
+      'the kms knows me',
+      async () => expectJson(await kms.ask('/me', { headers: { authorization } }), 200),
+      ({ user }) => `${user}`,
     )
-    const made: string[] = []
-    try {
-      await encryptAndDecrypt(steps, bearer, made, options.file)
-      await wrapWithRsa(steps, bearer, made)
-      await signAndVerify(steps, bearer, made)
-      await authenticateMessage(steps, bearer, made)
-    } finally {
-      await steps.step(
-        'delete the keys',
-        async () => {
-          for (const kid of made) {
-            expectStatus(
-              await kms.ask(`/v1/crypto/keys/${kid}`, {
-                method: 'DELETE',
-                headers: { authorization: `Bearer ${token}` },
-              }),
-              204,
-            )
-          }
-          return made.length
-        },
-        (count) => `${count} deleted`,
-      )
-    }
+    if (options.withKeys !== false) await useKeys(steps, kms, authorization, options.file)
     await logOut(steps, auth, cookie, options.realm)
     return steps.passed
   } finally {
     auth.close()
     kms.close()
+  }
+}
+
+async function useKeys(
+  steps: Steps,
+  kms: HttpsClient,
+  authorization: string,
+  file: string | undefined,
+): Promise<void> {
+  const bearer: Kms = {
+    ask: async (path, json) => expectJson(await kms.ask(path, { json, headers: { authorization } }), 200),
+  }
+  await steps.step(
+    'the kms refuses a request without a token',
+    async () => expectStatus(await kms.ask('/v1/crypto/keys', { json: { kty: 'oct', alg: 'A256GCM' } }), 401),
+    () => '401',
+  )
+  const made: string[] = []
+  try {
+    await encryptAndDecrypt(steps, bearer, made, file)
+    await wrapWithRsa(steps, bearer, made)
+    await signAndVerify(steps, bearer, made)
+    await authenticateMessage(steps, bearer, made)
+  } finally {
+    await steps.step(
+      'delete the keys',
+      async () => {
+        for (const kid of made) {
+          const deletion = { method: 'DELETE', headers: { authorization } } as const
+          expectStatus(await kms.ask(`/v1/crypto/keys/${kid}`, deletion), 204)
+        }
+        return made.length
+      },
+      (count) => `${count} deleted`,
+    )
   }
 }
 

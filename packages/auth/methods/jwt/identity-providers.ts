@@ -1,4 +1,11 @@
-import { JwtRejected, type KeySet, peekToken, remoteKeySet, verifyToken } from '@warder/foundation/jwt'
+import {
+  JwtRejected,
+  jwsAlgorithms,
+  type KeySet,
+  peekToken,
+  remoteKeySet,
+  verifyToken,
+} from '@warder/foundation/jwt'
 import type { Outbound } from '@warder/foundation/outbound'
 import { type Clock, setBounded } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
@@ -23,11 +30,6 @@ const mostKeySets = 1024
 const defaultRefreshSeconds = 60
 /** Clocks of two machines may differ by this much. */
 const leewaySeconds = 60
-/** Asymmetric only. Which of them a key may be used with follows from the key. */
-const algorithms = [
-  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
-  ...['EdDSA', 'Ed25519'],
-]
 const longestSubject = 512
 
 export function createIdentityProviders(parts: {
@@ -58,7 +60,7 @@ export function createIdentityProviders(parts: {
         audience: provider.jwt_audience === undefined ? undefined : [provider.jwt_audience],
         requiredClaims: ['sub', 'iss', 'exp'],
         leewaySeconds,
-        algorithms,
+        algorithms: jwsAlgorithms,
       }
       try {
         const { claims } = await verifyToken(token, keySet(provider.jwks_uri, refresh), expected, clock)

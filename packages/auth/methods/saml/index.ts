@@ -1,21 +1,55 @@
+import { failure } from '@warder/foundation/errors'
+import { adminsNamingSaml } from '../../admins/index.ts'
 import type { LoginMethod } from '../../login/index.ts'
+import { providerPersonsEnd, providerPersonsMove } from '../../persons/index.ts'
 import type { EndingServices, Realm, RealmEndings } from '../../realms/index.ts'
 import { samlSessionsEnd } from '../../sessions/index.ts'
 import { samlOperations } from './operations.ts'
 import type { SamlServices } from './realm/services.ts'
-import { samlSettings } from './settings/settings.ts'
+import { type SamlSettings, samlSettings } from './settings/settings.ts'
 
 export { configuredKeys } from './keys/configured-keys.ts'
 export { configuredSpKeys, type SpKeys, storedSpKeys } from './keys/sp-keys.ts'
 export type { SamlServices } from './realm/services.ts'
+export { createCrowd } from './store/crowd.ts'
 export { createVerification } from './thread/verification.ts'
 
-/** Who logged in at another identity provider than the realm has now is somebody else. */
+/**
+ * The settings whose names no longer mean the same people: another identity provider takes their place or none, or names
+ * are read from another attribute. undefined: they go on.
+ */
+function replaced(before: Realm, after: Realm): SamlSettings | undefined {
+  const [old, next] = [samlSettings.of(before), samlSettings.of(after)]
+  const isSame =
+    old?.idp_entity_id === next?.idp_entity_id && old?.subject_attribute === next?.subject_attribute
+  return isSame ? undefined : old
+}
+
+const isContinued = (old: SamlSettings, next: SamlSettings | undefined): next is SamlSettings =>
+  next?.predecessor_entity_ids?.includes(old.idp_entity_id) === true
+
 function endings({ db, now }: EndingServices, before: Realm, after: Realm): RealmEndings {
-  const idp = (realm: Realm) => samlSettings.of(realm)?.idp_entity_id
-  const stays = idp(before) === undefined || idp(before) === idp(after)
-  const end = { at: now(), reason: 'provider_removed' } as const
-  return { sessions: stays ? [] : [samlSessionsEnd(db, before.id, end)], others: [] }
+  const old = replaced(before, after)
+  if (old === undefined) return { sessions: [], others: [] }
+  const [next, at] = [samlSettings.of(after), now()]
+  return {
+    sessions: [samlSessionsEnd(db, before.id, { at, reason: 'provider_removed' })],
+    others: isContinued(old, next)
+      ? [providerPersonsMove(before.id, old.idp_entity_id, next.idp_entity_id)]
+      : providerPersonsEnd(db, before.id, old.idp_entity_id, at),
+  }
+}
+
+/** An Admin names a subject by a text: it must not come to mean somebody else. */
+async function checkChange({ db }: SamlServices, before: Realm, after: Realm): Promise<void> {
+  const old = replaced(before, after)
+  if (old === undefined || isContinued(old, samlSettings.of(after))) return
+  const named = await adminsNamingSaml(db, before.id)
+  if (named.length > 0)
+    throw failure(
+      'conflict',
+      `Admins name users of the identity provider that is replaced (saml of ${named.join(', ')}).`,
+    )
 }
 
 /** Single sign-on at a SAML 2.0 identity provider. */
@@ -25,5 +59,6 @@ export const saml: LoginMethod<SamlServices> = {
   settings: samlSettings,
   opens: (_services, realm) => samlSettings.of(realm) !== undefined,
   endings,
+  checkChange,
   operations: () => samlOperations,
 }

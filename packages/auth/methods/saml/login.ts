@@ -4,10 +4,13 @@ import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed, UniqueViolation } from '@warder/foundation/sql'
 import { countedLogin, countSamlResponse, countSessions } from '../../counting/index.ts'
 import { takeLogin } from '../../login/index.ts'
+import { personKnownThrough, subjectIdOf } from '../../persons/index.ts'
 import { type Realm, realmUnchanged } from '../../realms/index.ts'
 import type { Session } from '../../sessions/index.ts'
 import { requestOf } from './binding/browser.ts'
 import { readForm, textOfField } from './binding/form.ts'
+import { handoverInsertion } from './handover/handover-store.ts'
+import { handoverSeconds, newCode, urlWithCode } from './handover/recipient.ts'
 import { subjectOf, tooLarge } from './identity/subject.ts'
 import { type SamlRealm, samlRealm } from './realm/saml-realm.ts'
 import type { SamlServices } from './realm/services.ts'
@@ -22,7 +25,8 @@ type Context = OperationContext<SamlServices>
 
 export interface SamlLogin {
   readonly session: Session
-  readonly cookie: string
+  /** undefined: the session is for somebody else than the browser, who comes for it with the code in `returnUrl`. */
+  readonly cookie: string | undefined
   readonly returnUrl: string
 }
 
@@ -112,24 +116,49 @@ async function begin(
   const subject = subjectOf(assertion, settings)
   if (services.sessions.cookieSize(subject, realm.id) > largestCookie) throw tooLarge()
   const now = services.now()
-  const { session, cookie, insertion } = services.sessions.begin(subject, boundedBy(realm, assertion, now))
+  const subjectId = await subjectIdOf(services.db, realm.id, subject.username, now)
+  const { session, cookie, insertion } = services.sessions.begin(
+    { ...subject, subjectId },
+    boundedBy(realm, assertion, now),
+  )
   context.audit({ principal: subject.username, auth_method: 'sa', object: session.id })
+  const { returnUrl, changes } = handedOver(session, pending, now)
   const forgetAt = assertion.issuedAt + longestAssertionAge + skewSeconds + 1
   try {
     await context.commit([
       pendingUse(pending, now),
       realmUnchanged(realm),
+      personKnownThrough({ realm: realm.id, username: subject.username, subjectId }, settings.idp_entity_id),
       messageUse(realm.id, assertion.id, forgetAt),
       insertion,
       ...idpSession(session, settings, assertion),
+      ...changes,
     ])
   } catch (error) {
     if (error instanceof UniqueViolation) throw new SamlRefused('replay', 'assertion has already been used')
     if (!(error instanceof GuardFailed)) throw error
-    throw error.index === 0 ? unknownRequest() : new SamlRefused('realm', 'the realm has changed meanwhile')
+    throw error.index === 0
+      ? unknownRequest()
+      : new SamlRefused('realm', 'the realm or the person has changed meanwhile')
   }
   countSessions(services.metrics, 'begun')
-  return { session, cookie, returnUrl: pending.returnUrl }
+  return { session, cookie: pending.recipient === undefined ? cookie : undefined, returnUrl }
+}
+
+/** Where the browser goes on, and what is kept for the one who gets the session. */
+function handedOver(
+  { id, realm }: Session,
+  { recipient, returnUrl }: PendingRequest,
+  now: number,
+): { readonly returnUrl: string; readonly changes: readonly Change[] } {
+  if (recipient === undefined) return { returnUrl, changes: [] }
+  const code = newCode()
+  const { challenge, state } = recipient
+  const handover = { sessionId: id, realm, challenge, expiresAt: now + handoverSeconds }
+  return {
+    returnUrl: urlWithCode(returnUrl, code, state),
+    changes: [handoverInsertion(code, handover)],
+  }
 }
 
 /** What a single logout will ask for, where the identity provider has one. */

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cookieOf } from '../../testing/start.ts'
-import { removeExpiredMessages } from './store/pending-store.ts'
+import { cookieOf, startAuth } from '../../testing/start.ts'
+import { firstSpKey } from './keys/first-key.ts'
+import { listSpKeys } from './keys/sp-key-store.ts'
+import { createCrowd } from './store/crowd.ts'
+import { findPending, pendingInsertion, removeCrowd, removeExpiredMessages } from './store/pending-store.ts'
 import { startSaml } from './testing/saml-scene.ts'
 import { randomId } from './testing/test-idp.ts'
 
@@ -68,7 +71,83 @@ describe('two nodes of one database', () => {
   })
 })
 
+describe('logins that nobody finishes', () => {
+  it('give way, the oldest first, beyond what one realm and all of them may have', async () => {
+    await using saml = await startSaml()
+    const { db } = saml.auth
+    const expiresAt = (index: number) => saml.now() + 100 + index
+    const pending = (realm: string, index: number) =>
+      ({
+        purpose: 'login',
+        requestId: `_${realm}${index}`,
+        realm,
+        returnUrl: 'https://app.example/',
+        expiresAt: expiresAt(index),
+        recipient: undefined,
+      }) as const
+    const begin = (realm: string, count: number) =>
+      db.commit(Array.from({ length: count }, (_, index) => pendingInsertion(pending(realm, index))))
+    const left = async (realm: string, count: number) => {
+      const rows = await Promise.all(
+        Array.from({ length: count }, (_, index) => findPending(db, pending(realm, index), saml.now())),
+      )
+      return rows.flatMap((row, index) => (row === undefined ? [] : [index]))
+    }
+    await begin('a', 8)
+    await begin('b', 3)
+    assert.equal(await removeCrowd(db, { ofRealm: 8, inAll: 11 }), 0)
+    assert.equal(await removeCrowd(db, { ofRealm: 5, inAll: 11 }), 3)
+    assert.deepEqual(
+      [await left('a', 8), await left('b', 3)],
+      [
+        [3, 4, 5, 6, 7],
+        [0, 1, 2],
+      ],
+    )
+    assert.equal(await removeCrowd(db, { ofRealm: 5, inAll: 4 }), 4)
+    assert.deepEqual([await left('a', 8), await left('b', 3)], [[4, 5, 6, 7], []])
+    const crowd = createCrowd(db, { ofRealm: 1, inAll: 10 }, 2)
+    await crowd.added()
+    assert.equal((await left('a', 8)).length, 4, 'it does not look each time')
+    await crowd.added()
+    assert.deepEqual(await left('a', 8), [7])
+  })
+
+  it('are all swept in one turn, however many have expired', async () => {
+    await using saml = await startSaml()
+    const { db } = saml.auth
+    const expired = {
+      purpose: 'login',
+      realm: 'r',
+      returnUrl: 'https://app.example/',
+      recipient: undefined,
+    } as const
+    const rows = Array.from({ length: 2500 }, (_, index) =>
+      pendingInsertion({ ...expired, requestId: `_${index}`, expiresAt: saml.now() }),
+    )
+    await db.commit(rows)
+    assert.equal(await removeExpiredMessages(db.commit, saml.now()), 2500)
+  })
+})
+
 describe('the key of the service provider', () => {
+  it('is made in the first run by itself, once', async () => {
+    const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
+    await using auth = await startAuth({ config: own })
+    const work = firstSpKey()
+    assert.equal(await work.due?.(auth.environment), true)
+    await work.run(auth.environment)
+    assert.equal((await listSpKeys(auth.db)).length, 1)
+    assert.equal(await work.due?.(auth.environment), false)
+    await work.run(auth.environment)
+    assert.equal((await listSpKeys(auth.db)).length, 1)
+    const configured = {
+      ...auth.environment,
+      config: { ...auth.environment.config, saml_sp_key_files: ['x'] },
+    }
+    assert.equal(await firstSpKey().due?.(configured), false)
+  })
+
   it('is made when it is needed, once for all nodes, and is not in clear in the database', async () => {
     const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
     await using saml = await startSaml({}, { config: own })

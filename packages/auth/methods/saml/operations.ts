@@ -7,6 +7,7 @@ import { RealmPath } from '../../realms/index.ts'
 import { setSessionCookie } from '../../sessions/index.ts'
 import { authnRequest } from './binding/authn-request.ts'
 import {
+  askingPage,
   forwardingPage,
   loginCookie,
   loginSeconds,
@@ -15,6 +16,8 @@ import {
   removedLoginCookie,
 } from './binding/browser.ts'
 import { redirectUrl } from './binding/redirect.ts'
+import { handoverOperations } from './handover/operations.ts'
+import { challengePattern, recipientOf, statePattern } from './handover/recipient.ts'
 import { finishLogin } from './login.ts'
 import { logoutUrl } from './logout/logout.ts'
 import { logoutOperations } from './logout/operations.ts'
@@ -22,7 +25,7 @@ import { spMetadata } from './metadata/sp-metadata.ts'
 import { samlRealm } from './realm/saml-realm.ts'
 import type { SamlServices } from './realm/services.ts'
 import { renewalOperations } from './renewal/operations.ts'
-import { returnUrl } from './settings/return-to.ts'
+import { codeReturnUrl, isLoopback, returnUrl } from './settings/return-to.ts'
 import { pendingInsertion } from './store/pending-store.ts'
 import { trialOperations } from './trial/operations.ts'
 
@@ -47,6 +50,20 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       return_to: Type.Optional(
         Type.String({ description: 'An https URL under one of the allowed return origins of the realm.' }),
       ),
+      state: Type.Optional(
+        Type.String({
+          pattern: statePattern,
+          description: 'With `code_challenge`: comes back with the code.',
+        }),
+      ),
+      code_challenge: Type.Optional(
+        Type.String({
+          pattern: challengePattern,
+          description:
+            'BASE64URL(SHA-256(verifier)) (RFC 7636, S256): the session is not for the browser, which brings a code to ' +
+            '`return_to` instead; whoever has the verifier redeems it.',
+        }),
+      ),
     }),
     status: 302,
     errors: { 400: 'There is no such realm, it does not use SAML, or return_to is not allowed.' },
@@ -55,7 +72,11 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       takeLogin(context)
       context.audit({ realm: path.realm_id, auth_method: 'saml' })
       const { settings } = await samlRealm(context, path.realm_id)
-      const back = returnUrl(query.return_to, settings)
+      const recipient = recipientOf(query)
+      const back =
+        recipient === undefined || query.return_to === undefined
+          ? returnUrl(query.return_to, settings)
+          : codeReturnUrl(query.return_to, settings)
       const requestId = newRequestId()
       const now = services.now()
       const [{ privateKey }] = await services.spKeys.list()
@@ -71,8 +92,10 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
         realm: path.realm_id,
         returnUrl: back,
         expiresAt: now + loginSeconds,
+        recipient,
       } as const
       await context.commit([pendingInsertion(pending)])
+      await services.samlCrowd.added()
       return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': loginCookie(requestId) } })
     },
   }),
@@ -96,13 +119,11 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     cors: 'foreign-forms',
     async act({ path }, context) {
       const { session, cookie, returnUrl: back } = await finishLogin(context, path.realm_id)
+      const cookies = cookie === undefined ? [] : [setSessionCookie(cookie, session.maxAge)]
       return rawReply({
-        raw: forwardingPage(back),
+        raw: isLoopback(back) ? askingPage(back, session.username) : forwardingPage(back),
         contentType: pageType,
-        headers: {
-          ...pageHeaders,
-          'Set-Cookie': [setSessionCookie(cookie, session.maxAge), removedLoginCookie],
-        },
+        headers: { ...pageHeaders, 'Set-Cookie': [...cookies, removedLoginCookie] },
       })
     },
   }),
@@ -130,6 +151,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       })
     },
   }),
+  ...handoverOperations,
   ...logoutOperations,
   ...trialOperations,
   ...renewalOperations,

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { extensionsOf, readCertificate, readKeyIdentifier } from '@warder/pki/x509'
 import { kmsService } from '../../service/service.ts'
 import { outsider } from '../pki/testing/index.ts'
-import { type AcmeClient, type StartedAcme, signed, startAcme, tlsHost } from './testing/index.ts'
+import { type AcmeClient, dnsHost, type StartedAcme, signed, startAcme, tlsHost } from './testing/index.ts'
 
 const day = 86_400_000
 const clockAt = (time: { now: number }) => ({ now: () => time.now, monotonic: () => time.now })
@@ -183,9 +183,44 @@ test('an order replaces a certificate of its account, once', async () => {
   assert.equal((await order(other, id)).status, 400)
   assert.equal((await order(client, 'x.y')).status, 400)
   assert.equal((await order(client, 7)).status, 400)
-  assert.equal((await order(client, id)).status, 201)
+  const accepted = await order(client, id)
+  assert.equal(accepted.status, 201)
   const again = await order(client, id)
   assert.deepEqual([again.status, again.json.type], [409, 'urn:ietf:params:acme:error:alreadyReplaced'])
+  const authorization = await client.post(accepted.json.authorizations[0], '')
+  const challenge = authorization.json.challenges.find(({ type }: { type: string }) => type === 'http-01')
+  acme.host.answers.set(challenge.token, `${challenge.token}.${client.key.thumbprint}`)
+  assert.equal((await client.post(challenge.url, {})).json.status, 'valid')
+  await acme.certificate(client, String(accepted.headers.location))
+  const path = `/v1/pki/authorities/${acme.authorities.issuing.id}/certificates?subject=localhost`
+  const listed = (await acme.kms.user('alice').get(path)).json as { id: string; replaced_by?: string }[]
+  const replaced = listed.filter(({ replaced_by }) => replaced_by !== undefined)
+  assert.equal(replaced.length, 1)
+  assert.ok(listed.some(({ id: each }) => each === replaced[0]?.replaced_by))
+})
+
+test('CAA records of names are asked where the directory says what the authority is called', async () => {
+  await using dns = await dnsHost()
+  await using acme = await startAcme({
+    settings: { caa_identities: ['CA.example'] },
+    config: { acme_dns_servers: [`127.0.0.1:${dns.port}`] },
+  })
+  const client = await acme.account()
+  const meta = (await acme.kms.with({}).get(client.url('directory'))).json.meta
+  assert.deepEqual(meta.caaIdentities, ['ca.example'])
+  dns.caas.set('acme.test', [['issue', 'other.example']])
+  const order = await acme.readyOrder(client, 'www.acme.test')
+  const { csr } = await outsider('', ['DNS:www.acme.test'])
+  const finalize = () =>
+    client.post(`${order}/finalize`, {
+      csr: Buffer.from(csr.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64').toString('base64url'),
+    })
+  const refused = await finalize()
+  assert.deepEqual([refused.status, refused.json.type], [403, 'urn:ietf:params:acme:error:caa'])
+  assert.match(refused.json.detail, /CAA records of acme\.test do not let/)
+  dns.caas.set('www.acme.test', [['issue', 'ca.example; validationmethods=http-01']])
+  const issued = await finalize()
+  assert.equal(issued.status, 200, issued.text)
 })
 
 test('certificates are valid as long as the directory, the order and the authority say', async () => {

@@ -137,6 +137,14 @@ test('an authentication service that lies, redirects, floods or hangs up is 502 
     (response: ServerResponse) => response.writeHead(302, { location: 'https://127.0.0.1/' }).end(),
     (response: ServerResponse) => response.destroy(),
     (response: ServerResponse) => response.writeHead(200).end(Buffer.alloc(1_100_000)),
+    // Without an end: it goes on for as long as somebody reads.
+    (response: ServerResponse) => {
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+      }
+      response.writeHead(200).on('drain', more)
+      more()
+    },
     (response: ServerResponse) => {
       response.writeHead(200, { 'content-length': '10' }).write('half')
       response.destroy()

@@ -47,8 +47,14 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
         throw thrown
       }
       const size = bytes.buffer.byteLength
-      return andThen(principalOf(options, request, caller), (principal) =>
-        answerAs(options, request, encoding, caller, principal, size),
+      const { restoreGate } = options.services
+      const answered = (): MaybePromise<Uint8Array> =>
+        andThen(principalOf(options, request, caller), (principal) =>
+          answerAs(options, request, encoding, caller, principal, size),
+        )
+      if (restoreGate === undefined) return answered()
+      return andThen(restoreGate.problem(), (problem) =>
+        problem === undefined ? answered() : refused(options, request, encoding, caller, problem),
       )
     },
   }
@@ -104,7 +110,8 @@ function answerAs(
   size: number,
 ): MaybePromise<Uint8Array> {
   if (principal === undefined) {
-    return refused(options, request, encoding, caller)
+    const problem = kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.')
+    return refused(options, request, encoding, caller, problem)
   }
   const { header, version } = request
   const message = (): Message =>
@@ -202,14 +209,15 @@ function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): 
 
 const nobody: Principal = { name: 'unauthenticated', method: 'none' }
 
-/** Nobody is let in: each item is answered so, and none is looked at. */
+/** Nobody is let in, or nothing is served: each item is answered so, and none is looked at. */
 function refused(
   options: KmipEngineOptions,
   request: RequestMessage,
   encoding: Encoding,
   caller: KmipCaller,
+  problem: Error,
 ): MaybePromise<Uint8Array> {
-  const told = toldOf(kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.'))
+  const told = toldOf(problem)
   const answers = request.items.map(
     ({ operation, uniqueBatchItemId }): AnsweredItem => ({
       response: {

@@ -2,35 +2,58 @@ import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import {
+  type Approvable,
+  type ApprovableOnObject,
   approvable,
+  approvableOnObjects,
+  digestOfGovernance,
+  findHold,
+  hasExternalRight,
   hashOf,
   keyNotFound,
   principalOf,
   requestChange,
   requireAllowed,
+  resolveKid,
   runningRequests,
   verdictOn,
   type Wish,
 } from '../../access/index.ts'
-import { asObjectId, findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
-import { define, signedIn } from '../../services.ts'
+import { findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
+import { define, type KmsServices, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
+import { storeNamed } from '../rest/external-stores.ts'
+import { knownGrantee } from '../rest/grantee.ts'
 import { grantOf, readWanted } from '../rest/grants.ts'
 import { type Context, Request, tag, told } from './approval-shape.ts'
+import { governanceIn, Settings } from './settings-shape.ts'
 
 /** Of one requester, under way at one time. */
 const mostRunning = 100
 
 const AskRequest = Type.Object({
   operation: Type.Enum([...approvable]),
-  key: Type.String({ maxLength: 256 }),
+  key: Type.Optional(
+    Type.String({ maxLength: 256, description: 'Of an operation on a key: destroy, export, grant.' }),
+  ),
+  store: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description: 'Of stop_store and start_store: aws, google, microsoft or azure.',
+    }),
+  ),
+  settings: Type.Optional(Settings),
   user_id: Type.Optional(Type.String({ description: 'Of a grant: to whom.' })),
   operation_types: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), { minItems: 1, maxItems: 64, description: 'Of a grant.' }),
   ),
+  known: Type.Optional(
+    Type.Boolean({ description: 'Of a grant: true as with `/access/grant`: the user has to be known.' }),
+  ),
 })
+type Ask = Static<typeof AskRequest>
 
-/** `POST /access/approvals`: asks the officers for one operation on one key. */
+/** `POST /access/approvals`: asks the officers for one operation on one key, or on the installation. */
 export const ask = define({
   name: 'access.approvals.ask',
   route: post('/access/approvals'),
@@ -41,7 +64,7 @@ export const ask = define({
   reply: Request,
   errors: {
     403: 'The caller has not the right to do it.',
-    404: 'No such key.',
+    404: 'No such key, no such store.',
     422: 'It takes no approval: do it.',
     429: 'Too many requests of the caller are under way.',
   },
@@ -49,36 +72,97 @@ export const ask = define({
     const { db, seal, roles, clock } = context.services
     const requester = principalOf(context).name
     const now = clock.now()
-    context.audit({ object: body.key, details: { operation: body.operation } })
-    const { object, about } = await wanted(context, body, requester)
-    if (!(await roles.approvals.covers(body.operation, object)))
-      throw failure('crypto_failure', 'This takes no approval here: do it.')
+    context.audit({
+      ...(body.key !== undefined && { object: body.key }),
+      details: { operation: body.operation },
+    })
+    const about = isOnObject(body.operation)
+      ? await wantedOnKey(context, body, body.operation, requester)
+      : await wantedOnInstallation(context, body, body.operation, requester)
     if ((await runningRequests(db, requester, now)) >= mostRunning)
       throw failure('rate_limited', `You have ${mostRunning} requests under way: withdraw some, or wait.`)
     const wish: Wish = {
       id: newObjectId(now),
       operation: body.operation,
-      object: object.id,
-      version: object.version,
       ...about,
       requester,
       createdAt: now,
       until: now + roles.approvals.validityMs,
     }
-    context.audit({ details: { operation: body.operation, request: wish.id, hash: hashOf(wish), ...about } })
+    context.audit({
+      object: wish.object,
+      details: { ...about, operation: body.operation, request: wish.id, hash: hashOf(wish) },
+    })
     await context.commit([requestChange(seal, wish)])
     return told(context, 'approval.asked', { wish, state: 'open', version: 1 })
   },
 })
 
+/** What a wish is about, beside its operation. */
+type About = Pick<Wish, 'object' | 'version' | 'user' | 'rights' | 'settings' | 'restore'>
+
+function isOnObject(operation: Approvable): operation is ApprovableOnObject {
+  return approvableOnObjects.some((one) => one === operation)
+}
+
+async function wantedOnKey(
+  context: Context,
+  body: Ask,
+  operation: ApprovableOnObject,
+  requester: string,
+): Promise<About> {
+  if (body.key === undefined) throw failure('bad_request', `${operation} is on a key: key is missing.`)
+  const { object, about } = await wanted(context, { ...body, key: body.key }, requester)
+  if (!(await context.services.roles.approvals.covers(operation, object))) throw takesNone()
+  return { object: object.id, version: object.version, ...about }
+}
+
+/** @throws failure('forbidden' | 'not_found' | 'bad_request' | 'crypto_failure') */
+async function wantedOnInstallation(
+  { services }: Context,
+  { store, settings }: Ask,
+  operation: Exclude<Approvable, ApprovableOnObject>,
+  requester: string,
+): Promise<About> {
+  const { db, roles, defaultUsername } = services
+  if (operation === 'stop_store' || operation === 'start_store') {
+    if (!(await hasExternalRight(db, roles, defaultUsername, requester))) throw failure('forbidden')
+    const name = storeNamed(store)
+    if (!roles.approvals.takes(operation)) throw takesNone()
+    const { version } = await services.external.stopSwitch.state(name)
+    return { object: name, version }
+  }
+  if (!roles.officers.listed.has(requester)) throw failure('forbidden')
+  if (!roles.approvals.takes(operation)) throw takesNone()
+  if (operation === 'root_key') return { object: 'root_key', version: 0 }
+  if (operation === 'restore_backup') return heldBackup(services)
+  if (settings === undefined)
+    throw failure('bad_request', 'settings is missing: those that the service shall start with.')
+  const governance = governanceIn(settings)
+  return { object: digestOfGovernance(governance), version: 0, settings: governance }
+}
+
+/** @throws failure('crypto_failure') where nothing waits */
+async function heldBackup({ db, seal }: KmsServices): Promise<About> {
+  const hold = (await findHold(db, seal))?.value
+  if (hold?.state !== 'held')
+    throw failure('crypto_failure', 'No restored backup waits for an approval here.')
+  const { backup, madeAt, restoredAt } = hold
+  return { object: backup, version: 0, restore: { madeAt, restoredAt } }
+}
+
+function takesNone(): Error {
+  return failure('crypto_failure', 'This takes no approval here: do it.')
+}
+
 /** The key, for a requester who could do it but for the approval. @throws failure('not_found' | 'forbidden' | 'bad_request') */
 async function wanted(
   context: Context,
-  body: Static<typeof AskRequest>,
+  body: Ask & { readonly key: string },
   requester: string,
 ): Promise<{ readonly object: ManagedObject; readonly about: Pick<Wish, 'user' | 'rights'> }> {
   const { services } = context
-  const id = asObjectId(body.key)
+  const id = await resolveKid(services, requester, body.key)
   if (id === undefined) throw keyNotFound()
   if (body.operation === 'destroy') {
     const { objects } = await destructionOf(services, id, requester)
@@ -88,10 +172,11 @@ async function wanted(
     const { user_id, operation_types } = body
     if (user_id === undefined || operation_types === undefined)
       throw failure('bad_request', 'A grant names user_id and operation_types.')
-    const { user, rights, general } = readWanted({ user_id, operation_types }, requester)
+    const { user: named, rights, general } = readWanted({ user_id, operation_types }, requester)
     if (general.length > 0)
       throw failure('bad_request', `${general.join(' and ')} is granted without an approval.`)
-    const { object } = await grantOf(services, id, requester, { user, rights })
+    const { object } = await grantOf(services, id, requester, { user: named, rights })
+    const user = body.known === true ? await knownGrantee(services, named) : named
     return { object, about: { user, rights } }
   }
   const object = await findObject(services.db, id)

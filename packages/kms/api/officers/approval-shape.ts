@@ -8,9 +8,11 @@ import {
   findRequest,
   hashOf,
   principalOf,
+  votersAmong,
   votesOn,
 } from '../../access/index.ts'
 import type { KmsServices } from '../../services.ts'
+import { Settings, shownSettings } from './settings-shape.ts'
 
 export type Context = OperationContext<KmsServices>
 export const tag = 'Approvals'
@@ -23,10 +25,20 @@ export const Request = Type.Object({
     description: 'SHA-256 of exactly what is asked for: officers name it when they approve.',
   }),
   operation: Type.Enum([...approvable]),
-  key: Type.String(),
+  key: Type.String({
+    description:
+      'The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup.',
+  }),
+  settings: Type.Optional(Settings),
   user_id: Type.Optional(Type.String()),
   operation_types: Type.Optional(Type.Array(Type.String())),
-  requester: Type.String(),
+  restore: Type.Optional(
+    Type.Object(
+      { made_at: Type.String(), restored_at: Type.String() },
+      { description: 'Of a restored backup.' },
+    ),
+  ),
+  requester: Type.String({ description: 'A user; `.` is a start of the service.' }),
   state: Type.String({ description: 'open, approved, done, refused, withdrawn, void or expired.' }),
   needed: Type.Integer({ description: 'Approvals that it takes.' }),
   approved_by: Type.Array(Type.String()),
@@ -39,18 +51,26 @@ export async function shown(context: Context, request: ApprovalRequest): Promise
   const { db, seal, roles, clock } = context.services
   const { wish, state } = request
   const votes = await votesOn(db, seal, wish.id)
+  const voters = await votersAmong(db, roles.officers, clock.now())
   const running = state === 'open' || state === 'approved'
   return {
     id: wish.id,
     hash: hashOf(wish),
     operation: wish.operation,
     key: wish.object,
+    ...(wish.settings !== undefined && { settings: shownSettings(wish.settings) }),
     ...(wish.user !== undefined && { user_id: wish.user }),
     ...(wish.rights !== undefined && { operation_types: [...wish.rights] }),
+    ...(wish.restore !== undefined && {
+      restore: {
+        made_at: new Date(wish.restore.madeAt).toISOString(),
+        restored_at: new Date(wish.restore.restoredAt).toISOString(),
+      },
+    }),
     requester: wish.requester,
     state: running && wish.until <= clock.now() ? 'expired' : state,
     needed: roles.officers.quorum,
-    approved_by: [...approvalsAmong(votes, wish, roles.officers)],
+    approved_by: [...approvalsAmong(votes, wish, voters)],
     refused_by: votes.filter(({ approves }) => !approves).map(({ user }) => user),
     created_at: new Date(wish.createdAt).toISOString(),
     until: new Date(wish.until).toISOString(),

@@ -6,18 +6,24 @@ import {
   type ApprovalRequest,
   approvalsAmong,
   findRequest,
+  hasExternalRight,
   hashOf,
   isBeyondReach,
   principalOf,
+  releaseChanges,
   stateChange,
   type Vote,
   voteChange,
+  votersAmong,
   votesOn,
   type Wish,
+  wasRevoked,
 } from '../../access/index.ts'
+import { stopChanges } from '../../external/index.ts'
 import { asObjectId, findObject } from '../../keys/index.ts'
 import { define, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
+import { storeNamed } from '../rest/external-stores.ts'
 import { grantOf, readWanted } from '../rest/grants.ts'
 import { attempts, type Context, PathId, Request, tag, told, visible } from './approval-shape.ts'
 
@@ -65,6 +71,8 @@ async function decide(
   const { db, seal, roles, clock } = context.services
   const { name: user } = principalOf(context)
   if (!roles.officers.listed.has(user)) throw failure('forbidden')
+  if (roles.officers.requireCeremony && (await wasRevoked(db, user, clock.now())))
+    throw failure('forbidden', 'Another officer ended your activation: you decide again after a ceremony.')
   await retryOnGuard(attempts, async () => {
     const request = await visible(context, id)
     const { wish } = request
@@ -97,11 +105,21 @@ async function outcomeOf(
   { wish }: ApprovalRequest,
   votes: readonly Vote[],
 ): Promise<{ readonly state: ApprovalRequest['state']; readonly changes: readonly Change[] }> {
-  const { officers } = context.services.roles
-  if (approvalsAmong(votes, wish, officers).length < officers.quorum)
+  const { db, seal, roles, clock } = context.services
+  const { officers } = roles
+  const voters = await votersAmong(db, officers, clock.now())
+  if (approvalsAmong(votes, wish, voters).length < officers.quorum)
     return { state: isBeyondReach(votes, wish, officers) ? 'refused' : 'open', changes: [] }
+  const { operation } = wish
+  // Not for this process to do: used by the next start, by `warder root-key rotate`.
+  if (operation === 'settings' || operation === 'root_key') return { state: 'approved', changes: [] }
+  if (operation === 'restore_backup') {
+    const released = await releaseChanges(db, seal, wish)
+    return released === undefined ? { state: 'void', changes: [] } : { state: 'done', changes: released }
+  }
+  if (operation === 'stop_store' || operation === 'start_store') return switched(context, wish)
   const id = asObjectId(wish.object)
-  const object = id === undefined ? undefined : await findObject(context.services.db, id)
+  const object = id === undefined ? undefined : await findObject(db, id)
   if (id === undefined || object === undefined || object.version !== wish.version)
     return { state: 'void', changes: [] }
   if (wish.operation === 'export') return { state: 'approved', changes: [] }
@@ -120,6 +138,20 @@ async function outcomeOf(
     if (!refused) throw error
     return { state: 'void', changes: [] }
   }
+}
+
+/** The external key store is stopped, or goes on, in the name of the requester; void when somebody did it before. */
+async function switched(
+  { services }: Context,
+  { object, version, operation, requester }: Wish,
+): Promise<Awaited<ReturnType<typeof outcomeOf>>> {
+  const { db, roles, defaultUsername, clock } = services
+  const store = storeNamed(object)
+  const now = await services.external.stopSwitch.state(store)
+  const may = await hasExternalRight(db, roles, defaultUsername, requester)
+  if (now.version !== version || !may) return { state: 'void', changes: [] }
+  const stopped = operation === 'stop_store' ? { at: clock.now(), by: requester } : undefined
+  return { state: 'done', changes: stopChanges(db, store, version, stopped) }
 }
 
 function rightsOf({ rights = [] }: Wish) {

@@ -354,3 +354,59 @@ test('a start is refused where one or two could hold a ceremony, and warned abou
   await using kms = await startKms({ config: { ...config, rate_limit_per_second: undefined } })
   assert.ok(kms.log.some((line) => line.includes('ceremonies') && line.includes('rate_limit_per_second')))
 })
+
+test('m officers colluding with one who was revoked or blocked reach no quorum, whenever that one voted', async () => {
+  await using kms = await startKms({ config: { ...config, 'approvals.operations': ['destroy'] } })
+  const shares = await begin(kms)
+  await give(kms, shares, 'ann')
+  await give(kms, shares, 'cid')
+  const request = async () => {
+    const { kid } = (await kms.user('ben').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+    return (await kms.user('ben').post('/access/approvals', { operation: 'destroy', key: kid })).json
+  }
+  const vote = (user: string, { id, hash }: { id: string; hash: string }) =>
+    kms.user(user).post(`/access/approvals/${id}/approve`, { hash })
+  const [before, after, blocked] = [await request(), await request(), await request()]
+  assert.equal((await vote('ann', before)).json.state, 'open')
+  assert.equal((await vote('ann', blocked)).json.state, 'open')
+  assert.equal((await activate(kms, 'ann', shares)).status, 200)
+  assert.equal((await activate(kms, 'cid', shares)).status, 200)
+  assert.equal((await disable(kms, 'ben', { target_user: 'ann' })).status, 200)
+  // Two of three approve; that of ann does not count any more.
+  const second = await vote('cid', before)
+  assert.deepEqual([second.json.state, second.json.approved_by], ['open', ['cid']])
+  const refused = await vote('ann', after)
+  assert.equal(refused.status, 403)
+  assert.match(refused.json.description, /ended your activation/)
+  // A new ceremony, and it counts again.
+  const again = await begin(kms, 'cid')
+  await give(kms, again, 'ann')
+  assert.equal((await activate(kms, 'ann', again)).status, 200)
+  assert.equal((await vote('ann', after)).json.state, 'open')
+
+  const block = await kms.user('cid').post('/access/block', { user_id: 'ann' })
+  assert.equal(block.status, 200, block.text)
+  assert.equal((await vote('cid', blocked)).json.state, 'open')
+  assert.equal((await vote('ann', blocked)).status, 403)
+  // Nor do shares that were granted before make an officer of anybody.
+  const third = await begin(kms, 'ben')
+  for (const [index, owner] of officers.entries())
+    if (owner !== 'ben' && owner !== 'ann')
+      await kms.user(owner).post('/access/grant', {
+        unique_identifier: third[index],
+        user_id: 'ben',
+        operation_types: ['get'],
+      })
+  await kms.user('cid').del('/access/block', { user_id: 'ann' })
+  await kms.user('ann').post('/access/grant', {
+    unique_identifier: third[0],
+    user_id: 'ben',
+    operation_types: ['get'],
+  })
+  await kms.user('cid').post('/access/block', { user_id: 'ann' })
+  const activation = await activate(kms, 'ben', third)
+  assert.equal(activation.status, 403)
+  assert.match(activation.json.description, /ann is blocked/)
+  await kms.user('cid').del('/access/block', { user_id: 'ann' })
+  assert.equal((await activate(kms, 'ben', third)).status, 200)
+})

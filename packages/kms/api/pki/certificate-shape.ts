@@ -26,7 +26,12 @@ const common = {
 }
 
 /** A certificate as the register knows it. */
-export const ListedCertificate = Type.Object(common)
+export const ListedCertificate = Type.Object({
+  ...common,
+  replaced_by: Type.Optional(
+    Type.String({ description: 'The certificate that stands in its place, if that was not revoked.' }),
+  ),
+})
 
 /** A certificate with what stands in it. */
 export const CertificateDescription = Type.Object({

@@ -8,6 +8,7 @@ import { listCertificates } from './list-certificates.ts'
 import { ocspGet, ocspPost } from './ocsp.ts'
 import { crl, issuerCertificate } from './public.ts'
 import { renewCertificate } from './renew-certificate.ts'
+import { renewalOperations } from './renewal.ts'
 import { createRequest } from './request.ts'
 import { releaseCertificate, revokeCertificate } from './revocation.ts'
 
@@ -26,6 +27,7 @@ export const pkiOperations: readonly Operation<KmsServices>[] = [
   revokeCertificate,
   releaseCertificate,
   renewCertificate,
+  ...renewalOperations,
   crl,
   issuerCertificate,
   ocspGet,

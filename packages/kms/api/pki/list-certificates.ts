@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { type IssuedCertificate, issuedPage } from '../../authority/index.ts'
+import { issuedPage, type ListedEntry } from '../../authority/index.ts'
 import type { KmsServices } from '../../services.ts'
 import { define } from '../../services.ts'
 import { authorityOf, authorityRight } from './authority-access.ts'
@@ -48,7 +48,10 @@ export const listCertificates = define({
     const { id } = await authorityOf(services, access.resolved(context))
     const now = services.clock.now()
     const { page, next } = await matching(services, id, query, now)
-    const json = page.map((entry) => listed(entry, now))
+    const json = page.map((entry) => ({
+      ...listed(entry, now),
+      ...(entry.successor !== undefined && { replaced_by: entry.successor }),
+    }))
     return rawReply({ json, ...(next !== undefined && { headers: { 'X-Next-After': next } }) })
   },
 })
@@ -61,10 +64,10 @@ async function matching({ db }: KmsServices, authority: string, query: Query, no
       ? Number.MAX_SAFE_INTEGER
       : dateOf(query.expires_before, 'expires_before')
   const subject = query.subject?.toLowerCase()
-  const matches = (entry: IssuedCertificate): boolean =>
+  const matches = (entry: ListedEntry): boolean =>
     (query.state === undefined || certificateState(entry, now) === query.state) &&
     (subject === undefined || entry.subject.toLowerCase().includes(subject))
-  const page: IssuedCertificate[] = []
+  const page: ListedEntry[] = []
   let after = placeOf(query.after)
   for (let looked = 0; looked < mostLooked; ) {
     const entries = await issuedPage(db, authority, { after, endsBy, limit: mostListed })

@@ -58,7 +58,9 @@ for (const engine of await bothEngines()) {
     )
     assert.deepEqual(lists[0], lists[1])
     const crl = readCrl(lists[0] ?? Buffer.alloc(0))
-    assert.deepEqual([crl.count, crl.number], [12, 13n])
+    assert.equal(crl.count, 12)
+    // One for the beginning, one for each revocation; who signs beside another takes the next number.
+    assert.ok([13n, 14n, 15n].includes(crl.number ?? 0n), String(crl.number))
     for (const { id } of made.map(({ json }) => json))
       assert.equal((await nodes.onFar('alice').get(`/v1/pki/certificates/${id}`)).json.state, 'revoked')
   })

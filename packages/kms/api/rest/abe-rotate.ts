@@ -1,4 +1,4 @@
-import { type OperationContext, post } from '@warder/foundation/operations'
+import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import {
@@ -9,19 +9,19 @@ import {
   rotateMaster,
   shownAction,
 } from '../../abe/index.ts'
-import { keyNotFound, keyRight } from '../../access/index.ts'
+import { keyNotFound } from '../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../crypto/index.ts'
 import { UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import type { KmsServices } from '../../services.ts'
 import { PublicDigest, publicKeyOf } from './abe-pair.ts'
 
 type Context = OperationContext<KmsServices>
 
 const attempts = 10
-const pathParameters = Type.Object({ kid: Type.String() })
 const Names = Type.Array(Type.String())
 
-const RotationRequest = Type.Object({
+/** One action on an attribute-based master key. */
+export const AbeRotation = Type.Object({
   RekeyAccessPolicy: Type.Optional(Type.String({ description: 'Renews the rights of this policy.' })),
   PruneAccessPolicy: Type.Optional(Type.String({ description: 'Forgets their former secrets.' })),
   AddAttribute: Type.Optional(
@@ -35,47 +35,24 @@ const RotationRequest = Type.Object({
   DeleteAttribute: Type.Optional(Names),
 })
 
-const rotation = keyRight<KmsServices, { readonly kid: string; readonly body: unknown }>('rekey', {
-  read: ({ path: { kid }, body }) => ({ kid: kid ?? '', body }),
-  kid: ({ kid }) => kid,
-  algorithm: () => abeAlgorithm,
+export const AbeRotationReply = Type.Object({
+  kid: Type.String(),
+  kid_public: Type.String(),
+  digest: PublicDigest,
+  refreshed: Names,
+  not_refreshed: Type.Array(Type.String(), { description: 'User keys that the master key does not know.' }),
 })
 
-/** `POST /v1/crypto/keys/{kid}/rotate`: changes a master key, its public key and its user keys, in one commit. */
-export const rotateKey = define({
-  name: 'crypto.keys.rotate',
-  route: post('/v1/crypto/keys/{kid}/rotate'),
-  summary: 'Rotate an attribute-based master key, or change its access structure',
-  description:
-    'One action. Active user keys that the master key made are refreshed with it, whoever owns them.',
-  tag: 'Keys',
-  access: rotation,
-  pathParameters,
-  request: RotationRequest,
-  reply: Type.Object({
-    kid: Type.String(),
-    kid_public: Type.String(),
-    digest: PublicDigest,
-    refreshed: Names,
-    not_refreshed: Type.Array(Type.String(), { description: 'User keys that the master key does not know.' }),
-  }),
-  errors: {
-    403: 'No right to rotate the master key, or its public key.',
-    404: 'No such key.',
-    409: 'Changed by others at the same time.',
-    422: 'The key is no master key, or may not be changed.',
-  },
-  async act(_input, context) {
-    const { key, request } = rotation.resolved(context)
-    requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
-    const work = async () => {
-      const action = readAction(request.body)
-      context.audit({ details: { action: shownAction(action).slice(0, 1024) } })
-      return retryOnGuard(attempts, () => rotated(key.object.id, action, context))
-    }
-    return inFailures(work())
-  },
-})
+/** Changes a master key, its public key and its user keys, in one commit. @throws Failure */
+export function rotateAbe(id: string, body: unknown, context: Context) {
+  requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
+  const work = async () => {
+    const action = readAction(body)
+    context.audit({ algorithm: abeAlgorithm, details: { action: shownAction(action).slice(0, 1024) } })
+    return retryOnGuard(attempts, () => rotated(id, action, context))
+  }
+  return inFailures(work())
+}
 
 async function rotated(id: string, action: RotationAction, context: Context) {
   const { services } = context

@@ -3,7 +3,7 @@ import { rawReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { grantsOn, hasCreateRight, keyRight, obtainedObjects, principalOf } from '../../access/index.ts'
-import { type ManagedObject, ownedObjects, stateAt } from '../../keys/index.ts'
+import { chainIdOf, type ManagedObject, ownedObjects, stateAt } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
 
 const mostListed = 1000
@@ -107,7 +107,7 @@ const list = define({
   errors: { 403: 'Only the owner, an officer, or who was granted Authorize.', 404: 'No such object.' },
   async act(_input, context) {
     const { object } = listAccess.resolved(context).key
-    const grants = await grantsOn(context.services.db, object.id)
+    const grants = await grantsOn(context.services.db, chainIdOf(object))
     return grants.map(({ user, operations }) => ({ user_id: user, operations }))
   },
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { failure } from '@warder/foundation/errors'
 import { query } from '@warder/foundation/sql'
 import { rights } from '../../access/index.ts'
 import { type Answer, type Caller, type Started, startKms } from '../../testing/index.ts'
@@ -246,6 +247,8 @@ test('every path but the documented public ones needs a credential', async () =>
     '/swagger.css',
     '/ui/login',
     '/ui/login_flow',
+    '/ui/login_saml',
+    '/ui/saml_callback',
     '/ui/callback',
     '/ui/logout',
     '/public/certificates/{issuer_id}/crl',
@@ -391,4 +394,60 @@ test('in FIPS mode what is not for FIPS is refused', async () => {
     assert.deepEqual([answer.status, answer.json.error], [422, 'unsupported_algorithm'])
   }
   assert.equal((await anna.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256' })).status, 200)
+})
+
+test('a grant to an unknown name is done and said; with `known` it is refused, and machines need no prefix', async () => {
+  const asked: string[] = []
+  await using known = await startKms()
+  const registered = { user: new Set(['dora']), machine: new Set(['ci', 'dora']) }
+  let away = false
+  Object.assign(known.services, {
+    directory: {
+      async find(name: string) {
+        asked.push(name)
+        if (away) throw failure('overloaded')
+        const machine = name.includes('/') ? undefined : registered.machine.has(name)
+        return { user: registered.user.has(name), machine }
+      },
+    },
+  })
+  const owner = known.user('alice')
+  const { kid } = (await owner.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const give = (user_id: string, more: object = {}, by = owner, way = 'grant') =>
+    by.post(`/access/${way}`, { unique_identifier: kid, user_id, operation_types: ['encrypt'], ...more })
+  const told = async (...parts: Parameters<typeof give>) => {
+    const { status, json } = await give(...parts)
+    return [status, json.user_id, json.known]
+  }
+  const strict = { known: true }
+  // As clients of the specification ask: granted to whatever name, and said.
+  assert.deepEqual(await told('nobody'), [200, 'nobody', false])
+  assert.deepEqual(await told('ci'), [200, 'ci', false])
+  assert.deepEqual(await told('dora'), [200, 'dora', true])
+  assert.deepEqual(await told('app:ci'), [200, 'app:ci', true])
+  assert.deepEqual(await told('app:cd'), [200, 'app:cd', false])
+  assert.deepEqual(await told('app:namespace/account'), [200, 'app:namespace/account', undefined])
+  const list = async () =>
+    (await owner.get(`/access/list/${kid}`)).json.map(({ user_id }: { user_id: string }) => user_id)
+  for (const user of await list()) assert.equal((await give(user, {}, owner, 'revoke')).status, 200)
+  asked.length = 0
+  // Nothing is looked up for who may not grant.
+  assert.equal((await give('nobody', strict, known.user('mallory'))).status, 404)
+  assert.deepEqual(asked, [])
+  assert.match((await give('nobody', strict)).json.description, /Nobody of the name nobody is known/)
+  assert.equal((await give('app:cd', strict)).status, 400)
+  assert.deepEqual(await list(), [])
+  assert.deepEqual(await told('ci', strict), [200, 'app:ci', true])
+  assert.deepEqual(await told('dora', strict), [200, 'dora', true], 'the user, though a machine has the name')
+  assert.deepEqual(await told('ci', strict, owner, 'revoke'), [200, 'app:ci', undefined])
+  assert.deepEqual(await list(), ['dora'])
+  // Auth is away: what cannot be found out is not said, and not taken for granted.
+  away = true
+  assert.deepEqual(await told('erik'), [200, 'erik', undefined])
+  assert.equal((await give('fred', strict)).status, 503)
+  assert.deepEqual(await list(), ['dora', 'erik'])
+  // Who owns something is known without asking.
+  const bobs = await known.user('bob').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  assert.equal(bobs.status, 200)
+  assert.deepEqual(await told('bob', strict), [200, 'bob', true])
 })

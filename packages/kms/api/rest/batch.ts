@@ -24,7 +24,9 @@ interface Verb {
 
 const BatchRequest = Type.Object({
   operations: Type.Array(
-    Type.Object({ op: Type.String({ description: 'encrypt, decrypt, sign, verify or mac' }) }),
+    Type.Object({
+      op: Type.String({ description: 'encrypt, decrypt, sign, verify, mac, rewrap or datakey' }),
+    }),
     { maxItems: maxBatchItems },
   ),
 })

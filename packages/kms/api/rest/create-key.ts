@@ -10,7 +10,6 @@ import {
   type KeyMaterial,
   type KeySpec,
   keyFacts,
-  keyOpsOf,
   keySpecOf,
   type MaterialMember,
   materialMembers,
@@ -29,7 +28,7 @@ import { define, type KmsServices } from '../../services.ts'
 import { abe, abeMembers, createAbeKey } from './abe-keys.ts'
 import { Ext, extractabilityOf } from './extractable.ts'
 import { jwksTag } from './jwks.ts'
-import { crvOf, KeyReply, ktyOf, usageOf } from './key-shape.ts'
+import { crvOf, encrypts, KeyReply, ktyOf, opsOf, usageOf } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
 
 const longestMember = 16_384
@@ -43,7 +42,7 @@ const membersOfMaterial = Object.fromEntries(materialMembers.map((name) => [name
 const KeyRequest = Type.Object({
   kty: Type.String({ description: 'oct, RSA, EC, OKP, AKP or ABE' }),
   alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
-  crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521 or Ed25519' })),
+  crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521, Ed25519 or X25519' })),
   bits: Type.Optional(
     Type.Integer({
       description: 'RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has.',
@@ -84,7 +83,7 @@ function requireNotAbe(body: KeyRequest): void {
 
 /** `bits` that do not fit are a mistake about the key's strength, whoever made it. @throws failure('bad_request') */
 function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
-  if (bits === undefined || material.algorithm === 'ML-DSA-44' || bits === material.bits) return
+  if (bits === undefined || ktyOf(material.algorithm) === 'AKP' || bits === material.bits) return
   throw failure('bad_request', `bits: this key has ${material.bits}, not ${bits}`)
 }
 
@@ -108,8 +107,7 @@ function halvesOf(
 
 /** Generated signing pairs are published, unless configured otherwise. */
 function publicTagsOf(spec: KeySpec, services: KmsServices): readonly string[] {
-  const encrypts = spec.alg?.startsWith('RSA-OAEP') === true
-  return services.tagSigningPairs && !encrypts ? [jwksTag] : []
+  return services.tagSigningPairs && !encrypts(spec.algorithm, spec.alg) ? [jwksTag] : []
 }
 
 async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedKey | KeyMaterial> {
@@ -181,7 +179,7 @@ export const createKey = define({
       kty: body.kty === 'OKP' ? 'OKP' : ktyOf(material.algorithm),
       ...(body.alg !== undefined && { alg: body.alg }),
       ...(crv !== undefined && { crv }),
-      key_ops: keyOpsOf(spec.alg),
+      key_ops: opsOf(spec.algorithm, spec.alg),
       ...(body.ext !== undefined && { ext: body.ext }),
     }
   },

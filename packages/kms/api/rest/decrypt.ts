@@ -4,23 +4,28 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { keyNotFound, keyRight } from '../../access/index.ts'
 import { largeMember, openLarge } from '../../bulk/index.ts'
-import { algorithmFor } from '../../crypto/index.ts'
+import { type AlgorithmPolicy, algorithmFor } from '../../crypto/index.ts'
 import {
   type ContentOpener,
   decodeBase64Url,
   encodeBase64Url,
+  isDirect,
   jweDecryptDirect,
   jweDecryptOaep,
+  jweDecryptReceived,
   openNow,
   readJweHeader,
+  readManagementParameters,
+  receiveContentKey,
 } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { abe } from './abe-keys.ts'
 import { openAbe, requireAbePermitted } from './abe-use.ts'
-import { requireUse } from './key-use.ts'
+import { managementOf, requireContentKey, requireUse } from './key-use.ts'
 
-const DecryptRequest = Type.Object({
+/** The members of a flattened JWE (RFC 7516 §7.2.2) that is opened. */
+export const sealedMembers = {
   protected: Type.String({ description: 'Holds alg, enc and kid; base64url.' }),
   encrypted_key: Type.Optional(
     Type.String({ description: 'Needed for RSA-OAEP; empty or absent for `dir`.' }),
@@ -29,6 +34,10 @@ const DecryptRequest = Type.Object({
   ciphertext: Type.String(),
   tag: Type.String({ description: '16 bytes, base64url.' }),
   aad: Type.Optional(Type.String()),
+}
+const Sealed = Type.Object(sealedMembers)
+const DecryptRequest = Type.Object({
+  ...sealedMembers,
   kid: Type.Optional(Type.String({ description: 'With ABE, and only then: the user key to open it with.' })),
 })
 
@@ -36,33 +45,44 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
   read: (input, { services }) => read(input.body as Static<typeof DecryptRequest>, input.large, services),
   kid: ({ kid }) => kid,
   use: 'private half',
-  algorithm: ({ alg, encName }) => `${alg} ${encName}`,
+  version: 'process',
+  algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
 })
 
 function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
-  const { policy } = services
   const { alg, enc, kid: named } = readJweHeader(body.protected)
   const kid = openerOf(body, alg, named)
-  if (alg === abe) requireAbePermitted(enc, policy)
-  const management = alg === 'dir' || alg === abe ? undefined : algorithmFor('key management', alg, policy)
+  if (alg === abe) requireAbePermitted(enc, services.policy)
+  return { ...readSealed(body, services.policy, large), kid, large: large !== undefined }
+}
+
+/**
+ * What is to be opened, read and not opened; `kid` is the one of its header.
+ * @param large the ciphertext, where it was read apart from the body
+ * @throws failure('bad_request'), failure('unsupported_algorithm')
+ */
+export function readSealed(body: Static<typeof Sealed>, policy: AlgorithmPolicy, large?: Uint8Array) {
+  const { alg, enc, kid } = readJweHeader(body.protected)
+  const management = managementOf(alg, policy)
+  const parameters =
+    management?.use === 'other key management' ? readManagementParameters(body.protected) : undefined
   const encryption = algorithmFor('content encryption', enc, policy)
   const encryptedKey = decodeBase64Url(body.encrypted_key ?? '', 'encrypted_key')
-  if (alg === 'dir' && encryptedKey.length > 0) {
-    throw failure('bad_request', 'encrypted_key: must be empty or absent for dir.')
-  }
-  if (alg !== 'dir' && encryptedKey.length === 0) {
+  const direct = alg === 'dir' || (management?.use === 'other key management' && isDirect(management))
+  if (direct && encryptedKey.length > 0)
+    throw failure('bad_request', `encrypted_key: must be empty or absent for ${alg}.`)
+  if (!direct && encryptedKey.length === 0)
     throw failure('bad_request', `encrypted_key: is required for ${alg}.`)
-  }
-  const { protected: header, aad } = body
+  const { aad } = body
   if (aad !== undefined) decodeBase64Url(aad, 'aad')
   const sealed = {
-    protected: header,
+    protected: body.protected,
     iv: sized(body.iv, 'iv', 12),
     ciphertext: large ?? decodeBase64Url(body.ciphertext, 'ciphertext'),
     tag: sized(body.tag, 'tag', 16),
     aad,
   }
-  return { kid, alg, management, encName: enc, encryption, encryptedKey, sealed, large: large !== undefined }
+  return { kid, alg, management, parameters, enc: { name: enc, encryption }, encryptedKey, sealed }
 }
 
 /** The key that opens it: the one of the header, but with ABE a user key, which the header cannot know. */
@@ -97,8 +117,8 @@ export const decrypt = define({
     422: 'It does not open, or the key cannot do it.',
   },
   act(_input, context) {
-    const { key, request } = access.resolved(context)
-    const { kid, alg, management, encryption, encryptedKey, sealed, large } = request
+    const { key, kid, request } = access.resolved(context)
+    const { alg, encryptedKey, sealed, large } = request
     requireUse(key, 'decrypt', context)
     if (alg === abe) {
       const { iv, ciphertext, tag, aad } = sealed
@@ -114,12 +134,44 @@ export const decrypt = define({
           )
       : (contentKey, plan, content, additional) =>
           andThen(openNow(contentKey, plan, content, additional), (data) => opened(kid, data))
-    if (management === undefined) return jweDecryptDirect(open, key.described, encryption, sealed)
-    key.requireBoundTo(alg)
-    const { contentKeys } = context.services
-    return jweDecryptOaep(open, contentKeys, key.described, management, encryption, encryptedKey, sealed)
+    return openSealed(open, key, request, context)
   },
 })
+
+/**
+ * Opens content with a key that may decrypt.
+ * @throws failure('decryption_failed') for whatever does not open; failure('crypto_failure') for a key that is made for
+ *   something else
+ */
+export function openSealed<R>(
+  open: ContentOpener<MaybePromise<R>>,
+  key: Key,
+  request: ReturnType<typeof readSealed>,
+  { services }: OperationContext<KmsServices>,
+): MaybePromise<R> {
+  const { alg, management, parameters, enc, encryptedKey, sealed } = request
+  const { encryption } = enc
+  if (management === undefined) {
+    requireContentKey(key, enc.name)
+    return jweDecryptDirect(open, key.described, encryption, sealed)
+  }
+  key.requireBoundTo(alg)
+  if (management.use !== 'other key management')
+    return jweDecryptOaep(
+      open,
+      services.contentKeys,
+      key.described,
+      management,
+      encryption,
+      encryptedKey,
+      sealed,
+    )
+  const kinds = { alg: { name: alg, algorithm: management }, enc, policy: services.policy }
+  const said = parameters ?? readManagementParameters(sealed.protected)
+  return receiveContentKey(key.described, kinds, said, encryptedKey).then((contentKey) =>
+    jweDecryptReceived(open, contentKey, encryption, sealed),
+  )
+}
 
 type Opened = RawReply | { readonly kid: string; readonly data: string }
 

@@ -1,5 +1,7 @@
+import { failure } from '@warder/foundation/errors'
+import { rawReply } from '@warder/foundation/http'
 import { del } from '@warder/foundation/operations'
-import { type Change, type Database, retryOnGuard } from '@warder/foundation/sql'
+import { type Change, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { userKeysOf } from '../../abe/index.ts'
 import {
@@ -10,7 +12,18 @@ import {
   requireAllowed,
   verdictOn,
 } from '../../access/index.ts'
-import { findObject, type ManagedObject, type ObjectId, removalChanges } from '../../keys/index.ts'
+import {
+  findObject,
+  isLaterVersion,
+  keyRemovalChanges,
+  type ManagedObject,
+  type ObjectId,
+  runningTime,
+  waiting,
+  wholeKey,
+  withholdingChanges,
+  withVersions,
+} from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
 const attempts = 10
@@ -21,66 +34,107 @@ const access = keyRight<KmsServices, string>('destroy', {
 
 /**
  * `DELETE /v1/crypto/keys/{kid}`: the key, its other half, user keys of a master key and all that belongs to them are gone
- * in one commit. It takes both rights, `revoke` and `destroy`, on the named half, and both are checked before anything changes.
+ * in one commit, or wait for that where the settings say so. It takes both rights, `revoke` and `destroy`, on the named
+ * half, and both are checked before anything changes.
  */
 export const deleteKey = define({
   name: 'crypto.keys.destroy',
   route: del('/v1/crypto/keys/{kid}'),
   summary: 'Revoke and remove a key, with the other half of a pair',
+  description:
+    'Where `pending_destruction_days` asks for it the key waits: it is used for nothing from now on, can be restored, and is removed on the date of the answer.',
   tag: 'Keys',
   access,
   pathParameters: Type.Object({ kid: Type.String() }),
   status: 204,
+  otherReplies: {
+    202: {
+      description: 'It waits for its destruction.',
+      reply: Type.Object({
+        kid: Type.String(),
+        destruction_at: Type.String({ description: 'RFC 3339, UTC.' }),
+      }),
+    },
+  },
   errors: {
     403: 'No right to destroy and revoke it.',
     404: 'No such key.',
     409: 'Changed by others at the same time.',
+    422: 'It is the newest version of a key.',
   },
   async act(_input, context) {
     const { roles } = context.services
     const { name } = principalOf(context)
     const { id } = access.resolved(context).key.object
-    await retryOnGuard(attempts, async () => {
-      const { objects, users, changes } = await destructionOf(context.services, id, name)
+    const at = await retryOnGuard(attempts, async () => {
+      const { objects, users, changes, destructionAt } = await destructionOf(context.services, id, name)
       const [, linked] = objects
       if (linked !== undefined) context.audit({ details: { linked: linked.id } })
       if (users.length > 0) context.audit({ details: { user_keys: users.length } })
       for (const object of [...objects, ...users])
         if (await roles.approvals.covers('destroy', object)) throw approvalNeeded('destroy', roles.officers)
-      await context.commit(changes)
+      if (destructionAt !== undefined)
+        context.audit({ details: { destruction_at: new Date(destructionAt).toISOString() } })
+      if (changes.length > 0) await context.commit(changes)
+      return destructionAt
     })
+    if (at === undefined) return undefined
+    return rawReply({ status: 202, json: { kid: id, destruction_at: new Date(at).toISOString() } })
   },
 })
 
 /**
- * What takes a key and its other half away, for somebody who has both rights on it now.
- * @returns the key, then the other half; user keys, which go with the attribute-based master key that made them
+ * What takes a key and its other half away, for somebody who has both rights on it now; or lets them wait for it. One
+ * that waits already keeps its date.
+ * @returns the key, then the other half; user keys, which go with the attribute-based master key that made them; when it
+ *   will be, if it waits
  * @throws failure('not_found' | 'forbidden')
  */
 export async function destructionOf(
-  { db, roles }: Pick<KmsServices, 'db' | 'roles'>,
+  { db, roles, clock }: Pick<KmsServices, 'db' | 'roles' | 'clock'>,
   id: ObjectId,
   name: string,
 ): Promise<{
   readonly objects: readonly ManagedObject[]
   readonly users: readonly ManagedObject[]
   readonly changes: readonly Change[]
+  readonly destructionAt: number | undefined
 }> {
   const object = await findObject(db, id)
   if (object === undefined) throw keyNotFound()
   for (const right of ['destroy', 'revoke'] as const) {
     requireAllowed(await verdictOn(db, roles, object, name, right))
   }
-  const linked = await otherHalf(db, object)
-  const objects = linked === undefined ? [object] : [object, linked]
+  const objects = await wholeKey(db, object)
   const master = objects.find(({ form }) => form.abe?.kind === 'master')
   const users = master === undefined ? [] : await userKeysOf(db, master.id)
-  return { objects, users, changes: removalChanges(db, [...objects, ...users]) }
+  const all = [...objects, ...users]
+  requireNotNewest(object)
+  if (object.destructionAt !== undefined)
+    return { objects, users, changes: [], destructionAt: object.destructionAt }
+  const days = Math.max(...(await Promise.all(all.map((one) => daysLeft(roles, one)))))
+  // Another part may wait already for a destruction of its own: nothing of the key goes before that.
+  const pending = all.find(({ destructionAt }) => destructionAt !== undefined)
+  if (days === 0 && pending === undefined)
+    return { objects, users, changes: await keyRemovalChanges(db, all), destructionAt: undefined }
+  const now = clock.now()
+  const wanted =
+    days === 0 && pending?.destruction !== undefined
+      ? { destructionAt: pending.destructionAt, destruction: { ...pending.destruction, by: name } }
+      : waiting({ days, by: name, manner: 'remove', now, ranMs: await runningTime(db) })
+  const changes = (await withVersions(db, all))
+    .filter(({ destructionAt }) => destructionAt === undefined)
+    .flatMap((one) => withholdingChanges(db, one, wanted, now))
+  return { objects, users, changes, destructionAt: wanted.destructionAt }
 }
 
-/** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */
-async function otherHalf(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
-  if (object.linkedId === undefined) return undefined
-  const linked = await findObject(db, object.linkedId)
-  return linked?.linkedId === object.id && linked.owner === object.owner ? linked : undefined
+/** @throws failure('crypto_failure') for the newest version of a key: what would protect then? */
+function requireNotNewest(object: ManagedObject): void {
+  if (!isLaterVersion(object) || object.supersededAt !== undefined) return
+  throw failure('crypto_failure', `This is the newest version of ${object.chainId}: rotate that key first.`)
+}
+
+/** Of what is destroyed, as KMIP does it, there is nothing left to wait for. */
+async function daysLeft({ destructions }: KmsServices['roles'], object: ManagedObject): Promise<number> {
+  return object.destroyedAt === undefined ? destructions.daysOf(object) : 0
 }

@@ -11,20 +11,25 @@ import {
   type FlattenedJwe as Jwe,
   jweEncryptDirect,
   jweEncryptOaep,
+  jweEncryptSent,
   sealNow,
+  sendContentKey,
 } from '../../jose/index.ts'
-import type { ObjectId } from '../../keys/index.ts'
+import type { Key, ObjectId } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { abe } from './abe-keys.ts'
 import { requireAbePermitted, sealAbe } from './abe-use.ts'
-import { counted, requireUse } from './key-use.ts'
+import { counted, managementOf, requireContentKey, requireUse } from './key-use.ts'
 
 const EncryptRequest = Type.Object({
   kid: Type.String({
     description:
-      'A symmetric key for `dir`, either half of an RSA pair for RSA-OAEP, the public key for ABE.',
+      'A symmetric key for `dir` and the key wraps, either half of a pair for RSA-OAEP and ECDH-ES, the public key for ABE.',
   }),
-  alg: Type.String({ description: 'dir, RSA-OAEP, RSA-OAEP-256 or ABE' }),
+  alg: Type.String({
+    description:
+      'dir, RSA-OAEP, RSA-OAEP-256, A192KW, A256KW, A128GCMKW to A256GCMKW, ECDH-ES+A128KW to ECDH-ES+A256KW or ABE; more where `jose_optional_algorithms` opens them.',
+  }),
   enc: Type.String({ description: 'A128GCM, A192GCM or A256GCM' }),
   data: Type.String({ description: 'Plaintext, base64url.' }),
   aad: Type.Optional(Type.String({ description: 'Additional authenticated data, base64url.' })),
@@ -35,7 +40,7 @@ const EncryptRequest = Type.Object({
   ),
 })
 
-const FlattenedJwe = Type.Object({
+export const FlattenedJwe = Type.Object({
   protected: Type.String(),
   encrypted_key: Type.String(),
   iv: Type.String(),
@@ -44,9 +49,10 @@ const FlattenedJwe = Type.Object({
   aad: Type.Optional(Type.String()),
 })
 
-const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
+const access = keyRight<KmsServices, Request>('encrypt', {
   read: (input, { services }) => read(input.body as Static<typeof EncryptRequest>, input.large, services),
   kid: ({ kid }) => kid,
+  version: 'protect',
   algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
 })
 
@@ -55,7 +61,7 @@ function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined
   const { kid, alg, enc, data, aad } = body
   requirePolicy(body)
   if (alg === abe) requireAbePermitted(enc, policy)
-  const management = alg === 'dir' || alg === abe ? undefined : algorithmFor('key management', alg, policy)
+  const management = managementOf(alg, policy)
   const encryption = algorithmFor('content encryption', enc, policy)
   if (aad !== undefined) decodeBase64Url(aad, 'aad')
   return {
@@ -69,6 +75,8 @@ function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined
     policy: body.policy,
   }
 }
+
+type Request = ReturnType<typeof read>
 
 /** @throws failure('bad_request') */
 function requirePolicy({ alg, policy }: Static<typeof EncryptRequest>): void {
@@ -103,9 +111,9 @@ export const encrypt = define({
   },
   act(_input, context) {
     const { key, request } = access.resolved(context)
-    const { alg, management, enc, data, large, aad, policy } = request
+    const { data, large, aad, policy } = request
     requireUse(key, 'encrypt', context)
-    const { id, type, linkedId } = key.object
+    const { id } = key.object
     // Transferred, the data has no length here any more.
     const bytes = data.length
     const whole = <R>(made: MaybePromise<R>) => counted(context, key, bytes, made)
@@ -117,19 +125,44 @@ export const encrypt = define({
       ? (contentKey, plan, content) =>
           sealLarge(contentKey, plan, content).then((reply) => stillProtecting(id, context).then(() => reply))
       : sealNow
-    if (management === undefined) {
-      const { budgets } = context.services
-      // The key's type is looked at first: only AES keys have a budget.
-      const direct = () => jweEncryptDirect(seal, key.described, id, enc, data, aad)
-      if (key.object.algorithm !== 'AES') return whole(direct())
-      const waiting = budgets.take(key.object)
-      return whole(
-        waiting === undefined ? direct() : waiting.then(() => stillProtecting(id, context)).then(direct),
-      )
-    }
-    key.requireBoundTo(alg)
-    const opener = type === 'PublicKey' ? (linkedId ?? id) : id
-    const recipient = { name: alg, algorithm: management }
-    return whole(jweEncryptOaep(seal, key.publicMaterial, opener, recipient, enc, data, aad))
+    return whole(sealFor(seal, key, request, context))
   },
 })
+
+/**
+ * Seals data for a key that may encrypt. One AES key encrypts as often as its budget allows.
+ * @throws failure('crypto_failure') for a key that is made for something else
+ */
+export function sealFor<R>(
+  seal: ContentSealer<MaybePromise<R>>,
+  key: Key,
+  { alg, management, enc, data, aad }: Pick<Request, 'alg' | 'management' | 'enc' | 'data' | 'aad'>,
+  context: OperationContext<KmsServices>,
+): MaybePromise<R> {
+  const { object } = key
+  const { id, type, linkedId } = object
+  const { budgets, policy } = context.services
+  if (management === undefined) {
+    requireContentKey(key, enc.name)
+    // The key's type is looked at first: only AES keys have a budget.
+    const direct = () => jweEncryptDirect(seal, key.described, id, enc, data, aad)
+    const waiting = object.algorithm === 'AES' ? budgets.take(object) : undefined
+    return waiting === undefined ? direct() : waiting.then(() => stillProtecting(id, context)).then(direct)
+  }
+  key.requireBoundTo(alg)
+  const opener = type === 'PublicKey' ? (linkedId ?? id) : id
+  if (management.use !== 'other key management') {
+    const recipient = { name: alg, algorithm: management }
+    return jweEncryptOaep(seal, key.publicMaterial, opener, recipient, enc, data, aad)
+  }
+  const send = async () => {
+    if (management.way === 'gcm key wrap' && object.algorithm === 'AES') {
+      await budgets.take(object)
+      await stillProtecting(id, context)
+    }
+    const sent = await sendContentKey(key, { alg: { name: alg, algorithm: management }, enc, policy })
+    sent.bytes.fill(0)
+    return jweEncryptSent(seal, sent, alg, opener, enc, data, aad)
+  }
+  return send()
+}

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type Access, get, type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { hasExternalRight, principalOf } from '../../access/index.ts'
+import { approvalNeeded, hasExternalRight, principalOf } from '../../access/index.ts'
 import { type ExternalStoreName, externalStoreNames, stopChanges } from '../../external/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
@@ -48,23 +48,29 @@ const list = define({
   act: (_input, { services }) => Promise.all(externalStoreNames.map((name) => shown(name, services))),
 })
 
+/** @throws failure('not_found') */
+export function storeNamed(wanted: string | undefined): ExternalStoreName {
+  const name = externalStoreNames.find((known) => known === wanted)
+  if (name !== undefined) return name
+  const names = externalStoreNames.join(', ')
+  throw failure('not_found', `There is no external key store of that name: ${names}.`)
+}
+
 async function setStopped(
   context: OperationContext<KmsServices>,
   wanted: string,
   stop: boolean,
 ): Promise<Static<typeof Store>> {
   const { services } = context
-  const name = externalStoreNames.find((known) => known === wanted)
-  if (name === undefined)
-    throw failure(
-      'not_found',
-      `There is no external key store of that name: ${externalStoreNames.join(', ')}.`,
-    )
+  const name = storeNamed(wanted)
+  const operation = stop ? 'stop_store' : 'start_store'
   const by = principalOf(context).name
   context.audit({ object: name })
   await retryOnGuard(10, async () => {
     const { stopped_at, version } = await services.external.stopSwitch.state(name)
     if ((stopped_at !== null) === stop) return
+    const { approvals, officers } = services.roles
+    if (approvals.takes(operation)) throw approvalNeeded(operation, officers)
     const stopped = stop ? { at: services.clock.now(), by } : undefined
     await context.commit(stopChanges(services.db, name, version, stopped))
   })
@@ -76,7 +82,10 @@ const common = {
   access: externalAccess,
   pathParameters: NamePath,
   reply: Store,
-  errors: { 403: 'The caller does not look after external key stores.', 404: 'No such store.' },
+  errors: {
+    403: 'The caller does not look after external key stores, or it takes approvals.',
+    404: 'No such store.',
+  },
 }
 
 const stop = define({

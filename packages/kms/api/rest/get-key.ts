@@ -2,11 +2,19 @@ import { get } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { keyRight } from '../../access/index.ts'
-import type { Key, ManagedObject } from '../../keys/index.ts'
+import {
+  chainIdOf,
+  isLaterVersion,
+  type Key,
+  type ManagedObject,
+  newestVersion,
+  versionNumber,
+} from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { extOf } from './extractable.ts'
 import { crvOf, ktyOf, shownOps } from './key-shape.ts'
 import { shownTags } from './key-tags.ts'
+import { lifeMembers, shownDates } from './life-shape.ts'
 import { publicJwkOf } from './public-jwk.ts'
 
 const access = keyRight<KmsServices, string>('getattributes', {
@@ -30,8 +38,15 @@ const KeyDescription = Type.Object({
   state: Type.String(),
   owner: Type.String(),
   linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
+  version: Type.Integer({
+    description: 'The version that protects, or the one that was named; 1 = never rotated.',
+  }),
+  version_kid: Type.Optional(Type.String({ description: 'Its own id, where the key was rotated.' })),
+  version_of: Type.Optional(Type.String({ description: 'Where a version was named: its key.' })),
+  rotated_at: Type.Optional(Type.String({ description: 'When that version was made; RFC 3339, UTC.' })),
   tags: Type.Array(Type.String()),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
+  ...lifeMembers,
   public_jwk: Type.Optional(Type.Record(Type.String(), Type.String())),
   abe: Type.Optional(
     Type.Object({
@@ -61,13 +76,16 @@ export const getKey = define({
   reply: KeyDescription,
   errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
   async act(_input, context) {
-    const { key } = access.resolved(context)
+    const { key: named } = access.resolved(context)
+    const { object: whole } = named
+    // Of a key that was rotated, what protects now: its state, its public half.
+    const key = await newestVersion(context.services.keys, named)
     const { object } = key
     const crv = crvOf(object)
     const ext = extOf(object)
     const jwk = shownJwk(key)
     return {
-      kid: object.id,
+      kid: whole.id,
       object_type: object.type,
       kty: ktyOf(object.algorithm),
       ...(object.boundAlg !== undefined && { alg: object.boundAlg }),
@@ -77,9 +95,14 @@ export const getKey = define({
       ...(ext !== undefined && { ext }),
       state: key.state,
       owner: object.owner,
-      ...(object.linkedId !== undefined && { linked_kid: object.linkedId }),
-      tags: await shownTags(context.services, object.id),
-      created_at: new Date(object.createdAt).toISOString(),
+      ...(whole.linkedId !== undefined && { linked_kid: whole.linkedId }),
+      version: versionNumber(object),
+      ...(object.chainId !== undefined && { version_kid: object.id }),
+      ...(isLaterVersion(whole) && { version_of: whole.chainId }),
+      ...(object.generation > 0 && { rotated_at: new Date(object.createdAt).toISOString() }),
+      tags: await shownTags(context.services, chainIdOf(object)),
+      created_at: new Date(whole.createdAt).toISOString(),
+      ...shownDates(object),
       ...(jwk !== undefined && { public_jwk: jwk }),
       ...shownAbe(object),
     }

@@ -16,11 +16,13 @@ import {
   type Right,
   type Roles,
   requireAllowed,
+  resolveKid,
   revokeChanges,
   verdictOn,
 } from '../../access/index.ts'
-import { asObjectId, findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
+import { findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
+import { grantedName, isKnownName, knownGrantee } from './grantee.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
@@ -32,8 +34,20 @@ const GrantRequest = Type.Object({
     maxItems: 64,
     description: 'KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize.',
   }),
+  known: Type.Optional(
+    Type.Boolean({
+      description:
+        'true: nothing is granted to a name that nobody has, and a machine may be named without `app:` where no user has the name.',
+    }),
+  ),
 })
-const GrantReply = Type.Object({ success: Type.String() })
+const GrantReply = Type.Object({
+  success: Type.String(),
+  user_id: Type.String({ description: 'Whose rights were changed.' }),
+  known: Type.Optional(
+    Type.Boolean({ description: 'Of a grant: whether anybody has this name. Absent where nobody can tell.' }),
+  ),
+})
 const attempts = 10
 
 /** Whether rights are given or taken back, and the statements that do it. */
@@ -74,15 +88,19 @@ export function readWanted(
   return { user, general, rights: [...names].filter((name) => !isGeneral(name)) }
 }
 
-/** One change of rights: who may, what exactly, and its commit; the object's version tells every process. */
+/**
+ * One change of rights: who may, what exactly, and its commit; the object's version tells every process.
+ * @returns whose rights
+ */
 async function changeRights(
   context: OperationContext<KmsServices>,
   body: Static<typeof GrantRequest>,
   direction: Direction,
-): Promise<void> {
+): Promise<string> {
   const caller = principalOf(context).name
-  const wanted = readWanted(body, caller)
   const { unique_identifier: kid } = body
+  const named = readWanted(body, caller)
+  const wanted = body.known === true ? await withKnownUser(context, named, kid, direction) : named
   context.audit({
     ...(kid !== undefined && { object: kid }),
     details: { user: wanted.user, operations: [...wanted.rights, ...wanted.general] },
@@ -91,10 +109,34 @@ async function changeRights(
     wanted.general.length === 0 ? [] : await changesOfGeneral(context, caller, wanted, direction)
   if (wanted.rights.length === 0) {
     if (generalChanges.length > 0) await context.commit(generalChanges)
-    return
+    return wanted.user
   }
   if (kid === undefined) throw failure('bad_request', 'unique_identifier is missing.')
   await retryOnGuard(attempts, () => changeOnObject(context, kid, caller, wanted, direction, generalChanges))
+  return wanted.user
+}
+
+/**
+ * The same for the user who is meant by the name. Who may not grant on the key learns nothing about names.
+ * @throws failure('bad_request') when nobody has the name
+ */
+async function withKnownUser(
+  context: OperationContext<KmsServices>,
+  wanted: Wanted,
+  kid: string | undefined,
+  direction: Direction,
+): Promise<Wanted> {
+  const { services } = context
+  const caller = principalOf(context).name
+  const object = kid ?? anyObject
+  context.audit({ object, details: { user: wanted.user } })
+  if (wanted.general.length > 0) await changesOfGeneral(context, caller, wanted, direction)
+  if (kid !== undefined && wanted.rights.length > 0)
+    await rightsChange(services, kid, caller, wanted, direction)
+  const user = direction.gives
+    ? await knownGrantee(services, wanted.user)
+    : await grantedName(services, object, wanted.user)
+  return { ...wanted, user }
 }
 
 /**
@@ -125,6 +167,7 @@ async function changeOnObject(
 ): Promise<void> {
   const { services } = context
   const { object, changes } = await rightsChange(services, kid, caller, wanted, direction)
+  if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
   if (direction.gives && wanted.rights.some((right) => givesMaterial.has(right)))
     if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
@@ -139,7 +182,7 @@ const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
  * @throws failure('not_found' | 'forbidden' | 'bad_request')
  */
 export function grantOf(
-  services: Pick<KmsServices, 'db' | 'roles' | 'clock'>,
+  services: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases'>,
   kid: string,
   caller: string,
   wanted: Pick<Wanted, 'user' | 'rights'>,
@@ -148,14 +191,16 @@ export function grantOf(
 }
 
 async function rightsChange(
-  { db, roles, clock }: Pick<KmsServices, 'db' | 'roles' | 'clock'>,
+  { db, roles, clock, aliases }: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases'>,
   kid: string,
   caller: string,
   { user, rights }: Pick<Wanted, 'user' | 'rights'>,
   direction: Direction,
 ): Promise<{ readonly object: ManagedObject; readonly changes: readonly Change[] }> {
-  const id = asObjectId(kid)
-  const object = id === undefined ? undefined : await findObject(db, id)
+  const id = await resolveKid({ aliases }, caller, kid)
+  const named = id === undefined ? undefined : await findObject(db, id)
+  // Rights are on keys: who names a version means its key.
+  const object = named?.chainId === undefined ? named : await findObject(db, named.chainId)
   if (object === undefined) throw keyNotFound()
   requireAllowed(await verdictOn(db, roles, object, caller, 'authorize'))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
@@ -194,10 +239,15 @@ const grant = define({
   access: signedIn,
   request: GrantRequest,
   reply: GrantReply,
-  errors,
+  errors: { ...errors, 503: 'With `known`: it cannot be found out now whether anybody has the name.' },
   async act({ body }, context) {
-    await changeRights(context, body, giving)
-    return { success: `Access for ${nameOf(body.user_id)} successfully added` }
+    const user = await changeRights(context, body, giving)
+    const known = await isKnownName(context.services, user)
+    return {
+      success: `Access for ${nameOf(user)} successfully added`,
+      user_id: user,
+      ...(known !== undefined && { known }),
+    }
   },
 })
 
@@ -211,8 +261,8 @@ const revoke = define({
   reply: GrantReply,
   errors,
   async act({ body }, context) {
-    await changeRights(context, body, takingBack)
-    return { success: `Access for ${nameOf(body.user_id)} successfully deleted` }
+    const user = await changeRights(context, body, takingBack)
+    return { success: `Access for ${nameOf(user)} successfully deleted`, user_id: user }
   },
 })
 

@@ -5,18 +5,27 @@ import { get } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import Type from 'typebox'
-import { type ManagedObject, type ObjectId, publicKeysWithTag } from '../../keys/index.ts'
+import {
+  type Key,
+  type ManagedObject,
+  type ObjectId,
+  publicKeysWithTag,
+  versionsToTry,
+  withheld,
+} from '../../keys/index.ts'
 import { anybody, define, type KmsServices } from '../../services.ts'
 import { publicJwkOf } from './public-jwk.ts'
 
 /** Tag of the public keys that everybody may read. */
 export const jwksTag = 'jwks'
 
+/** Versions that are looked at for each place: most of a key's versions verify until somebody ends them. */
+const looksForPlace = 4
+
 /**
  * The public keys that are Active and tagged `jwks`, the newest first, and whether there are more: then each owner has a
- * fair share of the places. To rotate a key,
- * make the next one, let verifiers see both, sign with the next, and take the tag off the old one when nothing that
- * it signed is valid any more.
+ * fair share of the places. Of a key that was rotated, all versions that may still verify, as places are left: the newest
+ * version of every key, then the second of each.
  */
 async function readKeySet(
   services: KmsServices,
@@ -25,23 +34,45 @@ async function readKeySet(
   const { db, jwksKeys } = services
   const found = await publicKeysWithTag(db, jwksTag, jwksKeys + 1)
   const shown: unknown[] = []
-  for (const id of found.slice(0, jwksKeys).toSorted().toReversed()) {
-    const jwk = await shownKey(services, id, log)
-    if (jwk !== undefined) shown.push(jwk)
+  let rest = found
+    .slice(0, jwksKeys)
+    .toSorted()
+    .toReversed()
+    .map((id) => versionsWith(services, id))
+  let looks = jwksKeys * looksForPlace
+  let cut = found.length > jwksKeys
+  while (rest.length > 0 && looks > 0) {
+    const more: typeof rest = []
+    for (const versions of rest) {
+      looks -= 1
+      const next = await versions.next()
+      if (next.done === true) continue
+      more.push(versions)
+      const jwk = shownKey(next.value, log)
+      if (jwk === undefined) continue
+      if (shown.length < jwksKeys) shown.push(jwk)
+      else [cut, looks] = [true, 0]
+    }
+    rest = more
   }
-  return { body: JSON.stringify({ keys: shown }), truncated: found.length > jwksKeys }
+  return { body: JSON.stringify({ keys: shown }), truncated: cut || (rest.length > 0 && looks <= 0) }
+}
+
+async function* versionsWith(services: KmsServices, id: ObjectId): AsyncGenerator<Key, void, undefined> {
+  const key = await services.keys.get(id)
+  if (key !== undefined) yield* versionsToTry(services, key)
 }
 
 /** One object that cannot be shown, whoever stored it, does not take the others with it. */
-async function shownKey({ keys }: KmsServices, id: ObjectId, log: Logger) {
+function shownKey(key: Key, log: Logger) {
   try {
-    const key = await keys.get(id)
     // The row may be older than its dates, and may have changed since it was listed.
-    if (key === undefined || !standsForItself(key.object) || key.state !== 'Active') return undefined
+    if (!standsForItself(key.object) || key.state !== 'Active') return undefined
+    if (withheld(key.object) !== undefined) return undefined
     return publicJwkOf(key, 'verification')
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error
-    log.warn({ object: id, detail: String(error) }, 'a public key cannot be shown in the key set')
+    log.warn({ object: key.object.id, detail: String(error) }, 'a public key cannot be shown in the key set')
     return undefined
   }
 }

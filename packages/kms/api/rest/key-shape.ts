@@ -1,5 +1,11 @@
 import Type from 'typebox'
-import { type KeyMaterial, keyOpsOf } from '../../crypto/index.ts'
+import {
+  algorithms,
+  type KeyMaterial,
+  keyOpsOf,
+  keyTypes,
+  type MaterialAlgorithm,
+} from '../../crypto/index.ts'
 import { type AbeForm, allows, type ManagedObject, type Usage, usageMask } from '../../keys/index.ts'
 
 /** JOSE key type of stored material. */
@@ -11,20 +17,18 @@ export function ktyOf(algorithm: string | undefined): string {
     case 'RSA':
     case 'EC':
       return algorithm
-    case 'Ed25519':
-      return 'OKP'
-    case 'ML-DSA-44':
-      return 'AKP'
     case 'CoverCrypt':
       return 'ABE'
     default:
-      return 'unknown'
+      return Object.hasOwn(keyTypes, algorithm ?? '')
+        ? keyTypes[algorithm as MaterialAlgorithm].kty
+        : 'unknown'
   }
 }
 
 /** `crv` of a JWK, for key types that have one. */
 export function crvOf(key: { readonly algorithm?: string | undefined; readonly curve?: string | undefined }) {
-  return key.algorithm === 'Ed25519' ? 'Ed25519' : key.curve
+  return key.algorithm === 'Ed25519' || key.algorithm === 'X25519' ? key.algorithm : key.curve
 }
 
 const signing: readonly Usage[] = ['sign', 'verify']
@@ -34,9 +38,14 @@ const encrypting: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKe
 function usesOf(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
   if (algorithm === 'AES') return encrypting
   if (algorithm === 'HMAC') return ['macGenerate', 'macVerify']
-  if (algorithm !== 'RSA') return signing
-  if (boundAlg === undefined) return [...signing, ...encrypting]
-  return boundAlg.startsWith('RSA-OAEP') ? encrypting : signing
+  if (algorithm === 'RSA' && boundAlg === undefined) return [...signing, ...encrypting]
+  return encrypts(algorithm, boundAlg) ? encrypting : signing
+}
+
+/** Is this a pair that others encrypt for? An EC key that is not bound signs. */
+export function encrypts(algorithm: string | undefined, boundAlg: string | undefined): boolean {
+  if (boundAlg !== undefined) return algorithms[boundAlg]?.use.endsWith('key management') === true
+  return algorithm === 'X25519' || algorithm?.startsWith('ML-KEM-') === true
 }
 
 const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'wrapKey'])
@@ -61,7 +70,9 @@ const secretOps: Readonly<Record<string, readonly (readonly [op: string, use: Us
     ['verify', 'macVerify'],
   ],
 }
-const pairs: ReadonlySet<string> = new Set(['RSA', 'EC', 'Ed25519', 'ML-DSA-44'])
+const pairs: ReadonlySet<string> = new Set(
+  Object.entries(keyTypes).flatMap(([name, { node }]) => (node === undefined ? [] : [name])),
+)
 
 /** A master key makes user keys, which is no operation of a JWK. */
 const abeOps: Readonly<Record<AbeForm['kind'], readonly string[]>> = {
@@ -78,8 +89,15 @@ export function shownOps({
   form,
 }: ManagedObject): readonly string[] {
   if (form.abe !== undefined) return abeOps[form.abe.kind]
-  if (boundAlg !== undefined || pairs.has(algorithm)) return keyOpsOf(boundAlg)
+  if (boundAlg !== undefined || pairs.has(algorithm)) return opsOf(algorithm, boundAlg)
   return (secretOps[algorithm] ?? []).filter(([, use]) => allows(mask, use)).map(([op]) => op)
+}
+
+/** `key_ops` of a new or stored key of one of the types of JOSE. */
+export function opsOf(algorithm: string, boundAlg: string | undefined): readonly string[] {
+  return boundAlg === undefined && encrypts(algorithm, undefined)
+    ? ['encrypt', 'decrypt']
+    : keyOpsOf(boundAlg)
 }
 
 export const KeyReply = Type.Object({

@@ -13,6 +13,7 @@ import {
 } from '../../access/index.ts'
 import {
   addTagChanges,
+  chainIdOf,
   findObject,
   type ManagedObject,
   maxTags,
@@ -53,14 +54,15 @@ function keyInPath(right: Right) {
  */
 async function changeTags(
   context: OperationContext<KmsServices>,
-  { id }: ManagedObject,
+  object: ManagedObject,
   right: Right,
   named: readonly string[],
   changes: (before: readonly string[]) => Change[],
 ): Promise<Static<typeof TagsReply>> {
   const { db, clock, roles } = context.services
   const { name } = principalOf(context)
-  const object = await retryOnGuard(attempts, async () => {
+  const id = chainIdOf(object)
+  const key = await retryOnGuard(attempts, async () => {
     const now = await findObject(db, id)
     if (now === undefined) throw keyNotFound()
     requireAllowed(await verdictOn(db, roles, now, name, right))
@@ -69,7 +71,7 @@ async function changeTags(
     return now
   })
   const tags = await shownTags(context.services, id)
-  const mayRead = (await verdictOn(db, roles, object, name, 'getattributes')) === 'allowed'
+  const mayRead = (await verdictOn(db, roles, key, name, 'getattributes')) === 'allowed'
   return { kid: id, tags: mayRead ? [...tags] : tags.filter((tag) => named.includes(tag)) }
 }
 
@@ -89,7 +91,7 @@ const listTags = define({
   reply: TagsReply,
   errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
   async act(_input, context) {
-    const { id } = readAccess.resolved(context).key.object
+    const id = chainIdOf(readAccess.resolved(context).key.object)
     return { kid: id, tags: await shownTags(context.services, id) }
   },
 })
@@ -117,7 +119,7 @@ const addTags = define({
       if (new Set([...before, ...tags]).size > maxTags) {
         throw failure('bad_request', `A key can have at most ${maxTags} tags.`)
       }
-      return addTagChanges(object.id, tags)
+      return addTagChanges(chainIdOf(object), tags)
     })
   },
 })
@@ -144,7 +146,7 @@ const removeTags = define({
     return changeTags(context, object, 'deleteattribute', tags, (before) => {
       const after = before.filter((tag) => !tags.includes(tag))
       requireKeptTags(context.services.roles, before, after)
-      return removeTagChanges(object.id, tags)
+      return removeTagChanges(chainIdOf(object), tags)
     })
   },
 })

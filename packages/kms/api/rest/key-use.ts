@@ -3,22 +3,55 @@ import type { OperationContext } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import { retryOnGuard } from '@warder/foundation/sql'
 import { keyNotFound } from '../../access/index.ts'
-import { type Key, mayProtect, stageUse, stateAt, UnitOfWork, type Usage } from '../../keys/index.ts'
+import { type AlgorithmPolicy, algorithmFor, algorithms } from '../../crypto/index.ts'
+import {
+  chainIdOf,
+  type Key,
+  mayProtect,
+  stageUse,
+  stateAt,
+  UnitOfWork,
+  type Usage,
+  withheld,
+} from '../../keys/index.ts'
 import type { KmsServices } from '../../services.ts'
+import { abe } from './abe-keys.ts'
 
-type Context = Pick<OperationContext<KmsServices>, 'services' | 'commit'>
+type Context = Pick<OperationContext<KmsServices>, 'services' | 'commit' | 'principal'>
 
 /** Times that a use is counted again because another process was faster. */
 const attempts = 10
 
 /**
- * The key, if it may be used so now: see `mayUse`.
+ * The key, if it may be used so now: see `mayUse`. The use is noted as the caller's.
  * @throws failure('crypto_failure') with the sentence of the verdict
  */
-export function requireUse(key: Key, use: Usage, { services }: Context): Key {
-  const verdict = key.mayUse(use, services.clock.now())
+export function requireUse(key: Key, use: Usage, { services, principal }: Context): Key {
+  const now = services.clock.now()
+  const verdict = key.mayUse(use, now)
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
+  if (principal !== undefined) services.uses.note(chainIdOf(key.object), principal.name, now)
   return key
+}
+
+/**
+ * A key that is bound to wrap keys encrypts no content: it would be used in two ways that know nothing of each other.
+ * @param enc of `dir`, whose name is that of the algorithm that such a key is bound to
+ * @throws failure('crypto_failure')
+ */
+export function requireContentKey(key: Key, enc: string): void {
+  if (key.object.boundAlg?.endsWith('KW') === true) key.requireBoundTo(enc)
+}
+
+/**
+ * How a content key travels; undefined where the key is the content key, or encrypts for a policy.
+ * @throws failure('unsupported_algorithm')
+ */
+export function managementOf(alg: string, policy: AlgorithmPolicy) {
+  if (alg === 'dir' || alg === abe) return undefined
+  return algorithms[alg]?.use === 'other key management'
+    ? algorithmFor('other key management', alg, policy)
+    : algorithmFor('key management', alg, policy)
 }
 
 /**
@@ -45,7 +78,7 @@ async function count({ services, commit }: Context, id: string, bytes: number): 
   const objects = new UnitOfWork(services, now)
   const object = await objects.read(id)
   if (object === undefined) throw keyNotFound()
-  if (!mayProtect(stateAt(object, now)))
+  if (withheld(object) !== undefined || !mayProtect(stateAt(object, now)))
     throw failure('crypto_failure', 'The key has changed: it cannot be used for this any more.')
   if (!stageUse(objects, object, bytes, true))
     throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')

@@ -1,10 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import { failure } from '@warder/foundation/errors'
-import { post } from '@warder/foundation/operations'
-import { andThen } from '@warder/foundation/promises'
+import { type OperationContext, post } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { keyRight } from '../../access/index.ts'
+import type { DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, sameTag } from '../../crypto/index.ts'
 import { decodeBase64Url, encodeBase64Url } from '../../jose/index.ts'
+import { Key, type ObjectId, processingVersion, protectingVersion, versionsToTry } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { counted, requireUse } from './key-use.ts'
 
@@ -40,7 +43,15 @@ export const mac = define({
   access,
   request: MacRequest,
   reply: Type.Union([
-    Type.Object({ kid: Type.String(), mac: Type.String() }),
+    Type.Object({
+      kid: Type.String(),
+      mac: Type.String(),
+      version_kid: Type.Optional(
+        Type.String({
+          description: 'Of a key that was rotated: the version, by which it can be verified alone.',
+        }),
+      ),
+    }),
     Type.Object({ kid: Type.String(), valid: Type.Boolean() }),
   ]),
   errors: {
@@ -49,15 +60,83 @@ export const mac = define({
     422: 'Wrong algorithm, key type or state.',
   },
   act(_input, context) {
-    const { key, request } = access.resolved(context)
-    const { kid, alg, algorithm, data, mac: given } = request
-    requireUse(key, given === undefined ? 'macGenerate' : 'macVerify', context)
-    key.requireBoundTo(alg)
-    const { described } = key
-    if (described.algorithm !== 'HMAC') throw failure('crypto_failure', 'The key is not an HMAC key.')
-    const made = described.held.mac(algorithm.plan, data)
-    if (given !== undefined) return andThen(made, (right) => ({ kid, valid: sameTag(right, given) }))
-    const reply = andThen(made, (tag) => ({ kid, mac: encodeBase64Url(tag) }))
-    return counted(context, key, data.length, reply)
+    const { key, kid, request } = access.resolved(context)
+    if (request.mac !== undefined) return verified(key, kid, { ...request, mac: request.mac }, context)
+    // Most keys were never rotated.
+    if (key.object.chainId === undefined) return computed(key, kid, request, context)
+    const version = protectingVersion(context.services.keys, key)
+    return andThen(version, (one) => computed(one, kid, request, context))
   },
 })
+
+type Request = ReturnType<typeof read>
+type Context = OperationContext<KmsServices>
+
+function computed(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, context: Context) {
+  requireUse(key, 'macGenerate', context).requireBoundTo(alg)
+  const made = hmacKey(key).mac(algorithm.plan, data)
+  const { chainId, id } = key.object
+  const reply = andThen(made, (tag) => ({
+    kid,
+    mac: encodeBase64Url(tag),
+    ...(chainId !== undefined && { version_kid: id }),
+  }))
+  return counted(context, key, data.length, reply)
+}
+
+/** A MAC does not say which version made it: where the key is named, and not a version of it, all are tried. */
+function verified(
+  key: Key,
+  kid: ObjectId,
+  request: Request & { readonly mac: Uint8Array },
+  context: Context,
+): MaybePromise<{ readonly kid: string; readonly valid: boolean }> {
+  const { keys } = context.services
+  if (key.object.newestId !== undefined) return verifiedByAny(key, kid, request, context)
+  const version = key.object.chainId === undefined ? key : processingVersion(keys, key)
+  return andThen(version, (one) => andThen(isMadeBy(one, request, context), (valid) => ({ kid, valid })))
+}
+
+function isMadeBy(
+  key: Key,
+  { alg, algorithm, data, mac: given }: Request & { readonly mac: Uint8Array },
+  context: Context,
+): MaybePromise<boolean> {
+  requireUse(key, 'macVerify', context).requireBoundTo(alg)
+  return andThen(hmacKey(key).mac(algorithm.plan, data), (right) => sameTag(right, given))
+}
+
+/** Bytes that are tried before others get their turn. */
+const bytesOfTurn = 1_000_000
+
+async function verifiedByAny(
+  key: Key,
+  kid: ObjectId,
+  request: Request & { readonly mac: Uint8Array },
+  context: Context,
+): Promise<{ readonly kid: string; readonly valid: boolean }> {
+  const { data } = request
+  let refusal: unknown
+  let tried = 0
+  let bytes = 0
+  for await (const version of versionsToTry(context.services, key)) {
+    if (!version.mayUse('macVerify', context.services.clock.now()).allowed) {
+      refusal ??= version
+      continue
+    }
+    tried += 1
+    if (await isMadeBy(version, request, context)) return { kid, valid: true }
+    bytes += data.length + bytesOfTurn / 1000
+    if (bytes < bytesOfTurn) continue
+    bytes = 0
+    await setImmediate()
+  }
+  // Nothing could be tried: the caller is told why, as with a key of one version.
+  if (tried === 0 && refusal instanceof Key) requireUse(refusal, 'macVerify', context)
+  return { kid, valid: false }
+}
+
+function hmacKey({ described }: Key): DescribedKey['held'] {
+  if (described.algorithm !== 'HMAC') throw failure('crypto_failure', 'The key is not an HMAC key.')
+  return described.held
+}

@@ -28,7 +28,7 @@ const half = Math.ceil(all.length / 2)
 const groups = [all.slice(0, half), all.slice(half)]
 
 for (const files of groups) {
-  test(`on PostgreSQL: ${files.join(', ')}`, { skip, timeout: 170_000 }, async () => {
+  test(`on PostgreSQL: ${files.join(', ')}`, { skip, timeout: 280_000 }, async () => {
     assert.ok('environment' in postgres && files.length > 0)
     const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('NODE_TEST'))
     const env = {

@@ -1,10 +1,20 @@
+import { publicJwkMembers } from '@warder/foundation/memory'
+import { algorithms } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
+import { encrypts } from './key-shape.ts'
 
 const bySize: Readonly<Record<number, string>> = { 2048: 'RS256', 3072: 'RS384', 4096: 'RS512' }
-const byCurve: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
+/** Without those that settings open: not every verifier has them. */
+const byCurve: ReadonlyMap<string, string> = new Map(
+  Object.entries(algorithms).flatMap(([name, algorithm]) =>
+    algorithm.use === 'signature' && algorithm.curve !== undefined && algorithm.optional !== true
+      ? [[algorithm.curve, name] as const]
+      : [],
+  ),
+)
 
 /** The members of a public JWK (RFC 7518 §6); what else an export may hold is left out. */
-const publicMembers = ['kty', 'crv', 'x', 'y', 'n', 'e', 'pub'] as const
+const publicMembers = ['kty', 'crv', ...publicJwkMembers]
 
 /**
  * The public half of a key as a JWK whose `kid` is the id of the public object. undefined for what has no public half, or
@@ -28,10 +38,15 @@ export function publicJwkOf(
   }
   // An RSA key that is not bound does both; saying one would make clients refuse the other.
   if (purpose === 'any' && object.algorithm === 'RSA' && object.boundAlg === undefined) return jwk
-  jwk.use = object.boundAlg?.startsWith('RSA-OAEP') === true ? 'enc' : 'sig'
-  const alg = object.algorithm === 'ML-DSA-44' ? 'ML-DSA-44' : (object.boundAlg ?? usualAlg(object))
+  jwk.use = encrypts(object.algorithm, object.boundAlg) ? 'enc' : 'sig'
+  const alg = isPure(object.algorithm) ? object.algorithm : (object.boundAlg ?? usualAlg(object))
   if (alg !== undefined) jwk.alg = alg
   return jwk
+}
+
+/** ML-DSA: the name of the key is that of its algorithm (RFC 9964). */
+function isPure(algorithm: string | undefined): algorithm is string {
+  return algorithm?.startsWith('ML-DSA-') === true
 }
 
 /** Where a key is not bound: the algorithm that verifiers take a key of this size for. */
@@ -40,9 +55,13 @@ function usualAlg({ algorithm, bits, curve }: Key['object']): string | undefined
     case 'RSA':
       return bySize[bits ?? 0]
     case 'EC':
-      return byCurve[curve ?? '']
+      return byCurve.get(curve ?? '')
     case 'Ed25519':
       return 'EdDSA'
+    case 'ML-KEM-512':
+    case 'ML-KEM-768':
+    case 'ML-KEM-1024':
+      return algorithm
     default:
       return undefined
   }

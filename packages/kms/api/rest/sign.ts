@@ -9,7 +9,8 @@ import { counted, requireUse } from './key-use.ts'
 const SignRequest = Type.Object({
   kid: Type.String({ description: 'The private key.' }),
   alg: Type.String({
-    description: 'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or MLDSA44',
+    description:
+      'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65 or ML-DSA-87',
   }),
   data: Type.String({ description: 'Payload, base64url.' }),
 })
@@ -17,6 +18,7 @@ const SignRequest = Type.Object({
 const access = keyRight<KmsServices, ReturnType<typeof read>>('sign', {
   read: (input, { services }) => read(input.body as Static<typeof SignRequest>, services),
   kid: ({ kid }) => kid,
+  version: 'protect',
   algorithm: ({ alg }) => alg.name,
 })
 

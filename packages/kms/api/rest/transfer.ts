@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
 import { get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { approvable, endedPrefix, governor, holdingsOf, transfer } from '../../access/index.ts'
+import { approvableOnObjects, endedPrefix, governor, holdingsOf, transfer } from '../../access/index.ts'
 import { ownedObjects } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
@@ -28,7 +28,7 @@ async function requireNoApprovals({ db, roles }: KmsServices, owner: string): Pr
   for (let after = ''; ; ) {
     const objects = await ownedObjects(db, owner, after, pageSize)
     for (const object of objects) {
-      for (const operation of approvable) {
+      for (const operation of approvableOnObjects) {
         if (!(await roles.approvals.covers(operation, object))) continue
         throw failure(
           'conflict',

@@ -3,7 +3,7 @@ import { get } from '@warder/foundation/operations'
 import { principalOf } from '../../access/index.ts'
 import { define, signedIn } from '../../services.ts'
 
-const contentType = 'text/html; charset=utf-8'
+export const contentType = 'text/html; charset=utf-8'
 /** The page has no script, style or form, and is shown in no frame. */
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -47,6 +47,6 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /** A user name as text of the page, whatever an issuer lets it hold. */
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '')
 }

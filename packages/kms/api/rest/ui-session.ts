@@ -6,12 +6,14 @@ import {
   endedLoginCookie,
   endedSessionCookie,
   loginCookieName,
+  openedSessions,
   sessionCookie,
   sessionCookieName,
-  sessionEnds,
 } from '../../identity/index.ts'
 import { anybody, define, type KmsServices } from '../../services.ts'
+import { loginPage } from './ui-login-page.ts'
 import { pagePath, uiPage } from './ui-page.ts'
+import { samlOperations } from './ui-saml.ts'
 
 const LoginRequest = Type.Object({
   username: Type.String({ maxLength: 256 }),
@@ -65,13 +67,21 @@ const logout = define({
   name: 'ui.logout',
   route: post('/ui/logout'),
   summary: 'End the session of the web page',
+  description:
+    'A session that began at the identity provider of a realm ends at the authentication service, too. 503: here it has ' +
+    'ended, and the authentication service does not answer; the same request ends it there later.',
   tag: 'Web page',
   access: anybody,
   status: 204,
+  errors: { 503: 'The session has ended here; the authentication service does not answer.' },
   async act(_input, context) {
     const { services, request } = context
-    const changes = await sessionEnds(services.seal, services.clock, request.cookies(sessionCookieName))
-    if (changes.length > 0) await context.commit(changes)
+    const sessions = await openedSessions(services, request.cookies(sessionCookieName))
+    if (sessions.length > 0) await context.commit(sessions.map(({ end }) => end))
+    for (const { realm, logoutHandle } of sessions) {
+      if (logoutHandle !== undefined)
+        await services.samlLogin?.end({ realm, logoutHandle }, request.clientAddress)
+    }
     return rawReply({ status: 204, headers: { 'Set-Cookie': endedSessionCookie } })
   },
 })
@@ -122,4 +132,12 @@ const callback = define({
   },
 })
 
-export const uiOperations: readonly Operation<KmsServices>[] = [uiPage, login, loginFlow, callback, logout]
+export const uiOperations: readonly Operation<KmsServices>[] = [
+  uiPage,
+  loginPage,
+  login,
+  loginFlow,
+  callback,
+  ...samlOperations,
+  logout,
+]

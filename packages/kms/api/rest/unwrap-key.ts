@@ -22,6 +22,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
   read: (input, { services }) => read(input.body as Static<typeof UnwrapRequest>, services),
   kid: ({ kid }) => kid,
   use: 'private half',
+  version: 'process',
   algorithm: ({ alg, enc }) => `${alg} ${enc}`,
 })
 

@@ -16,6 +16,7 @@ const VerifyRequest = Type.Object({
 const access = keyRight<KmsServices, ReturnType<typeof read>>('signatureverify', {
   read: (input, { services }) => read(input.body as Static<typeof VerifyRequest>, services),
   kid: ({ kid }) => kid,
+  version: 'process',
   algorithm: ({ alg }) => alg,
 })
 
@@ -42,8 +43,8 @@ export const verify = define({
     422: 'Wrong algorithm, key type or state.',
   },
   act(_input, context) {
-    const { key, request } = access.resolved(context)
-    const { kid, alg, algorithm, header, data, signature } = request
+    const { key, kid, request } = access.resolved(context)
+    const { alg, algorithm, header, data, signature } = request
     requireUse(key, 'verify', context).requireBoundTo(alg)
     const verified = jwsVerify(key.publicMaterial, algorithm, header, data, signature)
     return andThen(verified, (valid) => ({ kid, valid }))

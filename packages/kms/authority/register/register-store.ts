@@ -92,8 +92,16 @@ export const issuedVersion = query<[id: string], { readonly version: number }>(
 const ofCertificate = query<[certificate: string], Row>(
   `SELECT ${columns} FROM pki_issued WHERE certificate_id = ? ORDER BY issued_at DESC LIMIT 1`,
 )
-const page = query<[authority: string, end: number, id: string, latest: number, limit: number], Row>(
-  `SELECT ${columns} FROM pki_issued
+interface PageRow extends Row {
+  readonly successor: string | null
+}
+/** A successor counts while it was not taken back itself. */
+const page = query<[authority: string, end: number, id: string, latest: number, limit: number], PageRow>(
+  `SELECT ${columns},
+       (SELECT l.linked_id FROM object_link l JOIN pki_issued s ON s.certificate_id = l.linked_id
+          WHERE l.object_id = pki_issued.certificate_id AND l.link_type = 'ReplacementObjectLink'
+            AND s.revoked_at IS NULL LIMIT 1) AS successor
+     FROM pki_issued
      WHERE authority_id = ? AND (not_after, id) > (?, ?) AND not_after <= ?
      ORDER BY authority_id, not_after, id LIMIT ?`,
 )
@@ -137,14 +145,20 @@ export interface IssuedPage {
   readonly limit: number
 }
 
+/** An entry, and what it was replaced by. */
+export interface ListedEntry extends IssuedCertificate {
+  /** Identifier of the certificate that stands in its place, if that was not taken back. */
+  readonly successor: string | undefined
+}
+
 /** What an authority issued, in the order of its end. */
 export async function issuedPage(
   db: Database,
   authorityId: string,
   { after, endsBy, limit }: IssuedPage,
-): Promise<readonly IssuedCertificate[]> {
+): Promise<readonly ListedEntry[]> {
   const rows = await db.all(page, [authorityId, after.notAfter, after.id, endsBy, limit])
-  return rows.map(toIssued)
+  return rows.map((row) => ({ ...toIssued(row), successor: row.successor ?? undefined }))
 }
 
 /** @throws UniqueViolation by the commit, where the issuer has used the serial number before */

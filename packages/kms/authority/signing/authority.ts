@@ -13,7 +13,17 @@ import { issuerKeysOf } from '@warder/pki/x509/ocsp'
 import { grantedTo } from '../../access/index.ts'
 import type { BackendKey } from '../../backend/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
-import { type Key, type ManagedObject, mayUse, stateAt, type UnitOfWork, usage } from '../../keys/index.ts'
+import {
+  chainIdOf,
+  type Key,
+  type ManagedObject,
+  mayUse,
+  stateAt,
+  type UnitOfWork,
+  usage,
+  withheld,
+  withheldSentences,
+} from '../../keys/index.ts'
 import { authorityChanges, readAuthority, type StoredAuthority } from '../register/authority-store.ts'
 import { issuerId, keyHashOf } from '../register/issuer-id.ts'
 import { parsedOnce } from '../register/parsed.ts'
@@ -71,7 +81,7 @@ async function requireKeyOf(
   { object }: Key,
 ): Promise<void> {
   if (object.owner === certificate.owner) return
-  const granted = await grantedTo(db, object.id, certificate.owner)
+  const granted = await grantedTo(db, chainIdOf(object), certificate.owner)
   if (granted?.has('certify') !== true)
     throw failure('crypto_failure', 'The owner of the authority may not certify with its key any more.')
 }
@@ -122,6 +132,9 @@ function requireIssuing(
 ): asserts certificate is ManagedObject {
   if (certificate === undefined)
     throw failure('crypto_failure', 'The certificate of the authority is not here any more.')
+  const kept = withheld(certificate)
+  if (kept !== undefined)
+    throw failure('crypto_failure', `The certificate of the authority: ${withheldSentences[kept]}`)
   const state = stateAt(certificate, now)
   if (now < notBefore || now > notAfter)
     throw failure('crypto_failure', 'The certificate of the authority is not valid now: it issues nothing.')

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Algorithm, algorithmFor, algorithms, canonicalName, keyOpsOf } from '../index.ts'
+import {
+  type Algorithm,
+  algorithmFor,
+  algorithms,
+  canonicalName,
+  keyOpsOf,
+  optionalAlgorithms,
+} from '../index.ts'
 
 /** The table of the specification (§2): name, use, whether FIPS builds have it. */
 const rows: readonly (readonly [name: string, use: Algorithm['use'], fips: boolean])[] = [
@@ -17,12 +24,34 @@ const rows: readonly (readonly [name: string, use: Algorithm['use'], fips: boole
   ['HS256', 'mac', true],
   ['HS384', 'mac', true],
   ['HS512', 'mac', true],
+  ['ML-DSA-65', 'signature', false],
+  ['ML-DSA-87', 'signature', false],
+  ...['A192KW', 'A256KW', 'A128GCMKW', 'A192GCMKW', 'A256GCMKW'].map(
+    (name) => [name, 'other key management', true] as const,
+  ),
+  ...['A128KW', 'A192KW', 'A256KW'].map((wrap) => [`ECDH-ES+${wrap}`, 'other key management', true] as const),
 ]
-const uses = ['signature', 'key management', 'content encryption', 'mac'] as const
+/** Those that a setting opens. */
+const optional: typeof rows = [
+  ['ES256K', 'signature', false],
+  ['A128KW', 'other key management', true],
+  ['ECDH-ES', 'other key management', true],
+  ...[
+    'ML-KEM-512',
+    'ML-KEM-768',
+    'ML-KEM-1024',
+    'ML-KEM-512+A128KW',
+    'ML-KEM-768+A192KW',
+    'ML-KEM-1024+A256KW',
+  ].map((name) => [name, 'other key management', false] as const),
+]
+const uses = ['signature', 'key management', 'other key management', 'content encryption', 'mac'] as const
 const refusal = { kind: 'unsupported_algorithm', status: 422 }
 
-test('the table holds the algorithms of the specification and no other', () => {
-  assert.deepEqual(Object.keys(algorithms).sort(), rows.map(([name]) => name).sort())
+test('the table holds the algorithms of the specification, those that are decided besides, and no other', () => {
+  const known = [...rows, ...optional].map(([name]) => name)
+  assert.deepEqual(Object.keys(algorithms).sort(), known.sort())
+  assert.deepEqual([...optionalAlgorithms].sort(), optional.map(([name]) => name).sort())
   assert.ok(Object.isFrozen(algorithms))
 })
 
@@ -34,6 +63,17 @@ test('each algorithm is found for its own use only, and under FIPS where FIPS pe
       if (use !== own || !fips) assert.throws(() => algorithmFor(use, name, { fips: true }), refusal)
       else assert.equal(algorithmFor(use, name, { fips: true }), algorithms[name])
     }
+  }
+})
+
+test('what a setting opens is there with it alone, and under FIPS where FIPS permits it', () => {
+  for (const [name, own, fips] of optional) {
+    assert.throws(() => algorithmFor(own, name, { fips: false }), refusal)
+    assert.throws(() => algorithmFor(own, name, { fips: false, opened: new Set(['other']) }), refusal)
+    const opened = new Set([name])
+    assert.equal(algorithmFor(own, name, { fips: false, opened }), algorithms[name])
+    if (fips) assert.equal(algorithmFor(own, name, { fips: true, opened }), algorithms[name])
+    else assert.throws(() => algorithmFor(own, name, { fips: true, opened }), refusal)
   }
 })
 

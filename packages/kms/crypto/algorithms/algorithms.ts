@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { families } from './ciphers.ts'
 import { type HashAlgorithm, type HashName, hashes } from './hashes.ts'
+import { type KeyManagementRow, type KeyManagementWay, keyManagements } from './key-managements.ts'
 import { type KeyType, keyTypes, type MaterialAlgorithm } from './key-types.ts'
 import { hmacs } from './macs.ts'
 import { type AlgorithmPolicy, type PolicyFacts, requirePermitted } from './policy.ts'
@@ -20,8 +21,12 @@ export type HmacHash = 'sha256' | 'sha384' | 'sha512'
 interface Common {
   readonly kty: KeyType
   readonly material: MaterialAlgorithm
+  /** Where keys of several types do it: all of them, `material` among them. */
+  readonly materials?: readonly MaterialAlgorithm[]
   /** false: not in FIPS builds. */
   readonly fips: boolean
+  /** true: served only where the settings open it. */
+  readonly optional?: true
 }
 
 export type SignatureAlgorithm = Common & {
@@ -30,7 +35,10 @@ export type SignatureAlgorithm = Common & {
   /** JOSE's name of the one curve, of ECDSA. */
   readonly curve?: string
 }
+/** RSA-OAEP, which the interface has for everything that takes a content key. */
 export type KeyManagementAlgorithm = Common & { readonly use: 'key management'; readonly oaepHash: OaepHash }
+/** The others, for encrypt and decrypt alone. */
+export type OtherKeyManagement = Common & { readonly use: 'other key management' } & KeyManagementWay
 export type ContentEncryption = Common & {
   readonly use: 'content encryption'
   readonly bits: number
@@ -41,7 +49,12 @@ export type MacAlgorithm = Common & {
   readonly plan: { readonly kind: 'hmac'; readonly hash: HashAlgorithm }
   readonly bits: 256 | 384 | 512
 }
-export type Algorithm = SignatureAlgorithm | KeyManagementAlgorithm | ContentEncryption | MacAlgorithm
+export type Algorithm =
+  | SignatureAlgorithm
+  | KeyManagementAlgorithm
+  | OtherKeyManagement
+  | ContentEncryption
+  | MacAlgorithm
 
 const rsa = { kty: 'RSA', material: 'RSA', fips: true } as const
 const gcm = (bits: number): ContentEncryption => ({
@@ -60,7 +73,14 @@ function hmac(hash: HashName, bits: MacAlgorithm['bits']): MacAlgorithm {
 function hashedSignature(row: HashedSignature): SignatureAlgorithm {
   const common = { fips: true, use: 'signature', plan: josePlanOf(row) } as const
   const { curve } = row
-  return curve === undefined ? { ...rsa, ...common } : { kty: 'EC', material: 'EC', ...common, curve }
+  if (curve === undefined) return { ...rsa, ...common }
+  const ec = { kty: 'EC', material: 'EC', ...common, curve } as const
+  return row.optional ? { ...ec, fips: false, optional: true } : ec
+}
+
+function keyManagement({ jose: _name, ...row }: KeyManagementRow): OtherKeyManagement {
+  const [material] = row.materials
+  return { ...row, kty: keyTypes[material].kty, material, use: 'other key management' }
 }
 
 function pureSignature(material: MaterialAlgorithm, { scheme }: PureSignature): SignatureAlgorithm {
@@ -73,6 +93,7 @@ export const algorithms: Readonly<Record<string, Algorithm>> = Object.freeze({
   ...Object.fromEntries(
     rsaEncryptions.map(({ jose, hash }) => [jose, { ...rsa, use: 'key management', oaepHash: hash }]),
   ),
+  ...Object.fromEntries(keyManagements.map((row) => [row.jose, keyManagement(row)])),
   ...Object.fromEntries(
     Object.entries(families.AES?.jose ?? {}).map(([bytes, jose]) => [jose, gcm(Number(bytes) * 8)]),
   ),
@@ -116,9 +137,26 @@ export function algorithmFor<Use extends Algorithm['use']>(
   policy: AlgorithmPolicy,
 ): Extract<Algorithm, { readonly use: Use }> {
   const found = algorithms[canonicalName(name)]
-  if (found === undefined || found.use !== use || (policy.fips && !found.fips)) throw unsupported(use, name)
+  if (found === undefined || found.use !== use || !isServed(canonicalName(name), found, policy))
+    throw unsupported(use, name)
   if (policy.lists !== undefined) requirePermitted(policy, factsOf(canonicalName(name), found))
   return found as Extract<Algorithm, { readonly use: Use }>
+}
+
+/** Is it one that this server has, by its build and its settings? Whether the policy permits it is asked besides. */
+export function isServed(name: string, algorithm: Algorithm, policy: AlgorithmPolicy): boolean {
+  if (policy.fips && !algorithm.fips) return false
+  return algorithm.optional !== true || policy.opened?.has(name) === true
+}
+
+/** Names of those that are served only where the settings open them. */
+export const optionalAlgorithms: readonly string[] = Object.entries(algorithms)
+  .filter(([, { optional }]) => optional === true)
+  .map(([name]) => name)
+
+/** Does a key of this type do it? */
+export function isForMaterial(algorithm: Algorithm, material: MaterialAlgorithm): boolean {
+  return algorithm.material === material || algorithm.materials?.includes(material) === true
 }
 
 /** @throws failure('unsupported_algorithm') when a key must not be bound to this algorithm */
@@ -142,9 +180,28 @@ function factsOf(name: string, algorithm: Algorithm): PolicyFacts {
         mgf_hashes: algorithm.oaepHash,
         mask_generators: 'MGF1',
       }
+    case 'other key management':
+      return keyManagementFacts(algorithm)
     case 'signature':
       return signatureFacts(name, algorithm)
   }
+}
+
+function keyManagementFacts(algorithm: OtherKeyManagement): PolicyFacts {
+  switch (algorithm.way) {
+    case 'key wrap':
+      return { algorithms: 'AES', block_cipher_modes: 'NISTKeyWrap', aes_key_sizes: String(algorithm.bits) }
+    case 'gcm key wrap':
+      return { algorithms: 'AES', block_cipher_modes: 'GCM', aes_key_sizes: String(algorithm.bits) }
+    case 'agreement':
+      return { algorithms: ['EC', 'ECDH', 'X25519'], hashes: 'SHA-256', ...wrapFacts(algorithm.wrapBits) }
+    case 'encapsulation':
+      return { algorithms: algorithm.material, ...wrapFacts(algorithm.wrapBits) }
+  }
+}
+
+function wrapFacts(bits: number | undefined): PolicyFacts {
+  return bits === undefined ? {} : { block_cipher_modes: 'NISTKeyWrap', aes_key_sizes: String(bits) }
 }
 
 function signatureFacts(name: string, { plan, curve, material }: SignatureAlgorithm): PolicyFacts {
@@ -180,6 +237,7 @@ function signatureFacts(name: string, { plan, curve, material }: SignatureAlgori
 const what: Readonly<Record<Algorithm['use'], string>> = {
   signature: 'signature algorithm',
   'key management': 'key management algorithm',
+  'other key management': 'key management algorithm',
   'content encryption': 'content encryption',
   mac: 'MAC algorithm',
 }

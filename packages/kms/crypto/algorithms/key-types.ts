@@ -9,6 +9,7 @@ interface KeyTypeRow {
   readonly bits?: number
   /** What a PKCS#8 has before the seed, where that alone is the private key: hex. */
   readonly seedPrefix?: string
+  readonly seedBytes?: number
 }
 
 /** The keys of the JOSE algorithms, by the name under which they are stored. */
@@ -18,13 +19,63 @@ export const keyTypes = {
   RSA: { kty: 'RSA', node: 'rsa' },
   EC: { kty: 'EC', node: 'ec' },
   // RFC 8410 §7.
-  Ed25519: { kty: 'OKP', node: 'ed25519', bits: 256, seedPrefix: '302e020100300506032b657004220420' },
+  Ed25519: {
+    kty: 'OKP',
+    node: 'ed25519',
+    bits: 256,
+    seedPrefix: '302e020100300506032b657004220420',
+    seedBytes: 32,
+  },
+  X25519: {
+    kty: 'OKP',
+    node: 'x25519',
+    bits: 256,
+    seedPrefix: '302e020100300506032b656e04220420',
+    seedBytes: 32,
+  },
   // RFC 9881 §6, the seed form: [0] IMPLICIT OCTET STRING. The bits are those of the public key (FIPS 204, table 2).
   'ML-DSA-44': {
     kty: 'AKP',
     node: 'ml-dsa-44',
     bits: 10_496,
     seedPrefix: '3034020100300b060960864801650304031104228020',
+    seedBytes: 32,
+  },
+  'ML-DSA-65': {
+    kty: 'AKP',
+    node: 'ml-dsa-65',
+    bits: 15_616,
+    seedPrefix: '3034020100300b060960864801650304031204228020',
+    seedBytes: 32,
+  },
+  'ML-DSA-87': {
+    kty: 'AKP',
+    node: 'ml-dsa-87',
+    bits: 20_736,
+    seedPrefix: '3034020100300b060960864801650304031304228020',
+    seedBytes: 32,
+  },
+  // RFC 9935 §6, the seed form.
+  'ML-KEM-512': {
+    kty: 'AKP',
+    node: 'ml-kem-512',
+    bits: 6400,
+    seedPrefix: '3054020100300b060960864801650304040104428040',
+    seedBytes: 64,
+  },
+  'ML-KEM-768': {
+    kty: 'AKP',
+    node: 'ml-kem-768',
+    bits: 9472,
+    seedPrefix: '3054020100300b060960864801650304040204428040',
+    seedBytes: 64,
+  },
+  'ML-KEM-1024': {
+    kty: 'AKP',
+    node: 'ml-kem-1024',
+    bits: 12_544,
+    seedPrefix: '3054020100300b060960864801650304040304428040',
+    seedBytes: 64,
   },
 } as const satisfies Readonly<Record<string, KeyTypeRow>>
 
@@ -43,4 +94,15 @@ export const curves: Readonly<
   'P-256': { name: 'prime256v1', bytes: 32, bits: 256 },
   'P-384': { name: 'secp384r1', bytes: 48, bits: 384 },
   'P-521': { name: 'secp521r1', bytes: 66, bits: 521 },
+  // RFC 8812 §3.1: for ES256K alone, where the settings open it.
+  secp256k1: { name: 'secp256k1', bytes: 32, bits: 256 },
+})
+
+/** Curves of ECDH-ES (RFC 7518 §4.6, RFC 8037 §3.2) and the bytes of a shared secret on them. */
+export const ecdhCurves: Readonly<Record<string, number>> = Object.freeze({
+  __proto__: null as never,
+  'P-256': 32,
+  'P-384': 48,
+  'P-521': 66,
+  X25519: 32,
 })

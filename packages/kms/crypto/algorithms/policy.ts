@@ -25,14 +25,40 @@ export interface AlgorithmPolicy {
   readonly fips: boolean
   /** Names as `plainName` writes them. A list that is not there restricts nothing; an empty one permits nothing. */
   readonly lists?: Partial<Readonly<Record<PolicyList, ReadonlySet<string>>>>
+  /** JOSE algorithms that are served only because the settings name them. */
+  readonly opened?: ReadonlySet<string>
 }
 
 /** `DEFAULT`: what SP 800-57 and SP 800-131A recommend for new applications. */
 export const recommendedNames: Readonly<Record<PolicyList, readonly string[]>> = {
-  algorithms: ['AES', 'RSA', 'EC', 'Ed25519', 'Ed448', 'X25519', 'X448', 'ML-DSA-44', 'HMAC'],
+  algorithms: [
+    'AES',
+    'RSA',
+    'EC',
+    'Ed25519',
+    'Ed448',
+    'X25519',
+    'X448',
+    'ML-DSA-44',
+    'ML-DSA-65',
+    'ML-DSA-87',
+    'HMAC',
+  ],
   hashes: ['SHA-256', 'SHA-384', 'SHA-512', 'SHA3-256', 'SHA3-384', 'SHA3-512'],
   signature_algorithms: [
-    ...['PS256', 'PS384', 'PS512', 'RSASSA-PSS', 'ES256', 'ES384', 'ES512', 'EdDSA', 'MLDSA44'],
+    ...[
+      'PS256',
+      'PS384',
+      'PS512',
+      'RSASSA-PSS',
+      'ES256',
+      'ES384',
+      'ES512',
+      'EdDSA',
+      'MLDSA44',
+      'ML-DSA-65',
+      'ML-DSA-87',
+    ],
     ...['ECDSAWithSHA256', 'ECDSAWithSHA384', 'ECDSAWithSHA512', 'Ed25519', 'Ed448', 'ML-DSA-44'],
   ],
   curves: ['P-256', 'P-384', 'P-521', 'Ed25519', 'Ed448', 'X25519', 'X448', 'Curve25519', 'Curve448'],
@@ -49,16 +75,18 @@ export interface PolicyConfig {
   readonly id: 'NONE' | 'DEFAULT' | 'CUSTOM'
   /** For `CUSTOM`; a list that holds `*` restricts nothing. */
   readonly lists: Readonly<Record<PolicyList, readonly string[]>>
+  readonly opened?: readonly string[]
 }
 
-export function algorithmPolicy({ fips, id, lists }: PolicyConfig): AlgorithmPolicy {
-  if (id === 'NONE') return { fips }
+export function algorithmPolicy({ fips, id, lists, opened = [] }: PolicyConfig): AlgorithmPolicy {
+  const base = opened.length === 0 ? { fips } : { fips, opened: new Set(opened) }
+  if (id === 'NONE') return base
   const chosen = id === 'DEFAULT' ? recommendedNames : lists
   const sets: Partial<Record<PolicyList, ReadonlySet<string>>> = {}
   for (const name of policyLists) {
     if (!chosen[name].includes('*')) sets[name] = new Set(chosen[name].map(plainName))
   }
-  return { fips, lists: sets }
+  return { ...base, lists: sets }
 }
 
 /** One spelling: `SHA-256`, `SHA_256` and `sha256` are the same; ECDSA and ECDH keys are EC keys. */
@@ -81,6 +109,11 @@ const notFips: ReadonlySet<string> = new Set(
       'OKP',
       'MLDSA44',
       'ML-DSA-44',
+      'ML-DSA-65',
+      'ML-DSA-87',
+      'ML-KEM-512',
+      'ML-KEM-768',
+      'ML-KEM-1024',
     ],
     ...[
       'ChaCha20',
@@ -144,6 +177,7 @@ export function keyFacts(key: {
       algorithms: algorithm === 'CoverCrypt' ? ['ABE', 'CoverCrypt'] : algorithm,
     }),
     ...(algorithm === 'Ed25519' && { curves: ['Ed25519', 'Curve25519'] }),
+    ...(algorithm === 'X25519' && { curves: ['X25519', 'Curve25519'] }),
     ...(curve !== undefined && { curves: curve }),
     ...(algorithm === 'RSA' && bits !== undefined && { rsa_key_sizes: String(bits) }),
     ...(algorithm === 'AES' && bits !== undefined && { aes_key_sizes: String(bits) }),

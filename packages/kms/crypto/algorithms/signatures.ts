@@ -28,6 +28,8 @@ export interface HashedSignature {
   readonly jose?: string
   /** JOSE binds a curve to the hash. */
   readonly curve?: string
+  /** Served only where the settings open it (`AlgorithmPolicy.opened`). */
+  readonly optional?: true
 }
 
 /** One that is all that its type of key does. */
@@ -65,6 +67,8 @@ export const hashedSignatures: readonly HashedSignature[] = [
   { scheme: 'ecdsa', hash: 'SHA_256', kmip: 'ECDSAWithSHA256', jose: 'ES256', curve: 'P-256' },
   { scheme: 'ecdsa', hash: 'SHA_384', kmip: 'ECDSAWithSHA384', jose: 'ES384', curve: 'P-384' },
   { scheme: 'ecdsa', hash: 'SHA_512', kmip: 'ECDSAWithSHA512', jose: 'ES512', curve: 'P-521' },
+  // RFC 8812 §3.2.
+  { scheme: 'ecdsa', hash: 'SHA_256', jose: 'ES256K', curve: 'secp256k1', optional: true },
 ]
 
 const slhSizes = ['128s', '128f', '192s', '192f', '256s', '256f']
@@ -73,8 +77,8 @@ export const pureSignatures: readonly PureSignature[] = [
   { scheme: 'pure', key: 'ed25519', kmip: ['Ed25519', 'EC', 'ECDSA'], jose: 'EdDSA', material: 'Ed25519' },
   { scheme: 'pure', key: 'ed448', kmip: ['Ed448', 'EC', 'ECDSA'], jose: 'EdDSA' },
   { scheme: 'pure', key: 'ml-dsa-44', kmip: ['ML_DSA_44'], jose: 'MLDSA44', material: 'ML-DSA-44' },
-  { scheme: 'pure', key: 'ml-dsa-65', kmip: ['ML_DSA_65'] },
-  { scheme: 'pure', key: 'ml-dsa-87', kmip: ['ML_DSA_87'] },
+  { scheme: 'pure', key: 'ml-dsa-65', kmip: ['ML_DSA_65'], jose: 'ML-DSA-65', material: 'ML-DSA-65' },
+  { scheme: 'pure', key: 'ml-dsa-87', kmip: ['ML_DSA_87'], jose: 'ML-DSA-87', material: 'ML-DSA-87' },
   ...['sha2', 'shake'].flatMap((hash) =>
     slhSizes.map((size) => ({
       scheme: 'pure' as const,

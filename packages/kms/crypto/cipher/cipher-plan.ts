@@ -38,8 +38,9 @@ export interface CipherPlan {
   readonly parameters: CryptographicParameters
 }
 
-/** What JOSE calls it (RFC 7518 §5.3). */
+/** What JOSE calls it (RFC 7518 §4.4, §5.3). */
 export function joseCipher(algorithm: string, keyBytes: number, { mode }: CipherPlan): readonly string[] {
+  if (mode === 'KW') return algorithm === 'AES' ? [`A${keyBytes * 8}KW`] : []
   const jose = mode === 'GCM' ? joseGcm(algorithm, keyBytes) : undefined
   return jose === undefined ? [] : [jose]
 }

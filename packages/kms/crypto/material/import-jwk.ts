@@ -8,7 +8,6 @@ import type { KeySpec } from './key-request.ts'
 import type { KeyMaterial } from './material.ts'
 
 const longestHmacKey = 4096
-const seedBytes = 32
 
 /** Members that say something about a key of each kind; another one is a mistake that is better told than kept. */
 const membersOf = {
@@ -17,7 +16,13 @@ const membersOf = {
   RSA: rsaMembers,
   EC: ['d', 'x', 'y'],
   Ed25519: ['d', 'x'],
+  X25519: ['d', 'x'],
   'ML-DSA-44': ['priv', 'pub', 'd', 'x'],
+  'ML-DSA-65': ['priv', 'pub', 'd', 'x'],
+  'ML-DSA-87': ['priv', 'pub', 'd', 'x'],
+  'ML-KEM-512': ['priv', 'pub'],
+  'ML-KEM-768': ['priv', 'pub'],
+  'ML-KEM-1024': ['priv', 'pub'],
 } as const satisfies Readonly<Record<MaterialAlgorithm, readonly string[]>>
 
 /** Members that are material, of whichever kind of key and half. */
@@ -59,9 +64,10 @@ export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<K
     case 'EC':
       return importEc(spec.curve, members)
     case 'Ed25519':
-      return importEd25519(members)
+    case 'X25519':
+      return importOkp(spec.algorithm, members)
     default:
-      return importMlDsa(spec.algorithm, members)
+      return importAkp(spec.algorithm, members)
   }
 }
 
@@ -136,10 +142,11 @@ function publicPoint(name: string, d: Uint8Array): Buffer {
   }
 }
 
-function importEd25519(members: ImportMembers): KeyMaterial {
+function importOkp(algorithm: 'Ed25519' | 'X25519', members: ImportMembers): KeyMaterial {
   const d = required(members, 'd')
-  if (d.length !== seedBytes) throw failure('bad_request', `d: must be ${seedBytes} bytes for Ed25519`)
-  const made = fromSeed('Ed25519', d)
+  const { seedBytes } = keyTypes[algorithm]
+  if (d.length !== seedBytes) throw failure('bad_request', `d: must be ${seedBytes} bytes for ${algorithm}`)
+  const made = fromSeed(algorithm, d)
   const { x } = createPublicKey(made.key).export({ format: 'jwk' })
   if (members.x !== undefined && base64url(members.x) !== x)
     throw failure('bad_request', 'x: is not the public key of d')
@@ -147,10 +154,11 @@ function importEd25519(members: ImportMembers): KeyMaterial {
 }
 
 /** RFC 9964 calls the members `priv` and `pub`; a request with kty OKP may call them `d` and `x`. */
-function importMlDsa(algorithm: FixedKeyType, members: ImportMembers): KeyMaterial {
+function importAkp(algorithm: FixedKeyType, members: ImportMembers): KeyMaterial {
   const seedName = members.priv === undefined ? 'd' : 'priv'
   if (members.priv !== undefined && members.d !== undefined)
     throw failure('bad_request', 'd: is given beside priv, which is the same')
+  const { seedBytes } = keyTypes[algorithm]
   const seed = required(members, seedName)
   if (seed.length !== seedBytes)
     throw failure('bad_request', `${seedName}: must be the ${seedBytes} bytes of the seed`)

@@ -68,7 +68,7 @@ test('an EC key names its curve, and the curve of its algorithm', () => {
   }
   for (const crv of ['secp256k1', 'P-192', 'P-224', 'p-256', 'Ed25519', '', '__proto__', 'constructor'])
     assert.throws(() => keySpecOf({ kty: 'EC', crv }, open), { kind: 'bad_request', message: /crv/ })
-  for (const crv of ['X25519', 'Ed448', 'X448', 'P-256'])
+  for (const crv of ['Ed448', 'X448', 'P-256'])
     assert.throws(() => keySpecOf({ kty: 'OKP', crv }, open), { kind: 'bad_request', message: /crv/ })
   for (const kty of ['OKP', 'AKP'])
     assert.throws(() => keySpecOf({ kty, alg: 'MLDSA44', crv: 'Ed25519' }, open), {

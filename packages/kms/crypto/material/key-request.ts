@@ -3,6 +3,8 @@ import {
   type Algorithm,
   algorithms,
   canonicalName,
+  isForMaterial,
+  isServed,
   requireAlgorithmPermitted,
 } from '../algorithms/algorithms.ts'
 import {
@@ -30,7 +32,12 @@ export interface KeyRequest {
   readonly n?: string | undefined
 }
 
-const curveNames: readonly string[] = Object.keys(curves)
+const es256kCurve = 'secp256k1'
+
+/** The curve of ES256K is there where that is. */
+function curvesServed({ opened }: AlgorithmPolicy): readonly string[] {
+  return Object.keys(curves).filter((name) => name !== es256kCurve || opened?.has('ES256K') === true)
+}
 
 /**
  * Reads the members of a key request (spec §2) and checks that they fit each other.
@@ -52,14 +59,18 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
       "alg: 'dir' says nothing about the size of a key; name A128GCM, A192GCM or A256GCM",
     )
   const bound = alg === undefined ? undefined : algorithms[alg]
-  if (alg !== undefined && (bound === undefined || (policy.fips && !bound.fips))) {
+  if (alg !== undefined && (bound === undefined || !isServed(alg, bound, policy))) {
     throw failure(
       'unsupported_algorithm',
       `'${alg.slice(0, 64)}' is not an algorithm that is supported here.`,
     )
   }
   const family = familyOf(request, bound, policy)
-  if (bound !== undefined && bound.material !== family && !(family === 'AES' && bound.material === 'HMAC')) {
+  if (
+    bound !== undefined &&
+    !isForMaterial(bound, family) &&
+    !(family === 'AES' && bound.material === 'HMAC')
+  ) {
     throw failure('bad_request', `alg: ${alg} is not for a key of kty ${request.kty}`)
   }
   switch (family) {
@@ -74,7 +85,10 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
     case 'EC': {
       const curve = request.crv
       if (curve === undefined) throw failure('bad_request', 'crv: is required for kty EC')
-      if (!curveNames.includes(curve)) throw failure('bad_request', `crv: must be ${curveNames.join(', ')}`)
+      const served = curvesServed(policy)
+      if (!served.includes(curve)) throw failure('bad_request', `crv: must be ${served.join(', ')}`)
+      if (bound?.use === 'other key management' && curve === es256kCurve)
+        throw failure('bad_request', `crv: ${alg} is not for ${curve}`)
       if (bound !== undefined && 'curve' in bound && bound.curve !== curve) {
         throw failure('bad_request', `crv: ${alg} needs ${bound.curve}`)
       }
@@ -110,7 +124,7 @@ function familyOf(
   if (!Object.hasOwn(families, request.kty))
     throw failure('bad_request', 'kty: must be oct, RSA, EC, OKP or AKP')
   const own = (request.kty === 'OKP' || request.kty === 'AKP') && bound?.kty === 'AKP'
-  const family = own ? bound.material : families[request.kty as KeyType]
+  const family = own ? bound.material : okpOr(request, bound)
   if (policy.fips && 'seedPrefix' in keyTypes[family]) {
     throw failure('unsupported_algorithm', `kty ${request.kty} is not permitted in FIPS mode.`)
   }
@@ -119,10 +133,17 @@ function familyOf(
     request.crv !== undefined &&
     canonicalName(request.crv) !== canonicalName(family)
   ) {
-    throw failure('bad_request', 'crv: an ML-DSA key has none')
+    throw failure('bad_request', 'crv: a key of kty AKP has none')
   }
-  if (family === 'Ed25519' && request.crv !== undefined && request.crv !== 'Ed25519') {
-    throw failure('bad_request', 'crv: must be Ed25519 for kty OKP')
+  if (request.kty === 'OKP' && !own && request.crv !== undefined && request.crv !== family) {
+    throw failure('bad_request', 'crv: must be Ed25519, or X25519 of a key for ECDH-ES, for kty OKP')
   }
   return family
+}
+
+/** Of kty OKP two types are kept: one signs, the other agrees on secrets. */
+function okpOr({ kty, crv }: KeyRequest, bound: Algorithm | undefined): MaterialAlgorithm {
+  if (kty !== 'OKP') return families[kty as KeyType]
+  const agrees = bound === undefined ? crv === 'X25519' : isForMaterial(bound, 'X25519')
+  return agrees ? 'X25519' : 'Ed25519'
 }

@@ -13,6 +13,8 @@ export interface AccessKey {
   /** The AWS region of the key store. */
   readonly region: string
   readonly secret: Secret
+  /** Who made it: AWS KMS names keys by this user's aliases. undefined: it is one of the settings. */
+  readonly createdBy?: string
 }
 
 /** Access keys by id: those of the database, read anew when they change, and the one of the settings. */
@@ -45,8 +47,8 @@ export function createAccessKeys(options: AccessKeysOptions): AccessKeys {
     async load(id) {
       const row = await readAccessKey(db, seal, id)
       if (row === undefined) return undefined
-      const { uri_prefix: uriPrefix, region, version, clear } = row
-      return { version, value: { id, uriPrefix, region, secret: new Secret(clear) } }
+      const { uri_prefix: uriPrefix, region, version, clear, created_by: createdBy } = row
+      return { version, value: { id, uriPrefix, region, secret: new Secret(clear), createdBy } }
     },
   })
   return {

@@ -14,7 +14,7 @@ import {
 } from '../extensions.ts'
 import { type ReadGeneralName, readGeneralName } from '../general-name.ts'
 import { type NameConstraints, readNameConstraints } from '../name-constraints.ts'
-import { type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
+import type { ParsedCertificate } from '../parsed-certificate.ts'
 
 /** How serious it is: a standard forbids it, or advises against it. */
 export type Severity = 'error' | 'warning'
@@ -51,8 +51,7 @@ export interface Facts {
 }
 
 /** @throws PkiError for what cannot be read */
-export function factsOf(der: Uint8Array): Facts {
-  const certificate = parseCertificate(der)
+export function factsOf(certificate: ParsedCertificate): Facts {
   const { extensions, subject, issuer, spki, key } = certificate
   const names = extensionValue(extensions, extensionIdentifiers.subjectAltName)
   const { authority, pathLength } = readBasicConstraints(extensions)

@@ -1,4 +1,5 @@
 import { PkiError } from '../../error.ts'
+import { fieldsOf, type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
 import { authorityRules } from './authorities.ts'
 import { type Facts, factsOf, type Rule, type Severity } from './facts.ts'
 import { nameRules } from './names.ts'
@@ -21,9 +22,18 @@ export const lintRules: readonly Rule[] = [...structureRules, ...nameRules, ...u
  * present time are for `validatePath`. What cannot be read is one finding, `unreadable`.
  */
 export function lintCertificate(der: Uint8Array): readonly Finding[] {
+  return lint(() => parseCertificate(der))
+}
+
+/** The same of a certificate that was written here and is not signed yet: OpenSSL reads it once it is. */
+export function lintWritten(der: Uint8Array): readonly Finding[] {
+  return lint(() => fieldsOf(der))
+}
+
+function lint(read: () => ParsedCertificate): readonly Finding[] {
   let facts: Facts
   try {
-    facts = factsOf(der)
+    facts = factsOf(read())
   } catch (error) {
     return [unreadable(error)]
   }

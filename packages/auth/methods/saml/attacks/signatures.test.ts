@@ -16,6 +16,27 @@ function signedAs(signing: Partial<SignOptions>): string {
   return judge.response({ signing })
 }
 
+it('every algorithm of the list is accepted, with a key of its type', async () => {
+  const ec = await sharedKey('idp-ec', 'ec')
+  const idpCertificates = [judge.idp.key.certificate, ec.certificate]
+  for (const [size, digestAlgorithm] of [
+    [256, `${namespaces.encryption}sha256`],
+    [384, `${more}sha384`],
+    [512, `${namespaces.encryption}sha512`],
+  ] as const) {
+    for (const [type, key] of [
+      ['rsa', judge.idp.key],
+      ['ecdsa', ec],
+    ] as const) {
+      const signatureAlgorithm = `${more}${type}-sha${size}`
+      const xml = signedAs({ key, signatureAlgorithm, digestAlgorithm })
+      assert.equal(typeof judge.judge(xml, { idpCertificates }), 'object', signatureAlgorithm)
+      const changed = xml.replace('>ann<', '>eve<')
+      assert.match(String(judge.judge(changed, { idpCertificates })), /signature is not right/)
+    }
+  }
+})
+
 describe('signatures that are not what SAML allows', () => {
   it('a Reference to another element, to the document, by XPointer or to elsewhere', () => {
     const id = /URI="#([^"]+)"/.exec(right)?.[1] ?? ''
@@ -183,6 +204,21 @@ describe('signatures that are not what SAML allows', () => {
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
       .replace('</ds:Signature>', `${info}</ds:Signature>`)
     assert.equal(typeof judge.judge(honest), 'object')
+  })
+
+  it('parts that KeyInfo has twice are read where they belong', () => {
+    const parts = [
+      `<ds:SignedInfo/><ds:SignatureValue>AAAA</ds:SignatureValue>`,
+      `<ds:CanonicalizationMethod Algorithm="${c14n}WithComments"/>`,
+      `<ds:SignatureMethod Algorithm="${namespaces.signature}hmac-sha1"/>`,
+    ]
+    const xml = right.replace(
+      /<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/,
+      `<ds:KeyInfo>${parts.join('')}</ds:KeyInfo>`,
+    )
+    assert.notEqual(xml, right)
+    assert.equal(typeof judge.judge(xml), 'object')
+    assertRefused(judge, xml.replace('>ann<', '>eve<'), /signature is not right/, 'changed')
   })
 
   it('an empty, a short, a foreign or a missing SignatureValue; an Object; an empty SignedInfo', () => {

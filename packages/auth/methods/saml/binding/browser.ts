@@ -42,4 +42,18 @@ export function forwardingPage(url: string): string {
   ].join('\n')
 }
 
+/**
+ * The same for a program on the user's computer, which anybody could have had the browser begin the login for: the user
+ * says yes first.
+ */
+export function askingPage(url: string, username: string): string {
+  return [
+    '<!doctype html>',
+    '<html lang="en"><head><meta charset="utf-8"><title>Signed in</title></head>',
+    `<body><p>A program on this computer wants to act as <strong>${escaped(username)}</strong>.</p>`,
+    `<p><a href="${escaped(url)}">Continue</a> if you have just started it. Otherwise close this page.</p></body></html>`,
+    '',
+  ].join('\n')
+}
+
 export const pageHeaders = { 'Content-Security-Policy': "default-src 'none'", 'Cache-Control': 'no-store' }

@@ -1,7 +1,7 @@
 import { constants, type KeyObject, sign } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
-import { isSignedByOne, rsaSha256 } from '../signature/algorithms.ts'
+import { rsaSha256, signerAmong } from '../signature/algorithms.ts'
 import { messageBounds } from '../xml/gate.ts'
 import { utf8 } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
@@ -70,13 +70,13 @@ export async function readRedirect(query: string, keys: readonly KeyObject[]): P
     ...(state === undefined ? [] : [`RelayState=${state}`]),
     `SigAlg=${algorithm}`,
   ]
-  const isRight = isSignedByOne(
+  const signer = signerAmong(
     keys,
     decoded(algorithm),
     Buffer.from(data.join('&')),
     base64(decoded(signature)),
   )
-  if (!isRight) throw new XmlRefused('the signature is not right')
+  if (signer === undefined) throw new XmlRefused('the signature is not right')
   return { field, xml: await inflated(base64(decoded(message))), relayState: state && decoded(state) }
 }
 

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
-import { inHome } from '@warder/foundation/runtime'
+import { inHome } from '@warder/foundation/home'
 
 /** A key of the service provider that signs or decrypts. */
 export interface SpKey {

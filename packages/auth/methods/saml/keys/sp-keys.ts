@@ -24,7 +24,7 @@ export interface SpKeyParts {
 /** Two are usual, while one follows the other. */
 const mostOpened = 8
 
-/** Keys of the database. The first one is made when it is first needed. */
+/** Keys of the database. The first one is made soon after the first start, or when it is needed, if that is sooner. */
 export function storedSpKeys(parts: SpKeyParts): SpKeys {
   const { db, seal, now } = parts
   const opened = new Map<number, SpKey>()

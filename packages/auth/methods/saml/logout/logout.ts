@@ -63,6 +63,7 @@ export async function beginLogout(
     realm: realm.id,
     returnUrl,
     expiresAt: now + loginSeconds,
+    recipient: undefined,
   } as const
   const isAsked = known !== undefined && destination !== undefined
   await context.commit(isAsked ? [...ending, pendingInsertion(pending)] : ending)

@@ -1,9 +1,14 @@
+import type { peerSecretCheck } from '@warder/foundation/http'
 import type { LoginServices } from '../../../login/index.ts'
 import type { SpKeys } from '../keys/sp-keys.ts'
+import type { Crowd } from '../store/crowd.ts'
 import type { Verification } from '../thread/verification.ts'
 
 /** What SAML stands on, besides a login. */
 export interface SamlServices extends LoginServices {
   readonly spKeys: SpKeys
   readonly samlVerification: Verification
+  readonly samlCrowd: Crowd
+  /** Whether a header shows the secret of the installation. */
+  readonly isPeer: ReturnType<typeof peerSecretCheck>
 }

@@ -16,6 +16,22 @@ export function readHttpsUrl(text: string): URL | undefined {
   return url
 }
 
+/** Where programs on the user's own computer listen: any port (RFC 8252 §7.3). Never `localhost`, which is a name. */
+export const loopbackOrigins: readonly string[] = ['http://127.0.0.1', 'http://[::1]']
+const loopbackUrl = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):[1-9][0-9]{0,4}(?:\/[A-Za-z0-9._~/-]*)?$/
+
+/** The loopback origin that a URL of a program is under; undefined for any other text. */
+function loopbackOriginOf(text: string): string | undefined {
+  const origin = text.length > longest ? undefined : loopbackUrl.exec(text)?.[1]
+  return origin !== undefined && URL.canParse(text) ? origin : undefined
+}
+
+/** @param url that a code was added to, or not */
+export function isLoopback(url: string): boolean {
+  const [address = ''] = url.split('?', 1)
+  return loopbackOriginOf(address) !== undefined
+}
+
 /** An https origin and nothing else; undefined for any other text. */
 export function readOrigin(text: string): string | undefined {
   const url = readHttpsUrl(text)
@@ -23,20 +39,45 @@ export function readOrigin(text: string): string | undefined {
   return isBare && !/[?#]/.test(text) ? url.origin : undefined
 }
 
+interface ReturnSettings {
+  readonly allowed_return_origins: readonly string[]
+  readonly default_return_url: string
+}
+
 /**
  * Where a browser is sent after a login: what it asked for, if that is of an allowed origin.
  * @returns the normalized URL
  * @throws failure('bad_request')
  */
-export function returnUrl(
-  asked: string | undefined,
-  settings: { readonly allowed_return_origins: readonly string[]; readonly default_return_url: string },
-): string {
+export function returnUrl(asked: string | undefined, settings: ReturnSettings): string {
   if (asked === undefined) return settings.default_return_url
   const url = readHttpsUrl(asked)
   if (url === undefined)
     throw failure('bad_request', 'return_to is not a valid URL: https, in ASCII, without user.')
-  if (!settings.allowed_return_origins.includes(url.origin))
-    throw failure('bad_request', 'return_to is not under an allowed return origin of this realm.')
+  if (!settings.allowed_return_origins.includes(url.origin)) throw notAllowed()
   return url.href
 }
+
+/**
+ * Where a browser takes the code of a login: an address as above without fragment, or one of a program on the same
+ * computer where the realm allows that.
+ * @throws failure('bad_request')
+ */
+export function codeReturnUrl(asked: string, settings: ReturnSettings): string {
+  const loopback = loopbackOriginOf(asked)
+  if (loopback !== undefined) {
+    if (!settings.allowed_return_origins.includes(loopback)) throw notAllowed()
+    return asked
+  }
+  const url = returnUrl(asked, settings)
+  if (url.includes('#')) throw failure('bad_request', 'return_to must not have a fragment.')
+  return url
+}
+
+export function isAllowedReturn(asked: string, { allowed_return_origins: origins }: ReturnSettings): boolean {
+  const url = readHttpsUrl(asked)
+  return url !== undefined && origins.includes(url.origin)
+}
+
+const notAllowed = () =>
+  failure('bad_request', 'return_to is not under an allowed return origin of this realm.')

@@ -5,7 +5,7 @@ import { methodSettings, nullable } from '../../../realms/index.ts'
 import { checkedCertificate, type IdpFacts, idpFacts, readMetadata } from '../metadata/idp-metadata.ts'
 import { nameIdFormats } from '../xml/names.ts'
 import { XmlRefused } from '../xml/refused.ts'
-import { readHttpsUrl, readOrigin } from './return-to.ts'
+import { loopbackOrigins, readHttpsUrl, readOrigin } from './return-to.ts'
 
 const largestMetadata = 256 * 1024
 const Url = Type.String({ minLength: 1, maxLength: 2048 })
@@ -17,6 +17,14 @@ const Given = Type.Object({
   }),
   metadata_url: nullable(Url),
   metadata_certificates: nullable(Type.Array(Type.String({ maxLength: 16_384 }), { maxItems: 8 })),
+  predecessor_entity_ids: nullable(
+    Type.Array(Name, {
+      maxItems: 16,
+      description:
+        'Entity IDs of identity providers whose users are the same people under the same names: they are not ended when ' +
+        'this one takes the place of such a one, or reads names from another attribute.',
+    }),
+  ),
   sp_entity_id: Name,
   sp_acs_url: Url,
   subject_attribute: nullable(Name),
@@ -34,6 +42,8 @@ export interface SamlSettings extends IdpFacts {
   readonly metadata_url?: string
   /** PEM: metadata that is fetched must be signed by one of them. Without any, TLS has to do. */
   readonly metadata_certificates?: readonly string[]
+  /** Entity IDs whose users are the same people under the same names. */
+  readonly predecessor_entity_ids?: readonly string[]
   readonly sp_entity_id: string
   readonly sp_acs_url: string
   readonly subject_attribute?: string
@@ -59,7 +69,7 @@ export const samlSettings = methodSettings(
         throw error
       }
     }
-    const { metadata_xml, metadata_url, subject_attribute, role_attribute } = given
+    const { metadata_xml, metadata_url, subject_attribute, role_attribute, predecessor_entity_ids } = given
     if (Buffer.byteLength(metadata_xml) > largestMetadata)
       throw refuse('metadata_xml', 'must not exceed 262144 bytes')
     const idp = read('metadata_xml', () => idpFacts(readMetadata(metadata_xml).root, now))
@@ -74,9 +84,12 @@ export const samlSettings = methodSettings(
     const attribute_claim_map = given.attribute_claim_map ?? {}
     requireClaimMap(attribute_claim_map, refuse)
     const allowed_return_origins = (given.allowed_return_origins ?? []).map((text) => {
-      const origin = readOrigin(text)
+      const origin = loopbackOrigins.includes(text) ? text : readOrigin(text)
       if (origin === undefined)
-        throw refuse('allowed_return_origins', 'must be https origins without path, query or user')
+        throw refuse(
+          'allowed_return_origins',
+          `must be https origins without path, query or user, or ${loopbackOrigins.join(' or ')}`,
+        )
       return origin
     })
     const back = readHttpsUrl(given.default_return_url)
@@ -89,6 +102,8 @@ export const samlSettings = methodSettings(
       ...(metadata_certificates !== undefined &&
         metadata_certificates.length > 0 && { metadata_certificates }),
       ...idp,
+      ...(predecessor_entity_ids !== undefined &&
+        predecessor_entity_ids.length > 0 && { predecessor_entity_ids }),
       sp_entity_id: given.sp_entity_id,
       sp_acs_url: given.sp_acs_url,
       ...(subject_attribute !== undefined && { subject_attribute }),

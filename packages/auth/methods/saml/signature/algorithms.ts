@@ -26,31 +26,69 @@ const signatures: Readonly<Record<string, SignatureAlgorithm>> = {
 
 export const rsaSha256 = `${more}rsa-sha256`
 
-export function digestHash(algorithm: string): string | undefined {
-  return Object.hasOwn(digests, algorithm) ? digests[algorithm] : undefined
+export function isDigestAlgorithm(algorithm: string): boolean {
+  return Object.hasOwn(digests, algorithm)
 }
 
 export function isSignatureAlgorithm(algorithm: string): boolean {
   return Object.hasOwn(signatures, algorithm)
 }
 
-/** @param hash of `digestHash` */
-export function digestOf(hash: string, data: string): Buffer {
-  return createHash(hash).update(data, 'utf8').digest()
-}
-
-/** Whether one of the keys has made the signature. A key only counts for algorithms of its own type. */
-export function isSignedByOne(
+/** The first of the keys that has made the signature. A key only counts for algorithms of its own type. */
+export function signerAmong(
   keys: readonly KeyObject[],
   algorithm: string,
   data: Uint8Array,
   signature: Uint8Array,
-): boolean {
+): KeyObject | undefined {
   const known = Object.hasOwn(signatures, algorithm) ? signatures[algorithm] : undefined
-  if (known === undefined) return false
-  return keys.some(
-    (key) =>
-      key.asymmetricKeyType === known.keyType &&
-      verify(known.hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature),
+  return known && keys.find((key) => isSignedBy(key, known, data, signature))
+}
+
+function isSignedBy(
+  key: KeyObject,
+  { keyType, hash }: SignatureAlgorithm,
+  data: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  return (
+    key.asymmetricKeyType === keyType && verify(hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature)
   )
 }
+
+/** How `xml-crypto` calls a digest. */
+interface LibraryDigest {
+  getAlgorithmName(): string
+  /** @returns base64 */
+  getHash(xml: string): string
+}
+
+/** How `xml-crypto` calls a signature. */
+interface LibrarySignature {
+  getAlgorithmName(): string
+  /** @param value base64 */
+  verifySignature(data: string, key: KeyObject, value: string): boolean
+}
+
+/** The digests above, for `SignedXml.HashAlgorithms`: by their URI, and no others. */
+export const libraryDigests: Readonly<Record<string, new () => LibraryDigest>> = Object.fromEntries(
+  Object.entries(digests).map(([uri, hash]) => [
+    uri,
+    class implements LibraryDigest {
+      getAlgorithmName = (): string => uri
+      getHash = (xml: string): string => createHash(hash).update(xml, 'utf8').digest('base64')
+    },
+  ]),
+)
+
+/** The signatures above, for `SignedXml.SignatureAlgorithms`: by their URI, and no others. */
+export const librarySignatures: Readonly<Record<string, new () => LibrarySignature>> = Object.fromEntries(
+  Object.entries(signatures).map(([uri, algorithm]) => [
+    uri,
+    class implements LibrarySignature {
+      getAlgorithmName = (): string => uri
+      verifySignature = (data: string, key: KeyObject, value: string): boolean =>
+        isSignedBy(key, algorithm, Buffer.from(data), Buffer.from(value, 'base64'))
+    },
+  ]),
+)

@@ -1,26 +1,10 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
-import { createRequire } from 'node:module'
 import { elementsOf, type XmlElement } from '../xml/dom.ts'
 import type { XmlBounds } from '../xml/gate.ts'
-import { attributeOf, isNamed, onlyChild, prefixesAt, readXml, type XmlDocument } from '../xml/read.ts'
+import { attributeOf, isNamed, onlyChild, readXml, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
-import { digestOf, isSignedByOne } from './algorithms.ts'
-import { checkSignatureStructure, type SignatureFacts } from './structure.ts'
-
-/** What is used of xml-crypto: see `xml/dom.ts` for why its declarations are not. */
-interface Canonicalization {
-  process(
-    element: XmlElement,
-    options: {
-      readonly inclusiveNamespacesPrefixList: readonly string[]
-      readonly ancestorNamespaces: readonly { readonly prefix: string; readonly namespaceURI: string }[]
-    },
-  ): string
-}
-
-const { ExclusiveCanonicalization } = createRequire(import.meta.url)('xml-crypto') as {
-  ExclusiveCanonicalization: new () => Canonicalization
-}
+import { validatedText } from './core-validation.ts'
+import { checkSignatureStructure } from './structure.ts'
 
 /** Public keys of certificates in PEM. */
 export function publicKeysOf(certificates: readonly string[]): readonly KeyObject[] {
@@ -63,49 +47,14 @@ export function verifyEnveloped(
   if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,255}$/.test(id))
     throw new XmlRefused('the signed element has no ID of the right form')
   requireUniqueIds(document.root)
-  const canonical = validated(element, signature, checkSignatureStructure(signature, id), keys)
-  const signed = readXml(canonical, bounds)
+  const facts = checkSignatureStructure(signature, id)
+  const signed = readXml(validatedText(document, signature, facts, keys), bounds)
   const same =
     signed.root.localName === element.localName &&
     signed.root.namespaceURI === element.namespaceURI &&
     attributeOf(signed.root, 'ID') === id
   if (!same) throw new XmlRefused('the signature is of another element')
   return signed
-}
-
-/**
- * Core validation (XML Signature §3.2), the signature before the digest: what a stranger sends costs no canonicalization
- * of the whole. Takes the signature out of the element (the enveloped-signature transform).
- * @returns the canonical text of the element
- */
-function validated(
-  element: XmlElement,
-  signature: XmlElement,
-  facts: SignatureFacts,
-  keys: readonly KeyObject[],
-): string {
-  const { signedInfo, signatureAlgorithm, signatureValue, hash, digestValue, inclusivePrefixes } = facts
-  const info = Buffer.from(canonicalText(signedInfo, []))
-  if (!isSignedByOne(keys, signatureAlgorithm, info, signatureValue)) throw wrongSignature()
-  element.removeChild(signature)
-  const canonical = canonicalText(element, inclusivePrefixes)
-  if (!digestOf(hash, canonical).equals(digestValue)) throw wrongSignature()
-  return canonical
-}
-
-const wrongSignature = () => new XmlRefused('the signature is not right')
-
-/** Exclusive canonicalization without comments. */
-function canonicalText(element: XmlElement, inclusiveNamespacesPrefixList: readonly string[]): string {
-  const own = Array.from(element.attributes).map(({ name }) => name)
-  const around = [...prefixesAt(element)].filter(
-    ([prefix, uri]) => uri !== '' && !own.includes(`xmlns:${prefix}`),
-  )
-  const ancestorNamespaces = around.map(([prefix, namespaceURI]) => ({ prefix, namespaceURI }))
-  return new ExclusiveCanonicalization().process(element, {
-    inclusiveNamespacesPrefixList,
-    ancestorNamespaces,
-  })
 }
 
 /** Whether a document has a signature anywhere but directly in one of these elements. */

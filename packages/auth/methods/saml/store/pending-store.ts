@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
+/** Who is to get the session of a login instead of the browser: the one who knows what the challenge was made of. */
+export interface Recipient {
+  /** BASE64URL(SHA-256(code_verifier)) (RFC 7636 §4.2). */
+  readonly challenge: string
+  /** Comes back as it was given, so that the recipient knows its own login. */
+  readonly state: string
+}
+
 /** A login or logout that was sent to an identity provider. Times are Unix seconds. */
 export interface PendingRequest {
   readonly purpose: 'login' | 'logout'
@@ -9,24 +17,25 @@ export interface PendingRequest {
   readonly realm: string
   readonly returnUrl: string
   readonly expiresAt: number
+  /** Who gets the session; undefined = the browser. */
+  readonly recipient: Recipient | undefined
 }
 
 interface PendingRow {
   readonly return_url: string
   readonly expires_at: number
+  readonly code_challenge: string | null
+  readonly client_state: string | null
 }
 
 const find = query<[requestId: string, realm: string, purpose: string, now: number], PendingRow>(
-  `SELECT return_url, expires_at FROM saml_request
+  `SELECT return_url, expires_at, code_challenge, client_state FROM saml_request
      WHERE request_id = ? AND realm_id = ? AND purpose = ? AND expires_at > ?`,
 )
-const insert = insertInto<[string, string, string, number, string]>('saml_request', [
-  'request_id',
-  'realm_id',
-  'return_url',
-  'expires_at',
-  'purpose',
-])
+const insert = insertInto<[string, string, string, number, string, string | null, string | null]>(
+  'saml_request',
+  ['request_id', 'realm_id', 'return_url', 'expires_at', 'purpose', 'code_challenge', 'client_state'],
+)
 const take = query<[requestId: string, realm: string, now: number], unknown>(
   'DELETE FROM saml_request WHERE request_id = ? AND realm_id = ? AND expires_at > ?',
 )
@@ -47,10 +56,12 @@ export async function findPending(
 ): Promise<PendingRequest | undefined> {
   const row = await db.get(find, [wanted.requestId, wanted.realm, wanted.purpose, now])
   if (row === undefined) return undefined
+  const { code_challenge: challenge, client_state: state } = row
   return {
     ...wanted,
     returnUrl: row.return_url,
     expiresAt: row.expires_at,
+    recipient: challenge === null || state === null ? undefined : { challenge, state },
   }
 }
 
@@ -61,6 +72,8 @@ export function pendingInsertion(pending: PendingRequest): Change {
     pending.returnUrl,
     pending.expiresAt,
     pending.purpose,
+    pending.recipient?.challenge ?? null,
+    pending.recipient?.state ?? null,
   ])
 }
 
@@ -81,14 +94,53 @@ const removeOldSessions = query<[now: number, most: number], unknown>(
   'DELETE FROM saml_session WHERE session_id IN (SELECT session_id FROM saml_session WHERE ends_at <= ? LIMIT ?)',
 )
 
+const removeOldHandovers = query<[now: number, most: number], unknown>(
+  'DELETE FROM saml_handover WHERE code_hash IN (SELECT code_hash FROM saml_handover WHERE expires_at <= ? LIMIT ?)',
+)
+
 const sweepSize = 1000
+/** In one turn: what a minute can bring in. */
+const mostRounds = 200
 
 /** @returns how many rows went */
 export async function removeExpiredMessages(commit: Commit, now: number): Promise<number> {
-  const results = await commit([
-    change(removeOldRequests, [now, sweepSize]),
-    change(removeOldAssertions, [now, sweepSize]),
-    change(removeOldSessions, [now, sweepSize]),
+  let sum = 0
+  for (let round = 0; round < mostRounds; round++) {
+    const results = await commit(
+      [removeOldRequests, removeOldAssertions, removeOldSessions, removeOldHandovers].map((statement) =>
+        change(statement, [now, sweepSize]),
+      ),
+    )
+    for (const { changes } of results) sum += changes
+    if (results.every(({ changes }) => changes < sweepSize)) break
+  }
+  return sum
+}
+
+const realmsOver = query<[perRealm: number], { readonly realm_id: string }>(
+  'SELECT realm_id FROM saml_request GROUP BY realm_id HAVING COUNT(*) > ?',
+)
+const removeBeyondOfRealm = query<[realm: string, sameRealm: string, most: number], unknown>(
+  `DELETE FROM saml_request WHERE realm_id = ? AND expires_at <=
+     (SELECT expires_at FROM saml_request WHERE realm_id = ? ORDER BY expires_at DESC LIMIT 1 OFFSET ?)`,
+)
+const removeBeyond = query<[most: number], unknown>(
+  `DELETE FROM saml_request WHERE expires_at <=
+     (SELECT expires_at FROM saml_request ORDER BY expires_at DESC LIMIT 1 OFFSET ?)`,
+)
+
+/** How many logins may be under way. */
+export interface PendingBounds {
+  readonly ofRealm: number
+  readonly inAll: number
+}
+
+/** Of logins beyond the bounds the oldest go: a flood of them makes the time shorter in which one has to be finished. */
+export async function removeCrowd(db: Database, { ofRealm, inAll }: PendingBounds): Promise<number> {
+  const crowded = await db.all(realmsOver, [ofRealm])
+  const results = await db.commit([
+    ...crowded.map(({ realm_id: realm }) => change(removeBeyondOfRealm, [realm, realm, ofRealm])),
+    change(removeBeyond, [inAll]),
   ])
   return results.reduce((sum, { changes }) => sum + changes, 0)
 }

@@ -1,3 +1,4 @@
 export { type Answer, type Client, client } from '../../../testing/client.ts'
+export { logoutRequest } from '../logout/messages.ts'
 export { acsCall, acsUrlOf, begunLogin, samlParams, spEntityIdOf } from './saml-scene.ts'
-export { sharedKey, TestIdp } from './test-idp.ts'
+export { randomId, sharedKey, signedQuery, TestIdp } from './test-idp.ts'

@@ -12,7 +12,7 @@ export interface Judge {
   /** XML of a right response, but for the wishes. */
   response(more?: Partial<ResponseWishes>): string
   /** Accepts, or says why not. */
-  judge(xml: string): Assertion | string
+  judge(xml: string, otherwise?: Partial<Expected>): Assertion | string
 }
 
 export async function startJudge(): Promise<Judge> {
@@ -27,9 +27,9 @@ export async function startJudge(): Promise<Judge> {
     decryptionKeys: [sp.privateKey],
     ...wishes,
   }
-  const judge = (xml: string): Assertion | string => {
+  const judge: Judge['judge'] = (xml, otherwise) => {
     const field = new Uint8Array(Buffer.from(encodeURIComponent(Buffer.from(xml).toString('base64'))))
-    const verdict = verdictOn({ field, expected })
+    const verdict = verdictOn({ field, expected: { ...expected, ...otherwise } })
     return 'assertion' in verdict
       ? verdict.assertion
       : `${verdict.refused.check}: ${verdict.refused.sentence}`

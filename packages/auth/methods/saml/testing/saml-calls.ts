@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import { scene } from '../../../testing/scene.ts'
-import { cookieOf, type TestService } from '../../../testing/start.ts'
+import { cookieOf, peerSecret, type TestService } from '../../../testing/start.ts'
+import { logoutHandleOf } from '../handover/logout-handle.ts'
 import { logoutRequest } from '../logout/messages.ts'
 import { acsCall, acsUrlOf, begunLogin, samlParams, spEntityIdOf } from './saml-scene.ts'
 import { randomId, sharedKey, signedQuery, TestIdp } from './test-idp.ts'
@@ -15,13 +17,24 @@ export async function prepareSamlCalls(auth: TestService): Promise<Readonly<Reco
   const idp = new TestIdp({ key: await sharedKey('idp'), ...place })
   const saml_params = samlParams(idp, 'sso', { metadata_xml: idp.metadata({ before: slo }) })
   await scene(auth).realm('sso', { auth_params: { saml_params } })
-  const begin = async () => begunLogin(await auth.call('GET', '/saml/sso/login'))
+  const begin = async (query = '') => begunLogin(await auth.call('GET', `/saml/sso/login${query}`))
   const post = (login: Awaited<ReturnType<typeof begin>>, nameId: string) => {
     const response = idp.response({ requestId: login.requestId, now: auth.services.now(), nameId })
     return auth.call('POST', '/saml/sso/acs', acsCall(login, response))
   }
   const cookie = cookieOf(await post(await begin(), 'bob'))
+  const [, claims = ''] = cookieOf(await post(await begin(), 'eve')).split('.')
+  const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { readonly jti: string }
+  const logout_handle = logoutHandleOf(auth.services.seal, 'sso', jti)
   const begun = await begin()
+  const code_verifier = 'v'.repeat(43)
+  const handedOver = new URLSearchParams({
+    return_to: 'https://app.example/callback',
+    state: 's'.repeat(16),
+    code_challenge: createHash('sha256').update(code_verifier).digest('base64url'),
+  })
+  const page = await post(await begin(`?${handedOver}`), 'dan')
+  const code = /[?&]code=([A-Za-z0-9_-]+)/.exec(page.text)?.[1]
   const sent = {
     id: randomId(),
     destination: place.acsUrl.replace('/acs', '/slo'),
@@ -34,6 +47,12 @@ export async function prepareSamlCalls(auth: TestService): Promise<Readonly<Reco
     'saml.login': () => auth.call('GET', '/saml/sso/login'),
     'saml.acs': () => post(begun, 'ann'),
     'saml.metadata': () => auth.call('GET', '/saml/sso/metadata'),
+    'saml.redeem': () => auth.call('POST', '/saml/sso/session', { json: { code, code_verifier } }),
+    'saml.end': () => auth.call('POST', '/saml/sso/session/end', { json: { logout_handle } }),
+    'saml.realms': () =>
+      auth.call('GET', '/saml/realms?return_to=https://app.example/', {
+        headers: { 'x-warder-peer': peerSecret },
+      }),
     'saml.test': () =>
       scene(auth).asSuper('POST', '/realms/sso/saml/test', {
         saml_response: Buffer.from('<x/>').toString('base64'),

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { deflateRawSync } from 'node:zlib'
 import { issueCertificate } from '@warder/foundation/tls'
@@ -84,6 +84,10 @@ export function signElement(xml: string, name: 'Response' | 'Assertion', options
   signer.SignatureAlgorithms[signatureAlgorithm] = class {
     getAlgorithmName = () => signatureAlgorithm
     getSignature = options.signatureOf ?? byKey
+  }
+  signer.HashAlgorithms[`${more}sha384`] = class {
+    getAlgorithmName = () => `${more}sha384`
+    getHash = (data: string) => createHash('sha384').update(data).digest('base64')
   }
   for (const xpath of [element, ...(options.alsoSign === undefined ? [] : [options.alsoSign])])
     signer.addReference({

@@ -1,8 +1,10 @@
 // The thread of XML: parses, canonicalizes and verifies what strangers send, one message after the other.
 import { parentPort } from 'node:worker_threads'
+import { giveWay } from '@warder/foundation/threads'
 import type { FromThread, ToThread } from './jobs.ts'
 import { verdictOn } from './verdict.ts'
 
+giveWay()
 parentPort?.on('message', ({ id, job }: ToThread) => {
   const answer = (message: FromThread): void => parentPort?.postMessage(message)
   try {

@@ -4,9 +4,9 @@ import { GuardFailed } from '@warder/foundation/sql'
 import { PkiError } from '@warder/pki/error'
 import { generalName, nameFromParts } from '@warder/pki/x509'
 import Type from 'typebox'
-import { findAuthority, issue, openAuthority, registerId } from '../../../authority/index.ts'
+import { findAuthority, findIssued, issue, openAuthority, registerId } from '../../../authority/index.ts'
 import { requirePermittedKey } from '../../../authority/public-key.ts'
-import { newObjectId, UnitOfWork } from '../../../keys/index.ts'
+import { asObjectId, linkedObject, type ManagedObject, newObjectId, UnitOfWork } from '../../../keys/index.ts'
 import { define, type KmsServices } from '../../../services.ts'
 import { orderObject } from '../order/order-object.ts'
 import { requireCertify } from '../order/permitted.ts'
@@ -14,7 +14,7 @@ import { acmeProblem } from '../protocol/problem.ts'
 import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
-import { authorizationsOf } from '../stored/authorization-store.ts'
+import { type Authorization, authorizationsOf } from '../stored/authorization-store.ts'
 import { insertCertificate } from '../stored/certificate-store.ts'
 import { findOrder, type Order, updateOrder } from '../stored/order-store.ts'
 import { type OrderedKey, readOrderedKey } from './signing-request.ts'
@@ -43,14 +43,43 @@ export function finalizeOperation(environment: AcmeEnvironment): Operation<KmsSe
       const wanted = readOrderedKey(payloadObject(caller).csr, order.identifiers, key.key)
       requireGoodKey(wanted.spki, services)
       await requireCertify(services, caller.directory.authorityId, account.owner, { now: true })
-      const valid = await issueFor(context, caller, order, wanted)
       const parts = await authorizationsOf(db, order.id)
+      await requireCaa(environment, caller, order, parts)
+      const valid = await issueFor(context, caller, order, wanted)
       return resourceReply(environment, urls, {
         location: urls.order(order.id),
         json: orderObject(valid, parts, urls),
       })
     },
   })
+}
+
+/** @throws caa where the records of a name do not let the authority issue, and the directory asks them (RFC 8659) */
+async function requireCaa(
+  { probes }: AcmeEnvironment,
+  { account, urls, directory }: ReturnType<typeof accountCaller>,
+  { identifiers }: Order,
+  parts: readonly Authorization[],
+): Promise<void> {
+  const { caaIdentities: identities = [] } = directory.settings
+  const names = identifiers.filter(({ type }) => type === 'dns').map(({ value }) => value)
+  if (identities.length === 0 || names.length === 0) return
+  const challengeOf = (name: string) =>
+    parts
+      .find(
+        ({ identifier, wildcard }) =>
+          identifier.value === name.replace(/^\*\./, '') && wildcard === name.startsWith('*.'),
+      )
+      ?.challenges.find(({ status }) => status === 'valid')?.type
+  const problem = await probes.caa(
+    names.map((name) => ({
+      identities,
+      name,
+      challenge: challengeOf(name),
+      account: urls.account(account.id),
+    })),
+  )
+  if (problem !== undefined) throw acmeProblem('caa', problem.detail)
 }
 
 /** Issues, stores and registers the certificate, and settles the order, in one commit. */
@@ -68,6 +97,7 @@ async function issueFor(
     if (stored === undefined) throw acmeProblem('notFound', 'The authority is not here any more.')
     const authority = await openAuthority(services, objects, stored, now)
     const { settings } = directory
+    const before = await replacedObject(services, objects, order, account.owner)
     const issued = await issue(
       services,
       objects,
@@ -82,9 +112,11 @@ async function issueFor(
         ),
         ...validityOf(order, settings.days, authority, now),
         owner: account.owner,
+        ...(before !== undefined && { links: [{ kind: 'ReplacedObjectLink', id: before.id }] }),
       },
       now,
     )
+    if (before !== undefined) linkSuccessor(objects, before, issued.object.id)
     const certificate = {
       id: newObjectId(now),
       accountId: account.id,
@@ -109,6 +141,24 @@ async function issueFor(
   } finally {
     objects.clear()
   }
+}
+
+/** What the client says that it replaces (RFC 9773 §5), where it is here and was not replaced otherwise. */
+async function replacedObject(
+  { db }: KmsServices,
+  objects: UnitOfWork,
+  { replaces }: Order,
+  owner: string,
+): Promise<ManagedObject | undefined> {
+  const entry = replaces === undefined ? undefined : await findIssued(db, replaces)
+  const id = asObjectId(entry?.certificateId ?? '')
+  const object = id === undefined ? undefined : await objects.read(id)
+  if (object?.type !== 'Certificate' || object.owner !== owner) return undefined
+  return linkedObject(object, 'ReplacementObjectLink') === undefined ? object : undefined
+}
+
+function linkSuccessor(objects: UnitOfWork, before: ManagedObject, successor: string): void {
+  objects.update(before, { links: [...before.links, { kind: 'ReplacementObjectLink', id: successor }] })
 }
 
 /** @throws badPublicKey */

@@ -22,7 +22,7 @@ export function directoryOperation(environment: AcmeEnvironment): Operation<KmsS
     errors: { 404: 'The authority is not open for ACME.' },
     async act(_input, { request }) {
       const { directory, urls } = await directoryAt(environment, request)
-      const { termsOfService, website, externalAccountRequired } = directory.settings
+      const { termsOfService, website, externalAccountRequired, caaIdentities } = directory.settings
       return rawReply({
         json: {
           newNonce: urls.to('new-nonce'),
@@ -33,6 +33,7 @@ export function directoryOperation(environment: AcmeEnvironment): Operation<KmsS
           renewalInfo: urls.to('renewal-info'),
           meta: {
             externalAccountRequired,
+            ...(caaIdentities !== undefined && caaIdentities.length > 0 && { caaIdentities }),
             ...(termsOfService !== undefined && { termsOfService }),
             ...(website !== undefined && { website }),
           },

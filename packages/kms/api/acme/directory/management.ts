@@ -34,6 +34,13 @@ const Settings = Type.Object({
     }),
   ),
   orders_per_hour: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  caa_identities: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[A-Za-z0-9-]{1,63}([.][A-Za-z0-9-]{1,63})+$', maxLength: 253 }), {
+      maxItems: 8,
+      description:
+        'What the authority is called in CAA records (RFC 8659). With at least one, the records of DNS names are asked before a certificate is issued.',
+    }),
+  ),
   terms_of_service: Type.Optional(HttpsUrl),
   website: Type.Optional(HttpsUrl),
 })
@@ -44,6 +51,7 @@ const DirectoryReply = Type.Object({
   external_account_required: Type.Boolean(),
   challenges: Type.Array(Type.String()),
   orders_per_hour: Type.Integer(),
+  caa_identities: Type.Optional(Type.Array(Type.String())),
   terms_of_service: Type.Optional(Type.String()),
   website: Type.Optional(Type.String()),
 })
@@ -56,6 +64,7 @@ function withSettings(body: Static<typeof Settings>): DirectorySettings {
     externalAccountRequired: body.external_account_required,
     challenges: body.challenges && challengeTypes.filter((type) => body.challenges?.includes(type)),
     ordersPerHour: body.orders_per_hour,
+    caaIdentities: body.caa_identities?.map((name) => name.toLowerCase()),
     termsOfService: body.terms_of_service,
     website: body.website,
   }
@@ -63,8 +72,8 @@ function withSettings(body: Static<typeof Settings>): DirectorySettings {
 }
 
 function directoryReply({ baseUrl }: AcmeEnvironment, id: string, settings: DirectorySettings) {
-  const { profile, days, externalAccountRequired, challenges, ordersPerHour, termsOfService, website } =
-    settings
+  const { profile, days, externalAccountRequired, challenges, ordersPerHour } = settings
+  const { caaIdentities, termsOfService, website } = settings
   return {
     directory: new AcmeUrls(baseUrl, id).directory,
     profile,
@@ -72,6 +81,7 @@ function directoryReply({ baseUrl }: AcmeEnvironment, id: string, settings: Dire
     external_account_required: externalAccountRequired,
     challenges,
     orders_per_hour: ordersPerHour,
+    ...(caaIdentities !== undefined && { caa_identities: [...caaIdentities] }),
     ...(termsOfService !== undefined && { terms_of_service: termsOfService }),
     ...(website !== undefined && { website }),
   }

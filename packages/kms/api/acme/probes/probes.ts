@@ -10,6 +10,7 @@ import {
 import { Shares } from '@warder/foundation/runtime'
 import { acmeProblem, type Problem, type ProblemType, problemOf } from '../protocol/problem.ts'
 import type { ChallengeType } from '../stored/challenge.ts'
+import { type CaaQuestion, type CaaRecord, checkCaa } from './caa.ts'
 import { dnsResolve, resolverOf } from './dns.ts'
 import { checkDns } from './dns-01.ts'
 import { checkHttp } from './http-01.ts'
@@ -32,6 +33,12 @@ export interface ChallengeProbes {
    * @throws rateLimited when too many are being looked at
    */
   check(type: ChallengeType, proof: Proof): Promise<Problem | undefined>
+  /**
+   * Looks whether CAA records let the authority issue for these names.
+   * @returns the first thing that is wrong, undefined: they do
+   * @throws rateLimited
+   */
+  caa(questions: readonly CaaQuestion[]): Promise<Problem | undefined>
 }
 
 const timeoutMs = 10_000
@@ -41,6 +48,8 @@ const mostBytes = 4096
 /** Challenges that one worker looks at at a time, and those of one host among them. */
 const mostAtOnce = 64
 const mostOfHost = 8
+/** For the names of an order together. */
+const caaMs = 20_000
 
 const checks: Readonly<Record<ChallengeType, (proof: Proof, ways: Ways) => Promise<Problem | undefined>>> = {
   'http-01': checkHttp,
@@ -65,13 +74,28 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
     dns: resolver,
   }
   const running = new Shares(mostAtOnce, mostOfHost)
+  const caaOf = async (name: string) => (await resolver.resolveCaa(name)) as unknown as readonly CaaRecord[]
   return {
+    async caa(questions) {
+      const until = performance.now() + caaMs
+      const account = questions[0]?.account ?? ''
+      if (!running.take(account, 1)) throw tooMany('CAA records')
+      try {
+        for (const question of questions) {
+          const problem =
+            performance.now() > until
+              ? problemOf('caa', 'The CAA records could not be looked up in time.')
+              : await checkCaa(question, caaOf)
+          if (problem !== undefined) return problem
+        }
+        return undefined
+      } finally {
+        running.give(account, 1)
+      }
+    },
     async check(type, proof) {
       const host = proof.identifier.value
-      if (!running.take(host, 1))
-        throw acmeProblem('rateLimited', 'Too many challenges are being looked at: try again.', {
-          retryAfterSeconds: 10,
-        })
+      if (!running.take(host, 1)) throw tooMany('challenges')
       try {
         return await checks[type](proof, ways)
       } catch (error) {
@@ -82,6 +106,12 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
       }
     },
   }
+}
+
+function tooMany(what: string) {
+  return acmeProblem('rateLimited', `Too many ${what} are being looked at: try again.`, {
+    retryAfterSeconds: 10,
+  })
 }
 
 const typesOfReason: Partial<Readonly<Record<OutboundReason, ProblemType>>> = { name: 'dns' }

@@ -1,6 +1,13 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
-import { algorithmsOf, parseStrictObject, thumbprint, verifySignature } from '@warder/foundation/jwt'
+import {
+  algorithmsOf,
+  jwsAlgorithmsOnce,
+  parseStrictObject,
+  thumbprint,
+  verifySignature,
+} from '@warder/foundation/jwt'
+import { privateJwkMembers } from '@warder/foundation/memory'
 import { decodeBase64Url } from '../../../jose/index.ts'
 import { acmeProblem } from './problem.ts'
 
@@ -84,22 +91,6 @@ export function headerText({ header }: Jws, name: string): string | undefined {
   return value
 }
 
-/** What keys of accounts sign with; MACs and `none` are not among them (RFC 8555 §6.2). */
-const signatureAlgorithms = [
-  'ES256',
-  'ES384',
-  'ES512',
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'EdDSA',
-] as const
-
-const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth', 'priv']
-
 /**
  * A public key as JWK, strong enough and of a type that signs.
  * @throws malformed, badPublicKey
@@ -107,7 +98,7 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k', 'oth', 'priv']
 export function readSigningKey(jwk: unknown): SigningKey {
   if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) throw malformed("'jwk' is not a key.")
   const members = jwk as Members
-  if (privateMembers.some((name) => Object.hasOwn(members, name)))
+  if (privateJwkMembers.some((name) => Object.hasOwn(members, name)))
     throw acmeProblem('badPublicKey', "'jwk' is not a public key.")
   let key: KeyObject
   try {
@@ -122,17 +113,20 @@ export function readSigningKey(jwk: unknown): SigningKey {
   return { jwk: canonical, key, thumbprint: thumbprint(canonical) }
 }
 
-/** @throws badSignatureAlgorithm, unauthorized */
+/**
+ * MACs and `none` are not among the algorithms (RFC 8555 §6.2).
+ * @throws badSignatureAlgorithm, unauthorized
+ */
 export function requireSignature(jws: Jws, key: KeyObject): void {
   const algorithm = headerText(jws, 'alg')
-  if (!signatureAlgorithms.some((each) => each === algorithm))
-    throw acmeProblem('badSignatureAlgorithm', `'alg' is one of ${signatureAlgorithms.join(', ')}.`, {
-      members: { algorithms: signatureAlgorithms },
+  if (algorithm === undefined || !jwsAlgorithmsOnce.includes(algorithm))
+    throw acmeProblem('badSignatureAlgorithm', `'alg' is one of ${jwsAlgorithmsOnce.join(', ')}.`, {
+      members: { algorithms: jwsAlgorithmsOnce },
     })
-  if (!algorithmsOf(key).includes(String(algorithm)))
+  if (!algorithmsOf(key).includes(algorithm))
     throw acmeProblem('badSignatureAlgorithm', `The key does not sign with ${algorithm}.`, {
       members: { algorithms: algorithmsOf(key) },
     })
-  if (!verifySignature(String(algorithm), { key, algorithms: algorithmsOf(key) }, jws.input, jws.signature))
+  if (!verifySignature(algorithm, { key, algorithms: algorithmsOf(key) }, jws.input, jws.signature))
     throw acmeProblem('unauthorized', 'The signature of the request is wrong.')
 }

@@ -10,6 +10,7 @@ const types = {
   badPublicKey: 'bad_request',
   badRevocationReason: 'bad_request',
   badSignatureAlgorithm: 'bad_request',
+  caa: 'forbidden',
   conflict: 'conflict',
   connection: 'bad_request',
   dns: 'bad_request',

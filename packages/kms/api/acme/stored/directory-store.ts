@@ -10,6 +10,8 @@ export interface DirectorySettings {
   readonly challenges: readonly ChallengeType[]
   /** Of one account. */
   readonly ordersPerHour: number
+  /** Names of the authority in CAA records, in lower case; with some the records of names are asked. */
+  readonly caaIdentities?: readonly string[]
   readonly termsOfService?: string
   readonly website?: string
 }

@@ -6,15 +6,18 @@ export interface DnsHost extends AsyncDisposable {
   readonly port: number
   /** By name, in lower case. */
   readonly texts: Map<string, string>
+  /** CAA records of names: tag and value. */
+  readonly caas: Map<string, readonly (readonly [tag: string, value: string])[]>
   /** Names that do not exist. */
   readonly missing: Set<string>
 }
 
-const types = { A: 1, TXT: 16 } as const
+const types = { A: 1, TXT: 16, CAA: 257 } as const
 const noSuchName = 3
 
 export async function dnsHost(): Promise<DnsHost> {
   const texts = new Map<string, string>()
+  const caas: DnsHost['caas'] = new Map()
   const missing = new Set<string>()
   const socket = createSocket('udp4')
   socket.on('message', (query, peer) => {
@@ -27,7 +30,8 @@ export async function dnsHost(): Promise<DnsHost> {
           ? Buffer.concat([Buffer.from([text.length]), Buffer.from(text)])
           : undefined
     const isMissing = missing.has(name)
-    const answer = data === undefined || isMissing ? [] : [recordOf(type, data)]
+    const all = type === types.CAA ? (caas.get(name) ?? []).map(caaData) : data === undefined ? [] : [data]
+    const answer = isMissing ? [] : all.map((each) => recordOf(type, each))
     const head = Buffer.alloc(12)
     head.writeUInt16BE(query.readUInt16BE(0), 0)
     head.writeUInt16BE(0x8180 | (isMissing ? noSuchName : 0), 2)
@@ -39,9 +43,15 @@ export async function dnsHost(): Promise<DnsHost> {
   return {
     port: (socket.address() as AddressInfo).port,
     texts,
+    caas,
     missing,
     [Symbol.asyncDispose]: () => new Promise((resolve) => socket.close(() => resolve())),
   }
+}
+
+/** RFC 8659 §4.1: no flags, the length of the tag, the tag, the value. */
+function caaData([tag, value]: readonly [tag: string, value: string]): Buffer {
+  return Buffer.concat([Buffer.from([0, tag.length]), Buffer.from(tag + value)])
 }
 
 /** RFC 1035 §4.1.2, without compression. */

@@ -56,7 +56,7 @@ export function decryptOperation(route: XksRoute) {
     ...route.common('decrypt'),
     route: post(route.path('/keys/{externalKeyId}/decrypt')),
     summary: 'Decrypt with AES-GCM for AWS KMS',
-    access: awsRight('decrypt'),
+    access: awsRight(route, 'decrypt', 'of the ciphertext'),
     pathParameters: KeyPath,
     request: DecryptRequest,
     reply: Type.Object({ plaintext: Type.String() }),

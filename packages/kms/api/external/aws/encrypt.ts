@@ -5,6 +5,7 @@ import type { Encrypted } from '../../../crypto/index.ts'
 import type { Key } from '../../../keys/index.ts'
 import { define, type KmsServices } from '../../../services.ts'
 import { counted } from '../../rest/key-use.ts'
+import { metadataFor } from './ciphertext-metadata.ts'
 import { xksFailure } from './errors.ts'
 import { integrityValue } from './integrity-value.ts'
 import { authenticatedData, awsRight, gcmPlan, refused, requireXksUse, resolvedKey } from './key.ts'
@@ -30,9 +31,6 @@ const EncryptReply = Type.Object({
 /** The API asks for 4300 and 8192 bytes; beyond its own bounds a proxy says that it does not support them. */
 export const mostData = 8192
 
-/** The form of the ciphertexts that are made now: AES-256-GCM over the data as `authenticatedData` puts it. */
-const metadata = Buffer.of(1)
-
 function read(body: Static<typeof EncryptRequest>) {
   requireAesGcm(body.encryptionAlgorithm)
   const cdiv = body.ciphertextDataIntegrityValueAlgorithm
@@ -57,22 +55,25 @@ export function encryptOperation(route: XksRoute) {
     ...route.common('encrypt'),
     route: post(route.path('/keys/{externalKeyId}/encrypt')),
     summary: 'Encrypt with AES-GCM for AWS KMS',
-    access: awsRight('encrypt'),
+    access: awsRight(route, 'encrypt', 'newest'),
     pathParameters: KeyPath,
     request: EncryptRequest,
     reply: EncryptReply,
-    act({ body }, context) {
+    act({ path, body }, context) {
       const { services } = context
       const { plaintext, aad, cdiv } = read(body)
       const key = resolvedKey(context)
+      const metadata = metadataFor(path.externalKeyId, key.object.id)
       requireXksUse(key, 'encrypt', context)
       // An integrity value promises that the ciphertext opens: that is tried.
       if (cdiv) requireXksUse(key, 'decrypt', context)
       const waiting = services.budgets.take(key.object)
       const made =
         waiting === undefined
-          ? encrypted(key, plaintext, aad, cdiv)
-          : waiting.then(() => stillUsable(key, services).then((now) => encrypted(now, plaintext, aad, cdiv)))
+          ? encrypted(key, plaintext, { aad, metadata }, cdiv)
+          : waiting.then(() =>
+              stillUsable(key, services).then((now) => encrypted(now, plaintext, { aad, metadata }, cdiv)),
+            )
       return andThen(counted(context, key, plaintext.length, made), (reply) => reply, refused)
     },
   })
@@ -89,7 +90,7 @@ export function encryptOperation(route: XksRoute) {
 function encrypted(
   key: Key,
   plaintext: Buffer,
-  aad: Buffer,
+  { aad, metadata }: { readonly aad: Buffer; readonly metadata: Buffer },
   cdiv: boolean,
 ): MaybePromise<Static<typeof EncryptReply>> {
   const data = authenticatedData(aad, metadata)

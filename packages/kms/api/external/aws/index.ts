@@ -39,7 +39,7 @@ export const aws: ExternalStore<AwsConfig> = {
     })
     const service = config['aws_xks_config.aws_xks_service']
     return prefixes.flatMap((prefix) => {
-      const route = xksRoute(prefix, signedBy({ accessKeys, service }, prefix), node)
+      const route = xksRoute(prefix, signedBy({ accessKeys, service }, prefix), { node, accessKeys })
       return [
         healthOperation(route),
         metadataOperation(route),

@@ -1,31 +1,64 @@
 import { Failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
-import { andThen } from '@warder/foundation/promises'
-import type { Right } from '../../../access/index.ts'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { type Right, resolveKid } from '../../../access/index.ts'
 import { type CipherPlan, noParameters, planCipher } from '../../../crypto/index.ts'
-import { grantedKey } from '../../../external/index.ts'
-import { Key, type UseRefusal } from '../../../keys/index.ts'
+import type { AccessKeys } from '../../../external/aws/index.ts'
+import { externalPrefix, grantedKey } from '../../../external/index.ts'
+import {
+  aliasPrefix,
+  chainIdOf,
+  Key,
+  type ObjectId,
+  processingVersion,
+  protectingVersion,
+  type UseRefusal,
+  withheld,
+} from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
+import { keyNamedIn } from './ciphertext-metadata.ts'
 import { type XksError, xksFailure } from './errors.ts'
 import { type RequestMetadata, recordMetadata } from './request.ts'
+import type { XksRoute } from './route.ts'
 
-/** The key in the path, if `right` on it was granted to the principal that AWS KMS names (docs/adr/0052). */
-export function awsRight(right: Right): Access<KmsServices> {
+/**
+ * The key in the path, if `right` on it was granted to the principal that AWS KMS names (docs/adr/0052). The path names a
+ * key by its id, or by an alias of who made the access key that signs. What decrypts takes the key that the ciphertext
+ * names, which is another version of the key in the path, or what the alias stood for then.
+ */
+export function awsRight(
+  { accessKeys }: Pick<XksRoute, 'accessKeys'>,
+  right: Right,
+  version: 'newest' | 'of the ciphertext',
+): Access<KmsServices> {
   return {
     name: `key right granted to aws: ${right}`,
     check({ path, body }, context) {
-      const { requestMetadata } = body as { readonly requestMetadata: RequestMetadata }
+      const { requestMetadata, ciphertextMetadata } = body as {
+        readonly requestMetadata: RequestMetadata
+        readonly ciphertextMetadata?: string
+      }
+      const { services } = context
       const { externalKeyId = '' } = path
       recordMetadata(context, requestMetadata, {
         object: externalKeyId,
         ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
       })
-      const { awsPrincipalArn } = requestMetadata
+      const granted = (id: string): MaybePromise<Key> =>
+        grantedKey(services, 'aws', requestMetadata.awsPrincipalArn, id, right)
+      const exactId = version === 'newest' ? undefined : keyNamedIn(ciphertextMetadata)
+      const keep = (found: Key): void => {
+        context.found = found
+      }
       try {
-        const key = grantedKey(context.services, 'aws', awsPrincipalArn, externalKeyId, right)
-        const keep = (found: Key): void => {
-          context.found = found
-        }
+        const key = andThen(namedKey(accessKeys, context, externalKeyId), (named) => {
+          if (named !== externalKeyId) context.audit({ object: named })
+          return andThen(granted(named), (found) =>
+            version === 'newest'
+              ? newestOf(services, found)
+              : exactKey(services, found, { exactId, named, isAlias: named !== externalKeyId, granted }),
+          )
+        })
         return andThen(key, keep, refused)
       } catch (thrown) {
         refused(thrown)
@@ -34,10 +67,60 @@ export function awsRight(right: Right): Access<KmsServices> {
   }
 }
 
+/** Ids come first: an alias cannot take the place of a key. */
+function namedKey(
+  accessKeys: AccessKeys,
+  { services, principal }: OperationContext<KmsServices>,
+  externalKeyId: string,
+): MaybePromise<string> {
+  return andThen(services.keys.get(externalKeyId as ObjectId), (known) => {
+    if (known !== undefined) return externalKeyId
+    const signer = accessKeys.get(principal?.name.slice(externalPrefix('aws').length) ?? '')
+    return andThen(signer, (accessKey) =>
+      accessKey?.createdBy === undefined
+        ? externalKeyId
+        : andThen(
+            resolveKid(services, accessKey.createdBy, `${aliasPrefix}${externalKeyId}`),
+            (id) => id ?? externalKeyId,
+          ),
+    )
+  })
+}
+
+/** One that is withheld stays itself: its use is refused in the words of AWS. */
+function newestOf({ keys }: KmsServices, key: Key): MaybePromise<Key> {
+  return withheld(key.object) === undefined ? protectingVersion(keys, key) : key
+}
+
+interface Exact {
+  readonly exactId: string | undefined
+  readonly named: string
+  readonly isAlias: boolean
+  granted(id: string): MaybePromise<Key>
+}
+
+/** @throws xksFailure('InvalidCiphertextException') for a ciphertext of a key that the path does not mean */
+function exactKey({ keys }: KmsServices, key: Key, { exactId, isAlias, granted }: Exact): MaybePromise<Key> {
+  if (withheld(key.object) !== undefined) return key
+  if (exactId === undefined || exactId === key.object.id) return processingVersion(keys, key)
+  return andThen(keys.get(exactId as ObjectId), (exact) => {
+    const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')
+    if (exact === undefined) throw other()
+    const id = chainIdOf(exact.object)
+    if (id === chainIdOf(key.object)) return processingVersion(keys, exact)
+    if (!isAlias) throw other()
+    // What the alias stood for then has to be granted, too.
+    return andThen(granted(id), () => processingVersion(keys, exact))
+  })
+}
+
 /** A path that leads nowhere is not found, too, and has another name at AWS. */
 export function refused(thrown: unknown): never {
   if (thrown instanceof Failure && thrown.kind === 'not_found')
     throw xksFailure('KeyNotFoundException', thrown.message)
+  // A version that is replaced, or too old.
+  if (thrown instanceof Failure && thrown.kind === 'crypto_failure')
+    throw xksFailure('InvalidStateException', thrown.message)
   throw thrown
 }
 
@@ -50,6 +133,8 @@ export function resolvedKey({ found }: OperationContext<KmsServices>): Key {
 const refusals: Readonly<Record<UseRefusal, XksError>> = {
   destroyed: 'KeyNotFoundException',
   archived: 'InvalidStateException',
+  disabled: 'InvalidStateException',
+  'awaits destruction': 'InvalidStateException',
   state: 'InvalidStateException',
   'not yet': 'InvalidStateException',
   'no longer': 'InvalidStateException',
@@ -64,14 +149,16 @@ const refusals: Readonly<Record<UseRefusal, XksError>> = {
 export function requireXksUse(
   key: Key,
   use: 'encrypt' | 'decrypt',
-  { services }: OperationContext<KmsServices>,
+  { services, principal }: OperationContext<KmsServices>,
 ): void {
-  const verdict = key.mayUse(use, services.clock.now())
+  const now = services.clock.now()
+  const verdict = key.mayUse(use, now)
   if (!verdict.allowed) throw xksFailure(refusals[verdict.why], verdict.sentence)
   if (key.state !== 'Active')
     throw xksFailure('InvalidStateException', `The key is ${key.state}: it is disabled for AWS KMS.`)
   if (!isAes256Gcm(key))
     throw xksFailure('InvalidKeyUsageException', 'AWS KMS uses AES keys of 256 bits that do AES-GCM.')
+  services.uses.note(chainIdOf(key.object), principal?.name ?? 'aws', now)
 }
 
 export function isAes256Gcm({ object }: Key): boolean {

@@ -1,6 +1,6 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { allows, type Key, type Usage } from '../../../keys/index.ts'
+import { allows, type Key, type Usage, withheld } from '../../../keys/index.ts'
 import { define } from '../../../services.ts'
 import { xksFailure } from './errors.ts'
 import { awsRight, isAes256Gcm, resolvedKey } from './key.ts'
@@ -35,7 +35,7 @@ export function metadataOperation(route: XksRoute) {
     ...route.common('metadata'),
     route: post(route.path('/keys/{externalKeyId}/metadata')),
     summary: 'What a key is, for AWS KMS',
-    access: awsRight('getattributes'),
+    access: awsRight(route, 'getattributes', 'newest'),
     pathParameters: KeyPath,
     request: Type.Object({ requestMetadata: RequestMetadata }),
     reply: Type.Object({
@@ -48,7 +48,7 @@ export function metadataOperation(route: XksRoute) {
       const { state } = key
       if (state === 'Destroyed' || state === 'Destroyed_Compromised')
         throw xksFailure('KeyNotFoundException', `The key is ${state}.`)
-      const enabled = state === 'Active' && key.object.archivedAt === undefined
+      const enabled = state === 'Active' && withheld(key.object) === undefined
       return { keySpec: keySpec(key), keyUsage: keyUsage(key), keyStatus: enabled ? 'ENABLED' : 'DISABLED' }
     },
   })

@@ -27,7 +27,7 @@ export type RequestMetadata = Static<typeof RequestMetadata>
 export const KeyPath = Type.Object({
   externalKeyId: Type.String({
     pattern: '^[A-Za-z0-9._-]{1,128}$',
-    description: 'Id of an AES key of 256 bits.',
+    description: 'Id of an AES key of 256 bits, or an alias (without `alias/`) of who made the access key.',
   }),
 })
 

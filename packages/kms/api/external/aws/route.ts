@@ -1,4 +1,5 @@
 import type { Operation } from '@warder/foundation/operations'
+import type { AccessKeys } from '../../../external/aws/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import type { Authenticator } from './authenticate.ts'
 import { xksErrors } from './errors.ts'
@@ -7,6 +8,8 @@ import { xksErrors } from './errors.ts'
 export interface XksRoute {
   /** Name of this node. */
   readonly node: string
+  /** The access keys that sign. */
+  readonly accessKeys: AccessKeys
   path(rest: string): string
   common(
     operation: string,
@@ -18,11 +21,16 @@ export const title = 'AWS XKS proxy'
 /** Above the 25 KB of the largest request of the API, and so small that the signature covers it before it is read on. */
 const bodyLimit = 64 * 1024
 
-export function xksRoute(prefix: string, authenticate: Authenticator, node: string): XksRoute {
+export function xksRoute(
+  prefix: string,
+  authenticate: Authenticator,
+  { node, accessKeys }: Pick<XksRoute, 'node' | 'accessKeys'>,
+): XksRoute {
   // The first of all prefixes is the usual one: its operations have the plain names.
   const suffix = prefix === '/aws' ? '' : `.${prefix === '' ? 'root' : prefix.slice(1).replaceAll('/', '.')}`
   return {
     node,
+    accessKeys,
     path: (rest) => `${prefix}/kms/xks/v1${rest}`,
     common: (operation) => ({
       name: `aws.xks.${operation}${suffix}`,

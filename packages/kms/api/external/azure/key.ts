@@ -3,7 +3,7 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Static } from 'typebox'
 import type { Right } from '../../../access/index.ts'
 import { grantedKey } from '../../../external/index.ts'
-import { Key, type UseRefusal } from '../../../keys/index.ts'
+import { chainIdOf, Key, type UseRefusal, withheld, withheldSentences } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import { type EkmError, ekmFailure } from './errors.ts'
 import { type RequestContext, recordContext, requireApiVersion } from './request.ts'
@@ -47,6 +47,8 @@ export function keyTypeOf({ object }: Key): KeyType {
 const refusals: Readonly<Record<UseRefusal, EkmError>> = {
   destroyed: 'KeyNotFound',
   archived: 'KeyDisabled',
+  disabled: 'KeyDisabled',
+  'awaits destruction': 'KeyDisabled',
   state: 'KeyDisabled',
   'not yet': 'KeyDisabled',
   'no longer': 'KeyDisabled',
@@ -60,7 +62,8 @@ export function requireEnabled(key: Key): void {
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw ekmFailure('KeyNotFound', `The key is ${state}.`)
   if (state !== 'Active') throw ekmFailure('KeyDisabled', `The key is ${state}.`)
-  if (key.object.archivedAt !== undefined) throw ekmFailure('KeyDisabled', 'The key is archived.')
+  const kept = withheld(key.object)
+  if (kept !== undefined) throw ekmFailure('KeyDisabled', withheldSentences[kept])
 }
 
 /**
@@ -70,17 +73,19 @@ export function requireEnabled(key: Key): void {
 export function requireEkmUse(
   key: Key,
   use: 'wrapKey' | 'unwrapKey',
-  { services }: OperationContext<KmsServices>,
+  { services, principal }: OperationContext<KmsServices>,
 ): MaybePromise<void> {
   requireEnabled(key)
   const now = services.clock.now()
   const verdict = key.mayUse(use, now)
-  if (verdict.allowed) return
+  const used = (): void => services.uses.note(chainIdOf(key.object), principal?.name ?? 'azure', now)
+  if (verdict.allowed) return used()
   const { linkedId, type } = key.object
   const byPublicHalf = use === 'wrapKey' && verdict.why === 'usage mask' && type === 'PrivateKey'
   if (!byPublicHalf || linkedId === undefined) throw ekmFailure(refusals[verdict.why], verdict.sentence)
   return andThen(services.keys.get(linkedId), (half) => {
     const other = half?.object.type === 'PublicKey' ? half.mayUse(use, now) : verdict
     if (!other.allowed) throw ekmFailure(refusals[other.why], other.sentence)
+    used()
   })
 }

@@ -150,6 +150,21 @@ test('stopped, it gives out no key and decrypts nothing, from the next request o
   assert.equal((await other.decrypt(await other.token(), body(value))).status, 200)
 })
 
+test('all callers together make as many requests as its limit says', async () => {
+  let time = 0
+  const clock = { now: () => Date.now(), monotonic: () => time }
+  const limit = { 'ms_dke_config.ms_dke_rate_limit_per_second': 2 }
+  await using slow = await startMicrosoft({ issuers: world.issuers, config: limit, clock })
+  const token = await slow.token()
+  const value = encrypted(await slow.publicKey())
+  assert.equal((await slow.decrypt(token, body(value))).status, 200)
+  const { status, headers } = await slow.decrypt(token, body(value))
+  assert.deepEqual([status, headers['retry-after']], [429, '1'])
+  assert.equal((await slow.decrypt(undefined, body(value))).status, 401, 'who is nobody is not counted')
+  time += 1000
+  assert.equal((await slow.decrypt(token, body(value))).status, 200)
+})
+
 test('pages of any origin may ask, without cookies', async () => {
   const origin = 'https://office.com'
   const answer = await world.kms.with({ origin }).get('/ms_dke/finance')

@@ -1,7 +1,14 @@
 import { Failure, failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { grantedKey } from '../../../external/index.ts'
-import { asObjectId, type Key, tagsOf } from '../../../keys/index.ts'
+import {
+  asObjectId,
+  chainIdOf,
+  type Key,
+  processingVersion,
+  protectingVersion,
+  tagsOf,
+} from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import type { MicrosoftScope } from './scope.ts'
 import type { MicrosoftCaller } from './token.ts'
@@ -16,8 +23,12 @@ function notFound(what: string): Failure {
   return failure('bad_request', `${what} is not there.`)
 }
 
-/** The version of a key that new documents are protected with. */
-export async function currentKey({ services }: Context, scope: MicrosoftScope, name: string): Promise<Key> {
+/** The version of a key that new documents are protected with: of one that was rotated the newest. */
+export async function currentKey(context: Context, scope: MicrosoftScope, name: string): Promise<Key> {
+  return protectingVersion(context.services.keys, await namedKey(context, scope, name))
+}
+
+async function namedKey({ services }: Context, scope: MicrosoftScope, name: string): Promise<Key> {
   const kid = scope.current.get(name)
   const id = kid === undefined ? undefined : asObjectId(kid)
   const key = id === undefined ? undefined : await services.keys.get(id)
@@ -26,8 +37,8 @@ export async function currentKey({ services }: Context, scope: MicrosoftScope, n
 }
 
 /**
- * A version of a key that the caller may decrypt with: the current one, or one that has the tag of the name and the same
- * owner. It must have been granted to the caller: to `microsoft:` and the address, to `microsoft:role:` and a role or
+ * A version of a key that the caller may decrypt with: of the current key, or of one that has the tag of the name and the
+ * same owner. It must have been granted to the caller: to `microsoft:` and the address, to `microsoft:role:` and a role or
  * group, or to `microsoft:*`.
  * @throws failure('forbidden'), as the sample answers whom a key was not granted to
  */
@@ -38,32 +49,37 @@ export async function decryptionKey(
   name: string,
   kid: string,
 ): Promise<Key> {
-  const current = await currentKey(context, scope, name)
   const { services } = context
-  const what = `The version ${kid.slice(0, 64)} of the key ${name}`
-  if (kid !== current.object.id) {
-    const id = asObjectId(kid)
-    const older = id === undefined ? undefined : await services.keys.get(id)
-    if (older === undefined || older.object.owner !== current.object.owner) throw notFound(what)
-    if (!(await tagsOf(services.db, kid)).includes(`${versionTag}${name}`)) throw notFound(what)
-  }
+  const current = await namedKey(context, scope, name)
+  const id = asObjectId(kid)
+  const version = id === undefined ? undefined : await services.keys.get(id)
+  if (version === undefined || !(await isOfName(services, name, current, version)))
+    throw notFound(`The version ${kid.slice(0, 64)} of the key ${name}`)
   const { email, roles } = caller
   const names = [...(email === undefined ? [] : [email]), ...roles.map((role) => `role:${role}`)]
   if (names.length === 0)
     throw failure('bad_request', 'The token has neither email nor upn, and no roles or groups.')
   for (const principal of names) {
-    const key = await grantedTo(services, principal, kid)
-    if (key !== undefined) return key
+    if (await isGranted(services, principal, chainIdOf(version.object)))
+      return processingVersion(services.keys, version)
   }
   throw failure('forbidden', 'The user does not have access to the key.')
 }
 
-async function grantedTo(services: KmsServices, principal: string, kid: string): Promise<Key | undefined> {
+/** Tags and grants are of a key with all of its versions (docs/adr/0060). */
+async function isOfName(services: KmsServices, name: string, current: Key, version: Key): Promise<boolean> {
+  const chain = chainIdOf(version.object)
+  if (chain === chainIdOf(current.object)) return true
+  if (version.object.owner !== current.object.owner) return false
+  return (await tagsOf(services.db, chain)).includes(`${versionTag}${name}`)
+}
+
+async function isGranted(services: KmsServices, principal: string, kid: string): Promise<boolean> {
   try {
-    return await grantedKey(services, 'microsoft', principal, kid, 'decrypt')
+    await grantedKey(services, 'microsoft', principal, kid, 'decrypt')
+    return true
   } catch (error) {
-    if (error instanceof Failure && (error.kind === 'forbidden' || error.kind === 'not_found'))
-      return undefined
+    if (error instanceof Failure && (error.kind === 'forbidden' || error.kind === 'not_found')) return false
     throw error
   }
 }

@@ -14,7 +14,13 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { type ManagedObject, type ObjectId, type ObjectType, objectTypes } from '../../../keys/index.ts'
+import {
+  type ManagedObject,
+  newObjectDefaults,
+  type ObjectId,
+  type ObjectType,
+  objectTypes,
+} from '../../../keys/index.ts'
 import { KmipFailure } from '../failure/failure.ts'
 import { attributeMembers } from '../stored/stored-attributes.ts'
 import { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
@@ -39,6 +45,7 @@ function stateOf(
 ): AttributeState {
   return {
     object: {
+      ...newObjectDefaults,
       id: 'key' as ObjectId,
       type: 'SymmetricKey',
       algorithm: 'AES',
@@ -58,6 +65,9 @@ function stateOf(
       revocationReason: undefined,
       revocationMessage: undefined,
       archivedAt: undefined,
+      disabledAt: undefined,
+      destructionAt: undefined,
+      destruction: undefined,
       form: {},
       ...attributeMembers(stored),
       version: 1,

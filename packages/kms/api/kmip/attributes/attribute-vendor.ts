@@ -1,6 +1,7 @@
 import { legacyVendor } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import {
+  dateTime,
   memberOf,
   memberText,
   type StructureNode,
@@ -8,7 +9,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { maxTags } from '../../../keys/index.ts'
+import { type ManagedObject, maxTags } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 
 /** Who named an attribute that is not the standard's, and how (KMIP 2.1 §4.60). */
@@ -81,6 +82,28 @@ export function tagsNode(tags: readonly string[], vendor = ownVendor): Structure
     textString(Tag.AttributeName, tagAttribute),
     textString(Tag.AttributeValue, JSON.stringify(tags)),
   ])
+}
+
+/** What withholds an object from use, for which the standard has no attribute; no client changes them. */
+export function withholdingAttributes({
+  disabledAt,
+  destructionAt,
+}: Pick<ManagedObject, 'disabledAt' | 'destructionAt'>): readonly StructureNode[] {
+  const dates = [
+    ['disabled-date', disabledAt],
+    ['destruction-date', destructionAt],
+  ] as const
+  return dates.flatMap(([name, at]) =>
+    at === undefined
+      ? []
+      : [
+          structure(Tag.Attribute, [
+            textString(Tag.VendorIdentification, ownVendor),
+            textString(Tag.AttributeName, name),
+            dateTime(Tag.AttributeValue, Math.floor(at / 1000)),
+          ]),
+        ],
+  )
 }
 
 const longestTag = 256

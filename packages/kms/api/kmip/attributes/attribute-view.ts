@@ -20,7 +20,7 @@ import { abeAttributes } from '../stored/abe-attributes.ts'
 import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { storedAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
-import { tagsNode } from './attribute-vendor.ts'
+import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
 import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
 
 /** Everything that the attributes of an object are made of. */
@@ -67,7 +67,11 @@ function instances(
 ): readonly TtlvNode[] {
   if (tag === Tag.Attribute) {
     const tags = tagsNode(state.tags.filter((name) => !name.startsWith('_')))
-    const all = [...stored, ...abeAttributes(state.object).filter((node) => node.tag === tag)]
+    const all = [
+      ...stored,
+      ...abeAttributes(state.object).filter((node) => node.tag === tag),
+      ...withholdingAttributes(state.object),
+    ]
     return tags === undefined ? all : [...all, tags]
   }
   if (tag === Tag.Link) {
@@ -147,6 +151,25 @@ const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.AlwaysSensitive, () => boolean(Tag.AlwaysSensitive, false)],
   [Tag.Extractable, () => boolean(Tag.Extractable, true)],
   [Tag.NeverExtractable, () => boolean(Tag.NeverExtractable, false)],
+  [
+    Tag.RotateName,
+    ({ chainId }) => (chainId === undefined ? undefined : textString(Tag.RotateName, chainId)),
+  ],
+  [
+    Tag.RotateGeneration,
+    ({ chainId, generation }) =>
+      chainId === undefined ? undefined : integer(Tag.RotateGeneration, generation),
+  ],
+  [
+    Tag.RotateLatest,
+    ({ chainId, supersededAt }) =>
+      chainId === undefined ? undefined : boolean(Tag.RotateLatest, supersededAt === undefined),
+  ],
+  [
+    Tag.RotateDate,
+    ({ generation, createdAt }) =>
+      generation === 0 ? undefined : dateTime(Tag.RotateDate, Math.floor(createdAt / 1000)),
+  ],
 ])
 
 function domainParameters({ curve }: ManagedObject): StructureNode | undefined {

@@ -11,6 +11,7 @@ import {
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import {
   asObjectId,
+  isChoosable,
   type ManagedObject,
   type MaterialForm,
   type NewObject,
@@ -218,6 +219,8 @@ export function clientIdOf(attributes: readonly TtlvNode[]): ObjectId | undefine
   const id = node.type === 'TextString' && node.value !== '*' ? asObjectId(node.value) : undefined
   if (id === undefined)
     throw kmipFailure('InvalidAttributeValue', 'UniqueIdentifier cannot be that of an object.')
+  if (!isChoosable(id))
+    throw kmipFailure('InvalidAttributeValue', 'UniqueIdentifier cannot begin as an alias of a key does.')
   return id
 }
 

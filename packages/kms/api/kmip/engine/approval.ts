@@ -1,4 +1,4 @@
-import { type Approvable, requireApproval } from '../../../access/index.ts'
+import { type ApprovableOnObject, requireApproval } from '../../../access/index.ts'
 import type { ManagedObject } from '../../../keys/index.ts'
 import type { KmipContext } from './types.ts'
 
@@ -8,7 +8,7 @@ import type { KmipContext } from './types.ts'
  */
 export async function requireKmipApproval(
   { services, principal, objects, now }: KmipContext,
-  operation: Approvable,
+  operation: ApprovableOnObject,
   object: ManagedObject,
 ): Promise<void> {
   const used = await requireApproval(services, operation, object, principal.name, now)

@@ -3,16 +3,34 @@ import { type AuditFields, mergedAuditFields, type Principal } from '@warder/fou
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
-import { materialRights, mayCreate, type Right, type Verdict, verdictOn } from '../../../access/index.ts'
+import {
+  materialRights,
+  mayCreate,
+  type Right,
+  resolveKid,
+  type Verdict,
+  verdictOn,
+} from '../../../access/index.ts'
 import type { UnitOfWork } from '../../../keys/index.ts'
-import { asObjectId, isArchived, type Key, type ManagedObject, type ObjectId } from '../../../keys/index.ts'
+import {
+  asObjectId,
+  isLaterVersion,
+  type Key,
+  type ManagedObject,
+  type ObjectId,
+  versionNumber,
+  versionOf,
+  withheld,
+} from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import { type CreationRules, noRules } from '../attributes/creation-rules.ts'
 import { readRules } from '../attributes/creation-rules-store.ts'
 import { kmipFailure } from '../failure/failure.ts'
+import { withheldReasons } from '../failure/withheld-reasons.ts'
 import type { Jobs } from './jobs.ts'
 import type { Message } from './message.ts'
 import type { KmipAccess, KmipContext } from './types.ts'
+import { type VersionForm, versionForm } from './version-form.ts'
 
 /** Stands for what cannot be an identifier, which no database has to be asked for: PostgreSQL takes no NUL in text. */
 const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
@@ -26,6 +44,7 @@ export class ItemContext implements KmipContext {
   #key: Key | undefined
   #fields: AuditFields | undefined
   rules: CreationRules = noRules
+  isVersionNamed = false
 
   constructor(message: Message, objects: UnitOfWork, now: number) {
     this.#message = message
@@ -55,6 +74,12 @@ export class ItemContext implements KmipContext {
     return this.#key
   }
 
+  use(version: Key): void {
+    if (version === this.#key) return
+    this.#keep(version.object, version)
+    this.audit({ details: { version: versionNumber(version.object) } })
+  }
+
   get jobs(): Jobs {
     return this.#message.jobs
   }
@@ -75,8 +100,17 @@ export class ItemContext implements KmipContext {
   authorise(access: KmipAccess, payload: StructureNode): MaybePromise<void> {
     if (access.kind === 'signed in') return undefined
     if (access.kind === 'create') return this.requireCreate()
-    const id = this.identifier(memberOf(payload, access.member))
-    this.audit({ object: id })
+    const named = this.identifier(memberOf(payload, access.member))
+    return andThen(this.#resolved(named), (id) => this.#authorised(access, named, id))
+  }
+
+  #authorised(
+    access: Extract<KmipAccess, { readonly kind: 'object' }>,
+    named: string,
+    id: string,
+  ): MaybePromise<void> {
+    this.isVersionNamed = id !== named && versionForm(named) !== undefined
+    this.audit(id === named ? { object: id } : { object: id, details: { alias: named } })
     const found = access.key ? this.#findKey(id, access.right) : this.#findObject(id, access.right)
     if (!access.creates) return found
     return andThen(found, () => this.requireCreate())
@@ -97,11 +131,36 @@ export class ItemContext implements KmipContext {
   }
 
   permitted(id: string, right: Right): MaybePromise<ManagedObject> {
-    return andThen(this.objects.read(id), (object) => this.#judged(id, object, object, right))
+    return andThen(this.#resolved(id), (known) =>
+      andThen(this.objects.read(known), (object) => this.#judged(known, object, object, right)),
+    )
   }
 
   permittedKey(id: string, right: Right): MaybePromise<Key> {
-    return andThen(this.objects.key(id), (key) => this.#judged(id, key?.object, key, right))
+    return andThen(this.#resolved(id), (known) =>
+      andThen(this.objects.key(known), (key) => this.#judged(known, key?.object, key, right)),
+    )
+  }
+
+  /** What the caller means by an identifier; one that no object can have stays as it is, and is not found. */
+  #resolved(id: string): MaybePromise<string> {
+    const form = versionForm(id)
+    if (form === undefined) return this.#meant(id)
+    // An object that a client called so is itself.
+    return andThen(this.objects.read(id), (own) => (own === undefined ? this.#versionOf(form) : id))
+  }
+
+  #meant(id: string): MaybePromise<string> {
+    return andThen(resolveKid(this.services, this.principal.name, id), (known) => known ?? id)
+  }
+
+  /** Whoever may not know the key is told the same as of an unknown one: rights are asked of what is found. */
+  async #versionOf({ name, version }: VersionForm): Promise<string> {
+    const known = await this.#meant(name)
+    const key = await this.objects.read(known)
+    if (key === undefined || isLaterVersion(key)) return `${name}@`
+    if (version === 'latest') return key.newestId ?? key.id
+    return (await versionOf(this.services.db, key, version))?.id ?? `${name}@`
   }
 
   /** What is unknown is looked up like what is not, so that both take the same time and read the same. */
@@ -144,7 +203,7 @@ function passed<Found>(
   if (verdict !== 'allowed')
     throw kmipFailure('PermissionDenied', 'The caller has other rights on the object, not this one.')
   // Of what is destroyed the operation says that it is gone.
-  if (isArchived(object) && materialRights.has(right))
-    throw kmipFailure('ObjectArchived', 'The object is archived: recover it first.')
+  const kept = materialRights.has(right) ? withheld(object) : undefined
+  if (kept !== undefined) throw kmipFailure(...withheldReasons[kept])
   return found
 }

@@ -67,6 +67,10 @@ export interface KmipContext {
   readonly object: ManagedObject
   /** The opened key of a `keyUse` row. */
   readonly key: Key
+  /** true: the client named one version of a key (`name@first`), and means it alone. */
+  readonly isVersionNamed: boolean
+  /** Goes on with another version of the key, on which the caller has the same rights. */
+  use(version: Key): void
   /** Requests that this worker does later. */
   readonly jobs: Jobs
   /** What the caller wants of new objects; read with the right to create, empty without it. */

@@ -19,6 +19,8 @@ export type Term =
   | { readonly kind: 'range'; readonly tag: number; readonly from: number; readonly to: number }
   /** All of these tags. */
   | { readonly kind: 'tags'; readonly tags: readonly string[] }
+  /** A user key of attribute-based encryption. */
+  | { readonly kind: 'user key' }
 
 /** What a Locate request asks for (KMIP 2.1 §6.1.28). */
 export interface Criteria {
@@ -120,6 +122,8 @@ const typeTags: Readonly<Record<string, number>> = {
   _sd: Enumeration.ObjectType.SecretData,
   _oo: Enumeration.ObjectType.OpaqueObject,
 }
+/** The tag that stands for user keys of attribute-based encryption, which have no type of their own. */
+const userKeyTag = '_uk'
 const mostTags = 16
 
 function isTags(node: TtlvNode): boolean {
@@ -130,14 +134,25 @@ function isTags(node: TtlvNode): boolean {
   return isTagName(named)
 }
 
+/** What the database can look for comes first. */
+const userKeyTerms: readonly Term[] = [
+  { kind: 'value', node: enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey) },
+  {
+    kind: 'value',
+    node: enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.CoverCrypt),
+  },
+  { kind: 'user key' },
+]
+
 function tagTerms(tags: readonly string[]): readonly Term[] {
   if (tags.length > mostTags)
     throw kmipFailure('InvalidField', `At most ${mostTags} tags can be asked for at once.`)
-  const types = tags.flatMap((tag): readonly Term[] => {
+  const types: Term[] = tags.flatMap((tag): readonly Term[] => {
     const type = typeTags[tag]
     return type === undefined ? [] : [{ kind: 'value', node: enumeration(Tag.ObjectType, type) }]
   })
-  const others = tags.filter((tag) => typeTags[tag] === undefined)
+  const others = tags.filter((tag) => typeTags[tag] === undefined && tag !== userKeyTag)
+  if (tags.includes(userKeyTag)) types.push(...userKeyTerms)
   return others.length === 0 ? types : [...types, { kind: 'tags', tags: others }]
 }
 

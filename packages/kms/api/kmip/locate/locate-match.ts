@@ -18,6 +18,8 @@ function meets(term: Term, state: AttributeState, now: number): boolean {
   switch (term.kind) {
     case 'tags':
       return term.tags.every((tag) => state.tags.includes(tag))
+    case 'user key':
+      return state.object.form.abe?.kind === 'user'
     case 'range': {
       const [node] = attributeInstances(state, term.tag, now)
       if (node?.type !== 'DateTime') return term.to === dateNotSet

@@ -20,9 +20,10 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { createApprovalPolicy, grantChanges } from '../../../access/index.ts'
+import { createApprovalPolicy, createDestructionPolicy, grantChanges } from '../../../access/index.ts'
 import {
   type ManagedObject,
+  newObjectDefaults,
   type ObjectId,
   objectTypes,
   states,
@@ -211,12 +212,16 @@ const sample: fc.Arbitrary<Sample> = fc
     })
     return {
       object: {
+        ...newObjectDefaults,
         ...rest,
         id: name as ObjectId,
         curve: undefined,
         linkedId: undefined,
         revocationMessage: undefined,
         archivedAt: archived ? now : undefined,
+        disabledAt: undefined,
+        destructionAt: undefined,
+        destruction: undefined,
         form: {},
         ...attributeMembers(kept),
       },
@@ -352,6 +357,7 @@ for (const { name, skip, open, runs } of engines) {
       const roles = {
         officers: { listed, requireCeremony: false, quorum: 2, validityMs: 0, isActive },
         approvals: createApprovalPolicy(none, db),
+        destructions: createDestructionPolicy({ days: 0, byTag: new Map(), byAlgorithm: new Map() }, db),
       }
       await fc.assert(
         fc.asyncProperty(

@@ -23,6 +23,9 @@ export function conditionOf(term: Term, now: number): Condition | undefined {
   switch (term.kind) {
     case 'tags':
       return tagsCondition(term.tags)
+    case 'user key':
+      // No column says it.
+      return undefined
     case 'range':
       return rangeCondition(term.tag, term.from, term.to)
     case 'value':
@@ -172,6 +175,11 @@ const columnNames: Readonly<Record<string, readonly string[]>> = {
   HMAC_SHA384: ['HMAC'],
   HMAC_SHA512: ['HMAC'],
   ML_DSA_44: ['ML-DSA-44'],
+  ML_DSA_65: ['ML-DSA-65'],
+  ML_DSA_87: ['ML-DSA-87'],
+  ML_KEM_512: ['ML-KEM-512'],
+  ML_KEM_768: ['ML-KEM-768'],
+  ML_KEM_1024: ['ML-KEM-1024'],
 }
 const boundHmacs: Readonly<Record<string, string>> = { HMAC_SHA384: 'HS384', HMAC_SHA512: 'HS512' }
 

@@ -20,6 +20,7 @@ import { pkcs11 } from './crypto/pkcs11.ts'
 import { rngRetrieve, rngSeed } from './crypto/random.ts'
 import { sign } from './crypto/sign.ts'
 import { signatureVerify } from './crypto/signature-verify.ts'
+import { overVersions, withNewest } from './crypto/versions.ts'
 import { activate } from './life-cycle/activate.ts'
 import { archive, recover } from './life-cycle/archive.ts'
 import { destroy } from './life-cycle/destroy.ts'
@@ -63,12 +64,12 @@ const rows: readonly KmipOperation[] = [
   check,
   obtainLease,
   getUsageAllocation,
-  encrypt,
-  decrypt,
-  sign,
-  signatureVerify,
-  mac,
-  macVerify,
+  withNewest(encrypt),
+  overVersions(decrypt),
+  withNewest(sign),
+  overVersions(signatureVerify),
+  withNewest(mac),
+  overVersions(macVerify),
   hash,
   deriveKey,
   createSplitKey,

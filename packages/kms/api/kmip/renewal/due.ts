@@ -9,7 +9,7 @@ import { storedWithTag } from '../stored/stored-attributes.ts'
  * @returns Unix milliseconds; undefined: never, because it has no dates
  */
 export function renewalDueAt(object: ManagedObject, certificate = object): number | undefined {
-  const interval = secondsOf(object, Tag.RotateInterval)
+  const interval = renewalInterval(object)
   if (interval > 0) {
     const renewed = secondsOf(object, Tag.RotateDate) * 1000
     const begin = renewed > 0 ? renewed : object.createdAt + secondsOf(object, Tag.RotateOffset) * 1000
@@ -18,6 +18,11 @@ export function renewalDueAt(object: ManagedObject, certificate = object): numbe
   const { activationAt, deactivationAt } = certificate
   if (activationAt === undefined || deactivationAt === undefined) return undefined
   return activationAt + Math.floor(((deactivationAt - activationAt) * 2) / 3)
+}
+
+/** Seconds; 0 = none is set. */
+export function renewalInterval(object: ManagedObject): number {
+  return secondsOf(object, Tag.RotateInterval)
 }
 
 function secondsOf(object: ManagedObject, tag: number): number {

@@ -119,13 +119,11 @@ test('one that cannot be renewed is told and does not keep others from it; on ho
   const { kms, time, authorities } = await world()
   await using _ = kms
   const alice = kms.user('alice')
-  // ReCertify asks for the right on the certificate of the authority, and on its key.
-  const { id: authority, kid } = authorities.issuing
+  // The right on the certificate of the authority is enough.
+  const { id: authority } = authorities.issuing
   const change = async (what: 'grant' | 'revoke') => {
-    for (const unique_identifier of [authority, kid]) {
-      const grant = { unique_identifier, user_id: 'bob', operation_types: ['certify'] }
-      assert.equal((await kms.user('alice').post(`/access/${what}`, grant)).status, 200)
-    }
+    const grant = { unique_identifier: authority, user_id: 'bob', operation_types: ['certify'] }
+    assert.equal((await kms.user('alice').post(`/access/${what}`, grant)).status, 200)
   }
   await change('grant')
   const bobs = await issued(kms, 'bob', authorities.issuing.id)
@@ -209,6 +207,62 @@ test('a pair with a certificate gets a new pair and a new certificate together',
     data: Buffer.from('x').toString('base64url'),
   })
   assert.equal(signed.status, 200, signed.text)
+})
+
+test('REST says whether a certificate, or its pair, renews itself; the list says what stands in its place', async () => {
+  const { kms, time, authorities } = await world()
+  await using _ = kms
+  const [alice, bob] = [kms.user('alice'), kms.user('bob')]
+  const path = `/v1/pki/authorities/${authorities.issuing.id}/certificates`
+  const id = await issued(kms, 'alice', authorities.issuing.id)
+  const pair = (await alice.post(path, { alg: 'ES256', names: ['pair.example'], days: 30 })).json
+  const renewal = (of: string, json?: object, who = alice) =>
+    who.call(json === undefined ? 'GET' : 'PUT', `/v1/pki/certificates/${of}/renewal`, json ? { json } : {})
+  assert.deepEqual((await renewal(id)).json, { automatic: false, new_key: false })
+  const on = await renewal(id, { automatic: true, interval_days: 10 })
+  assert.equal(on.status, 200, on.text)
+  assert.deepEqual(on.json, {
+    automatic: true,
+    new_key: false,
+    interval_days: 10,
+    due_at: new Date(begin + 10 * day).toISOString().replace('.000Z', 'Z'),
+  })
+  assert.equal((await renewal(id, { automatic: true, new_key: true })).status, 400, 'the key is elsewhere')
+  assert.equal((await renewal(authorities.root.id, { automatic: true })).status, 400, 'nobody issued it')
+  assert.equal((await renewal(id, { automatic: true, interval_days: 0 })).status, 400)
+  assert.equal((await renewal(id, { automatic: true }, bob)).status, 404)
+  assert.equal((await renewal('none', { automatic: true })).status, 404)
+  const both = await renewal(pair.id, { automatic: true, new_key: true, interval_days: 10 })
+  assert.deepEqual([both.json.automatic, both.json.new_key], [true, true])
+
+  time.now = begin + 10 * day
+  await runRenewal(kms)
+  const later = kms.user('alice')
+  const [next, nextOfPair] = [await replacementOf(kms, id), await replacementOf(kms, pair.id)]
+  assert.ok(next && nextOfPair)
+  const [before, after] = [
+    await certificateOf(kms, 'alice', pair.id),
+    await certificateOf(kms, 'alice', nextOfPair),
+  ]
+  assert.notDeepEqual(before.spki, after.spki)
+  assert.equal((await renewal(id, { automatic: true }, later)).status, 409, 'it was replaced')
+  assert.equal(
+    (await renewal(next, undefined, later)).json.automatic,
+    true,
+    'the successor renews itself as well',
+  )
+  const off = await renewal(nextOfPair, { automatic: false }, later)
+  assert.deepEqual([off.json.automatic, off.json.new_key], [false, false])
+  const listed = (await later.get(path)).json as { id: string; replaced_by?: string }[]
+  const successorOf = (of: string) => listed.find((each) => each.id === of)?.replaced_by
+  assert.deepEqual([id, pair.id, next].map(successorOf), [next, nextOfPair, undefined])
+  assert.equal((await later.post(`/v1/pki/certificates/${next}/revoke`, {})).status, 200)
+  const again = (await later.get(path)).json as { id: string; replaced_by?: string }[]
+  assert.equal(
+    again.find((each) => each.id === id)?.replaced_by,
+    undefined,
+    'what was taken back is no successor',
+  )
 })
 
 for (const engine of await bothEngines()) {

@@ -24,6 +24,14 @@ const curvesOfRest: Readonly<Partial<Record<CurveName, string>>> = {
   P_384: 'P-384',
   P_521: 'P-521',
 }
+const latticesOfRest: Readonly<Partial<Record<AlgorithmName, string>>> = {
+  ML_DSA_44: 'ML-DSA-44',
+  ML_DSA_65: 'ML-DSA-65',
+  ML_DSA_87: 'ML-DSA-87',
+  ML_KEM_512: 'ML-KEM-512',
+  ML_KEM_768: 'ML-KEM-768',
+  ML_KEM_1024: 'ML-KEM-1024',
+}
 const hmacsOfRest: Readonly<Partial<Record<AlgorithmName, string>>> = {
   HMAC_SHA256: 'HS256',
   HMAC_SHA384: 'HS384',
@@ -40,7 +48,8 @@ export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind 
   if (boundAlg !== undefined) return { algorithm: 'HMAC', curve: undefined, boundAlg }
   if (algorithm === 'Ed25519' || (ellipticCurve.has(algorithm) && curve === 'CURVEED25519'))
     return { algorithm: 'Ed25519', curve: undefined, boundAlg: undefined }
-  if (algorithm === 'ML_DSA_44') return { algorithm: 'ML-DSA-44', curve: undefined, boundAlg: undefined }
+  const lattice = latticesOfRest[algorithm]
+  if (lattice !== undefined) return { algorithm: lattice, curve: undefined, boundAlg: undefined }
   if (ellipticCurve.has(algorithm))
     return { algorithm: 'EC', curve: curve && (curvesOfRest[curve] ?? curve), boundAlg: undefined }
   return { algorithm, curve, boundAlg: undefined }

@@ -15,7 +15,7 @@ const skip = 'missing' in found ? found.missing : false
  * @param files from the folder above, without `.test.ts`
  */
 export function onPostgresql(name: string, files: readonly string[]): void {
-  test(`${name}, on PostgreSQL`, { skip, timeout: 170_000 }, async () => {
+  test(`${name}, on PostgreSQL`, { skip, timeout: 280_000 }, async () => {
     const paths = files.map((file) => fileURLToPath(new URL(`../${file}.test.ts`, import.meta.url)))
     const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('NODE_TEST'))
     assert.ok('environment' in found)

@@ -9,7 +9,13 @@ import {
   planCipher,
 } from '../../../../crypto/index.ts'
 import { grantedKey } from '../../../../external/index.ts'
-import type { Key } from '../../../../keys/index.ts'
+import {
+  asObjectId,
+  chainIdOf,
+  type Key,
+  processingVersion,
+  protectingVersion,
+} from '../../../../keys/index.ts'
 import type { KmsServices } from '../../../../services.ts'
 import { counted, requireUse } from '../../../rest/key-use.ts'
 import { type BlobKind, blobAad, readBlob, writeBlob } from './wrapped-blob.ts'
@@ -42,7 +48,7 @@ function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
 
 /**
  * Wraps a secret with the wrapping key of the settings, for `principal`, to whom its use must have been granted.
- * @param kid the version that wraps now
+ * @param kid the key that wraps now: of one that was rotated its newest version does
  * @returns base64
  */
 export function wrapSecret(
@@ -53,12 +59,12 @@ export function wrapSecret(
   secret: Uint8Array,
 ): MaybePromise<string> {
   const { services } = context
-  return andThen(grantedKey(services, 'google', principal, kid, 'encrypt'), (key) => {
+  return andThen(wrappingVersion(services, principal, kid), (key) => {
     context.audit({ object: kid, algorithm: 'A256GCM' })
     requireAes256(key)
     requireUse(key, 'encrypt', context)
     const seal = () => {
-      const head = { ...binding, kid }
+      const head = { ...binding, kid: key.object.id }
       const aad = blobAad(head, binding.resourceName)
       return andThen(
         key.held.encrypt(gcmPlan(services.policy), { data: secret, iv: undefined, aad }),
@@ -75,9 +81,15 @@ export function wrapSecret(
   })
 }
 
+function wrappingVersion(services: KmsServices, principal: string, kid: string): MaybePromise<Key> {
+  return andThen(grantedKey(services, 'google', principal, kid, 'encrypt'), (key) =>
+    protectingVersion(services.keys, key),
+  )
+}
+
 /**
- * Opens what `wrapSecret` made, also with an older version of the wrapping key: one that was granted to `principal`
- * and is of the owner of the version that wraps now.
+ * Opens what `wrapSecret` made, also with an older version of the wrapping key, or with a key that wrapped before: one
+ * that was granted to `principal` and is of the owner of the key that wraps now.
  * @throws failure('bad_request') for what does not open as this kind and for this resource, whatever is wrong with it
  */
 export async function unwrapSecret(
@@ -94,7 +106,7 @@ export async function unwrapSecret(
   if (blob === undefined) throw doesNotOpen(member)
   context.audit({ object: blob.kid, algorithm: 'A256GCM' })
   const current = await grantedKey(services, 'google', principal, kid, 'decrypt')
-  const key = blob.kid === kid ? current : await olderVersion(context, current, principal, blob.kid, member)
+  const key = await versionNamed(context, current, principal, blob.kid, member)
   requireAes256(key)
   requireUse(key, 'decrypt', context)
   const input = { data: blob.ciphertext, iv: blob.iv, tag: blob.tag, aad: blobAad(blob, resourceName) }
@@ -106,22 +118,31 @@ export async function unwrapSecret(
   }
 }
 
-/** A key of anybody else is none of the versions, whatever its owner granted. */
-async function olderVersion(
+/** A key of anybody else is none of those that wrapped before, whatever its owner granted. */
+async function versionNamed(
   { services }: Context,
   current: Key,
   principal: string,
   kid: string,
   member: string,
 ): Promise<Key> {
-  let key: Key | undefined
+  const id = asObjectId(kid)
+  const named = id === undefined ? undefined : await services.keys.get(id)
+  if (named === undefined || named.object.owner !== current.object.owner) throw doesNotOpen(member)
+  const chain = chainIdOf(named.object)
+  if (chain !== chainIdOf(current.object) && !(await isGranted(services, principal, chain)))
+    throw doesNotOpen(member)
+  return processingVersion(services.keys, named)
+}
+
+async function isGranted(services: KmsServices, principal: string, kid: string): Promise<boolean> {
   try {
-    key = await grantedKey(services, 'google', principal, kid, 'decrypt')
+    await grantedKey(services, 'google', principal, kid, 'decrypt')
+    return true
   } catch (error) {
-    if (!(error instanceof Failure) || (error.kind !== 'not_found' && error.kind !== 'forbidden')) throw error
+    if (error instanceof Failure && (error.kind === 'not_found' || error.kind === 'forbidden')) return false
+    throw error
   }
-  if (key === undefined || key.object.owner !== current.object.owner) throw doesNotOpen(member)
-  return key
 }
 
 function doesNotOpen(member: string): Error {
@@ -130,7 +151,7 @@ function doesNotOpen(member: string): Error {
 
 /** That the wrapping key can be used now. @throws Failure that says why not */
 export async function requireWrappingKey(services: KmsServices, kid: string): Promise<void> {
-  const key = await grantedKey(services, 'google', '*', kid, 'encrypt')
+  const key = await wrappingVersion(services, '*', kid)
   requireAes256(key)
   const verdict = key.mayUse('encrypt', services.clock.now())
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)

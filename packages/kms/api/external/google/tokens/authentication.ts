@@ -5,7 +5,7 @@ import { type Claims, emailClaim, leewaySeconds, requiredText } from './claims.t
 import { delegationAudience, migrationAudience } from './issuers.ts'
 import { asRejected } from './rejected.ts'
 import type { TokenSources } from './sources.ts'
-import { verifyTrial } from './trial.ts'
+import { isTrialResource, verifyTrial } from './trial.ts'
 
 /** Who a user is: a verified authentication token. */
 export interface Authentication {
@@ -107,16 +107,14 @@ async function delegated(token: PeekedToken, sources: TokenSources): Promise<Aut
     algorithms: ['RS256'],
   }
   const { claims } = await verifyToken(token, sources.ownKeys, expected, sources.clock)
+  const resourceName = requiredText(claims, 'resource_name', 512)
   return {
     issuer: sources.kaclsUrl,
     email: emailClaim(claims, 'email'),
     guests: claims.guest === true,
-    trial: false,
+    trial: isTrialResource(resourceName),
     expiresAt: Number(claims.exp),
-    delegation: {
-      to: foldAscii(requiredText(claims, 'delegated_to', 512)),
-      resourceName: requiredText(claims, 'resource_name', 512),
-    },
+    delegation: { to: foldAscii(requiredText(claims, 'delegated_to', 512)), resourceName },
   }
 }
 

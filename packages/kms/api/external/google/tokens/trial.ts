@@ -9,6 +9,11 @@ import type { TokenSources } from './sources.ts'
  * user's resource does not open for one of a trial.
  */
 const trialResources = 'warder-trial/'
+
+export function isTrialResource(name: string): boolean {
+  return name.startsWith(trialResources)
+}
+
 const trialAudience = 'warder-trial'
 
 export const trialApplication: AuthorizationIssuer = {
@@ -30,7 +35,7 @@ export async function verifyTrial(token: PeekedToken, sources: TokenSources): Pr
   const { claims } = await verifyToken(token, sources.ownKeys, expected, sources.clock)
   if (Number(claims.exp) - Number(claims.iat) > longestSeconds)
     throw new JwtRejected('a token of a trial is for ten minutes at most')
-  if (!requiredText(claims, 'resource_name', 128).startsWith(trialResources))
+  if (!isTrialResource(requiredText(claims, 'resource_name', 128)))
     throw new JwtRejected(`a trial is of resources that begin with ${trialResources}`)
   return claims
 }

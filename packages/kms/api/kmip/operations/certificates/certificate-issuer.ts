@@ -40,7 +40,17 @@ const { Sign, CertificateSign } = Enumeration.CryptographicUsageMask
  * and made to sign.
  */
 async function signingKey(context: KmipContext, id: string): Promise<Key> {
-  const key = await context.permittedKey(id, 'certify')
+  return madeToSign(context, await context.permittedKey(id, 'certify'))
+}
+
+/** The key that an authority keeps: the right `certify` on its certificate is enough, as over REST. */
+async function keyOfAuthority(context: KmipContext, { keyId }: StoredAuthority): Promise<Key> {
+  const key = await context.objects.key(keyId)
+  if (key === undefined) throw kmipFailure('InvalidField', 'The private key of the issuer is not here.')
+  return madeToSign(context, key)
+}
+
+function madeToSign(context: KmipContext, key: Key): Key {
   const { object } = key
   if (object.type !== 'PrivateKey')
     throw kmipFailure('InvalidObjectType', 'Certificates are signed with a private key.')
@@ -80,9 +90,7 @@ export async function namedIssuer(
   if (certificate.type !== 'Certificate')
     throw kmipFailure('InvalidObjectType', 'What is named as the certificate of the issuer is none.')
   requireActive(context, certificate)
-  const keyId = named.key ?? privateKeyOf(certificate)
-  if (keyId === undefined) throw kmipFailure('InvalidField', 'The private key of the issuer is not here.')
-  const key = await signingKey(context, keyId)
+  const key = await keyOfIssuer(context, certificate, named.key)
   const { spki, key: signer } = signing(key, context)
   const der = await context.objects.material(certificate)
   if (der === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
@@ -103,6 +111,20 @@ export async function namedIssuer(
     notAfter: validToDate.getTime(),
     authority: await authorityOf(context, certificate, der, key),
   }
+}
+
+/** The key that is named; else that of the authority; else the one that the certificate is linked with. */
+async function keyOfIssuer(
+  context: KmipContext,
+  certificate: ManagedObject,
+  named: string | undefined,
+): Promise<Key> {
+  if (named !== undefined) return signingKey(context, named)
+  const stored = await findAuthority(context.services.db, certificate.id)
+  if (stored !== undefined) return keyOfAuthority(context, stored)
+  const linked = privateKeyOf(certificate)
+  if (linked === undefined) throw kmipFailure('InvalidField', 'The private key of the issuer is not here.')
+  return signingKey(context, linked)
 }
 
 /** The authority that this certificate is; it becomes one when it issues for the first time. */

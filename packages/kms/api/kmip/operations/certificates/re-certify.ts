@@ -55,7 +55,7 @@ export const reCertify: KmipOperation = {
       attributes: await takenOver(context, object, wish.attributes, undefined),
       replaces: object,
     })
-    linkReplacement(context, object, made)
+    await linkReplacement(context, object, made)
     context.audit({ object: object.id, details: { replacement: made.id } })
     context.placeholder = made.id
     return [uniqueIdentifier(made.id)]

@@ -47,7 +47,7 @@ export const renewCertifiedPair: KmipOperation = {
       attributes: await takenOver(context, certificate, [], undefined),
       replaces: certificate,
     })
-    linkReplacement(context, certificate, replacement)
+    await linkReplacement(context, certificate, replacement)
     context.audit({ details: { certificate: replacement.id } })
     return answer
   },

@@ -5,11 +5,19 @@ import { type ResultReason, Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
 import { type BackendKey, softwareKey } from '../../../../backend/index.ts'
 import { type CryptographicParameters, noParameters } from '../../../../crypto/index.ts'
-import { type ManagedObject, mayUse, stageUse, type Usage, type UseRefusal } from '../../../../keys/index.ts'
+import {
+  chainIdOf,
+  type ManagedObject,
+  mayUse,
+  stageUse,
+  type Usage,
+  type UseRefusal,
+} from '../../../../keys/index.ts'
 import { storedAttributes } from '../../attributes/index.ts'
 import type { AlgorithmName } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import { withheldReasons } from '../../failure/withheld-reasons.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
 
 /** What an object says about its use over KMIP, beside its columns and its bounds. */
@@ -40,7 +48,7 @@ function rulesOf(object: ManagedObject): UseRules {
 /** What a refusal of the rule of use is called in KMIP (KMIP 2.1 §11.48). */
 const reasons: Readonly<Record<Exclude<UseRefusal, 'policy'>, readonly [ResultReason, message: string]>> = {
   destroyed: ['ObjectDestroyed', 'DENIED'],
-  archived: ['ObjectArchived', 'The object is archived: recover it first.'],
+  ...withheldReasons,
   state: ['WrongKeyLifecycleState', 'DENIED'],
   'not yet': ['WrongKeyLifecycleState', 'DENIED'],
   'no longer': ['WrongKeyLifecycleState', 'DENIED'],
@@ -52,9 +60,13 @@ const reasons: Readonly<Record<Exclude<UseRefusal, 'policy'>, readonly [ResultRe
  * @throws WrongKeyLifecycleState DENIED, IncompatibleCryptographicUsageMask, ObjectDestroyed, ObjectArchived, Failure
  *   unsupported_algorithm for a key that the policy does not permit any more
  */
-export function requireUse({ now, services }: KmipContext, object: ManagedObject, use: Usage): void {
+export function requireUse(context: KmipContext, object: ManagedObject, use: Usage): void {
+  const { now, services, principal } = context
   const verdict = mayUse(object, use, now, services.policy)
-  if (verdict.allowed) return
+  if (verdict.allowed) {
+    services.uses.note(chainIdOf(object), principal.name, now)
+    return
+  }
   if (verdict.why === 'policy') throw failure('unsupported_algorithm', verdict.sentence)
   throw kmipFailure(...reasons[verdict.why])
 }

@@ -1,5 +1,11 @@
 import { userKeysOf } from '../../../../abe/index.ts'
-import { type LifeCycle, type ManagedObject, stateAt, transition } from '../../../../keys/index.ts'
+import {
+  type LifeCycle,
+  type ManagedObject,
+  stateAt,
+  transition,
+  type Withholding,
+} from '../../../../keys/index.ts'
 import type { KmipContext } from '../../engine/index.ts'
 
 export type Ending = Pick<ManagedObject, 'revocationReason' | 'revocationMessage'> & {
@@ -49,6 +55,19 @@ export async function destroyUserKeys(context: KmipContext, master: ManagedObjec
       { state: compromised ? 'Destroyed_Compromised' : 'Destroyed', destroyedAt: context.now },
       null,
     )
+    return true
+  })
+}
+
+/** User keys wait with the master key that made them; those that wait already keep their date. */
+export async function withholdUserKeys(
+  context: KmipContext,
+  master: ManagedObject,
+  wanted: Partial<Withholding>,
+): Promise<void> {
+  await forEachUserKey(context, master, (user) => {
+    if (user.destroyedAt !== undefined || user.destructionAt !== undefined) return false
+    context.objects.update(user, wanted)
     return true
   })
 }

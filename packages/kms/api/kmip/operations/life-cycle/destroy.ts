@@ -1,14 +1,15 @@
-import { andThen } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { approvalNeeded } from '../../../../access/index.ts'
-import { stateAt, transition } from '../../../../keys/index.ts'
+import { runningTime, stateAt, transition, waiting } from '../../../../keys/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
-import { destroyUserKeys } from './abe-cascade.ts'
+import { destroyUserKeys, withholdUserKeys } from './abe-cascade.ts'
 
 /**
  * Destroy (KMIP 2.1 §6.1.15): the material is gone for good, the attributes stay. What is Active has to be revoked
- * first.
+ * first. Where destructions wait it succeeds as well: the object is used for nothing from then on, its vendor attribute
+ * `destruction-date` says when its material goes, and its State is what it was until then (docs/adr/0064).
  */
 export const destroy: KmipOperation = {
   name: 'Destroy',
@@ -18,22 +19,41 @@ export const destroy: KmipOperation = {
     // An approved destruction runs when it is approved: there is nothing to use here.
     return andThen(services.roles.approvals.covers('destroy', object), (covered) => {
       if (covered) throw approvalNeeded('destroy', services.roles.officers)
-      const answer = destroyed(context)
-      return object.form.abe === undefined ? answer : destroyUserKeys(context, object).then(() => answer)
+      requireDestroyable(context)
+      if (object.destructionAt !== undefined) return [uniqueIdentifier(object.id)]
+      return andThen(services.roles.destructions.daysOf(object), (days) =>
+        days === 0 ? destroyed(context) : waits(context, days),
+      )
     })
   },
 }
 
-function destroyed({ object, objects, now }: KmipContext): readonly TtlvNode[] {
+function requireDestroyable({ object, now }: KmipContext): void {
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
   if (state === 'Active' && object.type !== 'OpaqueObject')
     throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
+}
+
+function destroyed(context: KmipContext): MaybePromise<readonly TtlvNode[]> {
+  const { object, objects, now } = context
+  const state = stateAt(object, now)
   const cycle =
     state === 'Active'
       ? { ...object, state: 'Destroyed' as const, destroyedAt: now }
       : transition({ ...object, state }, 'destroy', now)
   objects.update(object, { state: cycle.state, destroyedAt: cycle.destroyedAt }, null)
+  const answer = [uniqueIdentifier(object.id)]
+  return object.form.abe === undefined ? answer : destroyUserKeys(context, object).then(() => answer)
+}
+
+async function waits(context: KmipContext, days: number): Promise<readonly TtlvNode[]> {
+  const { object, objects, now, principal, services } = context
+  const ranMs = await runningTime(services.db)
+  const wanted = waiting({ days, by: principal.name, manner: 'destroy', now, ranMs })
+  objects.update(object, wanted)
+  if (object.form.abe !== undefined) await withholdUserKeys(context, object, wanted)
+  context.audit({ details: { destruction_at: new Date(now + days * 86_400_000).toISOString() } })
   return [uniqueIdentifier(object.id)]
 }

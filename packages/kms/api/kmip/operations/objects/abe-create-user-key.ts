@@ -6,6 +6,7 @@ import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { requiredText } from '../../attributes/abe-request.ts'
 import { stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { linkedMaster } from '../../locate/index.ts'
 import { policyAttribute } from '../../stored/abe-attributes.ts'
 import { newAbeKey } from './abe-new-key.ts'
 
@@ -15,12 +16,13 @@ import { newAbeKey } from './abe-new-key.ts'
  */
 export async function createUserKey(
   context: KmipContext,
-  attributes: readonly TtlvNode[],
+  wished: readonly TtlvNode[],
 ): Promise<readonly TtlvNode[]> {
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
-  const policy = requiredText(attributes, policyAttribute)
+  const policy = requiredText(wished, policyAttribute)
   // Refused before the master key is asked for.
   parsePolicy(policy)
+  const attributes = await Promise.all(wished.map((node) => linkedMaster(node, context)))
   const master = await context.permitted(parentOf(attributes, context), 'derivekey')
   const { material, form, rights } = await issueUserKey(context.objects, master, policy, context.now)
   const dated = attributes.some(({ tag }) => tag === Tag.ActivationDate)

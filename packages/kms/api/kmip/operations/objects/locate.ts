@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
-import { integer, memberOf, type StructureNode, structure } from '@warder/kmip/ttlv'
+import { integer, memberOf, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipContext, type KmipOperation, signedIn, uniqueIdentifier } from '../../engine/index.ts'
-import { type Criteria, type Located, readCriteria, search } from '../../locate/index.ts'
+import { type Criteria, type Located, linkedMaster, readCriteria, search } from '../../locate/index.ts'
 import { withIdentifier } from '../attributes/attribute-request.ts'
 
 /**
@@ -13,7 +13,7 @@ export const locate: KmipOperation = {
   name: 'Locate',
   access: signedIn,
   async act(payload, context) {
-    const criteria = readCriteria(resolved(payload, context), context.version)
+    const criteria = readCriteria(await resolved(payload, context), context.version)
     const { services, principal, objects, now } = context
     const located = await search(services, principal.name, criteria, objects, now)
     const [only, ...others] = located.ids
@@ -23,10 +23,12 @@ export const locate: KmipOperation = {
   },
 }
 
-function resolved(payload: StructureNode, context: KmipContext): StructureNode {
+async function resolved(payload: StructureNode, context: KmipContext): Promise<StructureNode> {
   const attributes = memberOf(payload, Tag.Attributes)
   if (attributes?.type !== 'Structure') return payload
-  const members = attributes.value.map((node) => withIdentifier(node, context))
+  const members: TtlvNode[] = []
+  for (const node of attributes.value)
+    members.push(await linkedMaster(withIdentifier(node, context), context))
   return structure(
     payload.tag,
     payload.value.map((member) => (member === attributes ? structure(Tag.Attributes, members) : member)),

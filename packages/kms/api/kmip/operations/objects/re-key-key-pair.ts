@@ -61,5 +61,5 @@ async function otherHalf(context: KmipContext, object: ManagedObject): Promise<M
 async function replace(context: KmipContext, replaced: ManagedObject, id: string): Promise<void> {
   const made = await context.objects.read(id)
   if (made === undefined) throw kmipFailure('GeneralFailure', 'The new key is not there.')
-  linkReplacement(context, replaced, made)
+  await linkReplacement(context, replaced, made)
 }

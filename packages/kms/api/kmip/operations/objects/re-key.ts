@@ -42,7 +42,7 @@ export const reKey: KmipOperation = {
     const request = newSymmetricKey(attributes, context)
     try {
       const made = await staged(context, object, request, attributes)
-      linkReplacement(context, object, made)
+      await linkReplacement(context, object, made)
       context.audit({ object: object.id, details: { replacement: made.id } })
       context.placeholder = made.id
       return [uniqueIdentifier(made.id)]

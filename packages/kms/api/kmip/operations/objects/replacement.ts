@@ -11,31 +11,11 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { isServerName, tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
+import { linkedObject, type ManagedObject, stageSuccession, stateAt } from '../../../../keys/index.ts'
+import { tagsNode } from '../../attributes/attribute-vendor.ts'
+import { isTakenOver } from '../../attributes/carry-over.ts'
 import { attributeInstances, attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-
-/**
- * What replaces an object takes over its attributes (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the
- * replaced one's own life, or are made anew.
- */
-const notTakenOver: ReadonlySet<number> = new Set([
-  Tag.Digest,
-  Tag.Link,
-  Tag.Fresh,
-  Tag.RandomNumberGenerator,
-  Tag.OriginalCreationDate,
-  Tag.CompromiseOccurrenceDate,
-  Tag.LeaseTime,
-  Tag.KeyValuePresent,
-  Tag.KeyValueLocation,
-  Tag.ProtectionStorageMask,
-  Tag.RotateDate,
-  Tag.RotateGeneration,
-  Tag.RotateLatest,
-  Tag.UsageLimits,
-])
 
 /** Attributes of the key itself: a replacement is a key of the same kind. */
 const sameKind = [Tag.CryptographicAlgorithm, Tag.CryptographicLength] as const
@@ -45,7 +25,7 @@ export function requireReplaceable({ now }: KmipContext, object: ManagedObject):
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
-  if (linkedObject(object, 'ReplacementObjectLink') !== undefined)
+  if (object.supersededAt !== undefined || linkedObject(object, 'ReplacementObjectLink') !== undefined)
     throw kmipFailure('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
 }
 
@@ -83,13 +63,7 @@ export async function takenOver(
     throw kmipFailure('InvalidField', 'The replacement of a key is on the same curve.')
   const tags = await context.objects.tags(object)
   const own = [
-    ...storedAttributes(object).filter(
-      (node) =>
-        !notTakenOver.has(node.tag) &&
-        !dates.has(node.tag) &&
-        attributeOf(node.tag)?.readOnly !== true &&
-        !isSaidByServer(node),
-    ),
+    ...storedAttributes(object).filter((node) => isTakenOver(node) && !dates.has(node.tag)),
     ...attributeInstances({ object, tags: [] }, Tag.CryptographicAlgorithm, context.now),
     ...(object.bits === undefined ? [] : [integer(Tag.CryptographicLength, object.bits)]),
     integer(Tag.CryptographicUsageMask, object.usageMask),
@@ -97,14 +71,9 @@ export async function takenOver(
     ...movedDates(object, context.now, offset),
   ]
   const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
-  if (visible !== undefined) own.push(visible)
+  // Those of a version are its key's.
+  if (visible !== undefined && !hasVersions(object)) own.push(visible)
   return [...distinct(own).filter((node) => !isReplacedBy(node, requested)), ...requested]
-}
-
-/** What a server said of the object that is replaced, it did not say of another. */
-function isSaidByServer(node: TtlvNode): boolean {
-  const named = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
-  return named !== undefined && isServerName(named)
 }
 
 function curveIn(attributes: readonly TtlvNode[]): unknown {
@@ -185,32 +154,48 @@ export function link(type: keyof typeof Enumeration.LinkType, id: string): TtlvN
   ])
 }
 
+/** What is replaced goes on as a version of the same key. Certificates have no versions: each names its own dates. */
+function hasVersions({ type }: ManagedObject): boolean {
+  return type === 'SymmetricKey' || type === 'PrivateKey' || type === 'PublicKey'
+}
+
+const rotated: ReadonlySet<number> = new Set([Tag.RotateGeneration, Tag.RotateDate, Tag.RotateLatest])
+
 /**
- * Links both, takes the names from the replaced one, and says which of them is the latest. The replacement belongs to
- * whoever owned the replaced one: who was granted `rekey` renews a key, but does not take it away.
+ * Links both, takes the names from the replaced one, and says which of them is the latest: of a key by its versions. The
+ * replacement belongs to whoever owned the replaced one: who was granted `rekey` renews a key, but does not take it away.
  */
-export function linkReplacement(context: KmipContext, replaced: ManagedObject, by: ManagedObject): void {
+export async function linkReplacement(
+  context: KmipContext,
+  replaced: ManagedObject,
+  by: ManagedObject,
+): Promise<void> {
   const { objects, now } = context
   objects.entrust(by, replaced.owner)
   const before = storedAttributes(replaced)
   const generation = before.find(({ tag }) => tag === Tag.RotateGeneration)
   const count = generation?.type === 'Integer' ? generation.value : 0
-  const kept = before.filter(({ tag }) => tag !== Tag.Name && tag !== Tag.RotateLatest)
-  objects.update(
-    replaced,
-    attributeMembers(
-      [...kept, link('ReplacementObjectLink', by.id), boolean(Tag.RotateLatest, false)],
-      replaced,
-    ),
-  )
-  const rotated = new Set<number>([Tag.RotateGeneration, Tag.RotateDate, Tag.RotateLatest])
+  const versions = hasVersions(replaced)
+  const said = versions ? rotated : new Set<number>([Tag.RotateLatest])
+  const kept = before.filter(({ tag }) => tag !== Tag.Name && !said.has(tag))
+  const old = [
+    ...kept,
+    link('ReplacementObjectLink', by.id),
+    ...(versions ? [] : [boolean(Tag.RotateLatest, false)]),
+  ]
+  objects.update(replaced, attributeMembers(old, replaced))
   const nodes = [
     ...storedAttributes(by).filter(({ tag }) => !rotated.has(tag)),
     link('ReplacedObjectLink', replaced.id),
-    dateTime(Tag.RotateDate, Math.floor(now / 1000)),
-    integer(Tag.RotateGeneration, count + 1),
-    boolean(Tag.RotateLatest, true),
+    ...(versions
+      ? []
+      : [
+          dateTime(Tag.RotateDate, Math.floor(now / 1000)),
+          integer(Tag.RotateGeneration, count + 1),
+          boolean(Tag.RotateLatest, true),
+        ]),
   ]
   // The replacement keeps the algorithm that the key is bound to (over REST, or an HMAC key with its hash).
   objects.update(by, { boundAlg: replaced.boundAlg ?? by.boundAlg, ...attributeMembers(nodes, by) })
+  if (versions) await stageSuccession(objects, replaced, by, now)
 }

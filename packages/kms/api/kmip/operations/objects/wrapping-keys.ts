@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { Failure } from '@warder/foundation/errors'
 import { andThen } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
@@ -13,7 +14,13 @@ import {
   sameTag,
   verifyOffLoop,
 } from '../../../../crypto/index.ts'
-import type { Key, ManagedObject, Usage } from '../../../../keys/index.ts'
+import {
+  type Key,
+  type ManagedObject,
+  processingVersion,
+  protectingVersion,
+  type Usage,
+} from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
@@ -28,7 +35,7 @@ import {
 } from '../../key-blocks/index.ts'
 import { algorithmInUse, requireUse, takeInvocation, takeUse } from '../crypto/key-use.ts'
 
-/** The keys that a wrapping names, with their identifiers as text. */
+/** The keys that a wrapping names, with the identifiers of the versions that are used. */
 export interface NamedWrappingKeys extends WrappingKeys {
   readonly identifiers: { readonly encryption: string | undefined; readonly mac: string | undefined }
 }
@@ -58,12 +65,13 @@ export async function wrappingKeys(
   const opened = encryption && (await openNamed(context, encryption, right, use))
   if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
   if (opened !== undefined) context.audit({ details: { wrapping_key: opened.object.id } })
+  const authenticator = mac && (await authenticatorOf(context, mac, purpose))
   return {
     encryption: opened && { key: opened.inUse, parameters: opened.parameters },
-    mac: mac && (await authenticatorOf(context, mac, purpose)),
+    mac: authenticator,
     identifiers: {
-      encryption: encryption && context.identifier(encryption.identifier),
-      mac: mac && context.identifier(mac.identifier),
+      encryption: opened?.object.id,
+      mac: authenticator?.object.id,
     },
   }
 }
@@ -82,7 +90,7 @@ async function openNamed(
 ): Promise<Opened> {
   const named = context.identifier(information.identifier)
   const id = use === 'unwrapKey' ? await unwrapping(context, named) : named
-  const key = await permitted(context, id, right)
+  const key = await versionOf(context, await permitted(context, id, right), use)
   const { object } = key
   requireUsable(context, object, use)
   const [own] = storedWithTag(object, Tag.CryptographicParameters)
@@ -90,6 +98,24 @@ async function openNamed(
     inUse: { algorithm: algorithmInUse(object), key: await heldIn(context, key) },
     parameters: information.parameters ?? (own?.type === 'Structure' ? own : undefined),
     object,
+  }
+}
+
+const protects: ReadonlySet<Usage> = new Set<Usage>(['wrapKey', 'macGenerate', 'sign'])
+
+/**
+ * What wraps is the newest version of the key that is named, and the block names that version; what unwraps is exactly
+ * the version that the block names (docs/adr/0087).
+ * @throws WrongKeyLifecycleState for a replaced version that is to wrap, and for one below `min_decrypt_version`
+ */
+async function versionOf({ objects }: KmipContext, key: Key, use: Usage): Promise<Key> {
+  const reader = { get: (id: string) => objects.key(id) }
+  try {
+    return await (protects.has(use) ? protectingVersion(reader, key) : processingVersion(reader, key))
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'crypto_failure')
+      throw kmipFailure('WrongKeyLifecycleState', error.message)
+    throw error
   }
 }
 
@@ -148,7 +174,7 @@ async function authenticatorOf(
   context: KmipContext,
   information: WrappingKeyInformation,
   { wrap }: WrappingPurpose,
-): Promise<Authenticator> {
+): Promise<Authenticator & { readonly object: ManagedObject }> {
   const id = context.identifier(information.identifier)
   const known = await context.objects.read(id)
   const symmetric = known === undefined || known.type === 'SymmetricKey'
@@ -158,7 +184,8 @@ async function authenticatorOf(
   if (wrap) takeUse(context, object, 0, true)
   const read = parameters === undefined ? noParameters : readParameters(parameters)
   const { policy } = context.services
-  return symmetric ? macWith(inUse, read, policy) : signatureWith(inUse, read, policy)
+  const authenticator = symmetric ? macWith(inUse, read, policy) : signatureWith(inUse, read, policy)
+  return { ...authenticator, object }
 }
 
 function macWith(

@@ -1,13 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersWithin, optional, optionalName, requiredName, textString } from '@warder/kmip/ttlv'
 import { approvalNeeded } from '../../../../access/index.ts'
-import {
-  asObjectId,
-  identifierTaken,
-  linkedObject,
-  type NewObject,
-  type ObjectId,
-} from '../../../../keys/index.ts'
+import { asObjectId, identifierTaken, type ManagedObject, type ObjectId } from '../../../../keys/index.ts'
 import {
   creates,
   type KmipContext,
@@ -17,6 +11,7 @@ import {
 } from '../../engine/index.ts'
 import { readKeyBlock, type StoredObject, unwrapObject } from '../../key-blocks/index.ts'
 import { withoutEncodedLength } from '../crypto/encoded-length.ts'
+import { adoptUserKeys, withFormerIds, withMaster } from '../objects/abe-brought.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { toUnwrap, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
@@ -83,18 +78,9 @@ async function placeFile(context: KmipContext, file: BroughtFile, wish: Placemen
   return id
 }
 
-/**
- * A user key of attribute-based encryption follows the master key that ParentLink names if that is the caller's own: it
- * is refreshed and revoked with it, as those that are made here. Whoever else holds a copy of a key gains nothing by it.
- */
-async function withMaster(context: KmipContext, created: NewObject): Promise<NewObject> {
-  const { abe } = created.object.form
-  const parent = abe?.kind === 'user' ? linkedObject(created.object, 'ParentLink') : undefined
-  if (abe === undefined || parent === undefined) return created
-  const master = await context.objects.read(parent)
-  if (master?.form.abe?.kind !== 'master' || master.owner !== context.principal.name) return created
-  const form = { ...created.object.form, abe: { ...abe, master: master.id } }
-  return { ...created, object: { ...created.object, form } }
+/** Whether taking the object's material away at once would go around a wait. */
+async function waitsForDestruction({ services }: KmipContext, object: ManagedObject): Promise<boolean> {
+  return object.destructionAt !== undefined || (await services.roles.destructions.daysOf(object)) > 0
 }
 
 /** Stages the object, new or in the place of the caller's own, and wipes what was brought. */
@@ -104,17 +90,31 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
   const ordinary = [...attributes.ordinary.filter(({ tag }) => tag !== Tag.UniqueIdentifier), ...said]
   try {
     const own = newBrought(context, brought, ordinary, 'server')
-    const created = asImported(await withMaster(context, own), attributes, context.now)
+    const fresh = asImported(await withMaster(context, own), attributes, context.now)
     const before = id === undefined ? undefined : await context.objects.read(id)
-    if (before === undefined) return context.objects.create(created).id
+    if (before === undefined) {
+      const object = context.objects.create(fresh)
+      await adoptUserKeys(context, object)
+      return object.id
+    }
     // Somebody else's object is not replaced, and an object of the caller's own only if that is said.
     if (!replace || before.owner !== context.principal.name) throw identifierTaken()
-    if (before.type !== created.object.type)
+    if (before.chainId !== undefined)
+      throw kmipFailure(
+        'InvalidField',
+        'The object that is there is a key with versions: it is not replaced.',
+      )
+    if (before.type !== fresh.object.type)
       throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
+    const created = withFormerIds(fresh, before)
     if (await context.services.roles.approvals.covers('destroy', before))
       throw approvalNeeded('destroy', context.services.roles.officers)
+    if (before.destroyedAt === undefined && (await waitsForDestruction(context, before)))
+      throw kmipFailure('PermissionDenied', 'The destruction of this object waits: it is not replaced.')
     const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object
-    context.objects.update(before, columns, created.material ?? null)
+    // Whoever replaces it does not enable it.
+    const { disabledAt } = before
+    context.objects.update(before, { ...columns, disabledAt }, created.material ?? null)
     context.objects.retag(before, created.tags)
     return before.id
   } finally {

@@ -6,7 +6,7 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { chainIdOf, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
 import { requireKmipApproval } from '../../engine/approval.ts'
@@ -98,6 +98,7 @@ async function inForm(
   if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
   await requireKmipApproval(context, 'export', object)
+  context.services.uses.note(chainIdOf(object), context.principal.name, now)
   const material = await objects.material(object)
   if (material === undefined) return withoutValue(shape, wanted)
   try {

@@ -5,6 +5,7 @@ import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
 import { creates, type KmipContext, type KmipOperation, uniqueIdentifier } from '../../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../../key-blocks/index.ts'
 import { checkTemplate, namesHeldBy, requireTemplates } from '../../locate/templates.ts'
+import { adoptUserKeys, withMaster } from '../objects/abe-brought.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 
@@ -37,7 +38,10 @@ async function registerOne(
   const attributes = type === 'Template' ? withOwnNames(node, said) : said
   const brought = await readBrought(type, node, attributes, context)
   try {
-    return context.objects.create(newBrought(context, brought, attributes))
+    const created = await withMaster(context, newBrought(context, brought, attributes))
+    const object = context.objects.create(created)
+    await adoptUserKeys(context, object)
+    return object
   } finally {
     brought.material?.fill(0)
   }

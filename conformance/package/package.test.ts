@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { pack } from '../../scripts/package/pack.ts'
+import { type Started, startInstalled } from './start-installed.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-package-'))
+const home = join(folder, 'home')
+const installed = join(folder, 'installed')
+let unavailable: string | undefined
+let services: Started | undefined
+
+/** The Node of whoever installs it, not the one that runs the tests. */
+const path = (process.env.PATH ?? '')
+  .split(':')
+  .filter((place) => !place.includes('node_modules'))
+  .join(':')
+const env = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(WARDER|AUTH|KMS|NODE)_|^npm_/.test(name)),
+  ),
+  ...{ PATH: path, WARDER_HOME: home, AUTH_PORT: '0', KMS_PORT: '0', KMS_SOCKET_SERVER_PORT: '0' },
+}
+
+function run(program: string, words: readonly string[], input = '') {
+  return spawnSync(program, words, { cwd: installed, env, input, encoding: 'utf8', timeout: 120_000 })
+}
+
+before(async () => {
+  const { warder, client } = pack(folder)
+  mkdirSync(installed)
+  writeFileSync(join(installed, 'package.json'), '{"private":true,"type":"module"}')
+  // From the cache of npm, where nothing else is to be had.
+  const words = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', warder, client]
+  const { status, stderr } = run('npm', words)
+  if (status !== 0) {
+    unavailable = `the dependencies cannot be installed here: ${stderr.split('\n').find((line) => line !== '')}`
+    return
+  }
+  services = await startInstalled(join(installed, 'node_modules/.bin/warder'), [], { cwd: installed, env })
+})
+
+after(async () => {
+  await services?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const warderCommand = (...words: string[]) => run(join(installed, 'node_modules/.bin/warder'), words)
+
+test('the installed command starts the services and does the whole run', (t) => {
+  if (unavailable !== undefined) return t.skip(unavailable)
+  const { status, stdout, stderr } = warderCommand('try')
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /^all \d+ steps passed$/m)
+  const key = warderCommand('keys', 'create', '--alg', 'A256GCM').stdout.split(' ')[0] ?? ''
+  writeFileSync(join(installed, 'text'), 'some text')
+  assert.equal(warderCommand('crypto', 'encrypt', 'text', '--key', key).status, 0)
+  assert.equal(warderCommand('crypto', 'decrypt', 'text.warder', '--output', 'again').status, 0)
+  assert.equal(readFileSync(join(installed, 'again'), 'utf8'), 'some text')
+  assert.equal(warderCommand('audit', 'verify').status, 0)
+})
+
+test('nothing of the workspace is missing or left over in the installed packages', (t) => {
+  if (unavailable !== undefined) return t.skip(unavailable)
+  const client = join(installed, 'node_modules/@warder/client')
+  const manifest = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
+  assert.equal(manifest.dependencies, undefined)
+  for (const file of ['index.js', 'index.d.ts', 'LICENSE', 'README.md'])
+    assert.ok(existsSync(join(client, file)), file)
+  assert.ok(existsSync(join(installed, 'node_modules/warder/LICENSE')))
+  const checkout = fileURLToPath(new URL('../..', import.meta.url))
+  const imported = "(from|import\\() ?'@warder/|\\.test\\."
+  for (const pattern of [
+    ['-rlE', imported],
+    ['-rlF', checkout],
+  ]) {
+    const found = spawnSync('grep', [...pattern, client], { encoding: 'utf8' })
+    assert.equal(found.stdout.replaceAll(`${client}/README.md\n`, ''), '')
+  }
+})
+
+test('the example of the README of the client runs on the Node of this machine', (t) => {
+  if (unavailable !== undefined) return t.skip(unavailable)
+  const readme = readFileSync(join(installed, 'node_modules/@warder/client/README.md'), 'utf8')
+  const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
+  assert.ok(examples.length > 0)
+  const { kms } = JSON.parse(readFileSync(join(home, 'endpoints.json'), 'utf8'))
+  assert.equal(warderCommand('login').status, 0)
+  const [login] = spawnSync('sh', ['-c', `cat "${home}"/logins/*.json`], { encoding: 'utf8' }).stdout.split(
+    '\0',
+  )
+  const settings = { url: kms.url, caFile: join(home, 'tls', 'ca.crt'), token: JSON.parse(login ?? '').token }
+  const program = examples
+    .join('\n')
+    .replace("'https://kms.example.com:9998'", JSON.stringify(settings.url))
+    .replace("'ca.crt'", JSON.stringify(settings.caFile))
+    .replace('process.env.WARDER_TOKEN', JSON.stringify(settings.token))
+  writeFileSync(join(installed, 'example.mjs'), program)
+  const { status, stdout, stderr } = run('node', ['example.mjs'])
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /^attack at dawn$/m)
+  assert.match(stdout, /^not_found$/m)
+})

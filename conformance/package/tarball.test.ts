@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { artifact } from './built.ts'
+import { startInstalled } from './start-installed.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'warder-tarball-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+const archive = artifact(`-linux-${process.arch}.tar.gz`)
+const skip = 'missing' in archive ? archive.missing : false
+
+test('the tarball runs where there is neither npm nor another Node', { skip }, async () => {
+  assert.ok(!('missing' in archive))
+  assert.equal(spawnSync('tar', ['xzf', archive.file, '-C', folder, '--strip-components=1']).status, 0)
+  const bin = join(folder, 'path')
+  spawnSync('mkdir', [bin])
+  symlinkSync(join(folder, 'bin', 'warder'), join(bin, 'warder'))
+  const env = {
+    ...{ PATH: `${bin}:/usr/bin:/bin`, HOME: folder, WARDER_HOME: join(folder, 'home') },
+    ...{ AUTH_PORT: '0', KMS_PORT: '0', KMS_SOCKET_SERVER_PORT: '0' },
+  }
+  const run = (...words: string[]) => spawnSync('warder', words, { cwd: folder, env, encoding: 'utf8' })
+  assert.match(run('--version').stdout, /^\d+\.\d+\.\d+\n$/)
+  const services = await startInstalled('warder', [], { cwd: folder, env })
+  try {
+    assert.match(services.output(), /Try it: `warder try --home /)
+    const { status, stdout, stderr } = run('try')
+    assert.equal(status, 0, stderr)
+    assert.match(stdout, /^all \d+ steps passed$/m)
+  } finally {
+    assert.equal(await services.stop(), 0)
+  }
+})

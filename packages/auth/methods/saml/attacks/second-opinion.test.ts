@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { createHash, verify } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { publicKeysOf, verifyEnveloped } from '../signature/verify.ts'
+import { startJudge } from '../testing/judged.ts'
+import { elementsOf, type XmlElement } from '../xml/dom.ts'
+import { children, prefixesAt, readXml, textOf } from '../xml/read.ts'
+import { XmlRefused } from '../xml/refused.ts'
+
+const { ExclusiveCanonicalization } = createRequire(import.meta.url)('xml-crypto') as {
+  ExclusiveCanonicalization: new () => { process(element: unknown, options: object): string }
+}
+
+const judge = await startJudge()
+const keys = publicKeysOf(judge.expected.idpCertificates)
+const attributes = { groups: ['a', 'b & c', 'ü'], mail: ['ann@example.org'] }
+
+/** The canonical text that was signed, as the product says; undefined: refused. */
+function verified(xml: string): string | undefined {
+  try {
+    const document = readXml(xml)
+    const [assertion] = children(document.root, 'assertion', 'Assertion')
+    return verifyEnveloped(document, assertion ?? document.root, keys).text
+  } catch (error) {
+    if (error instanceof XmlRefused) return undefined
+    throw error
+  }
+}
+
+/** The same by XML Signature §3.2, written down once more: no search for the parts, no library but canonicalization. */
+function secondOpinion(xml: string): string | undefined {
+  const canonical = (element: XmlElement, inclusiveNamespacesPrefixList: readonly string[]): string => {
+    const ancestorNamespaces = [...prefixesAt(element)].map(([prefix, namespaceURI]) => ({
+      prefix,
+      namespaceURI,
+    }))
+    return new ExclusiveCanonicalization().process(element, {
+      inclusiveNamespacesPrefixList,
+      ancestorNamespaces,
+    })
+  }
+  const only = (from: XmlElement | undefined, name: string): XmlElement =>
+    elementsOf(from ?? assert.fail(name)).find(({ localName }) => localName === name) ?? assert.fail(name)
+  const base64Of = (from: XmlElement, name: string): Buffer =>
+    Buffer.from(textOf(only(from, name)) ?? '', 'base64')
+  const assertion = only(readXml(xml).root, 'Assertion')
+  const signature = only(assertion, 'Signature')
+  const prefixes = elementsOf(only(signature, 'Transforms')).map(
+    (one) => one.getAttribute('PrefixList') ?? '',
+  )
+  const info = Buffer.from(canonical(only(signature, 'SignedInfo'), []))
+  const isSigned = keys.some((key) => verify('sha256', info, key, base64Of(signature, 'SignatureValue')))
+  const digest = base64Of(signature, 'DigestValue')
+  assertion.removeChild(signature)
+  const text = canonical(assertion, prefixes.join(' ').split(' ').filter(Boolean))
+  return isSigned && createHash('sha256').update(text).digest().equals(digest) ? text : undefined
+}
+
+describe('a second opinion about signatures', () => {
+  it('is the same, about the same bytes, of what an identity provider signs', () => {
+    for (const inclusivePrefixes of [undefined, ['saml', 'xs'], ['samlp', 'saml', 'xs']]) {
+      const signing = inclusivePrefixes === undefined ? {} : { signing: { inclusivePrefixes } }
+      const xml = judge.response({ attributes, sign: ['Assertion'], ...signing })
+      const text = verified(xml)
+      assert.ok(text?.includes('ann@example.org'))
+      assert.equal(secondOpinion(xml), text)
+    }
+  })
+
+  it('is the same of whatever is accepted after random changes', () => {
+    const xml = judge.response({ attributes, sign: ['Assertion'] })
+    let accepted = 0
+    const change = fc.record({
+      at: fc.nat(xml.length - 1),
+      length: fc.constantFrom(0, 0, 0, 1, 2),
+      text: fc.constantFrom('', ' ', '\n', 'x', '&#32;', "'", '"', '/', '<x/>', ' xmlns:y="urn:y"', ' a="b"'),
+    })
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+        const changed = changes.reduce(
+          (text, { at, length, text: put }) => text.slice(0, at) + put + text.slice(at + length),
+          xml,
+        )
+        const own = verified(changed)
+        if (own === undefined) return
+        accepted += 1
+        assert.equal(secondOpinion(changed), own)
+      }),
+      { numRuns: 600 },
+    )
+    assert.ok(accepted > 0, 'some changes are of what is not signed')
+  })
+})

@@ -1,0 +1,51 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import type { Seal } from '@warder/foundation/seal'
+import { countSessions } from '../../../counting/index.ts'
+import { takeLogin } from '../../../login/index.ts'
+import { sessionsEnd } from '../../../sessions/index.ts'
+import type { SamlServices } from '../realm/services.ts'
+import { idpSessionRemoval } from '../store/idp-session-store.ts'
+
+const place = (realm: string) => ({ table: 'saml_handover', row: realm, column: 'logout_handle' })
+
+/**
+ * What ends a session that was handed over, and does nothing else: whoever keeps it need not keep the token. The id of
+ * the session, sealed by this service.
+ * @returns base64url
+ */
+export function logoutHandleOf(seal: Seal, realm: string, sessionId: string): string {
+  return Buffer.from(seal.seal(place(realm), Buffer.from(sessionId))).toString('base64url')
+}
+
+/**
+ * Ends the session of a handle. One that has ended already stays so.
+ * @throws failure('unauthorized') for what is no handle of the realm
+ */
+export async function endByHandle(
+  context: OperationContext<SamlServices>,
+  realm: string,
+  handle: string,
+): Promise<void> {
+  const { services } = context
+  takeLogin(context)
+  context.audit({ realm, auth_method: 'saml' })
+  const id = await openedHandle(services.seal, realm, handle)
+  context.audit({ object: id })
+  const session = await services.sessions.use(id)
+  if (session === undefined) return
+  context.audit({ principal: session.username, auth_method: 'sa' })
+  await context.commit([
+    ...sessionsEnd(services.db, [id], { at: services.now(), reason: 'logged_out' }).flat(),
+    idpSessionRemoval(id),
+  ])
+  countSessions(services.metrics, 'logged_out')
+}
+
+async function openedHandle(seal: Seal, realm: string, handle: string): Promise<string> {
+  try {
+    return Buffer.from(await seal.open(place(realm), Buffer.from(handle, 'base64url'))).toString('utf8')
+  } catch (cause) {
+    throw failure('unauthorized', 'The logout handle is not of this realm.', { cause })
+  }
+}

@@ -1,0 +1,108 @@
+import { peerSecretHeader, rawReply } from '@warder/foundation/http'
+import { type Access, defineOperation, get, type Operation, post } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { everybody } from '../../../callers/index.ts'
+import { listRealms, RealmPath } from '../../../realms/index.ts'
+import { setSessionCookie } from '../../../sessions/index.ts'
+import type { SamlServices } from '../realm/services.ts'
+import { isAllowedReturn } from '../settings/return-to.ts'
+import { samlSettings } from '../settings/settings.ts'
+import { endByHandle } from './logout-handle.ts'
+import { redeem } from './redeem.ts'
+
+const define = defineOperation<SamlServices>()
+const tag = 'SAML'
+/** Services of the installation, which show its secret; the operation authenticates them itself. */
+const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
+const realmsAtOnce = 100
+const mostRealms = 200
+
+const Redemption = Type.Object({
+  code: Type.String({ minLength: 1, maxLength: 256 }),
+  code_verifier: Type.String({
+    pattern: '^[A-Za-z0-9._~-]{43,128}$',
+    description: 'What `code_challenge` was made of (RFC 7636 §4.1).',
+  }),
+})
+
+export const handoverOperations: readonly Operation<SamlServices>[] = [
+  define({
+    name: 'saml.redeem',
+    route: post('/saml/{realm_id}/session'),
+    summary: 'Take the session of a login that was begun with a code challenge',
+    description:
+      'For the service or program that began the login, not for its browser: the code that the browser brought back, and ' +
+      'the verifier that never left the caller. Within 60 seconds, once.',
+    tag,
+    access: everybody,
+    pathParameters: RealmPath,
+    request: Redemption,
+    bodyLimit: 4096,
+    reply: Type.Object({
+      next_step: Type.Literal('Authenticated'),
+      session_id: Type.String(),
+      logout_handle: Type.String({
+        description: 'Ends the session (`POST /saml/{realm_id}/session/end`), and is good for nothing else.',
+      }),
+    }),
+    errors: { 401: 'The code is wrong, expired or used, or the verifier is wrong.' },
+    async act({ path, body }, context) {
+      const { code, code_verifier: verifier } = body
+      const { session, cookie, logoutHandle } = await redeem(context, path.realm_id, { code, verifier })
+      return rawReply({
+        json: { next_step: 'Authenticated', session_id: session.id, logout_handle: logoutHandle },
+        headers: { 'Set-Cookie': setSessionCookie(cookie, session.maxAge) },
+      })
+    },
+  }),
+  define({
+    name: 'saml.end',
+    route: post('/saml/{realm_id}/session/end'),
+    summary: 'End a session that was handed over',
+    description:
+      'For the service that took the session and did not keep its token. The session at the identity provider goes on.',
+    tag,
+    access: everybody,
+    pathParameters: RealmPath,
+    request: Type.Object({ logout_handle: Type.String({ minLength: 1, maxLength: 512 }) }),
+    bodyLimit: 4096,
+    status: 204,
+    errors: { 401: 'The logout handle is not of this realm.' },
+    async act({ path, body }, context) {
+      await endByHandle(context, path.realm_id, body.logout_handle)
+    },
+  }),
+  define({
+    name: 'saml.realms',
+    route: get('/saml/realms'),
+    summary: 'The realms with SAML whose people may be sent back to an address',
+    description:
+      'For services of the installation (`X-Warder-Peer`): what their login pages offer. A realm is offered where its ' +
+      `\`allowed_return_origins\` have the address; the first ${mostRealms} by name.`,
+    tag,
+    access: peers,
+    security: [],
+    queryParameters: Type.Object({ return_to: Type.String({ description: 'As for the login.' }) }),
+    reply: Type.Object({
+      realms: Type.Array(Type.Object({ realm_id: Type.String(), login_url: Type.String() })),
+    }),
+    audited: false,
+    authenticate: ({ request, services }) =>
+      services.isPeer(request.headers[peerSecretHeader]) ? { name: 'kms', method: 'peer_secret' } : undefined,
+    async act({ query }, { services }) {
+      const realms: { realm_id: string; login_url: string }[] = []
+      for (let after = ''; ; ) {
+        const page = await listRealms(services.db, { after, most: realmsAtOnce })
+        for (const realm of page) {
+          const settings = samlSettings.of(realm)
+          if (settings === undefined || !isAllowedReturn(query.return_to, settings)) continue
+          realms.push({ realm_id: realm.id, login_url: settings.sp_acs_url.replace(/acs$/, 'login') })
+          if (realms.length === mostRealms) return { realms }
+        }
+        const last = page.at(-1)
+        if (last === undefined || page.length < realmsAtOnce) return { realms }
+        after = last.id
+      }
+    },
+  }),
+]

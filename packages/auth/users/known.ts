@@ -1,0 +1,42 @@
+import { defineOperation, get, type Operation } from '@warder/foundation/operations'
+import type { Database } from '@warder/foundation/sql'
+import Type from 'typebox'
+import { type EndedServices, forPeers } from '../ended/index.ts'
+import { roleOfEntity } from '../machines/index.ts'
+import { isKnownRole, isKnownUser } from './known-store.ts'
+
+interface KnownServices extends Pick<EndedServices, 'isPeer'> {
+  readonly db: Database
+}
+
+const define = defineOperation<KnownServices>()
+
+const Question = Type.Object({
+  realm: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+  username: Type.String({ minLength: 1, maxLength: 512 }),
+  entity: Type.String({ minLength: 1, maxLength: 512, description: 'Entity of a machine.' }),
+})
+
+/** Whom a key may be granted to: asked before somebody grants to a name with a typing error in it. */
+export const knownOperations: readonly Operation<KnownServices>[] = [
+  define({
+    name: 'names.known',
+    route: get('/known'),
+    summary: 'Whether a user and a machine of this name are known',
+    description:
+      'For services of the installation (`X-Warder-Peer`). `machine` is null for accounts of orchestrators, which are ' +
+      'registered nowhere here.',
+    tag: 'Sessions',
+    ...forPeers,
+    queryParameters: Question,
+    reply: Type.Object({ user: Type.Boolean(), machine: Type.Union([Type.Boolean(), Type.Null()]) }),
+    audited: false,
+    async act({ query: { realm, username, entity } }, { services: { db } }) {
+      const role = roleOfEntity(entity)
+      return {
+        user: await isKnownUser(db, realm, username),
+        machine: role === undefined ? null : await isKnownRole(db, role.realm, role.name),
+      }
+    },
+  }),
+]

@@ -1,0 +1,143 @@
+import {
+  copyFileSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress } from 'node:zlib'
+import { StartupError } from '../errors/index.ts'
+import { isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
+import { checkpointFileName, publicCheckpointKey } from './checkpoint-key.ts'
+import { digestOf } from './examine.ts'
+import { syncFolder } from './folder.ts'
+import { archivedName, type Segment, segmentName, segmentsOf, writeCheckpoint } from './segments.ts'
+
+export interface OldFiles {
+  readonly folder: string
+  /** Unix milliseconds: files whose records are all older. */
+  readonly before: number
+  /** Who asks for it: it is recorded. */
+  readonly by: string
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+export interface ArchiveOptions extends OldFiles {
+  /** Where to; absent = beside the log, where all commands still find the records. */
+  readonly to?: string | undefined
+}
+
+/** What became of one file. */
+export interface Done {
+  readonly file: string
+  readonly records: number
+  readonly path: string
+}
+
+/** A closed segment that is there. */
+type Closed = Segment & { readonly path: string; readonly signed: SignedCheckpoint }
+
+/** Files at the end that stay as they are. */
+const youngest = 2
+
+/** 3 is zstd's own default; logs shrink to about a tenth. */
+const level = 6
+
+/**
+ * Compresses closed files (zstd, RFC 8878), reads each back before the original goes, and moves them where they are
+ * asked for. A process that dies in between leaves each file in one of its forms, whole; the next call goes on.
+ * @throws StartupError when a file is not what it was when it was closed, or is not closed yet
+ */
+export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done> {
+  const { folder, to, by, now } = options
+  const target = to === undefined ? folder : resolve(to)
+  if (target !== folder) mkdirSync(target, { recursive: true, mode: 0o700 })
+  for (const segment of oldOnes(options)) {
+    if (segment.compressed && target === folder) continue
+    const { signed, path, firstSeq } = segment
+    const archived = archivedName(target, firstSeq)
+    if (!existsSync(archived)) await writeArchived(path, archived, segment)
+    await requireSame(archived, segment)
+    if (target !== folder) {
+      writeCheckpoint(target, signed)
+      copyFileSync(join(folder, checkpointFileName), join(target, checkpointFileName))
+      syncFolder(target)
+      writeCheckpoint(folder, { ...signed, removal: { at: new Date(now).toISOString(), by, to: target } })
+    }
+    rmSync(path)
+    syncFolder(folder)
+    yield doneWith(segment, archived)
+  }
+}
+
+/**
+ * Removes closed files for good, or says which those would be (`dryRun`). Their checkpoints stay, so that the chain holds; the service records in it what was
+ * removed and by whom.
+ * @throws StartupError when a file is not closed yet
+ */
+export function* pruneOld(options: OldFiles & { readonly dryRun?: boolean }): Generator<Done> {
+  const { folder, by, now } = options
+  for (const segment of oldOnes(options)) {
+    if (options.dryRun === true) {
+      yield doneWith(segment, segment.path)
+      continue
+    }
+    // Said before it is done: a file that is gone without a word is an alarm.
+    const removal = { at: new Date(now).toISOString(), by }
+    writeCheckpoint(folder, { ...segment.signed, removal })
+    rmSync(segment.path)
+    rmSync(archivedName(folder, segment.firstSeq), { force: true })
+    syncFolder(folder)
+    yield doneWith(segment, segment.path)
+  }
+}
+
+/**
+ * From the first on, as far as all records are older. Never the one that is being written, nor the one before it: the
+ * next start looks there for what the last run knew of its database.
+ */
+function oldOnes({ folder, before }: OldFiles): readonly Closed[] {
+  const segments = segmentsOf(folder)
+  const key = publicCheckpointKey(folder)
+  const found: Closed[] = []
+  for (const segment of segments.slice(0, -youngest)) {
+    const { path, signed } = segment
+    if (path === undefined) continue
+    if (signed === undefined || key === undefined || !isSignedBy([key], signed)) {
+      throw new StartupError(
+        `${segmentName(segment)} has no checkpoint of this log's key: the service signs one within seconds while it runs`,
+      )
+    }
+    if (Date.parse(signed.checkpoint.latest) >= before) break
+    found.push({ ...segment, path, signed })
+  }
+  return found
+}
+
+/** Under another name until it is whole on disk. */
+async function writeArchived(path: string, archived: string, { compressed }: Closed): Promise<void> {
+  const fresh = `${archived}.new`
+  const out = createWriteStream(fresh, { mode: 0o600, flush: true })
+  const params = { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 1 }
+  if (compressed) await pipeline(createReadStream(path), out)
+  else await pipeline(createReadStream(path), createZstdCompress({ params }), out)
+  renameSync(fresh, archived)
+}
+
+async function requireSame(archived: string, { signed }: Closed): Promise<void> {
+  const { bytes, sha256 } = await digestOf(archived).catch(() => ({ bytes: 0, sha256: '' }))
+  if (bytes === signed.checkpoint.bytes && sha256 === signed.checkpoint.sha256) return
+  throw new StartupError(
+    `${archived} does not hold what ${signed.checkpoint.file} held when it was closed; nothing was removed. Run warder audit verify; remove ${basename(archived)} to have it written again`,
+  )
+}
+
+function doneWith({ signed }: Closed, path: string): Done {
+  const { file, first_seq, last_seq } = signed.checkpoint
+  return { file, records: last_seq - first_seq + 1, path }
+}

@@ -1,0 +1,80 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Seal, SealedPlace } from '../seal/types.ts'
+import { type CheckpointSigner, checkpointKeyId, checkpointSigner, isSignedBy } from './checkpoint.ts'
+import { replaceFile, segmentsOf, writeCheckpoint } from './segments.ts'
+
+const place: SealedPlace = { table: 'audit_log', row: 'checkpoint', column: 'private_key' }
+const sealedName = 'checkpoint.key'
+/** The public half, beside the log and its archives. */
+export const checkpointFileName = 'checkpoint.pub'
+
+/** The key of a log, and the one whose place it takes. */
+export interface CheckpointKey {
+  readonly signer: CheckpointSigner
+  /** Set when the key is new: what the log records. */
+  readonly made?: { readonly key: string; readonly replaces?: string }
+}
+
+/**
+ * The Ed25519 key that signs the checkpoints of a log: made when there is none, sealed by the root key. One that this
+ * database cannot open (it was made anew, or restored from before the key) gives way to a new one, which signs the
+ * checkpoints of the old one again; the log records both.
+ * @param stamp for the name that a key is put aside under
+ */
+export async function openCheckpointKey(folder: string, seal: Seal, stamp: string): Promise<CheckpointKey> {
+  const path = join(folder, sealedName)
+  const before = publicCheckpointKey(folder)
+  const known = existsSync(path) ? await opened(seal, readFileSync(path)) : undefined
+  const signer = known === undefined ? newKey(path, seal, stamp) : checkpointSigner(known)
+  const replaces = before === undefined ? undefined : checkpointKeyId(before)
+  if (replaces === signer.keyId) return { signer }
+  if (before !== undefined) signAgain(folder, before, signer)
+  // Last: a start that dies before goes on here.
+  writePublic(folder, signer)
+  return { signer, made: { key: signer.keyId, ...(replaces !== undefined && { replaces }) } }
+}
+
+function newKey(path: string, seal: Seal, stamp: string): CheckpointSigner {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  const der = privateKey.export({ type: 'pkcs8', format: 'der' })
+  const sealed = seal.seal(place, der)
+  der.fill(0)
+  if (existsSync(path)) renameSync(path, `${path}.replaced-${stamp}`)
+  replaceFile(path, sealed)
+  return checkpointSigner(privateKey)
+}
+
+/** The public half, as everybody finds it beside the log; undefined = there is none, or it is no key. */
+export function publicCheckpointKey(folder: string): KeyObject | undefined {
+  const path = join(folder, checkpointFileName)
+  try {
+    return existsSync(path) ? createPublicKey(readFileSync(path)) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function opened(seal: Seal, sealed: Uint8Array): Promise<KeyObject | undefined> {
+  try {
+    const der = Buffer.from(await seal.open(place, sealed))
+    const key = createPrivateKey({ key: der, type: 'pkcs8', format: 'der' })
+    der.fill(0)
+    return key
+  } catch {
+    return undefined
+  }
+}
+
+function writePublic(folder: string, { publicKey }: CheckpointSigner): void {
+  replaceFile(join(folder, checkpointFileName), publicKey.export({ type: 'spki', format: 'pem' }))
+}
+
+function signAgain(folder: string, before: KeyObject, signer: CheckpointSigner): void {
+  for (const { signed } of segmentsOf(folder)) {
+    if (signed === undefined || !isSignedBy([before], signed)) continue
+    const { timestamp: _, ...rest } = signed
+    writeCheckpoint(folder, { ...rest, ...signer.sign({ ...signed.checkpoint, key: signer.keyId }) })
+  }
+}

@@ -1,0 +1,200 @@
+import { basename } from 'node:path'
+import type { Clock } from '../clock/clock.ts'
+import type { Logger, Metrics } from '../telemetry/types.ts'
+import { type CheckpointSigner, follows, headOf, isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
+import { createExaminer, type Examiner } from './examiner.ts'
+import { beginning, type ChainHead } from './record.ts'
+import { isPresent, type Segment, segmentName, segmentsOf, writeCheckpoint } from './segments.ts'
+import type { AuditEvent } from './types.ts'
+import { unknownRemover } from './verify.ts'
+import { ownEvent } from './writer.ts'
+
+export interface CloserOptions {
+  readonly folder: string
+  readonly service: string
+  readonly node: string
+  readonly signer: CheckpointSigner
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics?: Metrics | undefined
+  /** Resolves when the record is on disk. */
+  record(event: AuditEvent): Promise<void>
+  /** A time-stamp token for a new checkpoint, base64 of its DER; undefined = none is wanted. */
+  timestamp?(signature: string): Promise<string>
+}
+
+/**
+ * Looks after the files of a log that is being written: signs a checkpoint of each that is full, records which were
+ * taken away, and reads the old ones again for changes. One thing at a time, away from those who record.
+ */
+export interface SegmentCloser {
+  /** Called at the start and whenever the log goes on in a new file. */
+  tend(): void
+  /** Resolves when nothing is left to do now. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+}
+
+export function startCloser(options: CloserOptions): SegmentCloser {
+  const examiner = createExaminer()
+  const work = new Closing(options, examiner)
+  let running: Promise<void> | undefined
+  let again = false
+  let stopped = false
+  const run = async (): Promise<void> => {
+    do {
+      again = false
+      await work.round(() => stopped)
+    } while (again && !stopped)
+  }
+  return {
+    tend() {
+      again = true
+      running ??= run()
+        .catch((error: unknown) => {
+          if (!stopped)
+            options.log.error({ error, folder: options.folder }, 'closed audit files cannot be tended')
+        })
+        .finally(() => {
+          running = undefined
+        })
+    },
+    async idle() {
+      while (running !== undefined) await running
+    },
+    async stop() {
+      stopped = true
+      await examiner.stop()
+      while (running !== undefined) await running
+    },
+  }
+}
+
+class Closing {
+  readonly #options: CloserOptions
+  readonly #examiner: Examiner
+  /** Files whose digest was compared since the start, or that were found wrong. */
+  readonly #seen = new Set<number>()
+
+  constructor(options: CloserOptions, examiner: Examiner) {
+    this.#options = options
+    this.#examiner = examiner
+  }
+
+  async round(stopped: () => boolean): Promise<void> {
+    let head: ChainHead = beginning
+    const segments = segmentsOf(this.#options.folder)
+    for (const [index, segment] of segments.entries()) {
+      if (stopped()) return
+      const { signed } = segment
+      const isLast = index === segments.length - 1
+      const own = signed !== undefined && isSignedBy([this.#options.signer.publicKey], signed)
+      if (own && follows(signed.checkpoint, head)) {
+        head = headOf(signed.checkpoint)
+        await this.#lookAgain(segment)
+      } else {
+        // The last one is being written.
+        if (isLast && !segment.compressed) return
+        const closed = await this.#close(segment, head)
+        if (closed === undefined) return
+        head = closed
+      }
+    }
+  }
+
+  /** @returns where the chain stands behind it; undefined when it is not whole */
+  async #close(segment: Segment, from: ChainHead): Promise<ChainHead | undefined> {
+    const { service, node, signer, clock, folder, log } = this.#options
+    const { path, firstSeq } = segment
+    if (path === undefined || this.#seen.has(firstSeq)) return undefined
+    const found = await this.#examiner.examine(path, from)
+    if (typeof found === 'string') {
+      await this.#wrong(segment, found)
+      return undefined
+    }
+    const { head, earliest, latest, bytes, sha256 } = found
+    const signed = signer.sign({
+      version: 1,
+      service,
+      node,
+      file: segmentName(segment),
+      first_seq: firstSeq,
+      last_seq: head.seq,
+      first_prev: from.hash,
+      last_hash: head.hash,
+      earliest,
+      latest,
+      bytes,
+      sha256,
+      closed_at: new Date(clock.now()).toISOString(),
+      key: signer.keyId,
+    })
+    writeCheckpoint(folder, signed)
+    this.#seen.add(firstSeq)
+    log.info({ file: segmentName(segment), records: found.records }, 'an audit file is closed and signed')
+    await this.#stamp(signed)
+    return head
+  }
+
+  /** An authority that is away is asked again at the next start, and when the next file is full. */
+  async #stamp(signed: SignedCheckpoint): Promise<void> {
+    const { folder, log, timestamp } = this.#options
+    if (timestamp === undefined) return
+    try {
+      writeCheckpoint(folder, { ...signed, timestamp: await timestamp(signed.signature) })
+    } catch (error) {
+      log.warn(
+        { error, file: signed.checkpoint.file },
+        'a checkpoint of the audit log has no time stamp: the authority gave none that holds; it is asked again',
+      )
+    }
+  }
+
+  /** Once for each start: a file that was changed since it was closed is told, and one that is gone. */
+  async #lookAgain(segment: Segment): Promise<void> {
+    const { path, signed, firstSeq } = segment
+    if (signed === undefined) return
+    if (path === undefined) {
+      await this.#recordRemoval(segment)
+      return
+    }
+    if (signed.timestamp === undefined) await this.#stamp(signed)
+    if (this.#seen.has(firstSeq)) return
+    this.#seen.add(firstSeq)
+    const { bytes, sha256 } = isPresent(segment)
+      ? await this.#examiner.digest(path).catch(() => ({ bytes: 0, sha256: '' }))
+      : { bytes: 0, sha256: '' }
+    if (bytes !== signed.checkpoint.bytes || sha256 !== signed.checkpoint.sha256)
+      await this.#wrong(segment, 'it is not what it was when it was closed')
+  }
+
+  async #recordRemoval({ signed }: Segment): Promise<void> {
+    const { clock, folder, log, record } = this.#options
+    if (signed === undefined || signed.removal?.recorded === true) return
+    const { checkpoint } = signed
+    const removal = signed.removal ?? { at: new Date(clock.now()).toISOString(), by: unknownRemover }
+    if (removal.by === unknownRemover)
+      log.error({ file: checkpoint.file }, 'a closed audit file is gone, and nobody said that it would be')
+    const { file, first_seq, last_seq, sha256 } = checkpoint
+    await record({
+      ...ownEvent(clock.now(), 'audit.file_removed'),
+      outcome: removal.by === unknownRemover ? 'failure' : 'success',
+      details: { file, first_seq, last_seq, sha256, ...removal },
+    })
+    writeCheckpoint(folder, { ...signed, removal: { ...removal, recorded: true } })
+  }
+
+  async #wrong(segment: Segment, problem: string): Promise<void> {
+    const { clock, log, metrics, record } = this.#options
+    this.#seen.add(segment.firstSeq)
+    const file = segment.path === undefined ? segmentName(segment) : basename(segment.path)
+    metrics?.count('audit_files_changed_total', {})
+    log.error({ file, problem }, 'a closed audit file was changed: run warder audit verify')
+    await record({
+      ...ownEvent(clock.now(), 'audit.file_changed'),
+      outcome: 'failure',
+      status: 500,
+      details: { file, problem },
+    })
+  }
+}

@@ -1,0 +1,13 @@
+// Reads whole files of an audit log: seconds of work for some hundred megabytes, which nobody who records should wait for.
+import { parentPort } from 'node:worker_threads'
+import { digestOf, examineFile } from './examine.ts'
+import type { Examination } from './examiner.ts'
+
+parentPort?.on('message', async ({ path, from }: Examination) => {
+  try {
+    const result = from === undefined ? await digestOf(path) : await examineFile(path, from)
+    parentPort?.postMessage({ result })
+  } catch (error) {
+    parentPort?.postMessage({ error: error instanceof Error ? error.message : String(error) })
+  }
+})

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import { bytesOf, linesOf } from './lines.ts'
+import type { ChainHead } from './record.ts'
+import { checkRecord } from './verify.ts'
+
+/** What a file of a log holds. */
+export interface Examined {
+  readonly head: ChainHead
+  readonly records: number
+  /** RFC 3339, of the earliest and the latest record. */
+  readonly earliest: string
+  readonly latest: string
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** `,"time":"` of a record: its last member before `hash`. */
+const timeBefore = ',"time":"'
+const timeLength = '2026-11-21T00:00:00.000Z'.length
+
+/**
+ * Recomputes the chain of one file that nobody writes any more.
+ * @param from where the chain stands before it
+ * @returns what is wrong with the file as a sentence
+ */
+export async function examineFile(path: string, from: ChainHead): Promise<Examined | string> {
+  const digest = createHash('sha256')
+  let head = from
+  let records = 0
+  let bytes = 0
+  let earliest = ''
+  let latest = ''
+  for await (const line of linesOf(path)) {
+    if (!line.whole) return `line ${records + 1} is torn`
+    const checked = checkRecord(line.bytes, head, { thorough: false, anywhere: false })
+    if (typeof checked === 'string') return `line ${records + 1}: ${checked}`
+    digest.update(line.bytes).update('\n')
+    bytes += line.bytes.length + 1
+    records += 1
+    head = checked
+    const time = timeOf(line.bytes)
+    if (earliest === '' || time < earliest) earliest = time
+    if (time > latest) latest = time
+  }
+  return { head, records, earliest, latest, bytes, sha256: digest.digest('hex') }
+}
+
+/** SHA-256 of a file as it was written, and how long it was. */
+export async function digestOf(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
+  const digest = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of bytesOf(path)) {
+    digest.update(chunk)
+    bytes += chunk.length
+  }
+  return { bytes, sha256: digest.digest('hex') }
+}
+
+/** Times of records are of one form, and sort as texts. The last one of the line is the record's: others are in `details`. */
+function timeOf(line: Buffer): string {
+  const at = line.lastIndexOf(timeBefore)
+  return line.toString('latin1', at + timeBefore.length, at + timeBefore.length + timeLength)
+}

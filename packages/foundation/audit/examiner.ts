@@ -1,0 +1,47 @@
+import { Worker } from 'node:worker_threads'
+import type { Examined } from './examine.ts'
+import type { ChainHead } from './record.ts'
+
+/** To the thread. */
+export interface Examination {
+  readonly path: string
+  /** Where the chain stands before the file; undefined = its digest alone is wanted. */
+  readonly from?: ChainHead
+}
+
+/** Reads files of a log on a thread of its own, which lives for one file: see `examine.ts`. */
+export interface Examiner {
+  examine(path: string, from: ChainHead): Promise<Examined | string>
+  digest(path: string): Promise<{ readonly bytes: number; readonly sha256: string }>
+  /** What is under way rejects. */
+  stop(): Promise<void>
+}
+
+export function createExaminer(): Examiner {
+  const running = new Set<Worker>()
+  const ask = <Result>(asked: Examination): Promise<Result> => {
+    const worker = new Worker(new URL('./examine-thread.ts', import.meta.url), { name: 'audit files' })
+    worker.unref()
+    running.add(worker)
+    return new Promise<Result>((resolve, reject) => {
+      worker.once('message', (answer: { readonly result: Result } | { readonly error: string }) => {
+        if ('error' in answer) reject(new Error(answer.error))
+        else resolve(answer.result)
+        void worker.terminate()
+      })
+      worker.once('error', reject)
+      worker.once('exit', () => {
+        running.delete(worker)
+        reject(new Error('the thread that reads audit files ended'))
+      })
+      worker.postMessage(asked)
+    })
+  }
+  return {
+    examine: (path, from) => ask({ path, from }),
+    digest: (path) => ask({ path }),
+    async stop() {
+      await Promise.all([...running].map((worker) => worker.terminate()))
+    },
+  }
+}

@@ -1,0 +1,148 @@
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Clock } from '../../clock/clock.ts'
+import type { Logger, Metrics } from '../../telemetry/types.ts'
+import { LogReader, type ReadRecord } from '../reader.ts'
+import { replaceFile } from '../segments.ts'
+import type { AuditEvent } from '../types.ts'
+import { ownEvent } from '../writer.ts'
+import { isOfLog, nowhere, type Position, positionAt, readPosition } from './position.ts'
+import type { ForwardTarget } from './target.ts'
+
+export interface ForwarderOptions {
+  /** The log's. */
+  readonly folder: string
+  readonly target: ForwardTarget
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Number of the last record that was written. */
+  head(): number
+  record(event: AuditEvent): void
+  /** For tests. */
+  readonly lookEveryMs?: number
+  readonly firstRetryMs?: number
+}
+
+const mostRecords = 500
+const mostLength = 1_048_576
+const usualLookMs = 500
+const usualRetryMs = 1000
+const longestRetryMs = 60_000
+const saveEveryMs = 1000
+
+/**
+ * Sends the records of a log to a target, in their order, from the oldest that is kept. The log itself is what waits:
+ * nothing else is kept, and a target that is away holds nobody up.
+ */
+export function startForwarder(options: ForwarderOptions): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const work = new Forwarding(options, stopping.signal)
+  const done = work.run()
+  return {
+    async stop() {
+      stopping.abort()
+      await done
+      options.target.close()
+    },
+  }
+}
+
+class Forwarding {
+  readonly #options: ForwarderOptions
+  readonly #stop: AbortSignal
+  readonly #path: string
+  #position: Position
+  #savedAt = Number.NEGATIVE_INFINITY
+  #failures = 0
+
+  constructor(options: ForwarderOptions, stop: AbortSignal) {
+    const { target, folder, metrics, head } = options
+    this.#options = options
+    this.#stop = stop
+    this.#path = join(folder, `forwarded-${target.name}.json`)
+    this.#position = readPosition(this.#path)
+    metrics.gauge(
+      `audit_forward_waiting_${target.name}`,
+      `Records that the ${target.name} does not have yet.`,
+      () => Math.max(0, head() - this.#position.seq),
+    )
+  }
+
+  async run(): Promise<void> {
+    const { log, target } = this.#options
+    while (!this.#stop.aborted) {
+      try {
+        await this.#forward(await this.#reader())
+      } catch (error) {
+        log.error(
+          { error, target: target.name },
+          'the audit log cannot be read for its target; it is tried again',
+        )
+        await this.#pause(longestRetryMs)
+      }
+    }
+  }
+
+  /** Behind what the target has; from the beginning where another log took the place of that one. */
+  async #reader(): Promise<LogReader> {
+    const { folder, head } = this.#options
+    if (!(await isOfLog(folder, this.#position))) this.#position = nowhere
+    // What was sent and then lost with the power is not asked for again.
+    return new LogReader(folder, Math.min(this.#position.seq, head()))
+  }
+
+  async #forward(reader: LogReader): Promise<void> {
+    const { lookEveryMs = usualLookMs } = this.#options
+    while (!this.#stop.aborted) {
+      const records = await reader.next(mostRecords, mostLength)
+      this.#tellMissed(reader.takeMissed())
+      if (records.length === 0) await this.#pause(lookEveryMs)
+      else if (await this.#sent(records)) await this.#advance(records)
+    }
+    await this.#save()
+  }
+
+  /** Until they are taken. @returns false when it was told to stop before */
+  async #sent(records: readonly ReadRecord[]): Promise<boolean> {
+    const { target, log, metrics, firstRetryMs = usualRetryMs } = this.#options
+    while (!this.#stop.aborted) {
+      try {
+        await target.send(records)
+        if (this.#failures > 0) log.info({ target: target.name }, 'audit records are taken again')
+        this.#failures = 0
+        return true
+      } catch (error) {
+        metrics.count('audit_forward_failures_total', { target: target.name })
+        if (this.#failures === 0)
+          log.warn({ error, target: target.name }, 'audit records are not taken; they wait in the log')
+        await this.#pause(Math.min(longestRetryMs, firstRetryMs * 2 ** this.#failures))
+        this.#failures = Math.min(this.#failures + 1, 16)
+      }
+    }
+    return false
+  }
+
+  async #advance(records: readonly ReadRecord[]): Promise<void> {
+    this.#position = { ...this.#position, seq: records.at(-1)?.seq ?? this.#position.seq }
+    if (this.#options.clock.monotonic() - this.#savedAt >= saveEveryMs) await this.#save()
+  }
+
+  async #save(): Promise<void> {
+    this.#savedAt = this.#options.clock.monotonic()
+    this.#position = await positionAt(this.#options.folder, this.#position)
+    if (this.#position.seq > 0) replaceFile(this.#path, `${JSON.stringify(this.#position)}\n`)
+  }
+
+  #tellMissed(count: number): void {
+    if (count === 0) return
+    const { target, log, clock, record } = this.#options
+    log.error({ target: target.name, count }, 'audit records were pruned before they were sent')
+    const details = { target: target.name, count }
+    record({ ...ownEvent(clock.now(), 'audit.forward_missed'), outcome: 'failure', status: 500, details })
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await setTimeout(ms, undefined, { signal: this.#stop }).catch(() => undefined)
+  }
+}

@@ -1,0 +1,54 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { LogReader } from '../reader.ts'
+import { segmentNumbers } from '../segments.ts'
+
+/** How far a target has got, and in which log: another one that took its place begins with 1, too. */
+export interface Position {
+  /** Number of the last record that it has. */
+  readonly seq: number
+  /** Number of the first record of the file that this one is in, and that record's hash. */
+  readonly file: number
+  readonly hash: string
+}
+
+export const nowhere: Position = { seq: 0, file: 0, hash: '' }
+
+/** What a file says; what cannot be read is sent once more, from the beginning. */
+export function readPosition(path: string): Position {
+  try {
+    const { seq, file, hash } = JSON.parse(
+      existsSync(path) ? readFileSync(path, 'utf8') : '{}',
+    ) as Partial<Position>
+    if (isNumber(seq) && isNumber(file) && typeof hash === 'string') return { seq, file, hash }
+  } catch {
+    return nowhere
+  }
+  return nowhere
+}
+
+/** The same place, with the file that it is in now. */
+export async function positionAt(folder: string, position: Position): Promise<Position> {
+  const file = segmentNumbers(folder).findLast((firstSeq) => firstSeq <= position.seq)
+  if (file === undefined || file === position.file) return position
+  return { ...position, file, hash: (await firstHash(folder, file)) ?? '' }
+}
+
+/** Is it a place in this log? Of a file that is gone its number tells. */
+export async function isOfLog(folder: string, { file, hash }: Position): Promise<boolean> {
+  if (file > (segmentNumbers(folder).at(-1) ?? 0)) return false
+  const first = await firstHash(folder, file)
+  return first === undefined || hash === '' || first === hash
+}
+
+/** Of the record with this number, if it is still there. */
+async function firstHash(folder: string, seq: number): Promise<string | undefined> {
+  const [record] = await new LogReader(folder, seq - 1).next(1, 1)
+  return record?.seq === seq ? record.line.slice(-hashLength - 2, -2) : undefined
+}
+
+/** Hexadecimal SHA-256, which a line ends with, before `"}`. */
+const hashLength = 64
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}

@@ -1,0 +1,128 @@
+import { isIP } from 'node:net'
+import { connect, type TLSSocket } from 'node:tls'
+import { guardedAddresses, lookupOf, systemResolve, trustedAuthorities } from '../../outbound/index.ts'
+import type { ReadRecord } from '../reader.ts'
+import type { ForwardTarget } from './target.ts'
+
+export interface SyslogOptions {
+  readonly host: string
+  readonly port: number
+  readonly allowPrivateNetworks: boolean
+  /** PEM of authorities trusted besides the usual ones. */
+  readonly caFile: string | undefined
+  readonly timeoutMs: number
+}
+
+/** RFC 5424 §6.2.1: facility 13 is "log audit". */
+const facility = 13
+const severities = { success: 6, failure: 4 } as const
+const byteOrderMark = '\ufeff'
+
+/**
+ * Syslog over TLS (RFC 5425): messages of RFC 5424, each behind its length. Nothing is ever answered: what was handed to
+ * a connection that breaks before the next batch is sent again.
+ */
+export function syslogTarget(options: SyslogOptions): ForwardTarget {
+  let socket: TLSSocket | undefined
+  /** What may not have arrived, should the connection be gone. */
+  let unsure: Buffer | undefined
+  const connected = async (): Promise<TLSSocket> => {
+    if (socket !== undefined && !socket.destroyed && socket.writable) return socket
+    socket?.destroy()
+    socket = await opened(options)
+    if (unsure !== undefined) await written(socket, unsure, options.timeoutMs)
+    return socket
+  }
+  return {
+    name: 'syslog',
+    async send(records) {
+      const bytes = Buffer.concat(records.map(framed))
+      const open = await connected()
+      await written(open, bytes, options.timeoutMs)
+      unsure = bytes
+    },
+    close() {
+      socket?.end()
+      socket = undefined
+    },
+  }
+}
+
+async function opened({
+  host,
+  port,
+  allowPrivateNetworks,
+  caFile,
+  timeoutMs,
+}: SyslogOptions): Promise<TLSSocket> {
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const addresses = await guardedAddresses(host, systemResolve, allowPrivateNetworks, deadline)
+  return new Promise((resolve, reject) => {
+    const socket = connect({
+      host,
+      port,
+      lookup: lookupOf(addresses),
+      ...(isIP(host) === 0 && { servername: host }),
+      ...trustedAuthorities(caFile),
+      minVersion: 'TLSv1.2',
+    })
+    const late = (): void => void socket.destroy(new Error('it took too long'))
+    deadline.addEventListener('abort', late, { once: true })
+    // One that is gone is noticed by the next write.
+    socket.on('error', reject)
+    socket.once('secureConnect', () => {
+      deadline.removeEventListener('abort', late)
+      socket.setKeepAlive(true, 30_000)
+      // A server that speaks is not listened to, and cannot fill any memory.
+      socket.resume()
+      resolve(socket)
+    })
+    socket.once('close', () => reject(new Error('the server ended the connection')))
+  })
+}
+
+/** Resolves when the system has taken the bytes. */
+function written(socket: TLSSocket, bytes: Buffer, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => socket.destroy(new Error('the server takes nothing')), timeoutMs)
+    const gone = (): void => reject(new Error('the server ended the connection'))
+    socket.once('close', gone)
+    socket.write(bytes, (error) => {
+      clearTimeout(late)
+      socket.off('close', gone)
+      if (error === undefined || error === null) resolve()
+      else reject(error)
+    })
+  })
+}
+
+function framed({ line }: ReadRecord): Buffer {
+  const message = Buffer.from(syslogMessage(line))
+  return Buffer.concat([Buffer.from(`${message.length} `), message])
+}
+
+/** A record as RFC 5424 has it: the whole line is the message. */
+export function syslogMessage(line: string): string {
+  const record = JSON.parse(line) as Readonly<Record<'time' | 'node' | 'service' | 'operation', unknown>> & {
+    readonly outcome: unknown
+  }
+  const severity = record.outcome === 'success' ? severities.success : severities.failure
+  const head = [
+    `<${facility * 8 + severity}>1`,
+    String(record.time),
+    word(record.node, 255),
+    word(`warder-${record.service}`, 48),
+    '-',
+    word(record.operation, 32),
+    '-',
+  ]
+  return `${head.join(' ')} ${byteOrderMark}${line}`
+}
+
+/** RFC 5424 §6: printable US-ASCII without blanks; nothing is `-`. */
+function word(value: unknown, longest: number): string {
+  const text = String(value)
+    .replace(/[^!-~]/g, '_')
+    .slice(0, longest)
+  return text === '' ? '-' : text
+}

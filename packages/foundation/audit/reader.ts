@@ -1,0 +1,102 @@
+import { linesOf } from './lines.ts'
+import { segmentNumbers, segmentOf } from './segments.ts'
+
+/** A record as it stands in the log. */
+export interface ReadRecord {
+  readonly seq: number
+  readonly line: string
+}
+
+const seqPattern = /,"seq":(\d+),"service":/
+
+/** The number of a record, out of its line. */
+export function seqOf(line: string): number | undefined {
+  const match = seqPattern.exec(line)
+  return match === null ? undefined : Number(match[1])
+}
+
+/** Reads the records of a log in their order, also while it is written, archived and pruned. Changes nothing. */
+export class LogReader {
+  readonly #folder: string
+  #last: number
+  #segment: number | undefined
+  #at = 0
+  #missed = 0
+
+  /** @param after the number of the record behind which it begins */
+  constructor(folder: string, after: number) {
+    this.#folder = folder
+    this.#last = after
+  }
+
+  /** Number of the record that was given last. */
+  get last(): number {
+    return this.#last
+  }
+
+  /** Records that were gone before they could be read, since this was asked last. */
+  takeMissed(): number {
+    const missed = this.#missed
+    this.#missed = 0
+    return missed
+  }
+
+  /**
+   * The next records.
+   * @param most how many, and how many characters, at most; a single record is given whatever its length
+   * @returns none when there are no more now
+   */
+  async next(most: number, mostLength: number): Promise<readonly ReadRecord[]> {
+    for (;;) {
+      const numbers = segmentNumbers(this.#folder)
+      if (this.#segment === undefined || !numbers.includes(this.#segment)) this.#place(numbers)
+      const here = this.#segment
+      if (here === undefined) return []
+      const { path } = segmentOf(this.#folder, here)
+      const found = path === undefined ? [] : await this.#read(path, most, mostLength)
+      if (found.length > 0) return found
+      // Known before the file was read: whoever writes had ended it by then.
+      const following = numbers[numbers.indexOf(here) + 1]
+      if (following === undefined) return []
+      this.#enter(following)
+    }
+  }
+
+  /** Where the next record is. */
+  #place(numbers: readonly number[]): void {
+    // A log that was put aside begins anew.
+    if (this.#segment !== undefined && (numbers.at(-1) ?? 0) <= this.#last) this.#last = 0
+    const first = numbers.findLast((number) => number <= this.#last + 1) ?? numbers[0]
+    this.#segment = undefined
+    if (first !== undefined) this.#enter(first)
+  }
+
+  #enter(firstSeq: number): void {
+    const { path, signed } = segmentOf(this.#folder, firstSeq)
+    this.#segment = firstSeq
+    this.#at = 0
+    const end = signed?.checkpoint.last_seq
+    if (path === undefined && end !== undefined && end > this.#last) {
+      this.#missed += end - this.#last
+      this.#last = end
+    }
+  }
+
+  async #read(path: string, most: number, mostLength: number): Promise<readonly ReadRecord[]> {
+    const found: ReadRecord[] = []
+    let length = 0
+    for await (const { bytes, at, whole } of linesOf(path, this.#at)) {
+      if (!whole) break
+      const line = bytes.toString('utf8')
+      const seq = seqOf(line) ?? this.#last + 1
+      if (seq > this.#last) {
+        length += line.length
+        if (found.length > 0 && (found.length === most || length > mostLength)) break
+        found.push({ seq, line })
+        this.#last = seq
+      }
+      this.#at = at + bytes.length + 1
+    }
+    return found
+  }
+}

@@ -1,0 +1,336 @@
+import assert from 'node:assert/strict'
+import { createPublicKey } from 'node:crypto'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { systemClock } from '../clock/clock.ts'
+import { StartupError } from '../errors/index.ts'
+import { loadRootKeys, openSeal, type Seal, sealMigrations } from '../seal/index.ts'
+import { migrate, openSqlite } from '../sql/index.ts'
+import { quietLog } from '../telemetry/testing/index.ts'
+import { publicCheckpointKey } from './checkpoint-key.ts'
+import {
+  type AuditLog,
+  type AuditLogOptions,
+  archiveOld,
+  exportAudit,
+  LogReader,
+  openAuditLog,
+  pruneOld,
+  tailAudit,
+  verifyAudit,
+} from './index.ts'
+import { segmentsOf } from './segments.ts'
+
+const room = mkdtempSync(join(tmpdir(), 'warder-audit-files-'))
+after(() => rmSync(room, { recursive: true, force: true }))
+let count = 0
+const path = (): string => join(room, String(count++))
+
+async function newSeal(): Promise<Seal> {
+  const db = openSqlite({ path: `${path()}.db` })
+  await migrate(db, 'seal', sealMigrations)
+  const rootKeys = loadRootKeys({ kind: 'file', path: `${path()}.key` }, {}, { create: true })
+  after(() => db.close())
+  return openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
+}
+const seal = await newSeal()
+
+const day = 86_400_000
+const firstDay = Date.parse('2026-01-01T00:00:00Z')
+/** What the log says about itself is as old as the rest. */
+const clock = { ...systemClock, now: () => firstDay }
+
+const options = (folder: string, more: Partial<AuditLogOptions> = {}): AuditLogOptions => ({
+  folder,
+  service: 'kms',
+  node: 'n1',
+  mode: 'reject',
+  rotateBytes: 1500,
+  clock,
+  log: quietLog,
+  seal,
+  ...more,
+})
+
+/** Records one record a day, and waits until all full files are closed. */
+async function record(log: AuditLog, days: number, from = 0): Promise<void> {
+  for (let index = from; index < from + days; index += 1) {
+    await log.trail.recordDurably({
+      time: firstDay + index * day,
+      request_id: '-',
+      operation: index % 2 === 0 ? 'crypto.encrypt' : 'crypto.sign',
+      principal: `user-${index % 3}`,
+      auth_method: 'jwt',
+      object: `key-${index % 5}`,
+      client_ip: '127.0.0.1',
+      outcome: 'success',
+      status: 200,
+      duration_ms: 0,
+      details: { time: '1999-01-01T00:00:00.000Z' },
+    })
+  }
+  await log.tended()
+}
+
+/** A log of some closed files and one that is written. */
+async function filled(folder: string, days = 40): Promise<void> {
+  const log = await openAuditLog(options(folder))
+  await record(log, days)
+  await log.close()
+}
+
+const keysOf = (folder: string) => {
+  const key = publicCheckpointKey(folder)
+  return key === undefined ? [] : [key]
+}
+const verified = (folder: string) => verifyAudit(folder, { thorough: true, keys: keysOf(folder) })
+const operations = async (folder: string): Promise<readonly string[]> => {
+  const found: string[] = []
+  for await (const line of exportAudit({ folder, format: 'json' })) found.push(JSON.parse(line).operation)
+  return found
+}
+const archive = async (folder: string, before: number, to?: string) => {
+  const done = []
+  for await (const one of archiveOld({ folder, before, by: 'olga', now: Date.now(), to })) done.push(one)
+  return done
+}
+
+test('a full file is closed with a signed checkpoint that says what stands in it', async () => {
+  const folder = path()
+  await filled(folder)
+  const segments = segmentsOf(folder)
+  assert.ok(segments.length > 4)
+  for (const { signed } of segments.slice(0, -1)) assert.ok(signed !== undefined)
+  assert.equal(segments.at(-1)?.signed, undefined)
+  const first = segments[0]?.signed?.checkpoint
+  assert.equal(first?.first_seq, 1)
+  // A time in the details is not the record's.
+  assert.match(first?.earliest ?? '', /^2026-01-01/)
+  const verdict = await verified(folder)
+  assert.deepEqual([verdict.ok, verdict.removed, verdict.unexplained], [true, 0, []])
+})
+
+test('a start goes on from the last checkpoint, and closed files are read again afterwards', async () => {
+  const folder = path()
+  await filled(folder)
+  const [first] = segmentsOf(folder)
+  const file = first?.path ?? ''
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.replace('user-1', 'user-9'))
+  const log = await openAuditLog(options(folder))
+  await log.tended()
+  await log.close()
+  // The old log was not put aside for it: the chain goes on and says what is wrong.
+  assert.ok((await operations(folder)).includes('audit.file_changed'))
+  assert.match((await verified(folder)).firstBroken?.reason ?? '', /its hash is another/)
+  // Without the key's word a start reads everything.
+  const other = await openAuditLog({ ...options(folder), seal: await newSeal() })
+  await other.close()
+  assert.ok(readdirSync(folder).some((name) => name.includes('.broken-')) === false)
+})
+
+async function _operationsSafely(folder: string): Promise<readonly string[]> {
+  return operations(folder)
+}
+
+test('a closed file that became shorter is found by the start', async () => {
+  const folder = path()
+  await filled(folder)
+  const file = segmentsOf(folder)[0]?.path ?? ''
+  truncateSync(file, 700)
+  const log = await openAuditLog(options(folder))
+  await log.close()
+  assert.ok(
+    readdirSync(folder).some((name) => name.endsWith('.checkpoint') === false && name.includes('.broken-')),
+  )
+  assert.ok((await operations(folder)).includes('audit.chain_sealed'))
+})
+
+test('old files are archived, exported from there, verified, and pruned; the chain holds and says it', async () => {
+  const folder = path()
+  await filled(folder)
+  const before = await operations(folder)
+  const files = segmentsOf(folder).length
+  const done = await archive(folder, firstDay + 20 * day)
+  assert.ok(done.length > 1 && done.length < files - 1)
+  assert.deepEqual(await archive(folder, firstDay + 20 * day), [])
+  assert.equal(segmentsOf(folder).filter(({ compressed }) => compressed).length, done.length)
+  assert.deepEqual(await operations(folder), before)
+  assert.equal((await verified(folder)).ok, true)
+  const removed = [...pruneOld({ folder, before: firstDay + 12 * day, by: 'olga', now: Date.now() })]
+  assert.ok(removed.length > 0 && removed.length < done.length)
+  const verdict = await verified(folder)
+  assert.deepEqual([verdict.ok, verdict.removed, verdict.unexplained], [true, removed.length, []])
+  const log = await openAuditLog(options(folder))
+  await record(log, 3, 40)
+  await log.close()
+  const now = await operations(folder)
+  assert.equal(now.filter((operation) => operation === 'audit.file_removed').length, removed.length)
+  // Once: the next start has nothing to add.
+  await (await openAuditLog(options(folder))).close()
+  assert.equal((await verified(folder)).ok, true)
+})
+
+test('an archive elsewhere is verified and exported by itself', async () => {
+  const [folder, to] = [path(), path()]
+  await filled(folder)
+  const done = await archive(folder, firstDay + 20 * day, to)
+  assert.ok(done.length > 1)
+  const verdict = await verified(to)
+  assert.deepEqual([verdict.ok, verdict.files], [true, done.length])
+  assert.equal((await operations(to)).length, verdict.records)
+  assert.equal((await verified(folder)).removed, done.length)
+  // A damaged copy is found, and stops the next archiving over it.
+  const copy = done[1]?.path ?? ''
+  const bytes = readFileSync(copy)
+  bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1)
+  writeFileSync(copy, bytes)
+  assert.equal((await verified(to)).ok, false)
+})
+
+test('an archived copy that does not hold the file keeps the file', async () => {
+  const folder = path()
+  await filled(folder)
+  const [first, second] = segmentsOf(folder)
+  const file = first?.path ?? ''
+  copyFileSync(second?.path ?? '', `${file}.zst`)
+  await assert.rejects(archive(folder, firstDay + 20 * day), StartupError)
+  assert.ok(existsSync(file))
+})
+
+test('a file that is gone without a word is an alarm; without a checkpoint the chain is broken', async () => {
+  const folder = path()
+  await filled(folder)
+  const [first, second] = segmentsOf(folder)
+  rmSync(first?.path ?? '')
+  assert.deepEqual((await verified(folder)).unexplained, ['audit-0000000000000001.jsonl'])
+  const log = await openAuditLog(options(folder))
+  await log.tended()
+  await log.close()
+  assert.ok((await operations(folder)).includes('audit.file_removed'))
+  assert.equal((await verified(folder)).unexplained.length, 1)
+  rmSync(second?.path ?? '')
+  rmSync(join(folder, `audit-${String(second?.firstSeq).padStart(16, '0')}.checkpoint`))
+  assert.match((await verified(folder)).firstBroken?.reason ?? '', /is missing here/)
+})
+
+test('a checkpoint that was changed, or that another key signed, holds nothing', async () => {
+  const [folder, other] = [path(), path()]
+  await filled(folder)
+  await filled(other)
+  const name = join(folder, 'audit-0000000000000001.checkpoint')
+  const text = readFileSync(name, 'utf8')
+  for (const forged of [
+    text.replace(/"last_hash":"../, '"last_hash":"00'),
+    readFileSync(join(other, 'audit-0000000000000001.checkpoint'), 'utf8'),
+    '{}',
+    'null',
+  ]) {
+    writeFileSync(name, forged)
+    const verdict = await verified(folder)
+    const unread = forged.length < 10
+    assert.equal(verdict.ok, unread, forged)
+    const keep = segmentsOf(folder)[0]?.path ?? ''
+    const bytes = readFileSync(keep)
+    rmSync(keep)
+    assert.equal((await verified(folder)).ok, false, forged)
+    writeFileSync(keep, bytes)
+  }
+  // The next start reads the file and signs again.
+  const log = await openAuditLog(options(folder))
+  await log.tended()
+  await log.close()
+  assert.equal((await verified(folder)).ok, true)
+})
+
+test('the key of another database gives way to a new one, which signs again and is recorded', async () => {
+  const folder = path()
+  await filled(folder)
+  await archive(folder, firstDay + 20 * day)
+  for (const _ of pruneOld({ folder, before: firstDay + 12 * day, by: 'olga', now: Date.now() }));
+  const before = readFileSync(join(folder, 'checkpoint.pub'), 'utf8')
+  const log = await openAuditLog({ ...options(folder), seal: await newSeal() })
+  await log.tended()
+  await log.close()
+  assert.notEqual(readFileSync(join(folder, 'checkpoint.pub'), 'utf8'), before)
+  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verifyAudit(folder, { keys: [createPublicKey(before)] })).ok, false)
+  const lines: string[] = []
+  for await (const line of exportAudit({ folder, format: 'json' })) lines.push(line)
+  const made = lines
+    .map((line) => JSON.parse(line))
+    .filter(({ operation }) => operation === 'audit.checkpoint_key')
+  assert.ok(made.at(-1)?.details.replaces !== undefined)
+})
+
+test('neither the private key nor an unsealed copy of it stands in the folder', async () => {
+  const folder = path()
+  await filled(folder, 3)
+  for (const name of readdirSync(folder)) {
+    const bytes = readFileSync(join(folder, name), 'latin1')
+    assert.ok(!bytes.includes('PRIVATE KEY'), name)
+  }
+})
+
+test('a reader gives each record once while the log is written, archived and pruned, and says what it missed', async () => {
+  const folder = path()
+  const log = await openAuditLog(options(folder))
+  const reader = new LogReader(folder, 0)
+  const seen: number[] = []
+  const readAll = async (): Promise<void> => {
+    for (;;) {
+      const records = await reader.next(3, 2000)
+      if (records.length === 0) return
+      seen.push(...records.map(({ seq }) => seq))
+    }
+  }
+  await record(log, 5)
+  await readAll()
+  await record(log, 25, 5)
+  const [some] = await reader.next(1, 2000)
+  seen.push(some?.seq ?? 0)
+  await archive(folder, firstDay + 25 * day)
+  await readAll()
+  await record(log, 10, 30)
+  await readAll()
+  await log.close()
+  assert.deepEqual(
+    seen,
+    Array.from({ length: log.head.seq }, (_, index) => index + 1),
+  )
+  assert.equal(reader.takeMissed(), 0)
+  const gone = [...pruneOld({ folder, before: firstDay + 20 * day, by: 'olga', now: firstDay })]
+  const late = new LogReader(folder, 0)
+  const [first] = await late.next(1, 1)
+  const missed = gone.reduce((sum, { records }) => sum + records, 0)
+  assert.deepEqual([first?.seq, late.takeMissed()], [missed + 1, missed])
+})
+
+test('the last records that fit, and those that follow', async () => {
+  const folder = path()
+  const log = await openAuditLog(options(folder))
+  await record(log, 30)
+  const stop = new AbortController()
+  const wanted = { folder, format: 'json', lines: 12, principal: 'user-1', operation: 'crypto.*' } as const
+  const found: { principal: string; seq: number }[] = []
+  for await (const line of tailAudit(wanted, stop.signal)) {
+    found.push(JSON.parse(line))
+    if (found.length === 10) await record(log, 6, 30)
+    if (found.length === 12) stop.abort()
+  }
+  await log.close()
+  assert.ok(found.every(({ principal }) => principal === 'user-1'))
+  assert.equal(new Set(found.map(({ seq }) => seq)).size, 12)
+  assert.ok(found.every(({ seq }, index) => index === 0 || seq > (found[index - 1]?.seq ?? 0)))
+})

@@ -1,0 +1,73 @@
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import { logFileName, syncFolder } from './folder.ts'
+
+/** One file of a log, whatever has become of it. */
+export interface Segment {
+  readonly firstSeq: number
+  /** Where its records are: the file itself, or its compressed copy; undefined = they were taken away. */
+  readonly path: string | undefined
+  readonly compressed: boolean
+  /** undefined = it is being written, or was not checked yet. */
+  readonly signed: SignedCheckpoint | undefined
+}
+
+const pattern = /^audit-(\d{16})\.(?:jsonl|jsonl\.zst|checkpoint)$/
+
+/** The segments of a log, or of an archive of one, in their order. */
+export function segmentsOf(folder: string): readonly Segment[] {
+  return segmentNumbers(folder).map((firstSeq) => segmentOf(folder, firstSeq))
+}
+
+/** Where the segments of a log begin, in their order. */
+export function segmentNumbers(folder: string): readonly number[] {
+  const numbers = readdirSync(folder).flatMap((name) => {
+    const match = pattern.exec(name)
+    return match === null ? [] : [Number(match[1])]
+  })
+  return [...new Set(numbers)].sort((a, b) => a - b)
+}
+
+/** The segment that begins with this record, as it is now. */
+export function segmentOf(folder: string, firstSeq: number): Segment {
+  const plain = logFileName(folder, firstSeq)
+  const archived = archivedName(folder, firstSeq)
+  const compressed = !existsSync(plain) && existsSync(archived)
+  const path = existsSync(plain) ? plain : compressed ? archived : undefined
+  const checkpoint = checkpointName(folder, firstSeq)
+  const signed = existsSync(checkpoint) ? parseCheckpoint(readFileSync(checkpoint, 'utf8')) : undefined
+  return { firstSeq, path, compressed, signed }
+}
+
+export function archivedName(folder: string, firstSeq: number): string {
+  return `${logFileName(folder, firstSeq)}.zst`
+}
+
+function checkpointName(folder: string, firstSeq: number): string {
+  return logFileName(folder, firstSeq).replace(/\.jsonl$/, '.checkpoint')
+}
+
+/** Writes the checkpoint of a segment, in place of the one before: on disk when this returns. */
+export function writeCheckpoint(folder: string, signed: SignedCheckpoint): void {
+  replaceFile(checkpointName(folder, signed.checkpoint.first_seq), `${JSON.stringify(signed)}\n`)
+}
+
+/** Readers see the old bytes or the new ones. */
+export function replaceFile(path: string, bytes: string | Uint8Array): void {
+  const fresh = `${path}.new`
+  writeFileSync(fresh, bytes, { mode: 0o600, flush: true })
+  renameSync(fresh, path)
+  syncFolder(dirname(path))
+}
+
+/** Is it there whole, as far as its size says? An archived one is taken for what it is named. */
+export function isPresent({ path, compressed, signed }: Segment): boolean {
+  if (path === undefined || signed === undefined || !existsSync(path)) return false
+  return compressed || statSync(path).size === signed.checkpoint.bytes
+}
+
+/** For messages. */
+export function segmentName({ firstSeq }: Segment): string {
+  return basename(logFileName('', firstSeq))
+}

@@ -1,0 +1,62 @@
+import { setTimeout } from 'node:timers/promises'
+import { StartupError } from '../errors/index.ts'
+import { type ExportFormat, exported, type RecordFilter, recordFiles } from './export.ts'
+import { linesOf } from './lines.ts'
+import { LogReader, seqOf } from './reader.ts'
+
+export interface TailOptions extends RecordFilter {
+  /** A log folder. */
+  readonly folder: string
+  readonly format: ExportFormat
+  /** How many of those that are there. */
+  readonly lines: number
+}
+
+const lookEveryMs = 250
+const most = 1000
+const mostLength = 1_048_576
+
+/**
+ * The last records of a log that fit, the oldest of them first; with a signal also those that are written from then
+ * on, until it aborts.
+ * @throws StartupError at a line that is not a record
+ */
+export async function* tailAudit(options: TailOptions, follow?: AbortSignal): AsyncGenerator<string> {
+  const { lines, last } = await lastRecords(options)
+  yield* lines
+  if (follow === undefined) return
+  const reader = new LogReader(options.folder, last)
+  while (!follow.aborted) {
+    const records = await reader.next(most, mostLength)
+    for (const { line } of records) {
+      const written = exported(line, options)
+      if (written !== undefined && written !== '') yield written
+    }
+    if (records.length === 0)
+      await setTimeout(lookEveryMs, undefined, { signal: follow }).catch(() => undefined)
+  }
+}
+
+/** @returns `last`: the number of the last record, whether it fits or not */
+async function lastRecords(
+  options: TailOptions,
+): Promise<{ readonly lines: readonly string[]; readonly last: number }> {
+  let lines: string[] = []
+  let last = 0
+  for (const path of recordFiles(options.folder).toReversed()) {
+    const ofFile: string[] = []
+    for await (const { bytes, whole } of linesOf(path)) {
+      if (!whole) break
+      const text = bytes.toString('utf8')
+      const written = exported(text, options)
+      if (written === undefined)
+        throw new StartupError(`${path}: a line is not a record: run warder audit verify`)
+      if (lines.length === 0) last = Math.max(last, seqOf(text) ?? 0)
+      if (written !== '') ofFile.push(written)
+      if (ofFile.length > options.lines) ofFile.shift()
+    }
+    lines = [...ofFile, ...lines].slice(-options.lines)
+    if (lines.length >= options.lines) break
+  }
+  return { lines, last }
+}

@@ -1,0 +1,100 @@
+import { createHash, randomBytes, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import {
+  type TimestampVerdict,
+  timestampRequest,
+  timestampVerdict,
+  tokenInResponse,
+} from '@warder/pki/timestamp'
+import { StartupError } from '../errors/index.ts'
+import type { PlainFetch } from '../outbound/index.ts'
+import { segmentName, segmentsOf } from './segments.ts'
+
+/** Certificates that are trusted to name time-stamping authorities, DER. */
+export type TimestampAnchors = readonly Uint8Array[]
+
+/** @param file PEM, one certificate or several @throws StartupError when there is none */
+export function timestampAnchors(file: string): TimestampAnchors {
+  try {
+    const blocks = readFileSync(file, 'utf8').match(
+      /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
+    )
+    if (blocks === null) throw new Error('there is no certificate (PEM) in it')
+    return blocks.map((pem) => new X509Certificate(pem).raw)
+  } catch (error) {
+    throw new StartupError(`${file} cannot be used: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/**
+ * Asks an authority that a signature was there now (RFC 3161 over HTTP, §3.4). The token is checked before it is kept:
+ * one that is wrong would be found years later.
+ * @param fetch http is enough: a token proves itself, and the nonce that it is new
+ * @returns makes tokens, base64 of their DER; throws when the authority gives none that holds
+ */
+export function timestampAuthority(
+  url: string,
+  anchors: TimestampAnchors,
+  fetch: PlainFetch,
+): (signature: string) => Promise<string> {
+  return async (signature) => {
+    const digest = stampedDigest(signature)
+    const nonce = randomBytes(16)
+    const { status, body } = await fetch.post(
+      url,
+      'application/timestamp-query',
+      timestampRequest(digest, nonce),
+    )
+    if (status !== 200) throw new Error(`${url} answered ${status}`)
+    const token = tokenInResponse(body)
+    const verdict = timestampVerdict({ token, digest, nonce, anchors })
+    if ('problem' in verdict) throw new Error(verdict.problem)
+    return Buffer.from(token).toString('base64')
+  }
+}
+
+/** What stands in the time stamps of a log. */
+export interface TimestampReport {
+  /** Closed files whose time stamps hold. */
+  readonly stamped: number
+  /** Closed files without one. */
+  readonly without: number
+  /** Unix milliseconds and authority of the newest. */
+  readonly newest: { readonly time: number; readonly authority: string } | undefined
+  /** Files whose time stamps do not hold. */
+  readonly wrong: readonly { readonly file: string; readonly problem: string }[]
+}
+
+/** Checks the time stamps of all checkpoints in a folder. That the checkpoints hold is for `verifyAudit` to say. */
+export function verifyTimestamps(folder: string, anchors: TimestampAnchors): TimestampReport {
+  const wrong: { file: string; problem: string }[] = []
+  let [stamped, without] = [0, 0]
+  let newest: TimestampReport['newest']
+  for (const segment of segmentsOf(folder)) {
+    const { signed } = segment
+    if (signed === undefined) continue
+    if (signed.timestamp === undefined) {
+      without += 1
+      continue
+    }
+    const verdict = verdictOf(signed.signature, signed.timestamp, anchors)
+    if ('problem' in verdict) wrong.push({ file: segmentName(segment), problem: verdict.problem })
+    else {
+      stamped += 1
+      newest = verdict
+    }
+  }
+  return { stamped, without, newest, wrong }
+}
+
+function verdictOf(signature: string, timestamp: string, anchors: TimestampAnchors): TimestampVerdict {
+  return timestampVerdict({
+    token: Buffer.from(timestamp, 'base64'),
+    digest: stampedDigest(signature),
+    anchors,
+  })
+}
+
+function stampedDigest(signature: string): Buffer {
+  return createHash('sha256').update(Buffer.from(signature, 'base64url')).digest()
+}

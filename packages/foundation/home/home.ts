@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { isAbsolute, join, resolve } from 'node:path'
+import { StartupError } from '../errors/index.ts'
+
+/**
+ * Opens `WARDER_HOME`: makes it with mode 0700 where it is missing, and proves that it can be written.
+ * @returns its absolute path
+ * @throws StartupError with one line that says what to do
+ */
+export function openHome(path: string): string {
+  const home = resolve(path)
+  try {
+    mkdirSync(home, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new StartupError(
+      `cannot make the home folder ${home}: ${reasonOf(error)}; set WARDER_HOME or --home to another`,
+    )
+  }
+  const { mode } = statSync(home)
+  if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
+    throw new StartupError(`the home folder ${home} can be written by other users: run chmod 700 on it`)
+  }
+  const probe = resolve(home, `.writable-${randomUUID()}`)
+  try {
+    closeSync(openSync(probe, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600))
+    unlinkSync(probe)
+  } catch (error) {
+    throw new StartupError(
+      `the home folder ${home} cannot be written: ${reasonOf(error)}; set WARDER_HOME or --home to another`,
+    )
+  }
+  return home
+}
+
+/**
+ * Writes a file once, mode 0600; an existing one is left alone (its owner may have edited it).
+ * @returns true when it was written now
+ */
+export function writeOnce(path: string, text: string): boolean {
+  if (existsSync(path)) return false
+  try {
+    const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
+    writeSync(file, text)
+    closeSync(file)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw new StartupError(`cannot write ${path}: ${reasonOf(error)}`)
+  }
+}
+
+/** Paths in settings that are not absolute start at the home folder. */
+export function inHome(home: string, path: string): string {
+  return isAbsolute(path) ? path : join(home, path)
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

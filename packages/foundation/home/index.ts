@@ -1,0 +1,1 @@
+export { inHome, openHome, writeOnce } from './home.ts'

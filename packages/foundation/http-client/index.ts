@@ -1,0 +1,2 @@
+export { readWhole, TooLarge } from './read-whole.ts'
+export { send } from './send.ts'

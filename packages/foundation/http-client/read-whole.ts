@@ -1,0 +1,28 @@
+import type { IncomingMessage } from 'node:http'
+
+/** An answer with more bytes than its caller wants. */
+export class TooLarge extends Error {
+  constructor(mostBytes: number) {
+    super(`sent more than ${mostBytes} bytes`)
+  }
+}
+
+/**
+ * The whole body. The connection is given up when it is larger, and by the signal of the request.
+ * @throws TooLarge, or whatever the connection fails with
+ */
+export async function readWhole(incoming: IncomingMessage, mostBytes: number): Promise<Buffer> {
+  if (Number(incoming.headers['content-length'] ?? 0) > mostBytes) {
+    incoming.destroy()
+    throw new TooLarge(mostBytes)
+  }
+  const parts: Buffer[] = []
+  let size = 0
+  // Leaving the loop early ends the connection.
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    size += part.length
+    if (size > mostBytes) throw new TooLarge(mostBytes)
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}

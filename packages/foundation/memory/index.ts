@@ -1,0 +1,1 @@
+export { factorJwkMembers, privateJwkMembers, publicJwkMembers, secretJwkMembers } from './jwk-members.ts'

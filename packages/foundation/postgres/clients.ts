@@ -1,0 +1,168 @@
+import { isAbsolute, join } from 'node:path'
+import pg from 'pg'
+import type { PostgresAddress, PostgresHost } from './address.ts'
+import { isAway, NoHost } from './away.ts'
+import { type HostLog, Hosts } from './hosts.ts'
+import { readPassword } from './password.ts'
+import { PrimaryMemory } from './primary-memory.ts'
+import { type Standing, standingOf } from './standing-store.ts'
+import { readTls } from './tls.ts'
+
+export interface ClientsOptions {
+  readonly address: PostgresAddress
+  /** Absolute; see `PasswordSources`. */
+  readonly passwordFile: string | undefined
+  /** Where paths of the address begin that are not absolute; undefined = the working directory. */
+  readonly folder: string | undefined
+  /** Of `PrimaryMemory`, shared by the threads of a process. */
+  readonly memory: SharedArrayBuffer | undefined
+  /** A host has answered by then. */
+  readonly connectTimeoutMs: number
+  /** What is the same for all connections: time limits, parsers. */
+  readonly config: pg.ClientConfig
+  readonly log: HostLog | undefined
+}
+
+export interface ClientKind {
+  /** Statements are sent without waiting for the answers to those before. */
+  readonly pipeline?: boolean
+}
+
+/** Makes connections to a database, on whichever host takes writes. */
+export interface PostgresClients {
+  /** For `pg.Pool`, which makes them itself. A connection that fails has the next one try another host. */
+  readonly Client: new (
+    kind?: ClientKind,
+  ) => pg.Client
+  /** Tries again as long as another host may do. @throws what the last one failed with */
+  again<R>(connect: () => Promise<R>): Promise<R>
+  /** Whether a connection goes to a primary of before a failover. */
+  isOutdated(client: pg.ClientBase): boolean
+}
+
+/** @throws StartupError at a connection, for files that cannot be used */
+export function postgresClients(options: ClientsOptions): PostgresClients {
+  const { address, connectTimeoutMs, folder } = options
+  const memory = new PrimaryMemory(options.memory ?? PrimaryMemory.memory())
+  const absolute = (path: string): string =>
+    folder === undefined || isAbsolute(path) ? path : join(folder, path)
+  const sources = {
+    file: options.passwordFile,
+    given: address.password,
+    passfile: address.passfile && absolute(address.passfile),
+    env: process.env,
+  }
+  const { verify, direct } = address.ssl
+  const common: pg.ClientConfig = {
+    ...options.config,
+    user: address.user,
+    database: address.database,
+    connectionTimeoutMillis: connectTimeoutMs,
+    ...(address.options && { options: address.options }),
+    ...(address.applicationName && { application_name: address.applicationName }),
+    // What exactly is read at each connection; here only whether there is TLS.
+    ...(verify && { ssl: verify === 'plain' ? false : {} }),
+    ...(direct && { sslnegotiation: 'direct' }),
+  }
+
+  /** A connection to one host, with certificates and password as they are now. */
+  class FreshClient extends pg.Client {
+    constructor(host?: PostgresHost, more: pg.ClientConfig = {}) {
+      super({ ...common, ...more, ...placeOf(host), password: () => this.#password() as string })
+    }
+
+    /** undefined = the server wants one, and there is none: it says so itself. */
+    #password(): string | undefined {
+      const { host, port, database = '', user = '' } = this
+      return readPassword(sources, { host, port, database, user })
+    }
+
+    protected async open(host: PostgresHost): Promise<void> {
+      Object.assign(this, placeOf(host))
+      const tls = readTls(address.ssl, this.host, absolute)
+      if (tls) Object.assign(this.connection, { ssl: tls })
+      await super.connect()
+    }
+  }
+
+  class Probe extends FreshClient {
+    async look(host: PostgresHost): Promise<Standing> {
+      this.on('error', () => undefined)
+      try {
+        await this.open(host)
+        return await standingOf(this)
+      } finally {
+        void this.end().catch(() => undefined)
+      }
+    }
+  }
+
+  const hosts = new Hosts({
+    address,
+    memory,
+    log: options.log,
+    probe: (host) => new Probe(host).look(host),
+  })
+
+  class HostClient extends FreshClient {
+    timeline: number | undefined
+
+    /** A pool passes all of its settings. */
+    constructor({ pipeline = false }: ClientKind = {}) {
+      super(undefined, { pipeline } as pg.ClientConfig)
+    }
+
+    override connect(): Promise<pg.Client>
+    override connect(callback: (error: Error | null, client?: pg.Client) => void): void
+    override connect(
+      callback?: (error: Error | null, client?: pg.Client) => void,
+    ): Promise<pg.Client> | undefined {
+      const connecting = this.#connect()
+      if (callback === undefined) return connecting
+      connecting.then(
+        () => callback(null, this),
+        (error: Error) => callback(error),
+      )
+      return undefined
+    }
+
+    async #connect(): Promise<pg.Client> {
+      const host = await hosts.choose()
+      try {
+        await this.open(host)
+        if (hosts.asks) {
+          const standing = await standingOf(this)
+          hosts.admit(host, standing)
+          this.timeline = standing.timeline
+        }
+        return this
+      } catch (error) {
+        hosts.failed(host)
+        void this.end().catch(() => undefined)
+        throw error
+      }
+    }
+  }
+
+  return {
+    Client: HostClient,
+    async again(connect) {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await connect()
+        } catch (error) {
+          if (attempt >= hosts.attempts || error instanceof NoHost || !isAway(error)) throw error
+        }
+      }
+    },
+    isOutdated: (client) =>
+      client instanceof HostClient && client.timeline !== undefined && client.timeline < memory.timeline,
+  }
+}
+
+function placeOf(place: PostgresHost | undefined): { readonly host?: string; readonly port?: number } {
+  return {
+    ...(place?.host !== undefined && { host: place.host }),
+    ...(place?.port !== undefined && { port: place.port }),
+  }
+}

@@ -1,0 +1,152 @@
+import type { PostgresAddress, PostgresHost } from './address.ts'
+import { HostUnsuitable, isAway, messageOf, NoHost } from './away.ts'
+import type { PrimaryMemory } from './primary-memory.ts'
+import type { Standing } from './standing-store.ts'
+
+/** Told what an operator should know; part of the service's log. */
+export interface HostLog {
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void
+  error(fields: Readonly<Record<string, unknown>>, message: string): void
+}
+
+export interface HostsOptions {
+  readonly address: Pick<PostgresAddress, 'hosts' | 'target'>
+  readonly memory: PrimaryMemory
+  readonly log: HostLog | undefined
+  /** Connects for one look. */
+  probe(host: PostgresHost): Promise<Standing>
+}
+
+/** A host that does not answer is waited for so long once another one does. */
+const graceMs = 500
+
+interface Candidate {
+  readonly host: PostgresHost
+  readonly standing: Standing
+}
+
+interface Failure {
+  readonly host: PostgresHost
+  readonly error: unknown
+}
+
+/**
+ * Which of several hosts connections go to. All of a process stay with the one that was chosen until it fails; then every
+ * host is asked what it is, and of those that do, the one with the highest timeline is taken (docs/adr/0092).
+ */
+export class Hosts {
+  readonly #options: HostsOptions
+  #chosen: PostgresHost | undefined
+  #electing: Promise<PostgresHost> | undefined
+
+  constructor(options: HostsOptions) {
+    this.#options = options
+    const [first] = options.address.hosts
+    if (!this.#elects) this.#chosen = first
+  }
+
+  /** Whether each connection is asked what it has reached. */
+  get asks(): boolean {
+    return this.#options.address.target !== 'any'
+  }
+
+  get #elects(): boolean {
+    return this.asks && this.#options.address.hosts.length > 1
+  }
+
+  /** How often a connection is tried, when the reason may be the host. */
+  get attempts(): number {
+    const { length } = this.#options.address.hosts
+    return this.#elects ? 2 : length
+  }
+
+  /** @throws NoHost when none does */
+  async choose(): Promise<PostgresHost> {
+    if (this.#chosen !== undefined) return this.#chosen
+    this.#electing ??= this.#elect().finally(() => {
+      this.#electing = undefined
+    })
+    return this.#electing
+  }
+
+  /** The next connection looks for another one. */
+  failed(host: PostgresHost): void {
+    if (this.#chosen !== host) return
+    const { hosts } = this.#options.address
+    this.#chosen = this.#elects ? undefined : hosts[(hosts.indexOf(host) + 1) % hosts.length]
+  }
+
+  /** @throws HostUnsuitable when what was reached is not the host that writes */
+  admit(host: PostgresHost, standing: Standing): void {
+    const objection = this.#objection(standing)
+    if (objection !== undefined) throw new HostUnsuitable(`${nameOf(host)} is ${objection}`)
+    const before = this.#options.memory.learn(standing)
+    if (before === undefined) return
+    const fields = { host: nameOf(host), from: before, to: standing.timeline }
+    this.#options.log?.warn(fields, 'PostgreSQL failed over: another timeline is written to')
+  }
+
+  #objection(standing: Standing): string | undefined {
+    if (standing.standby) return 'a standby'
+    if (standing.readOnly && this.#options.address.target === 'read-write') return 'read-only'
+    return this.#options.memory.objection(standing)
+  }
+
+  async #elect(): Promise<PostgresHost> {
+    const { found, failures } = await this.#ask()
+    const [best, other] = [...found].sort(
+      (one, another) => (another.standing.timeline ?? 0) - (one.standing.timeline ?? 0),
+    )
+    if (best === undefined) throw noneOf(failures)
+    if (other !== undefined)
+      this.#options.log?.error(
+        { used: nameOf(best.host), fence: nameOf(other.host) },
+        'two hosts of PostgreSQL take writes: what the second one is given is lost; shut it down',
+      )
+    this.admit(best.host, best.standing)
+    this.#chosen = best.host
+    return best.host
+  }
+
+  /** All of them at once. */
+  #ask(): Promise<{ readonly found: readonly Candidate[]; readonly failures: readonly Failure[] }> {
+    const { hosts } = this.#options.address
+    return new Promise((resolve) => {
+      const found: Candidate[] = []
+      const failures: Failure[] = []
+      let grace: NodeJS.Timeout | undefined
+      const answered = (): void => {
+        if (found.length + failures.length === hosts.length) {
+          clearTimeout(grace)
+          resolve({ found, failures })
+        } else if (found.length > 0) grace ??= setTimeout(() => resolve({ found, failures }), graceMs)
+      }
+      for (const host of hosts)
+        this.#look(host)
+          .then(
+            (standing) => found.push({ host, standing }),
+            (error: unknown) => failures.push({ host, error }),
+          )
+          .then(answered)
+    })
+  }
+
+  async #look(host: PostgresHost): Promise<Standing> {
+    const standing = await this.#options.probe(host)
+    const objection = this.#objection(standing)
+    if (objection !== undefined) throw new HostUnsuitable(objection)
+    return standing
+  }
+}
+
+/** What waiting does not mend (a wrong password, a certificate) is told as it is. */
+function noneOf(failures: readonly Failure[]): unknown {
+  const lasting = failures.find(({ error }) => !isAway(error))
+  if (lasting !== undefined) return lasting.error
+  const each = failures.map(({ host, error }) => `${nameOf(host)}: ${messageOf(error)}`)
+  return new NoHost(`no host takes writes (${each.join('; ')})`)
+}
+
+function nameOf({ host = 'localhost', port }: PostgresHost): string {
+  return host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port ?? 5432}`
+}

@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { StartupError } from '../errors/index.ts'
+import { readPrivateFile } from './private-file.ts'
+
+/** Where a password comes from, the first that is there. */
+export interface PasswordSources {
+  /** `database_password_file`, absolute: the whole file, without the line end. */
+  readonly file: string | undefined
+  /** Of the address. */
+  readonly given: string | undefined
+  /** `passfile` of the address, absolute. */
+  readonly passfile: string | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Who is logged in where, as a line of a password file names it. */
+export interface PasswordPlace {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+}
+
+/**
+ * The password for a connection. Files are read each time, so that a new password counts without a restart.
+ * @throws StartupError for a file that cannot be read, or that others can read
+ */
+export function readPassword(sources: PasswordSources, place: PasswordPlace): string | undefined {
+  const { file, given, passfile, env } = sources
+  if (file !== undefined) return wholeFile(file)
+  if (given !== undefined) return given
+  if (passfile !== undefined) return findPassword(readPrivateFile(passfile, 'passfile'), place)
+  if (env.PGPASSWORD !== undefined) return env.PGPASSWORD
+  const usual = env.PGPASSFILE ?? join(homedir(), '.pgpass')
+  return existsSync(usual) ? findPassword(readPrivateFile(usual, 'the password file'), place) : undefined
+}
+
+function wholeFile(path: string): string {
+  const password = readPrivateFile(path, 'database_password_file').replace(/\r?\n$/, '')
+  if (password === '' || /[\r\n\0]/.test(password))
+    throw new StartupError(`database_password_file: ${path} must hold one line, the password`)
+  return password
+}
+
+/**
+ * The first line that fits (PostgreSQL 18 §32.16): `host:port:database:user:password`, `*` fits everything, `\` stands
+ * before a `:` or `\` that is meant. The folder of a Unix socket is also `localhost`.
+ */
+export function findPassword(text: string, place: PasswordPlace): string | undefined {
+  const wanted = [[place.host, ...(place.host.startsWith('/') ? ['localhost'] : [])]]
+  for (const value of [String(place.port), place.database, place.user]) wanted.push([value])
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('#')) continue
+    const fields = fieldsOf(line)
+    if (fields.length < 5) continue
+    if (wanted.every((values, at) => fields[at] === wildcard || values.includes(fields[at] ?? '')))
+      return fields[4]
+  }
+  return undefined
+}
+
+/** A `*` without `\` before it. */
+const wildcard = '\0*'
+
+/** The four fields of the place and all of the rest: a `:` needs no `\` in a password. */
+function fieldsOf(line: string): readonly string[] {
+  const fields: string[] = []
+  let field = ''
+  for (let at = 0; at < line.length; at += 1) {
+    const letter = line[at] ?? ''
+    if (letter === '\\' && at + 1 < line.length) {
+      at += 1
+      field += line[at]
+    } else if (letter === ':' && fields.length < 4) {
+      fields.push(field === '*' && line[at - 2] !== '\\' ? wildcard : field)
+      field = ''
+    } else field += letter
+  }
+  return [...fields, field]
+}

@@ -1,0 +1,43 @@
+import type { Standing } from './standing-store.ts'
+
+/**
+ * Which primary was seen last, for all threads of a process: its database system, and the highest timeline. A primary of
+ * a lower timeline is one of before a failover, which came back and takes writes that nobody will find again.
+ */
+export class PrimaryMemory {
+  readonly #values: BigUint64Array
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#values = new BigUint64Array(memory)
+  }
+
+  static memory(): SharedArrayBuffer {
+    return new SharedArrayBuffer(2 * BigUint64Array.BYTES_PER_ELEMENT)
+  }
+
+  get timeline(): number {
+    return Number(Atomics.load(this.#values, 1))
+  }
+
+  /** Why this is not the primary, or a later one; undefined = it is. */
+  objection({ system, timeline }: Standing): string | undefined {
+    const known = Atomics.load(this.#values, 0)
+    if (system !== undefined && known !== 0n && system !== known)
+      return `another database system (${system}) than before (${known})`
+    if (timeline !== undefined && timeline < this.timeline)
+      return `on timeline ${timeline}, and timeline ${this.timeline} was seen: a primary of before a failover`
+    return undefined
+  }
+
+  /** @returns the timeline of before, when this call has raised it from one */
+  learn({ system, timeline }: Standing): number | undefined {
+    if (system !== undefined) Atomics.compareExchange(this.#values, 0, 0n, system)
+    if (timeline === undefined) return undefined
+    for (;;) {
+      const known = Atomics.load(this.#values, 1)
+      if (BigInt(timeline) <= known) return undefined
+      if (Atomics.compareExchange(this.#values, 1, known, BigInt(timeline)) === known)
+        return known === 0n ? undefined : Number(known)
+    }
+  }
+}

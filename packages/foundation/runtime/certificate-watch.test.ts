@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { createMetrics } from '../telemetry/index.ts'
+import { quietLog } from '../telemetry/testing/index.ts'
+import { day, heldClock, issue, newFolder, writeFiles } from '../tls/fixtures/certificates.ts'
+import { watchCertificates } from './certificate-watch.ts'
+
+const folder = newFolder()
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A watch over one pair that ends in so many days. */
+async function watched(
+  days: number,
+  more: { readonly renew?: () => Promise<void>; readonly usable?: boolean } = {},
+) {
+  const name = `pair-${Math.random().toString(36).slice(2)}`
+  const files = writeFiles(folder, name, await issue({ notAfter: new Date(Date.now() + days * day) }))
+  const lines: string[] = []
+  const clock = heldClock()
+  const metrics = createMetrics()
+  let reloads = 0
+  const say = (_fields: object, message: string): void => void lines.push(message)
+  const watch = watchCertificates({
+    files: [files.certFile, files.keyFile],
+    ...(more.renew && { renew: more.renew }),
+    reload() {
+      reloads += 1
+      return more.usable ?? true
+    },
+    clock,
+    log: { ...quietLog, warn: say, error: say },
+    metrics,
+  })
+  after(() => watch.stop())
+  return { watch, clock, lines, metrics, files, reloads: () => reloads, name }
+}
+
+test('a certificate that ends is told 30, 7 and 1 days before, once each, and when it has ended', async () => {
+  const { watch, clock, lines, metrics } = await watched(40)
+  const after = async (days: number): Promise<void> => {
+    clock.advance(days * day)
+    await watch.look()
+    await watch.look()
+  }
+  assert.deepEqual(lines, [])
+  await after(11)
+  assert.deepEqual(lines, ['a certificate in use ends within 30 days: replace its files'])
+  await after(23)
+  await after(5.5)
+  await after(1)
+  assert.deepEqual(lines.slice(1), [
+    'a certificate in use ends within 7 days: replace its files',
+    'a certificate in use ends within 1 days: replace its files',
+    'a certificate in use has ended: clients refuse it',
+  ])
+  assert.match(await metrics.exposition(), /warder_certificate_end_timestamp_seconds \d{10}/)
+})
+
+test('files that somebody replaced are taken into use, and what they say from then on', async () => {
+  const { watch, clock, lines, name, reloads } = await watched(2)
+  assert.equal(lines.length, 1)
+  await watch.look()
+  assert.equal(reloads(), 0)
+  writeFiles(folder, name, await issue({ notAfter: new Date(Date.now() + 400 * day) }))
+  await watch.look()
+  await watch.look()
+  assert.equal(reloads(), 1)
+  clock.advance(100 * day)
+  await watch.look()
+  assert.equal(lines.length, 1)
+})
+
+test('files that cannot be used are tried again when they change', async () => {
+  const { watch, files, reloads } = await watched(100, { usable: false })
+  writeFileSync(files.certFile, 'half')
+  await watch.look()
+  await watch.look()
+  assert.equal(reloads(), 1)
+  writeFileSync(files.certFile, 'more than half')
+  await watch.look()
+  assert.equal(reloads(), 2)
+})
+
+test('the service renews its own each hour, and goes on when that fails', async () => {
+  let renewals = 0
+  const { watch, clock, lines } = await watched(100, {
+    async renew() {
+      renewals += 1
+      if (renewals === 1) throw new Error('the disk is full')
+    },
+  })
+  await watch.look()
+  assert.equal(renewals, 0)
+  for (let hour = 1; hour <= 3; hour += 1) {
+    clock.advance(3_600_000)
+    await watch.look()
+    await watch.look()
+    assert.equal(renewals, hour)
+  }
+  assert.deepEqual(lines, ['certificates cannot be renewed; it is tried again in an hour'])
+})

@@ -1,0 +1,109 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import type { Clock } from '../clock/clock.ts'
+import type { Logger, Metrics } from '../telemetry/types.ts'
+
+export interface CertificateWatchOptions {
+  /** PEM files of certificates and keys that are in use; the first certificate of each counts. */
+  readonly files: readonly string[]
+  /** Renews those that the service renews itself; absent = there are none. */
+  renew?(): Promise<void>
+  /** Takes the files into use, for new connections. @returns false when they cannot be used: the old ones stay */
+  reload(): boolean
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+const lookEveryMs = 1000
+const renewEveryMs = 3_600_000
+const day = 86_400_000
+/** Days before the end at which a line says so. */
+const warnings = [30, 7, 1, 0] as const
+
+export interface CertificateWatch {
+  /** One look; for tests. */
+  look(): Promise<void>
+  stop(): void
+}
+
+/**
+ * Renews certificates while the service runs, takes those into use that somebody else has replaced, and says when one
+ * is about to end. Connections that are open stay as they are.
+ */
+export function watchCertificates(options: CertificateWatchOptions): CertificateWatch {
+  const { files, clock, log, metrics, reload } = options
+  let inUse = files.map(stateOf)
+  let renewedAt = clock.monotonic()
+  let ends = endsOf(files)
+  /** Warnings that were given: certificate and threshold. */
+  const told = new Set<string>()
+  let looking = false
+
+  const warn = (): void => {
+    for (const { file, until, id } of ends) {
+      const days = (until - clock.now()) / day
+      const threshold = warnings.findLast((limit) => days <= limit)
+      if (threshold === undefined || told.has(`${id} ${threshold}`)) continue
+      told.add(`${id} ${threshold}`)
+      const fields = { file, ends: new Date(until).toISOString() }
+      if (days <= 0) log.error(fields, 'a certificate in use has ended: clients refuse it')
+      else log.warn(fields, `a certificate in use ends within ${threshold} days: replace its files`)
+    }
+  }
+  metrics.gauge(
+    'certificate_end_timestamp_seconds',
+    'When the first of the certificates in use ends; 0 = none is.',
+    () => (ends.length === 0 ? 0 : Math.min(...ends.map(({ until }) => until)) / 1000),
+  )
+  const look = async (): Promise<void> => {
+    if (looking) return
+    looking = true
+    try {
+      if (options.renew !== undefined && clock.monotonic() - renewedAt >= renewEveryMs) {
+        renewedAt = clock.monotonic()
+        await options.renew()
+      }
+      const now = files.map(stateOf)
+      // Files that cannot be used, or not yet, are tried again when they change.
+      if (now.some((state, index) => state !== inUse[index])) {
+        inUse = now
+        if (reload()) ends = endsOf(files)
+      }
+      warn()
+    } catch (error) {
+      log.error({ error }, 'certificates cannot be renewed; it is tried again in an hour')
+    } finally {
+      looking = false
+    }
+  }
+  warn()
+  const timer = setInterval(() => void look(), lookEveryMs)
+  timer.unref()
+  return { look, stop: () => clearInterval(timer) }
+}
+
+interface End {
+  readonly file: string
+  /** Unix milliseconds. */
+  readonly until: number
+  /** SHA-256 of the certificate. */
+  readonly id: string
+}
+
+function endsOf(files: readonly string[]): readonly End[] {
+  return files.flatMap((file) => {
+    try {
+      const certificate = new X509Certificate(readFileSync(file))
+      return [{ file, until: certificate.validToDate.getTime(), id: certificate.fingerprint256 }]
+    } catch {
+      // A key, or a file that is being written.
+      return []
+    }
+  })
+}
+
+function stateOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false, bigint: true })
+  return found === undefined ? 'none' : `${found.ino} ${found.size} ${found.mtimeNs}`
+}

@@ -1,0 +1,102 @@
+import { StartupError } from '../errors/index.ts'
+import {
+  beginRestore,
+  type CopiedRow,
+  type CopiedTable,
+  type DatabaseSnapshot,
+  emptied,
+  endOfRestore,
+  insertionOf,
+  migrate,
+  openPostgresSnapshot,
+  type RestoredBackup,
+  raiseCommitCount,
+  readCommitCount,
+  restoredChanges,
+  schemaOf,
+  sqliteSnapshot,
+} from '../sql/index.ts'
+import { componentsOf } from './components.ts'
+import { connect, type DatabasePlace } from './database.ts'
+import type { ServiceLaunch } from './launch.ts'
+import { loadDefinition } from './load-definition.ts'
+
+/** What the rows of a backup were made for. */
+export interface CopiedSchema {
+  /** Of each component, the newest migration that was carried out. */
+  readonly migrations: Readonly<Record<string, number>>
+  readonly commits: number
+}
+
+/** Everything that a database holds at one moment, and the shape that it has. */
+export async function snapshotOf(
+  place: DatabasePlace,
+): Promise<{ readonly snapshot: DatabaseSnapshot; readonly schema: CopiedSchema }> {
+  const snapshot = place.kind === 'sqlite' ? sqliteSnapshot(place.path) : await openPostgresSnapshot(place)
+  const db = await connect(place, undefined)
+  try {
+    // Read after the snapshot: the copy may have fewer commits than it says, never more.
+    const schema = { migrations: await schemaOf(db), commits: (await readCommitCount(db)) ?? 0 }
+    return { snapshot, schema }
+  } catch (error) {
+    await snapshot.close()
+    throw error
+  } finally {
+    await db.close()
+  }
+}
+
+/** A database that is being filled. */
+export interface DatabaseRestore {
+  begin(table: CopiedTable): Promise<void>
+  /** Of the table that was begun last. */
+  add(rows: readonly CopiedRow[]): Promise<void>
+  /** From now on a service can use it, whose first start is told where the rows come from. */
+  finish(origin: RestoredBackup): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Fills an empty database. Until it is finished no service starts on it; what is interrupted is taken away by the next
+ * restore into it.
+ * @throws StartupError when it is not empty, or the rows were made by a newer version
+ */
+export async function restoreDatabase(
+  launch: Pick<ServiceLaunch, 'module' | 'exportName'>,
+  place: DatabasePlace,
+  schema: CopiedSchema,
+): Promise<DatabaseRestore> {
+  const known = componentsOf(await loadDefinition(launch))
+  for (const [component, number] of Object.entries(schema.migrations)) {
+    const newest = known.get(component)?.length ?? 0
+    if (number > newest)
+      throw new StartupError(
+        `the backup is newer than this program: ${component} has migration ${number}, this program knows ${newest}; restore it with the version of Warder that made it, or a newer one`,
+      )
+  }
+  const db = await connect(place, undefined)
+  try {
+    await beginRestore(db)
+    for (const [component, migrations] of known)
+      await migrate(db, component, migrations.slice(0, schema.migrations[component] ?? 0))
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+  let insert: ReturnType<typeof insertionOf> | undefined
+  return {
+    async begin(table) {
+      await db.commit([emptied(table)])
+      insert = insertionOf(table)
+    },
+    async add(rows) {
+      await db.commit(insert?.(rows) ?? [])
+    },
+    async finish(origin) {
+      const missing = schema.commits + 1 - ((await readCommitCount(db)) ?? 0)
+      const counted = missing > 0 ? [raiseCommitCount(missing)] : []
+      await db.commit([...counted, ...restoredChanges(origin), endOfRestore()])
+    },
+    close: () => db.close(),
+  }
+}

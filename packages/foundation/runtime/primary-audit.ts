@@ -1,0 +1,65 @@
+import { type AuditLog, openAuditLog, ownEvent, settleAnnounced } from '../audit/index.ts'
+import { auditTimestamps } from './audit-time-stamps.ts'
+import { startCommitRecords } from './commit-records.ts'
+import { forwardAudit } from './forward-audit.ts'
+import type { Start } from './primary-start.ts'
+import type { Storage } from './primary-storage.ts'
+import { acceptRollback } from './rollback.ts'
+import type { ServiceEnvironment } from './service.ts'
+
+const dayMs = 86_400_000
+
+/**
+ * Opens the audit log; log and database know of each other's last changes afterwards (docs/adr/0024, 0025).
+ * @returns undefined where the settings switch it off
+ */
+export async function openAudit(start: Start, storage: Storage): Promise<AuditLog | undefined> {
+  const { launch, definition, clock, log, metrics, node, opened } = start
+  const { config, home } = launch
+  const { db, seal, auditFolder: folder, rollback } = storage
+  const audit = config.audit_enabled
+    ? await openAuditLog({
+        folder,
+        service: definition.name,
+        node,
+        mode: config.audit_failure_mode,
+        rotateBytes: config.audit_rotate_bytes,
+        rotateMs: config.audit_rotate_days * dayMs,
+        seal,
+        timestamp: auditTimestamps(config, home),
+        clock,
+        log,
+        metrics,
+      })
+    : undefined
+  if (audit !== undefined) opened.defer(() => audit.close())
+  if (rollback !== undefined) {
+    await acceptRollback(db, audit, clock.now(), rollback)
+    log.warn({ ...rollback }, 'the operator accepted that the database lost commits')
+  }
+  if (audit === undefined) return undefined
+  await settleAnnounced({ folder, db, trail: audit.trail, log, now: clock.now })
+  const records = await startCommitRecords({ db, audit, clock, log })
+  opened.defer(() => records.stop())
+  return audit
+}
+
+/** Sends the log to those that the settings name, until the service stops. */
+export function startForwarding(
+  { launch, opened }: Start,
+  { auditFolder: folder }: Storage,
+  audit: AuditLog,
+  environment: ServiceEnvironment<unknown>,
+): void {
+  const { config, home } = launch
+  const forwarding = forwardAudit({ config, home, folder, audit, environment })
+  opened.defer(() => forwarding.stop())
+}
+
+/** Records that the service starts or stops. */
+export function recordRun(start: Start, audit: AuditLog | undefined, what: 'start' | 'stop'): void {
+  audit?.trail.record({
+    ...ownEvent(start.clock.now(), `service.${what}`),
+    details: { version: start.launch.version, pid: process.pid },
+  })
+}

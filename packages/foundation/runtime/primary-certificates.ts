@@ -1,0 +1,68 @@
+import { join } from 'node:path'
+import { ensureLocalAuthority } from '../tls/index.ts'
+import { watchCertificates } from './certificate-watch.ts'
+import { clientCrls, withCrls } from './client-crls.ts'
+import type { TlsMaterials } from './messages.ts'
+import type { Start } from './primary-start.ts'
+import { certificateFiles, usesLocalAuthority } from './tls-material.ts'
+import { materialsReader } from './tls-materials.ts'
+
+/** Certificates, authorities and CRLs of a service, in its primary. */
+export interface PrimaryCertificates {
+  /** Those of the last reload: a worker that takes another's place begins with them. */
+  current(): TlsMaterials
+  /** Reads the files again; the old ones stay when the new ones cannot be used. @returns whether they could */
+  reload(): boolean
+  /** Takes renewed and replaced certificates and new CRLs into use, until the service stops; tells of each reload. */
+  watch(changed: (tls: TlsMaterials) => void): void
+}
+
+/** Issues what the local authority has to issue, and reads the files. @throws StartupError naming the one that cannot be used */
+export async function openCertificates(start: Start): Promise<PrimaryCertificates> {
+  const { launch, definition, clock, log, metrics, opened } = start
+  const { config, home } = launch
+  const { name } = definition
+  const certificates = launch.localCertificates ?? [{ name, commonName: `Warder ${name}` }]
+  const renew = usesLocalAuthority(config, home)
+    ? () => ensureLocalAuthority({ folder: join(home, 'tls'), clock, certificates })
+    : undefined
+  await renew?.()
+  const readMaterials = materialsReader(definition, config, home)
+  const crls = clientCrls(config, home, clock, log)
+  let files = readMaterials()
+  let tls = withCrls(files, crls.read())
+  let tell: (tls: TlsMaterials) => void = () => undefined
+
+  const reload = (what: string, readFiles: () => typeof files): boolean => {
+    try {
+      files = readFiles()
+      tls = withCrls(files, crls.read())
+      tell(tls)
+      log.info({}, `${what} were read again`)
+      return true
+    } catch (error) {
+      log.error({ error }, `the ${what} cannot be used; the ones read before stay`)
+      return false
+    }
+  }
+  const reloadAll = (): boolean => reload('certificates', readMaterials)
+
+  return {
+    current: () => tls,
+    reload: reloadAll,
+    watch(changed) {
+      tell = changed
+      const watched = watchCertificates({
+        files: certificateFiles(config, home, name),
+        ...(renew && { renew }),
+        reload: reloadAll,
+        clock,
+        log,
+        metrics,
+      })
+      opened.defer(() => watched.stop())
+      // A certificate file that cannot be used now does not keep a revocation from counting.
+      opened.defer(crls.watch(() => void reload('CRLs', () => files)))
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import { mergeMetrics, startOtlpExport } from '../telemetry/index.ts'
+import type { TlsMaterial } from './messages.ts'
+import { type MetricsListener, startMetricsListener } from './metrics-listener.ts'
+import type { Start } from './primary-start.ts'
+import type { ServiceEnvironment } from './service.ts'
+import type { Team } from './team.ts'
+
+const otlpEverySeconds = 60
+
+/**
+ * Gives the metrics of primary and workers to those that the settings name.
+ * @returns the listener of `GET /metrics`, where there is one
+ */
+export async function startMeasurements(
+  { launch, definition, metrics, node, clock, log, opened }: Start,
+  { outbound }: ServiceEnvironment<unknown>,
+  team: Team,
+  tls: TlsMaterial | undefined,
+): Promise<MetricsListener | undefined> {
+  const { config } = launch
+  const snapshots = async (): Promise<readonly unknown[]> => [
+    await metrics.snapshot(),
+    ...(await team.metrics()),
+  ]
+  if (config.otlp_endpoint !== undefined) {
+    const otlp = startOtlpExport({
+      endpoint: config.otlp_endpoint,
+      outbound,
+      service: definition.name,
+      version: launch.version,
+      node,
+      everySeconds: otlpEverySeconds,
+      collect: snapshots,
+      now: clock.now,
+      log,
+    })
+    opened.defer(() => otlp.stop())
+  }
+  if (config.metrics_port === undefined) return undefined
+  const listener = await startMetricsListener({
+    host: config.host,
+    port: config.metrics_port,
+    tls,
+    exposition: async () => mergeMetrics(await snapshots()),
+  })
+  opened.defer(() => listener.close())
+  return listener
+}

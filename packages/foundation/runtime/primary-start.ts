@@ -1,0 +1,73 @@
+import { availableParallelism, hostname } from 'node:os'
+import { type Clock, systemClock } from '../clock/clock.ts'
+import { createLogger, createMetrics, type ThreadMetrics } from '../telemetry/index.ts'
+import type { Logger } from '../telemetry/types.ts'
+import { type TeamSize, teamSize } from './growth.ts'
+import type { ServiceLaunch } from './launch.ts'
+import { loadDefinition } from './load-definition.ts'
+import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
+import type { ServiceDefinition } from './service.ts'
+
+/** What the steps of a start share. */
+export interface Start {
+  readonly launch: ServiceLaunch
+  readonly definition: ServiceDefinition<unknown, unknown>
+  readonly log: Logger
+  readonly metrics: ThreadMetrics
+  readonly clock: Clock
+  readonly node: string
+  /** Of the workers. */
+  readonly size: TeamSize
+  readonly ports: StartPorts
+  /** What is open: closed in the reverse order when a later step fails, and when the service stops. */
+  readonly opened: AsyncDisposableStack
+}
+
+/** Ports that are nobody else's while the service starts. */
+export interface StartPorts {
+  /** Whoever started this process may have claimed it already. @throws StartupError as `claimPort` */
+  claim(host: string, port: number, who: string): Promise<number>
+  /** Once somebody of this service listens on them. Again does nothing. */
+  release(): void
+}
+
+/** @param opened is whose owner ends what the steps open */
+export async function beginStart(launch: ServiceLaunch, opened: AsyncDisposableStack): Promise<Start> {
+  const { config } = launch
+  const definition = await loadDefinition(launch)
+  const ports = startPorts(launch.heldPorts)
+  opened.defer(ports.release)
+  return {
+    launch,
+    definition,
+    log: createLogger({ level: config.log_level, service: definition.name }),
+    metrics: createMetrics(),
+    clock: systemClock,
+    node: config.node_name ?? hostname(),
+    size: canSharePort(process.platform)
+      ? teamSize(config.workers, availableParallelism())
+      : { first: 1, most: 1 },
+    ports,
+    opened,
+  }
+}
+
+function startPorts(held: readonly number[] = []): StartPorts {
+  const claims: { release(): void }[] = []
+  return {
+    async claim(host, port, who) {
+      if (held.includes(port)) return port
+      const claimed = await claimPort(host, port, who)
+      claims.push(claimed)
+      return claimed.port
+    },
+    release() {
+      for (const claimed of claims) claimed.release()
+    },
+  }
+}
+
+/** URL of the service on this port. */
+export function urlAt({ launch: { config } }: Start, port: number): string {
+  return baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
+}

@@ -1,0 +1,50 @@
+import { StartupError } from '../errors/index.ts'
+import type { Database } from '../sql/types.ts'
+import type { Logger } from '../telemetry/types.ts'
+import { type Components, plansOf } from './components.ts'
+
+const lookEveryMs = 5_000
+
+/**
+ * Notices that a node with a newer program has migrated the database under a running service: what this one does not
+ * heed is told, and it ends where it does not get along with it (docs/adr/0093).
+ * @returns ends the watch
+ */
+export function watchSchema(options: {
+  readonly db: Database
+  readonly components: Components
+  readonly log: Logger
+  readonly giveUp: (reason: string) => void
+  /** Default: 5 s. */
+  readonly everyMs?: number
+}): () => void {
+  const { db, components, log, giveUp, everyMs = lookEveryMs } = options
+  const told = new Set<string>()
+  const look = async (): Promise<void> => {
+    for (const [component, { ahead }] of await plansOf(db, components))
+      for (const { number, name, older } of ahead) {
+        if (older === undefined)
+          return giveUp(
+            `a newer version of Warder migrated the database (${component}: ${number}, ${name}), and this one does not get along with it`,
+          )
+        if (told.has(`${component} ${number}`)) continue
+        told.add(`${component} ${number}`)
+        const fields = { component, migration: number, name, ...(older !== true && { this_node: older }) }
+        log.warn(fields, 'a newer version of Warder migrated the database: upgrade this node, too')
+      }
+  }
+  const attempt = (): Promise<void> =>
+    look().catch((error: unknown) => {
+      if (error instanceof StartupError) giveUp(error.message)
+    })
+  let looking = false
+  const timer = setInterval(() => {
+    if (looking) return
+    looking = true
+    void attempt().finally(() => {
+      looking = false
+    })
+  }, everyMs)
+  timer.unref()
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,168 @@
+import { existsSync } from 'node:fs'
+import { StartupError } from '../errors/index.ts'
+import { countTable } from './commit-count-store.ts'
+import { change, query } from './query.ts'
+import { openConnection } from './sqlite-connection.ts'
+import type { Change, Database, SqlValue } from './types.ts'
+
+// All rows of a database, whatever is in them, and whichever engine has them: for backups and for moving between engines.
+
+export interface CopiedTable {
+  readonly name: string
+  readonly columns: readonly string[]
+}
+
+export type CopiedRow = readonly SqlValue[]
+
+/** What a database held at one moment. */
+export interface DatabaseSnapshot {
+  readonly tables: readonly CopiedTable[]
+  /** In batches, the values of a row in the order of the columns. */
+  rows(table: CopiedTable): AsyncIterable<readonly CopiedRow[]>
+  close(): Promise<void>
+}
+
+/** The table that says so. */
+const marker = 'restore_under_way'
+/** What a restore leaves for the first start: see `restored-store.ts`. */
+export const restoredTable = 'restored_backup'
+/** Rows read at once. */
+export const batchRows = 100
+/** Counted anew by the database that is restored; and who is at work now. */
+const leftOut: ReadonlySet<string> = new Set([countTable, 'lease', marker, restoredTable])
+
+/**
+ * A snapshot of a SQLite database, also while a service uses it: a reader that writers do not wait for.
+ * @throws StartupError when there is no such file
+ */
+export function sqliteSnapshot(path: string): DatabaseSnapshot {
+  if (!existsSync(path)) throw new StartupError(`the database ${path} is not there`)
+  const db = openConnection(path, true)
+  db.exec('BEGIN')
+  const names = db
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'")
+    .all() as { readonly name: string }[]
+  const tables = sorted(names.map(({ name }) => name)).map((name) => ({
+    name,
+    columns: (db.prepare(`PRAGMA table_info(${quoted(name)})`).all() as { readonly name: string }[]).map(
+      (column) => column.name,
+    ),
+  }))
+  return {
+    tables,
+    async *rows(table) {
+      const statement = db.prepare(`SELECT ${list(table.columns)} FROM ${quoted(table.name)}`)
+      statement.setReturnArrays(true)
+      let batch: CopiedRow[] = []
+      for (const row of statement.iterate() as Iterable<unknown> as Iterable<CopiedRow>) {
+        batch.push(row)
+        if (batch.length < batchRows) continue
+        yield batch
+        batch = []
+      }
+      if (batch.length > 0) yield batch
+    },
+    async close() {
+      db.exec('ROLLBACK')
+      db.close()
+    },
+  }
+}
+
+/** Tables of a backup, without those that a database keeps for itself. */
+export function sorted(names: readonly string[]): readonly string[] {
+  return names.filter((name) => !leftOut.has(name)).sort()
+}
+
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+export function list(columns: readonly string[]): string {
+  return columns.map(quoted).join(', ')
+}
+
+/** Parameters of one statement; SQLite takes 32,766 of them. */
+const mostParameters = 2000
+
+/** Takes the rows that migrations put into a table of a new database. */
+export function emptied(table: CopiedTable): Change {
+  return change(query<[], unknown>(`DELETE FROM ${quoted(table.name)}`), [])
+}
+
+/** Makes the changes that put rows into a table: as few statements as they fit in. */
+export function insertionOf(table: CopiedTable): (rows: readonly CopiedRow[]) => readonly Change[] {
+  const each = Math.max(1, Math.floor(mostParameters / table.columns.length))
+  const statementFor = (count: number) => {
+    const marks = `(${table.columns.map(() => '?').join(', ')})`
+    const values = Array.from({ length: count }, () => marks).join(', ')
+    return query<readonly SqlValue[], unknown>(
+      `INSERT INTO ${quoted(table.name)} (${list(table.columns)}) VALUES ${values}`,
+    )
+  }
+  const usual = statementFor(each)
+  return (rows) => {
+    const changes: Change[] = []
+    for (let at = 0; at < rows.length; at += each) {
+      const some = rows.slice(at, at + each)
+      const statement = some.length === each ? usual : statementFor(some.length)
+      changes.push(change(statement, some.flat(), some.length))
+    }
+    return changes
+  }
+}
+
+// A restore that has not come to its end: its table is made first and dropped last.
+
+const makeMarker = query<[], unknown>(`CREATE TABLE ${marker} (since TEXT NOT NULL)`)
+const dropMarker = query<[], unknown>(`DROP TABLE ${marker}`)
+const tableNames = {
+  sqlite: query<[], { readonly name: string }>(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'",
+  ),
+  postgresql: query<[], { readonly name: string }>(
+    "SELECT CAST(table_name AS TEXT) AS name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'",
+  ),
+} as const
+
+async function tablesOf(db: Database): Promise<readonly string[]> {
+  return (await db.all(tableNames[db.dialect], [])).map(({ name }) => name)
+}
+
+/** Whether a restore into this database has begun and not ended. */
+export async function isRestoreUnderWay(db: Database): Promise<boolean> {
+  return (await tablesOf(db)).includes(marker)
+}
+
+/**
+ * Says that a restore begins. What one that was interrupted has left is removed.
+ * @throws StartupError when the database holds something
+ */
+export async function beginRestore(db: Database): Promise<void> {
+  const names = await tablesOf(db)
+  if (names.includes(marker)) {
+    const others = names.filter((name) => name !== marker)
+    await db.commit(
+      [...others, marker].map((name) => change(query<[], unknown>(`DROP TABLE ${quoted(name)}`), [])),
+    )
+  } else if (names.length > 0)
+    throw new StartupError(
+      'the database is not empty: a restore goes into an empty one, and replaces nothing',
+    )
+  await db.commit([change(makeMarker, [])])
+}
+
+/** Part of the last commit of a restore. */
+export function endOfRestore(): Change {
+  return change(dropMarker, [])
+}
+
+const migrations = query<[], { readonly component: string; readonly number: number }>(
+  'SELECT component, MAX(number) AS number FROM schema_migration GROUP BY component ORDER BY component',
+)
+
+/** Which shape a database has: of each component, the newest migration that was carried out. */
+export async function schemaOf(db: Database): Promise<Readonly<Record<string, number>>> {
+  const rows = await db.all(migrations, [])
+  return Object.fromEntries(rows.map(({ component, number }) => [component, number]))
+}

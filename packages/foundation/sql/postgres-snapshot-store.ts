@@ -1,0 +1,90 @@
+import { parsePostgresUrl } from '../postgres/address.ts'
+import { postgresClients } from '../postgres/clients.ts'
+import {
+  batchRows,
+  type CopiedRow,
+  type CopiedTable,
+  type DatabaseSnapshot,
+  list,
+  quoted,
+  sorted,
+} from './logical-copy-store.ts'
+import type { PostgresOptions } from './postgres.ts'
+import { classify } from './postgres-errors.ts'
+import { parserOf } from './postgres-statement.ts'
+
+/** Which database, as for `openPostgres`. */
+export type SnapshotOptions = Pick<PostgresOptions, 'url' | 'passwordFile' | 'folder'>
+
+/**
+ * A snapshot of a PostgreSQL database: one read-only transaction, which nobody waits for.
+ * @throws StorageUnavailable when it cannot be reached
+ */
+export async function postgresSnapshot({
+  url,
+  passwordFile,
+  folder,
+}: SnapshotOptions): Promise<DatabaseSnapshot> {
+  const address = parsePostgresUrl(url)
+  const config = {
+    types: { getTypeParser: parserOf as never },
+    application_name: 'warder backup',
+    keepAlive: true,
+  }
+  const clients = postgresClients({
+    address,
+    passwordFile,
+    folder,
+    memory: undefined,
+    connectTimeoutMs: address.connectTimeoutMs ?? 10_000,
+    config,
+    log: undefined,
+  })
+  const client = await clients
+    .again(async () => {
+      const fresh = new clients.Client()
+      fresh.on('error', () => undefined)
+      await fresh.connect()
+      return fresh
+    })
+    .catch((error: unknown) => {
+      throw classify(error)
+    })
+  const ask = async <Row extends CopiedRow>(text: string): Promise<Row[]> => {
+    try {
+      return (await client.query<Row>({ text, rowMode: 'array' } as never)).rows
+    } catch (error) {
+      throw classify(error)
+    }
+  }
+  await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  await ask('SET LOCAL statement_timeout = 0')
+  await ask('SET LOCAL idle_in_transaction_session_timeout = 0')
+  const columns = await ask<readonly [table: string, column: string]>(
+    `SELECT CAST(c.table_name AS TEXT), CAST(c.column_name AS TEXT) FROM information_schema.columns c
+       JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+      WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' ORDER BY c.table_name, c.ordinal_position`,
+  )
+  const names = [...new Set(columns.map(([table]) => table))]
+  const tables: readonly CopiedTable[] = sorted(names).map((name) => ({
+    name,
+    columns: columns.filter(([table]) => table === name).map(([, column]) => column),
+  }))
+  return {
+    tables,
+    async *rows(table) {
+      await ask(
+        `DECLARE copied NO SCROLL CURSOR FOR SELECT ${list(table.columns)} FROM ${quoted(table.name)}`,
+      )
+      for (;;) {
+        const rows = await ask(`FETCH ${batchRows} FROM copied`)
+        if (rows.length > 0) yield rows
+        if (rows.length < batchRows) break
+      }
+      await ask('CLOSE copied')
+    },
+    async close() {
+      await client.end()
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import { performance } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+
+/** Loading the code of a service leaves as much garbage as code: it is given back soon after the start. */
+const firstLookAfterMs = 5_000
+const lookEveryMs = 60_000
+/** A collection stops a thread for 0.1 s, so that it is for threads that have nothing to do, and for much memory only. */
+const quietBelow = 0.05
+const worthBytes = 8 * 1024 * 1024
+
+/** What is known of a thread's heap. */
+export interface Heap {
+  /** Bytes that the heap takes from the system, used or not. */
+  size(): number
+  /** Share of the time since the last question in which the event loop was busy, 0 to 1. */
+  busy(): number
+  /** Collects garbage, and gives free pages back to the system. */
+  collect(): void
+}
+
+/** Decides at each look whether a heap is collected. */
+export class QuietHeap {
+  readonly #heap: Heap
+  #sizeBefore = 0
+
+  constructor(heap: Heap) {
+    this.#heap = heap
+  }
+
+  look(): void {
+    const isQuiet = this.#heap.busy() < quietBelow
+    if (!isQuiet || this.#heap.size() < this.#sizeBefore + worthBytes) return
+    this.#heap.collect()
+    this.#sizeBefore = this.#heap.size()
+  }
+}
+
+/**
+ * Gives memory back to the system when this thread is quiet: after its start, and when much came to its heap later. An
+ * idle event loop allocates nothing, so that V8 would keep that memory for hours. Needs `--expose-gc`, which `warder start`
+ * gives the services; without it nothing is done.
+ *
+ * @returns ends it
+ */
+export function giveMemoryBack(): () => void {
+  const collect = globalThis.gc
+  if (collect === undefined) return () => undefined
+  let last = performance.eventLoopUtilization()
+  const heap = new QuietHeap({
+    size: () => getHeapStatistics().total_heap_size,
+    busy() {
+      const now = performance.eventLoopUtilization()
+      const { utilization } = performance.eventLoopUtilization(now, last)
+      last = now
+      return utilization
+    },
+    // Only a last resort shrinks the heap (Node: `gc` of --expose-gc).
+    collect: () => void collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
+  })
+  let timer = setTimeout(() => {
+    heap.look()
+    timer = setInterval(() => heap.look(), lookEveryMs).unref()
+  }, firstLookAfterMs).unref()
+  // The start itself is no sign of what follows.
+  const started = setTimeout(() => {
+    last = performance.eventLoopUtilization()
+  }, firstLookAfterMs / 2).unref()
+  return () => {
+    clearTimeout(started)
+    clearInterval(timer)
+  }
+}

@@ -1,0 +1,18 @@
+import { getPriority, setPriority } from 'node:os'
+
+/** Nice value: such a thread gets about a tenth of what others get where all of them want the processor. */
+const behindOthers = 10
+
+/**
+ * Has the thread that calls it give way to all others of the machine: for long work in a thread of its own, so that
+ * whoever answers requests is served first. On Linux alone, where priorities are those of threads (setpriority(2), NOTES);
+ * elsewhere it would be the whole process. It has no effect where the system does not let it.
+ */
+export function giveWay(platform: NodeJS.Platform = process.platform): void {
+  if (platform !== 'linux') return
+  try {
+    if (getPriority() < behindOthers) setPriority(behindOthers)
+  } catch {
+    // The work is done all the same.
+  }
+}

@@ -1,0 +1,2 @@
+export { giveMemoryBack } from './give-memory-back.ts'
+export { giveWay } from './give-way.ts'

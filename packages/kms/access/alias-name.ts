@@ -1,0 +1,55 @@
+import { failure } from '@warder/foundation/errors'
+import { aliasPrefix } from '../keys/index.ts'
+
+/** A name that somebody gave a key: unique among those of its owner (docs/adr/0062). */
+export interface AliasName {
+  readonly owner: string
+  /** Without the prefix `alias/`. */
+  readonly name: string
+}
+
+const longestName = 128
+/** ASCII, so that two names that look alike are alike; no `@`, which begins the owner. */
+const plainName = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/
+const longestOwner = 512
+
+/**
+ * Reads `alias/invoices`, which is the caller's own, or `alias/invoices@alice`, which is alice's, who may have `@` in her
+ * name. undefined for what no alias can be called.
+ */
+export function parseAlias(text: string, caller: string): AliasName | undefined {
+  if (!text.startsWith(aliasPrefix)) return undefined
+  const rest = text.slice(aliasPrefix.length)
+  const at = rest.indexOf('@')
+  const name = at === -1 ? rest : rest.slice(0, at)
+  const owner = at === -1 ? caller : rest.slice(at + 1)
+  const isOwner = owner.length > 0 && owner.length <= longestOwner && owner.isWellFormed()
+  if (name.length > longestName || !plainName.test(name) || !isOwner || /\p{Cc}/u.test(owner))
+    return undefined
+  return { owner, name }
+}
+
+/**
+ * An alias of the caller's own as a request about aliases names it: `alias/invoices`, or `invoices`.
+ * @throws failure('bad_request')
+ */
+export function readOwnAlias(text: string, caller: string): AliasName {
+  const whole = text.startsWith(aliasPrefix) ? text : `${aliasPrefix}${text}`
+  const alias = whole.includes('@') ? undefined : parseAlias(whole, caller)
+  if (alias === undefined)
+    throw failure(
+      'bad_request',
+      `alias: is \`${aliasPrefix}\` and a name of at most ${longestName} letters, digits and \`.\`, \`_\`, \`-\`, in parts between \`/\`.`,
+    )
+  return alias
+}
+
+/** The alias as its owner writes it. */
+export function ownForm({ name }: AliasName): string {
+  return `${aliasPrefix}${name}`
+}
+
+/** The alias as everybody else writes it. */
+export function fullForm({ owner, name }: AliasName): string {
+  return `${aliasPrefix}${name}@${owner}`
+}

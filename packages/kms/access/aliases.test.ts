@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Database } from '@warder/foundation/sql'
+import fc from 'fast-check'
+import { asObjectId } from '../keys/index.ts'
+import { bothEngines, startKms, startTwoNodes } from '../testing/index.ts'
+import { aliasId, fullForm, ownForm, parseAlias, readOwnAlias } from './index.ts'
+
+const engines = await bothEngines()
+const path = '/v1/crypto/aliases'
+const data = 'eA'
+const kidOf = (jwe: { readonly protected: string }): string =>
+  JSON.parse(Buffer.from(jwe.protected, 'base64url').toString()).kid
+
+for (const engine of engines) {
+  test(`${engine.name}: an alias that moved on one node is moved on the other`, {
+    skip: engine.skip,
+  }, async () => {
+    await using nodes = await startTwoNodes(engine)
+    const near = nodes.near.user('alice')
+    const far = nodes.onFar('alice')
+    const [one, two] = await Promise.all(
+      ['A256GCM', 'A256GCM'].map(
+        async (alg) => (await near.post('/v1/crypto/keys', { kty: 'oct', alg })).json.kid,
+      ),
+    )
+    await near.post(path, { alias: 'a', kid: one })
+    const used = async () =>
+      kidOf((await far.post('/v1/crypto/encrypt', { kid: 'alias/a', alg: 'dir', enc: 'A256GCM', data })).json)
+    assert.equal(await used(), one)
+    await near.call('PUT', `${path}/a`, { json: { kid: two } })
+    assert.equal(await used(), two)
+    // Both nodes move it at once: each move is whole, and the last one stands.
+    const moves = await Promise.all(
+      [near, far, near, far].map((who, at) =>
+        who.call('PUT', `${path}/a`, { json: { kid: at % 2 === 0 ? one : two } }),
+      ),
+    )
+    assert.ok(moves.every(({ status }) => status === 200))
+    assert.equal(await used(), (await near.get(`${path}/a`)).json.kid)
+    // Two make it at once: one does.
+    await near.del(`${path}/a`)
+    const made = await Promise.all([near, far].map((who) => who.post(path, { alias: 'a', kid: one })))
+    assert.deepEqual(made.map(({ status }) => status).sort(), [200, 409])
+    // It is made while its key goes: either it leads to a key, or it is not there.
+    await Promise.all([near.post(path, { alias: 'b', kid: two }), far.del(`/v1/crypto/keys/${two}`)])
+    assert.equal((await near.get(`${path}/b`)).status, 404)
+  })
+}
+
+/** The database, counting what is read from it. */
+function counting(db: Database): { readonly db: Database; reads: number } {
+  const counted = {
+    reads: 0,
+    db: {
+      ...db,
+      get(...args: Parameters<Database['get']>) {
+        counted.reads += 1
+        return db.get(...args)
+      },
+      all(...args: Parameters<Database['all']>) {
+        counted.reads += 1
+        return db.all(...args)
+      },
+    } as Database,
+  }
+  return counted
+}
+
+for (const engine of engines) {
+  test(`${engine.name}: a known alias costs no statement`, { skip: engine.skip }, async () => {
+    const watched = counting(await engine.open(await engine.url()))
+    await using kms = await startKms({ db: watched.db, config: { cache_lease_ms: 60_000 } })
+    const alice = kms.user('alice')
+    const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'HS256' })).json
+    await alice.post(path, { alias: 'cheap', kid })
+    const cost = async (named: string): Promise<number> => {
+      const mac = () => alice.post('/v1/crypto/mac', { kid: named, alg: 'HS256', data })
+      assert.equal((await mac()).status, 200)
+      const before = watched.reads
+      await mac()
+      return watched.reads - before
+    }
+    assert.equal(await cost('alias/cheap'), await cost(kid))
+  })
+}
+
+test('every text is an alias of one owner, or none; what one writes the other reads', () => {
+  const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,20}(\/[A-Za-z0-9][A-Za-z0-9._-]{0,20})?$/)
+  const owner = fc.string({ minLength: 1, maxLength: 60, unit: 'grapheme' })
+  fc.assert(
+    fc.property(name, owner, (name, owner) => {
+      fc.pre(!/\p{Cc}/u.test(owner))
+      const alias = { owner, name }
+      assert.deepEqual(parseAlias(fullForm(alias), 'somebody'), alias)
+      assert.deepEqual(parseAlias(ownForm(alias), owner), alias)
+      assert.deepEqual(readOwnAlias(name, owner), alias)
+    }),
+  )
+  fc.assert(
+    fc.property(fc.string(), fc.string(), (one, other) => {
+      const [first, second] = [one, other].map((text) => parseAlias(`alias/${text}`, 'me'))
+      if (first !== undefined && second !== undefined && aliasId(first) === aliasId(second))
+        assert.deepEqual(first, second)
+      assert.equal(parseAlias(one, 'me') !== undefined && !one.startsWith('alias/'), false)
+    }),
+  )
+})
+
+test('what no alias can be called is looked up as an identifier, as it was', () => {
+  for (const text of ['alias/', 'alias/a b', 'alias/x@', 'alias/é', 'alias//x', 'ALIAS/x']) {
+    assert.equal(parseAlias(text, 'me'), undefined, text)
+    assert.equal(asObjectId(text), text)
+  }
+})

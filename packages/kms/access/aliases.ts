@@ -1,0 +1,105 @@
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Clock } from '@warder/foundation/runtime'
+import {
+  type Change,
+  type Commit,
+  createRowCache,
+  type Database,
+  GuardFailed,
+  UniqueViolation,
+} from '@warder/foundation/sql'
+import { aliasPrefix, asObjectId, type ObjectId } from '../keys/index.ts'
+import { parseAlias } from './alias-name.ts'
+import {
+  aliasesOf,
+  aliasId,
+  aliasRemoval,
+  aliasTopic,
+  aliasTransfer,
+  aliasVersion,
+  findAlias,
+} from './alias-store.ts'
+
+/** What aliases stand for, as new at each use as keys are. */
+export interface Aliases {
+  /** The key that an alias stands for now; synchronous for a known one on SQLite. `id` as `aliasId` gives it. */
+  keyOf(id: string): MaybePromise<ObjectId | undefined>
+}
+
+/** Aliases that one owner can have. */
+export const mostAliases = 1000
+
+const mostCached = 10_000
+
+/** On SQLite a move is seen at once, on other nodes of PostgreSQL within the lease. */
+export function createAliases(parts: {
+  readonly db: Database
+  readonly clock: Clock
+  readonly leaseMs: number
+}): Aliases {
+  const { db, clock, leaseMs } = parts
+  const cache = createRowCache<ObjectId>({
+    db,
+    clock,
+    leaseMs,
+    topic: aliasTopic,
+    version: aliasVersion,
+    capacity: mostCached,
+    async load(id) {
+      const alias = await findAlias(db, id)
+      return alias === undefined ? undefined : { version: alias.version, value: alias.keyId }
+    },
+  })
+  return { keyOf: (id) => cache.get(id) }
+}
+
+/**
+ * The identifier that a caller means: what an alias stands for now, or the identifier itself. Every front end asks here,
+ * once for each time that a request names a key, so that a request works with the old key of an alias or with the new
+ * one. undefined: no object has it.
+ *
+ * Objects that were called `alias/…` before there were aliases are found where no alias has that name.
+ */
+export function resolveKid(
+  { aliases }: { readonly aliases: Aliases },
+  caller: string,
+  text: string,
+): MaybePromise<ObjectId | undefined> {
+  if (!text.startsWith(aliasPrefix)) return asObjectId(text)
+  const alias = parseAlias(text, caller)
+  if (alias === undefined) return asObjectId(text)
+  return andThen(aliases.keyOf(aliasId(alias)), (id) => id ?? asObjectId(text))
+}
+
+interface Parts {
+  readonly db: Database
+  readonly commit: Commit
+  /** Unix milliseconds. */
+  readonly now: () => number
+}
+
+const batch = 100
+const attempts = 20
+
+/**
+ * Gives the aliases of one owner to another, in commits of bounded size. Of a name that the other one has already, theirs
+ * stays and the one given ends: what they call a key must not become another key.
+ */
+export async function transferAliases({ db, commit, now }: Parts, from: string, to: string): Promise<void> {
+  for (let lost = 0; ; ) {
+    const some = await aliasesOf(db, from, '', batch)
+    if (some.length === 0) return
+    try {
+      const changes: Change[] = []
+      for (const alias of some) {
+        const taken = await findAlias(db, aliasId({ ...alias, owner: to }))
+        changes.push(...(taken === undefined ? aliasTransfer(db, alias, to, now()) : aliasRemoval(db, alias)))
+      }
+      await commit(changes)
+      lost = 0
+    } catch (error) {
+      const faster = error instanceof GuardFailed || error instanceof UniqueViolation
+      if (!faster || ++lost >= attempts) throw error
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Database } from '@warder/foundation/sql'
+import { chainIdOf, type ManagedObject, tagsOf } from '../keys/index.ts'
+
+/** Shortest and longest time that a destruction waits, in days, where it waits at all. */
+const fewestDays = 7
+export const mostDays = 30
+
+/** What the settings say. Days: 0, or `fewestDays` to `mostDays`. */
+export interface DestructionSettings {
+  /** Of every object. */
+  readonly days: number
+  readonly byTag: ReadonlyMap<string, number>
+  /** By `AES`, `RSA` … */
+  readonly byAlgorithm: ReadonlyMap<string, number>
+}
+
+/** How long destructions wait. */
+export interface DestructionPolicy {
+  /** Days that the destruction of an object waits: the most that a rule asks for; 0 = it is done at once. Synchronous without rules for tags. */
+  daysOf(object: Pick<ManagedObject, 'id' | 'algorithm' | 'chainId'>): MaybePromise<number>
+  /** Tags that decide about it: taking one away would shorten the wait. */
+  keeps(tag: string): boolean
+}
+
+export function createDestructionPolicy(
+  { days, byTag, byAlgorithm }: DestructionSettings,
+  db: Database,
+): DestructionPolicy {
+  return {
+    daysOf(object) {
+      const { algorithm } = object
+      const least = Math.max(days, byAlgorithm.get(algorithm ?? '') ?? 0)
+      if (byTag.size === 0) return least
+      return andThen(tagsOf(db, chainIdOf(object)), (tags) =>
+        Math.max(least, ...tags.map((tag) => byTag.get(tag) ?? 0)),
+      )
+    },
+    keeps: (tag) => byTag.has(tag),
+  }
+}
+
+/** @returns what is wrong with a number of days; undefined: nothing */
+export function daysProblem(days: number): string | undefined {
+  const right = Number.isInteger(days) && (days === 0 || (days >= fewestDays && days <= mostDays))
+  return right ? undefined : `days are 0, or ${fewestDays} to ${mostDays}`
+}
+
+const rule = /^(tag|alg):(.+)=(\d{1,3})$/s
+
+/**
+ * Reads rules like `tag:payments=30` and `alg:RSA=14`; of several for one name the longest counts.
+ * @returns undefined for what is no such list
+ */
+export function readDaysBy(
+  list: readonly string[],
+): Pick<DestructionSettings, 'byTag' | 'byAlgorithm'> | undefined {
+  const [byTag, byAlgorithm] = [new Map<string, number>(), new Map<string, number>()]
+  for (const text of list) {
+    const [, kind, name = '', number] = rule.exec(text) ?? []
+    const days = Number(number)
+    if (kind === undefined || days === 0 || daysProblem(days) !== undefined) return undefined
+    const rules = kind === 'tag' ? byTag : byAlgorithm
+    rules.set(name, Math.max(days, rules.get(name) ?? 0))
+  }
+  return { byTag, byAlgorithm }
+}

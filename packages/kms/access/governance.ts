@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { StartupError } from '@warder/foundation/errors'
+import type { Seal } from '@warder/foundation/seal'
+import { type Change, type Database, retryOnGuard } from '@warder/foundation/sql'
+import type { ApprovalSettings } from './approval-policy.ts'
+import { approvedRequests, type Governance, stateChange, votesOn } from './approval-store.ts'
+import { approvalsAmong } from './approvals.ts'
+import { findGovernance, firstGovernance, hasGovernance, replaceGovernance } from './governance-store.ts'
+import { type OfficerSettings, quorumOf } from './officers.ts'
+import { votersAmong } from './voters.ts'
+
+export function governanceOf(officers: OfficerSettings, approvals: ApprovalSettings): Governance {
+  return { officers: { ...officers, quorum: officers.quorum ?? null }, approvals }
+}
+
+const sorted = (texts: readonly string[]): readonly string[] => [...new Set(texts)].sort()
+
+/** SHA-256 of what the settings mean, base64url: lists in another order mean the same. */
+export function digestOfGovernance({ officers, approvals }: Governance): string {
+  const { users, requireCeremony, quorum, validitySeconds } = officers
+  const { operations, tags, algorithms, owners } = approvals
+  const members = [
+    [sorted(users), requireCeremony, quorum, validitySeconds],
+    [...[operations, tags, algorithms, owners].map(sorted), approvals.validitySeconds],
+  ]
+  return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
+}
+
+interface Parts {
+  readonly db: Database
+  readonly seal: Seal
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+/** What a start found: nothing was recorded before, the same, a change that takes no approval, or one that was approved. */
+export type Adopted = 'first' | 'same' | 'changed' | 'approved'
+
+const attempts = 10
+
+/**
+ * Takes the settings as those that govern from now on. Where the ones before put changes of settings under approvals,
+ * the officers of then must have approved exactly these.
+ * @param isHeld a restored backup waits for the officers who are recorded in it: nobody else takes their place meanwhile
+ * @throws StartupError when they have not
+ */
+export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: boolean): Promise<Adopted> {
+  let adopted: Adopted = 'same'
+  await retryOnGuard(attempts, async () => {
+    const { db, seal } = parts
+    const recorded = await findGovernance<Governance>(db, seal)
+    if (recorded === undefined) {
+      adopted = 'first'
+      await db.commit([firstGovernance(seal, wanted)])
+      return
+    }
+    if (digestOfGovernance(recorded.value) === digestOfGovernance(wanted)) {
+      adopted = 'same'
+      return
+    }
+    const taken = isHeld || recorded.value.approvals.operations.includes('settings')
+    const used = taken ? [await approvalOf(parts, recorded.value, wanted, isHeld)] : []
+    adopted = taken ? 'approved' : 'changed'
+    await db.commit([...used, replaceGovernance(seal, wanted, recorded.version)])
+  })
+  return adopted
+}
+
+/** Uses up the approval of these settings. @throws StartupError when there is none */
+async function approvalOf(
+  parts: Parts,
+  recorded: Governance,
+  wanted: Governance,
+  isHeld: boolean,
+): Promise<Change> {
+  const used = await usedApproval(parts, recorded, 'settings', digestOfGovernance(wanted))
+  if (used !== undefined) return used
+  if (isHeld)
+    throw new StartupError(
+      `[roles] and [approvals] differ from those of the backup that was restored, which waits for ${those(recorded)}. ` +
+        'Start with the settings of the backup; change them when it was released',
+    )
+  throw new StartupError(
+    `[roles] or [approvals] were changed, which takes the approval of ${those(recorded)}. ` +
+      'Start with the settings of before; while that runs, change the file and ask for it: warder officers ask settings',
+  )
+}
+
+/** The change that uses up an approval of the officers who are recorded; undefined: there is none. */
+async function usedApproval(
+  { db, seal, now }: Parts,
+  { officers }: Governance,
+  operation: 'settings' | 'root_key',
+  object: string,
+): Promise<Change | undefined> {
+  const listed = new Set(officers.users)
+  const quorum = quorumOf(listed.size, officers.quorum ?? undefined)
+  const voters = await votersAmong(db, { listed, requireCeremony: officers.requireCeremony }, now)
+  for (const request of await approvedRequests(db, seal, { object, operation }, now)) {
+    const votes = await votesOn(db, seal, request.wish.id)
+    if (approvalsAmong(votes, request.wish, voters).length >= quorum)
+      return stateChange(seal, request, 'done')
+  }
+  return undefined
+}
+
+function those({ officers: { users, quorum } }: Governance): string {
+  const listed = new Set(users)
+  return `${quorumOf(listed.size, quorum ?? undefined)} of these crypto officers: ${[...listed].join(', ')}`
+}
+
+/**
+ * Lets another root key pass where it takes no approval, or was approved.
+ * @returns what is to be committed once the key was changed, so that an approval is used once; undefined: nothing
+ * @throws StartupError when it takes an approval and has none
+ */
+export async function rootKeyApproval(parts: Parts): Promise<Change | undefined> {
+  if (!(await hasGovernance(parts.db))) return undefined
+  const recorded = await findGovernance<Governance>(parts.db, parts.seal)
+  if (recorded === undefined || !recorded.value.approvals.operations.includes('root_key')) return undefined
+  const used = await usedApproval(parts, recorded.value, 'root_key', 'root_key')
+  if (used !== undefined) return used
+  throw new StartupError(
+    `another root key takes the approval of ${those(recorded.value)}. Ask for it: warder officers ask root-key`,
+  )
+}

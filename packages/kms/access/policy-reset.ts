@@ -1,0 +1,70 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { Seal } from '@warder/foundation/seal'
+import { type Database, hasTable } from '@warder/foundation/sql'
+import type { Governance } from './approval-store.ts'
+import { findGovernance, firstGovernance, hasGovernance, removeGovernance } from './governance-store.ts'
+import { findHold, removeHold } from './restore-store.ts'
+
+interface Parts {
+  readonly db: Database
+  readonly seal: Seal
+}
+
+/** What somebody took away who has the files of the installation and its root key. */
+export interface PolicyReset {
+  /** Unix milliseconds. */
+  readonly at: number
+  /** The account of the operating system, as it says itself. */
+  readonly by: string
+  /** Who decided together before, how many of them, and about what. */
+  readonly officers: readonly string[]
+  readonly quorum: number | null
+  readonly operations: readonly string[]
+  /** SHA-256 of the file of the backup that waited for them; null = none did. */
+  readonly held: string | null
+}
+
+/**
+ * What a reset would take away: nobody can approve anything any more.
+ * @throws StartupError when nothing is recorded
+ */
+export async function policyToReset({ db, seal }: Parts): Promise<Omit<PolicyReset, 'at' | 'by'>> {
+  const recorded = (await hasGovernance(db)) ? await findGovernance<Governance>(db, seal) : undefined
+  if (recorded === undefined)
+    throw new StartupError('no officers and approvals are recorded: nothing to reset')
+  const { officers, approvals } = recorded.value
+  const hold = (await hasTable(db, 'restore_hold')) ? await findHold(db, seal) : undefined
+  return {
+    officers: officers.users,
+    quorum: officers.quorum,
+    operations: approvals.operations,
+    held: hold?.value.state === 'held' ? hold.value.backup : null,
+  }
+}
+
+/**
+ * Takes the recorded officers and approvals away, and releases a restored backup that waited for them. The next start
+ * takes those of its settings, and records what was taken away.
+ */
+export async function resetPolicy({ db, seal }: Parts, reset: PolicyReset): Promise<void> {
+  const recorded = await findGovernance<Governance>(db, seal)
+  if (recorded === undefined) throw new StartupError('somebody else reset them meanwhile')
+  const before = await findGovernance(db, seal, 'reset')
+  if (before !== undefined)
+    throw new StartupError('a reset before this one was not recorded yet: start the service once')
+  const released = (await hasTable(db, 'restore_hold')) ? [removeHold()] : []
+  await db.commit([
+    firstGovernance(seal, reset, 'reset'),
+    removeGovernance('settings', recorded.version),
+    ...released,
+  ])
+}
+
+/**
+ * A reset that no start has recorded.
+ * @returns what it was, and what forgets it
+ */
+export async function unrecordedReset({ db, seal }: Parts) {
+  const found = await findGovernance<PolicyReset>(db, seal, 'reset')
+  return found && { reset: found.value, forgotten: removeGovernance('reset', found.version) }
+}

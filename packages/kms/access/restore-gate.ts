@@ -1,0 +1,54 @@
+import { type Failure, failure } from '@warder/foundation/errors'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import { createRowCache, type Database } from '@warder/foundation/sql'
+import { findHold, holdKey, holdTopic, holdVersion, type RestoreHold } from './restore-store.ts'
+
+/** Whether a restored installation is still held: asked on each request of one that was held at the start. */
+export interface RestoreGate {
+  /** Why nothing is served yet; undefined = it was released. On SQLite and by `changed` known at once. */
+  problem(): MaybePromise<Failure | undefined>
+}
+
+/**
+ * A record that is gone does not release what runs: whoever has deleted it starts anew.
+ * @param hold as the start found it, `held`
+ */
+export function createRestoreGate(
+  parts: { readonly db: Database; readonly seal: Seal; readonly clock: Clock; readonly leaseMs: number },
+  hold: RestoreHold,
+): RestoreGate {
+  const { db, seal, clock, leaseMs } = parts
+  const holds = createRowCache<RestoreHold['state']>({
+    db,
+    clock,
+    leaseMs,
+    topic: holdTopic,
+    version: holdVersion,
+    capacity: 1,
+    async load() {
+      const found = await findHold(db, seal)
+      return found && { version: found.version, value: found.value.state }
+    },
+  })
+  let isReleased = false
+  return {
+    problem() {
+      if (isReleased) return undefined
+      return andThen(holds.get(holdKey), (state) => {
+        isReleased = state === 'released'
+        return isReleased ? undefined : restoreHeld(hold)
+      })
+    },
+  }
+}
+
+function restoreHeld({ madeAt }: RestoreHold): Failure {
+  return failure(
+    'forbidden',
+    `This installation was restored from a backup of ${new Date(madeAt).toISOString()} and serves nothing until its ` +
+      'crypto officers approve that: warder officers requests, or GET /access/approvals.',
+    { members: { approval: 'restore_backup' } },
+  )
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { decodeMasterKey } from '@warder/covercrypt/keys'
+import { attributesOf as allAttributes } from '@warder/covercrypt/structure'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { boolean, enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { type Started, startKms } from '../../../testing/index.ts'
+import { attributesOf, revocation } from '../operations/fixtures/peer-requests.ts'
+import { AbeClient, coverCrypt, format, parent, vendor } from '../testing/abe.ts'
+import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
+
+let kms: Started
+let alice: AbeClient
+let bob: AbeClient
+before(async () => {
+  kms = await startKms()
+  alice = new AbeClient(kmipClient(kms.user('alice')))
+  bob = new AbeClient(kmipClient(kms.user('bob')))
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const policyOf = (policy: string) => vendor('cover_crypt_access_policy', policy)
+const tagged = (...tags: readonly string[]) =>
+  structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, 'cosmian'),
+    textString(Tag.AttributeName, 'tag'),
+    textString(Tag.AttributeValue, JSON.stringify(tags)),
+  ])
+const publicLink = (id: string) =>
+  structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType.PublicKeyLink),
+    textString(Tag.LinkedObjectIdentifier, id),
+  ])
+
+/** Import under an identifier, in the place of what is there if that is said. */
+const placed = (id: string, replace: boolean, payload: readonly TtlvNode[]): readonly TtlvNode[] => [
+  uid(id),
+  ...payload.slice(1, 2),
+  boolean(Tag.ReplaceExisting, replace),
+  ...payload.slice(2),
+]
+
+/** Register takes what Import takes, without an identifier. */
+const registered = (payload: readonly TtlvNode[]): readonly TtlvNode[] => payload.slice(1)
+
+const found = (nodes: readonly TtlvNode[]) =>
+  nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value)
+
+/** A pair and two user keys of somebody, as bytes. */
+async function exported() {
+  const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Red'] })
+  const users = [await alice.user(master, 'Team::Blue'), await alice.user(master, 'Team::Blue')]
+  const [secret, open, one, other] = await Promise.all(
+    [master, publicKey, ...users].map((id) => alice.get(id)),
+  )
+  return { secret, open, one, other } as Record<'secret' | 'open' | 'one' | 'other', Buffer>
+}
+
+for (const way of ['Import', 'Register'] as const) {
+  const bring = async (client: AbeClient, payload: readonly TtlvNode[]) =>
+    (await client.kmip.do(way, way === 'Import' ? payload : registered(payload))).id
+
+  test(`${way}: user keys that are brought after their master key, or before it, are refreshed and revoked with it`, async () => {
+    const { secret, open, one, other } = await exported()
+    const publicKey = await bring(bob, bob.importing('PublicKey', open))
+    const masterId = `master brought by ${way}`
+    const early = await bring(bob, bob.importing('PrivateKey', one, policyOf('Team::Blue'), parent(masterId)))
+    const strangers = await bring(alice, alice.importing('PrivateKey', one, parent(masterId)))
+    const master = (
+      await bob.kmip.do(
+        'Import',
+        placed(masterId, false, bob.importing('PrivateKey', secret, publicLink(publicKey))),
+      )
+    ).id
+    const late = await bring(bob, bob.importing('PrivateKey', other, policyOf('Team::Blue'), parent(master)))
+    await bob.rotate(master, { RekeyAccessPolicy: 'Team::Blue' })
+    const sealed = await bob.encrypt(publicKey, 'Team::Blue', 'renewed')
+    assert.equal(await bob.decrypt(early, sealed), 'renewed')
+    assert.equal(await bob.decrypt(late, sealed), 'renewed')
+    assert.equal(await alice.decrypt(strangers, sealed), undefined, 'a copy that somebody else linked')
+    await bob.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
+    const stateOf = async (client: AbeClient, id: string) =>
+      (await attributesOf(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
+    assert.equal(await stateOf(bob, early), Enumeration.State.Deactivated)
+    assert.equal(await stateOf(bob, late), Enumeration.State.Deactivated)
+    assert.equal(await stateOf(alice, strangers), Enumeration.State.Active)
+  })
+}
+
+test('a master key that takes the place of itself goes on with its ids, and of another kind of key nothing takes it', async () => {
+  const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Green'] })
+  const blue = await alice.user(master, 'Team::Blue')
+  const all = await alice.user(master, '*')
+  await alice.rotate(master, { DeleteAttribute: ['Team::Blue'] })
+  // The newest attribute is gone: the bytes do not tell that its id was given.
+  const backup = await alice.get(master)
+  await alice.kmip.do(
+    'Import',
+    placed(master, true, alice.importing('PrivateKey', backup, publicLink(publicKey))),
+  )
+  await alice.rotate(master, { AddAttribute: [['Team::Grey', 'Classic', null]] })
+  const { structure: now } = decodeMasterKey(await alice.get(master))
+  assert.deepEqual(
+    allAttributes(now)
+      .map(({ name, id }) => [name, id])
+      .toSorted(),
+    [
+      ['Green', 0],
+      ['Grey', 2],
+    ].toSorted(),
+  )
+  const sealed = await alice.encrypt(publicKey, 'Team::Grey', 'grey')
+  for (const user of [blue, all]) assert.equal(await alice.decrypt(user, sealed), undefined)
+  const user = await alice.get(blue)
+  await alice.kmip.fails('Import', placed(master, true, alice.importing('PrivateKey', user)), 'InvalidField')
+  // A destroyed key keeps its place and its count.
+  await alice.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
+  await alice.kmip.do('Destroy', [uid(master)])
+  await alice.kmip.do(
+    'Import',
+    placed(master, true, alice.importing('PrivateKey', backup, publicLink(publicKey))),
+  )
+  await alice.rotate(master, { AddAttribute: [['Team::Black', 'Classic', null]] })
+  const ids = allAttributes(decodeMasterKey(await alice.get(master)).structure).map(({ id }) => id)
+  assert.ok(Math.max(...ids) >= 3, `${ids}`)
+})
+
+test('user keys are made and found with the tags of their master key, and found by the tag of their kind', async () => {
+  const { master, publicKey } = await alice.pair({ Team: ['Blue'] }, tagged('ward', 'north'))
+  await alice.pair({ Team: ['Blue'] }, tagged('ward', 'south'))
+  const byTags = alice.wish('["ward","north"]', 'Team::Blue', tagged('nurses'))
+  const user = (await alice.kmip.do('Create', byTags)).id
+  assert.equal(await alice.decrypt(user, await alice.encrypt(publicKey, 'Team::Blue', 'text')), 'text')
+  assert.ok(
+    (await attributesOf(alice.kmip, user)).some(
+      (node) => JSON.stringify(node) === JSON.stringify(parent(master)),
+    ),
+  )
+  const locate = async (client: AbeClient, ...wanted: readonly TtlvNode[]) =>
+    found((await client.kmip.do('Locate', [attributes(...wanted)])).nodes)
+  const kind = [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey),
+    coverCrypt,
+    format('CoverCryptSecretKey'),
+  ]
+  assert.deepEqual(await locate(alice, parent('["north"]'), ...kind), [user])
+  assert.deepEqual(await locate(alice, parent('["_sk","north"]')), [user])
+  assert.deepEqual(await locate(alice, tagged('_uk', 'nurses')), [user])
+  assert.deepEqual(await locate(alice, tagged('_uk', 'north')), [])
+  assert.equal((await locate(alice, tagged('_sk', 'north')))[0], master)
+  // Several have the tag; nobody has it; somebody else has it.
+  await alice.kmip.fails('Create', alice.wish('["ward"]', 'Team::Blue'), 'InvalidField')
+  await alice.kmip.fails('Locate', [attributes(parent('["ward"]'))], 'InvalidField')
+  await alice.kmip.fails('Create', alice.wish('["nowhere"]', 'Team::Blue'), 'ObjectNotFound')
+  await bob.kmip.fails('Create', bob.wish('["north"]', 'Team::Blue'), 'ObjectNotFound')
+  await bob.kmip.fails('Locate', [attributes(parent('["north"]'))], 'ObjectNotFound')
+  for (const text of ['[', '[]', '[1]', `["${'x'.repeat(3000)}"]`])
+    await alice.kmip.fails(
+      'Create',
+      [objectType('PrivateKey'), attributes(coverCrypt, policyOf('*'), parent(text))],
+      'ObjectNotFound',
+    )
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { byteString, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { type Started, startKms } from '../../../../testing/index.ts'
+import { aesAttributes, kmipClient, objectType, uid } from '../../testing/index.ts'
+
+let kms: Started
+before(async () => {
+  kms = await startKms()
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const clear = Buffer.from('attack at dawn, with sixteen bytes more than that.')
+const client = (user = 'alice') => kmipClient(kms.user(user))
+type Client = ReturnType<typeof client>
+
+const mode = (name: 'GCM' | 'CBC') =>
+  structure(Tag.CryptographicParameters, [
+    enumeration(Tag.BlockCipherMode, Enumeration.BlockCipherMode[name]),
+    ...(name === 'GCM'
+      ? [integer(Tag.TagLength, 16)]
+      : [enumeration(Tag.PaddingMethod, Enumeration.PaddingMethod.PKCS5)]),
+    enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
+  ])
+
+const sealed = (who: Client, id: string, how: 'GCM' | 'CBC' = 'GCM') =>
+  who.do('Encrypt', [
+    uid(id),
+    mode(how),
+    ...(how === 'CBC' ? [byteString(Tag.IVCounterNonce, Buffer.alloc(16, 7))] : []),
+    byteString(Tag.Data, clear),
+  ])
+type Sealed = Awaited<ReturnType<typeof sealed>>
+
+const opening = (id: string, { nodes }: Sealed, how: 'GCM' | 'CBC' = 'GCM'): readonly TtlvNode[] => [
+  uid(id),
+  mode(how),
+  ...nodes.filter(({ tag }) => tag !== Tag.UniqueIdentifier),
+  ...(how === 'CBC' ? [byteString(Tag.IVCounterNonce, Buffer.alloc(16, 7))] : []),
+]
+const opened = async (who: Client, id: string, jwe: Sealed) => {
+  const { nodes } = await who.do('Decrypt', opening(id, jwe))
+  return Buffer.from(nodes.find(({ tag }) => tag === Tag.Data)?.value as Uint8Array).toString()
+}
+
+async function make(alice: Client): Promise<string> {
+  const { id } = await alice.do('Create', [objectType('SymmetricKey'), aesAttributes(256)])
+  await alice.do('Activate', [uid(id)]).catch(() => undefined)
+  return id
+}
+
+const attributesOf = async (who: Client, id: string) => {
+  const { nodes } = await who.do('GetAttributes', [uid(id)])
+  const found = nodes.find(({ tag }) => tag === Tag.Attributes)
+  const all = found?.type === 'Structure' ? found.value : []
+  return (tag: number) => all.find((node) => node.tag === tag)?.value
+}
+
+test('the name of a key that was replaced by ReKey protects with the newest version and opens all of them', async () => {
+  const alice = client()
+  const id = await make(alice)
+  const first = await sealed(alice, id)
+  assert.equal(first.id, id)
+  const { id: second } = await alice.do('ReKey', [uid(id)])
+  const { id: third } = await alice.do('ReKey', [uid(second)])
+  const made = await sealed(alice, id)
+  assert.equal(made.id, third, 'the answer names the version')
+  for (const jwe of [first, made]) assert.equal(await opened(alice, id, jwe), clear.toString())
+  assert.equal(await opened(alice, third, made), clear.toString())
+  await alice.fails(
+    'Encrypt',
+    [uid(second), mode('GCM'), byteString(Tag.Data, clear)],
+    'WrongKeyLifecycleState',
+  )
+  const said = await Promise.all([id, second, third].map((one) => attributesOf(alice, one)))
+  assert.deepEqual(
+    said.map((of) => [of(Tag.RotateName), of(Tag.RotateGeneration), of(Tag.RotateLatest)]),
+    [
+      [id, 0, false],
+      [id, 1, false],
+      [id, 2, true],
+    ],
+  )
+})
+
+test('REST and KMIP see the same versions', async () => {
+  const [alice, user] = [client(), kms.user('alice')]
+  const { json: made } = await user.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  const { json: rotated } = await user.post(`/v1/crypto/keys/${made.kid}/rotate`, {})
+  const { id } = await alice.do('ReKey', [uid(rotated.version_kid)])
+  const { json } = await user.get(`/v1/crypto/keys/${made.kid}/versions`)
+  assert.deepEqual(
+    json.versions.map(({ kid }: { kid: string }) => kid),
+    [id, rotated.version_kid, made.kid],
+  )
+  await alice.fails('ReKey', [uid(made.kid)], 'WrongKeyLifecycleState')
+})
+
+test('versions are named by @latest, @first and @N, by grantees as by the owner', async () => {
+  const [alice, bob] = [client(), client('bob')]
+  const id = await make(alice)
+  const first = await sealed(alice, id)
+  const { id: second } = await alice.do('ReKey', [uid(id)])
+  const grant = { unique_identifier: id, user_id: 'bob', operation_types: ['encrypt', 'decrypt'] }
+  await bob.fails(
+    'Encrypt',
+    [uid(`${id}@latest`), mode('GCM'), byteString(Tag.Data, clear)],
+    'ObjectNotFound',
+  )
+  assert.equal((await kms.user('alice').post('/access/grant', grant)).status, 200)
+  const made = await sealed(bob, `${id}@latest`)
+  assert.equal(made.id, second)
+  assert.equal(await opened(bob, `${id}@1`, made), clear.toString())
+  assert.equal(await opened(bob, `${id}@first`, first), clear.toString())
+  await bob.fails('Decrypt', opening(`${id}@0`, made), 'CryptographicFailure')
+  for (const name of [`${id}@2`, `${id}@-1`, `${second}@latest`, 'nothing@latest'])
+    await bob.fails('Decrypt', opening(name, made), 'ObjectNotFound')
+})
+
+test('where nothing tells versions apart the name of the key means the first, and protects nothing', async () => {
+  const alice = client()
+  const id = await make(alice)
+  const first = await sealed(alice, id, 'CBC')
+  const { id: second } = await alice.do('ReKey', [uid(id)])
+  const iv = byteString(Tag.IVCounterNonce, Buffer.alloc(16, 7))
+  const protect = [mode('CBC'), iv, byteString(Tag.Data, clear)]
+  await alice.fails('Encrypt', [uid(id), ...protect], 'WrongKeyLifecycleState')
+  const { nodes } = await alice.do('Decrypt', opening(id, first, 'CBC'))
+  assert.deepEqual(Buffer.from(nodes.find(({ tag }) => tag === Tag.Data)?.value as Uint8Array), clear)
+  const made = await alice.do('Encrypt', [textString(Tag.UniqueIdentifier, `${id}@latest`), ...protect])
+  assert.equal(made.id, second)
+})

@@ -1,0 +1,135 @@
+import { Failure } from '@warder/foundation/errors'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { StorageUnavailable } from '@warder/foundation/sql'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
+import type { BackendKey } from '../../../../backend/index.ts'
+import { modulusBits, planRsa } from '../../../../crypto/index.ts'
+import {
+  type Key,
+  type KeyReader,
+  processingVersion,
+  protectingVersion,
+  versionsToTry,
+} from '../../../../keys/index.ts'
+import { type KmipContext, KmipFailure, type KmipOperation, kmipFailure } from '../../engine/index.ts'
+import { type CryptographicRequest, isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
+import { heldKeyOf, parametersOf } from './key-use.ts'
+import { cipherOf } from './whole-encryption.ts'
+
+// A client that names a key which was rotated (docs/adr/0061): what protects is done with its newest version, which the
+// answer names; what processes tries the versions. Both only where a wrong version is noticed.
+
+type Answer = readonly (TtlvNode | undefined)[]
+type Act = KmipOperation['act']
+
+/** Protects with the newest version of a key; a version that was replaced protects nothing. */
+export function withNewest(operation: KmipOperation): KmipOperation {
+  return {
+    ...operation,
+    act(payload, context) {
+      const { newestId, supersededAt } = context.key.object
+      if (newestId === undefined && supersededAt === undefined) return operation.act(payload, context)
+      return andThen(newestIn(context), (newest) => {
+        const named = context.key
+        if (newest !== named && isPart(receivedRequest(payload, context))) throw sayVersion()
+        context.use(newest)
+        if (newest === named || operation.name !== 'Encrypt') return operation.act(payload, context)
+        return andThen(heldKeyOf(context), (held) => {
+          if (!tellsVersions(held, receivedRequest(payload, context), context)) throw sayVersion()
+          return operation.act(payload, context)
+        })
+      })
+    },
+  }
+}
+
+function newestIn({ objects, key, isVersionNamed }: KmipContext): MaybePromise<Key> {
+  if (isVersionNamed && key.object.supersededAt !== undefined)
+    throw kmipFailure(
+      'WrongKeyLifecycleState',
+      'A newer version has replaced this one: it protects nothing new.',
+    )
+  try {
+    return protectingVersion(readerOf(objects), key)
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'crypto_failure')
+      throw kmipFailure('WrongKeyLifecycleState', error.message)
+    throw error
+  }
+}
+
+function readerOf(objects: KmipContext['objects']): KeyReader {
+  return { get: (id) => objects.key(id) }
+}
+
+/** Tries the versions of a key, the newest first, where the client names the key and not one of them. */
+export function overVersions(operation: KmipOperation): KmipOperation {
+  return {
+    ...operation,
+    act(payload, context) {
+      const { newestId, minGeneration } = context.key.object
+      if (newestId === undefined && minGeneration === 0 && context.key.object.generation === 0)
+        return operation.act(payload, context)
+      return tried(operation.act, payload, context, operation.name === 'Decrypt')
+    },
+  }
+}
+
+async function tried(
+  act: Act,
+  payload: StructureNode,
+  context: KmipContext,
+  isDecrypt: boolean,
+): Promise<Answer> {
+  const named = context.key
+  const request = receivedRequest(payload, context)
+  const reader = { db: context.services.db, keys: readerOf(context.objects) }
+  // Where nothing tells versions apart the name of the key means generation 0: it has protected nothing so since then.
+  const exact = context.isVersionNamed || isPart(request)
+  if (exact || (isDecrypt && !tellsVersions(await heldKeyOf(context), request, context))) {
+    context.use(await processingVersion(reader.keys, named))
+    return (await act(payload, context)) as Answer
+  }
+  let problem: unknown
+  let answer: Answer | undefined
+  for await (const version of versionsToTry(reader, named)) {
+    context.use(version)
+    try {
+      const made = (await act(payload, context)) as Answer
+      if (!isInvalid(made)) return made
+      answer ??= made
+    } catch (error) {
+      if (error instanceof StorageUnavailable || !isRefusal(error)) throw error
+      problem ??= error
+    }
+  }
+  if (answer !== undefined) return answer
+  throw problem ?? kmipFailure('WrongKeyLifecycleState', 'No version of the key processes anything.')
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof KmipFailure || (error instanceof Failure && error.status < 500)
+}
+
+function isInvalid(answer: Answer): boolean {
+  const found = answer.find((node) => node?.tag === Tag.ValidityIndicator)
+  return found?.value === Enumeration.ValidityIndicator.Invalid
+}
+
+/** Is a wrong version noticed? Ciphers without a tag, RSA with PKCS#1 v1.5 and ML-KEM give something else instead. */
+function tellsVersions(held: BackendKey, request: CryptographicRequest, context: KmipContext): boolean {
+  const { shape } = held
+  if (shape.type === 'secret') return cipherOf(context, held, request).tag > 0
+  if (shape.asymmetricKeyType !== 'rsa') return false
+  const { object } = context.key
+  const parameters = parametersOf(object, request.parameters)
+  return planRsa(modulusBits(shape), parameters, context.services.policy).padding === 'OAEP'
+}
+
+function sayVersion(): KmipFailure {
+  return kmipFailure(
+    'WrongKeyLifecycleState',
+    `The key was rotated, and nothing in this request says which version it needs: name one (<id>@latest, <id>@first, <id>@N).`,
+  )
+}

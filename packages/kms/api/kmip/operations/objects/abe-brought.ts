@@ -1,0 +1,44 @@
+import { userKeysWithout } from '../../../../abe/index.ts'
+import { linkedObject, type ManagedObject, type NewObject } from '../../../../keys/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+
+/**
+ * A user key that a client brings follows the master key that its ParentLink names if both have the same owner: it is
+ * refreshed, revoked and destroyed with it, as those that are made here. Anybody else's copy of a key gains nothing by a
+ * link.
+ */
+export async function withMaster(context: KmipContext, created: NewObject): Promise<NewObject> {
+  const { abe } = created.object.form
+  const parent = abe?.kind === 'user' ? linkedObject(created.object, 'ParentLink') : undefined
+  if (abe === undefined || parent === undefined) return created
+  const master = await context.objects.read(parent)
+  if (master?.form.abe?.kind !== 'master' || master.owner !== created.object.owner) return created
+  const form = { ...created.object.form, abe: { ...abe, master: master.id } }
+  return { ...created, object: { ...created.object, form } }
+}
+
+/** The same in the other order: a master key that is brought after its user keys. */
+export async function adoptUserKeys(context: KmipContext, master: ManagedObject): Promise<void> {
+  if (master.form.abe?.kind !== 'master') return
+  for (const { id } of await userKeysWithout(context.services.db, master)) {
+    const user = await context.objects.read(id)
+    const abe = user?.form.abe
+    if (user !== undefined && abe !== undefined)
+      context.objects.update(user, { form: { ...user.form, abe: { ...abe, master: master.id } } })
+  }
+}
+
+/**
+ * What takes the place of a master key goes on with its attribute ids: those that were given are not given again.
+ * @throws kmipFailure InvalidField
+ */
+export function withFormerIds(created: NewObject, before: ManagedObject): NewObject {
+  const former = before.form.abe
+  if (former?.kind !== 'master') return created
+  const { abe } = created.object.form
+  if (abe?.kind !== 'master')
+    throw kmipFailure('InvalidField', 'The object that is there is an attribute-based master key.')
+  const nextAttributeId = Math.max(abe.nextAttributeId ?? 0, former.nextAttributeId ?? 0)
+  const form = { ...created.object.form, abe: { ...abe, nextAttributeId } }
+  return { ...created, object: { ...created.object, form } }
+}

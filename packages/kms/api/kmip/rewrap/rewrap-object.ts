@@ -1,0 +1,158 @@
+import { Failure, failure } from '@warder/foundation/errors'
+import { Tag } from '@warder/kmip/tables'
+import { encodeTtlv, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import type { AlgorithmPolicy } from '../../../crypto/index.ts'
+import {
+  chainIdOf,
+  type GcmBudgets,
+  type Key,
+  type ManagedObject,
+  mayUse,
+  processingVersion,
+  protectingVersion,
+  stageUse,
+  type UnitOfWork,
+  type Usage,
+} from '../../../keys/index.ts'
+import { storedWithTag } from '../attributes/index.ts'
+import { privateKeyOf } from '../attributes/links.ts'
+import { readParameters } from '../crypto/parameters.ts'
+import { KmipFailure } from '../failure/failure.ts'
+import {
+  readKeyBlock,
+  storedBlock,
+  unwrapKeyValue,
+  type WrappingData,
+  type WrappingKeys,
+  wrapKeyValue,
+  writeWrappingData,
+} from '../key-blocks/index.ts'
+import { algorithmOf } from '../key-blocks/object-shape.ts'
+
+export interface RewrapServices {
+  readonly objects: UnitOfWork
+  readonly budgets: GcmBudgets
+  readonly policy: AlgorithmPolicy
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+/** The versions between which an object was moved. */
+export interface Rewrapped {
+  readonly from: string
+  readonly to: string
+}
+
+/**
+ * Stages that an object which a client registered wrapped is wrapped by the newest version of its wrapping key. Its
+ * KeyWrappingData and its WrappingKeyLink name that version from then on.
+ * @returns why it stays as it is, where it cannot be moved
+ */
+export async function stageRewrap(
+  services: RewrapServices,
+  object: ManagedObject,
+): Promise<Rewrapped | { readonly left: string }> {
+  const material = await services.objects.material(object)
+  if (material === undefined) return { left: 'it has no value here' }
+  try {
+    return await moved(services, object, storedBlock(material))
+  } catch (error) {
+    if (error instanceof KmipFailure || error instanceof Failure) return { left: error.message }
+    throw error
+  } finally {
+    material.fill(0)
+  }
+}
+
+async function moved(
+  services: RewrapServices,
+  object: ManagedObject,
+  block: StructureNode,
+): Promise<Rewrapped | { readonly left: string }> {
+  const { objects } = services
+  const { value, wrapping } = readKeyBlock(block)
+  const identifier = wrapping?.encryption?.identifier
+  if (wrapping === undefined || !(value instanceof Uint8Array) || identifier?.type !== 'TextString')
+    return { left: 'it does not name its wrapping key' }
+  if (wrapping.method !== 'Encrypt') return { left: `it is wrapped by the method ${wrapping.method}` }
+  const old = await objects.key(identifier.value)
+  if (old === undefined || old.object.owner !== object.owner)
+    return { left: 'the wrapping key is not of its owner' }
+  const newest = await newestOf(objects, old)
+  if (newest.object.id === old.object.id) return { left: 'the newest version does not protect yet' }
+  const opener = await openerOf(objects, old)
+  if (opener === undefined) return { left: 'the private half of the wrapping key is not here' }
+  requireUse(opener.object, 'unwrapKey', services)
+  requireUse(newest.object, 'wrapKey', services)
+  const plain = await unwrapKeyValue(value, wrapping, keysFor(opener, wrapping), services.policy)
+  const keys = keysFor(newest, wrapping)
+  await countUse(services, newest, keys, value.length)
+  const specification = { ...wrapping, attributes: [] }
+  const made = await wrapKeyValue(plain.material, plain.attributes, specification, keys, services.policy)
+  const data = writeWrappingData(made.data, { encryption: newest.object.id, mac: undefined })
+  const links = object.links.map((link) =>
+    link.kind === 'WrappingKeyLink' && link.id === identifier.value
+      ? { ...link, id: newest.object.id }
+      : link,
+  )
+  objects.update(object, { links }, encodeTtlv(withWrapped(block, made.value, data)))
+  return { from: identifier.value, to: newest.object.id }
+}
+
+/** The version that protects. @throws Failure for one that is withheld, or that its key does not let process any more */
+async function newestOf(objects: UnitOfWork, old: Key): Promise<Key> {
+  const reader = { get: (id: string) => objects.key(id) }
+  await processingVersion(reader, old)
+  const first = await objects.key(chainIdOf(old.object))
+  return first === undefined ? old : protectingVersion(reader, first)
+}
+
+/** What was wrapped by a public key is opened by its private half. */
+async function openerOf(objects: UnitOfWork, old: Key): Promise<Key | undefined> {
+  if (old.object.type !== 'PublicKey') return old
+  const id = privateKeyOf(old.object)
+  const half = id === undefined ? undefined : await objects.key(id)
+  return half?.object.owner === old.object.owner ? half : undefined
+}
+
+/** @throws Failure */
+function requireUse(object: ManagedObject, use: Usage, { now, policy }: RewrapServices): void {
+  const verdict = mayUse(object, use, now, policy)
+  if (!verdict.allowed) throw failure('crypto_failure', `the wrapping key ${object.id}: ${verdict.sentence}`)
+}
+
+function keysFor({ object, held }: Key, { encryption }: WrappingData): WrappingKeys {
+  const algorithm = algorithmOf(object)
+  if (algorithm === undefined) throw failure('crypto_failure', 'the wrapping key is no key')
+  const [own] = storedWithTag(object, Tag.CryptographicParameters)
+  const parameters = encryption?.parameters ?? (own?.type === 'Structure' ? own : undefined)
+  return { encryption: { key: { algorithm, key: held }, parameters }, mac: undefined }
+}
+
+/** A wrapping counts as a use: usage limits, and what SP 800-38D §8.3 allows of random IVs. @throws Failure */
+async function countUse(
+  { objects, budgets }: RewrapServices,
+  { object }: Key,
+  keys: WrappingKeys,
+  bytes: number,
+) {
+  if (!stageUse(objects, object, bytes, true))
+    throw failure('crypto_failure', 'the newest version of the wrapping key has used up its usage limits')
+  const parameters = keys.encryption?.parameters
+  if (object.algorithm !== 'AES' || parameters === undefined) return
+  const { blockCipherMode } = readParameters(parameters)
+  if (blockCipherMode === 'GCM' || blockCipherMode === 'AEAD') await budgets.take(object)
+}
+
+/** The object with another wrapped key in it; the rest as it came. */
+function withWrapped(object: StructureNode, value: TtlvNode, wrapping: StructureNode): StructureNode {
+  const members = object.value.map((member) => {
+    if (member.tag !== Tag.KeyBlock || member.type !== 'Structure') return member
+    const inner = member.value.map((one) => {
+      if (one.tag === Tag.KeyValue) return value
+      return one.tag === Tag.KeyWrappingData ? wrapping : one
+    })
+    return { ...member, value: inner }
+  })
+  return { ...object, value: members }
+}

@@ -1,0 +1,49 @@
+import Type, { type Static } from 'typebox'
+import { approvable, type Governance } from '../../access/index.ts'
+
+const Texts = Type.Array(Type.String({ maxLength: 512 }), { maxItems: 1000 })
+const Seconds = Type.Integer({ minimum: 60, maximum: 31_536_000 })
+
+/** The settings `[roles]` and `[approvals]` that say who decides together, and about what. */
+export const Settings = Type.Object(
+  {
+    crypto_officer_users: Texts,
+    crypto_officer_require_ceremony: Type.Boolean(),
+    ceremony_quorum: Type.Union([Type.Integer({ minimum: 2, maximum: 255 }), Type.Null()]),
+    ceremony_validity: Seconds,
+    operations: Type.Array(Type.Enum([...approvable])),
+    tags: Texts,
+    algorithms: Texts,
+    owners: Texts,
+    validity: Seconds,
+  },
+  { description: 'Of settings: all of [roles] and [approvals] that the service shall start with.' },
+)
+
+export function governanceIn(settings: Static<typeof Settings>): Governance {
+  const { operations, tags, algorithms, owners } = settings
+  return {
+    officers: {
+      users: settings.crypto_officer_users,
+      requireCeremony: settings.crypto_officer_require_ceremony,
+      quorum: settings.ceremony_quorum,
+      validitySeconds: settings.ceremony_validity,
+    },
+    approvals: { operations, tags, algorithms, owners, validitySeconds: settings.validity },
+  }
+}
+
+export function shownSettings({ officers, approvals }: Governance): Static<typeof Settings> {
+  const { operations, tags, algorithms, owners } = approvals
+  return {
+    crypto_officer_users: [...officers.users],
+    crypto_officer_require_ceremony: officers.requireCeremony,
+    ceremony_quorum: officers.quorum,
+    ceremony_validity: officers.validitySeconds,
+    operations: [...operations],
+    tags: [...tags],
+    algorithms: [...algorithms],
+    owners: [...owners],
+    validity: approvals.validitySeconds,
+  }
+}

@@ -1,0 +1,152 @@
+import { failure } from '@warder/foundation/errors'
+import { get, type Operation, type OperationContext, put } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import { principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
+import { asObjectId, linkedObject, type ManagedObject, UnitOfWork } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { certificateRight, type FoundCertificate } from './certificate-access.ts'
+import { shownDate } from './members.ts'
+
+type Context = OperationContext<KmsServices>
+
+const attempts = 10
+const day = 86_400
+const path = '/v1/pki/certificates/{id}/renewal'
+const IdPath = Type.Object({ id: Type.String() })
+
+const RenewalRequest = Type.Object({
+  automatic: Type.Boolean({ description: 'Whether it is renewed before it ends.' }),
+  new_key: Type.Optional(
+    Type.Boolean({
+      description:
+        'With a new key each time, which has to be one of here: the pair is renewed. Default: false.',
+    }),
+  ),
+  interval_days: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 36_500,
+      description: 'Days after it was made or renewed. Default: at two thirds of its life.',
+    }),
+  ),
+})
+
+const RenewalReply = Type.Object({
+  automatic: Type.Boolean(),
+  new_key: Type.Boolean(),
+  interval_days: Type.Optional(Type.Number()),
+  due_at: Type.Optional(Type.String()),
+})
+
+/** A certificate whose renewal can be said here, with the private key of its pair. */
+interface Renewable {
+  readonly certificate: ManagedObject
+  readonly key: ManagedObject | undefined
+}
+
+/** @throws Failure bad_request for a certificate that no authority of here has issued */
+async function renewable(objects: UnitOfWork, { object, issued }: FoundCertificate): Promise<Renewable> {
+  const certificate = object === undefined ? undefined : await objects.read(object.id)
+  if (issued === undefined || certificate === undefined)
+    throw failure(
+      'bad_request',
+      'No authority of here has issued this certificate: it is renewed where it was issued.',
+    )
+  const id = asObjectId(linkedObject(certificate, 'PrivateKeyLink') ?? '')
+  const key = id === undefined ? undefined : await objects.read(id)
+  return { certificate, key: key?.owner === certificate.owner ? key : undefined }
+}
+
+function replyOf(
+  { renewalAttributes: attributes }: KmsServices,
+  { certificate, key }: Renewable,
+): Static<typeof RenewalReply> {
+  const byKey = key !== undefined && attributes.read(key).automatic
+  const carrier = byKey ? key : certificate
+  const { automatic, everySeconds } = attributes.read(carrier)
+  const due = automatic ? attributes.dueAt(carrier, certificate) : undefined
+  return {
+    automatic,
+    new_key: byKey,
+    ...(everySeconds !== undefined && { interval_days: everySeconds / day }),
+    ...(due !== undefined && { due_at: shownDate(due) }),
+  }
+}
+
+const readAccess = certificateRight('getattributes')
+
+const getRenewal = define({
+  name: 'pki.certificates.renewal.get',
+  route: get(path),
+  summary: 'Whether and when a certificate is renewed by itself',
+  tag: 'PKI',
+  access: readAccess,
+  pathParameters: IdPath,
+  reply: RenewalReply,
+  errors: { 403: 'No right to read it.', 404: 'No such certificate.' },
+  async act(_input, context) {
+    const { services } = context
+    const objects = new UnitOfWork(services, services.clock.now())
+    try {
+      return replyOf(services, await renewable(objects, readAccess.resolved(context)))
+    } finally {
+      objects.clear()
+    }
+  },
+})
+
+const setAccess = certificateRight('setattribute')
+
+/** `PUT /v1/pki/certificates/{id}/renewal`: the whole setting. */
+const setRenewal = define({
+  name: 'pki.certificates.renewal.set',
+  route: put(path),
+  summary: 'Have a certificate renewed by itself, or no more',
+  description:
+    'By the same authority, in the name of the owner, who needs the right certify on it. With new_key the right setattribute on the private key is needed, too.',
+  tag: 'PKI',
+  access: setAccess,
+  pathParameters: IdPath,
+  request: RenewalRequest,
+  reply: RenewalReply,
+  errors: {
+    403: 'No right to set attributes.',
+    404: 'No such certificate.',
+    409: 'It was replaced already, or changed by others at the same time.',
+  },
+  act({ body }, context) {
+    context.audit({ details: body })
+    return retryOnGuard(attempts, () => changed(context, setAccess.resolved(context), body))
+  },
+})
+
+async function changed(context: Context, found: FoundCertificate, wish: Static<typeof RenewalRequest>) {
+  const { services } = context
+  const { automatic, new_key: newKey = false, interval_days: days } = wish
+  const objects = new UnitOfWork(services, services.clock.now())
+  try {
+    const { certificate, key } = await renewable(objects, found)
+    if (automatic && linkedObject(certificate, 'ReplacementObjectLink') !== undefined)
+      throw failure('conflict', 'The certificate was replaced already: say it of the one in its place.')
+    if (newKey && key?.type !== 'PrivateKey')
+      throw failure('bad_request', 'The private key of the certificate is not here: leave new_key out.')
+    const set = (object: ManagedObject, on: boolean) => {
+      const everySeconds = on && days !== undefined ? days * day : undefined
+      objects.update(object, services.renewalAttributes.members(object, { automatic: on, everySeconds }))
+    }
+    const wasOfKey = key !== undefined && services.renewalAttributes.read(key).automatic
+    if (key !== undefined && (newKey || wasOfKey)) {
+      const { name } = principalOf(context)
+      requireAllowed(await verdictOn(services.db, services.roles, key, name, 'setattribute'))
+      set(key, automatic && newKey)
+    }
+    set(certificate, automatic && !newKey)
+    await objects.commit(context.commit)
+    return replyOf(services, await renewable(new UnitOfWork(services, services.clock.now()), found))
+  } finally {
+    objects.clear()
+  }
+}
+
+export const renewalOperations: readonly Operation<KmsServices>[] = [getRenewal, setRenewal]

@@ -1,0 +1,226 @@
+import { failure } from '@warder/foundation/errors'
+import { del, get, type Operation, type OperationContext, post, put } from '@warder/foundation/operations'
+import { retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import {
+  type Alias,
+  type AliasName,
+  aliasCreation,
+  aliasesOf,
+  aliasesOfKey,
+  aliasId,
+  aliasMove,
+  aliasRemoval,
+  countAliases,
+  findAlias,
+  fullForm,
+  keyNotFound,
+  mostAliases,
+  ownForm,
+  parseAlias,
+  principalOf,
+  readOwnAlias,
+  resolveKid,
+  verdictOn,
+} from '../../access/index.ts'
+import { aliasPrefix, asObjectId, findObject, type ManagedObject, requirePresent } from '../../keys/index.ts'
+import { define, type KmsServices, signedIn } from '../../services.ts'
+
+type Context = OperationContext<KmsServices>
+
+const path = '/v1/crypto/aliases'
+const tag = 'Keys'
+const attempts = 10
+const longestText = 1024
+
+const AliasReply = Type.Object({
+  alias: Type.String({ description: 'As its owner writes it.' }),
+  full_alias: Type.String({ description: 'As everybody else writes it.' }),
+  kid: Type.String({ description: 'The key that it stands for.' }),
+  created_at: Type.String({ description: 'RFC 3339, UTC.' }),
+  changed_at: Type.String(),
+})
+const Named = Type.String({ maxLength: longestText, description: '`alias/invoices`, or `invoices`.' })
+const AliasPath = Type.Object({ alias: Named })
+const Kid = Type.String({ description: 'The key, by its id or another alias.' })
+
+function shown(alias: Alias): Static<typeof AliasReply> {
+  return {
+    alias: ownForm(alias),
+    full_alias: fullForm(alias),
+    kid: alias.keyId,
+    created_at: new Date(alias.createdAt).toISOString(),
+    changed_at: new Date(alias.changedAt).toISOString(),
+  }
+}
+
+/** The key that an alias is to stand for: any on which the caller has a right. @throws failure('not_found') */
+async function targetOf(context: Context, kid: string): Promise<ManagedObject> {
+  const { services } = context
+  const { name } = principalOf(context)
+  const id = await resolveKid(services, name, kid)
+  const object = id === undefined ? undefined : await findObject(services.db, id)
+  if (object === undefined) throw keyNotFound()
+  if ((await verdictOn(services.db, services.roles, object, name, 'getattributes')) === 'nothing')
+    throw keyNotFound()
+  return object
+}
+
+/** @throws failure('not_found') */
+async function ownAlias({ services }: Context, wanted: AliasName): Promise<Alias> {
+  const alias = await findAlias(services.db, aliasId(wanted))
+  if (alias === undefined) throw failure('not_found', `You have no alias \`${ownForm(wanted)}\`.`)
+  return alias
+}
+
+const create = define({
+  name: 'crypto.aliases.create',
+  route: post(path),
+  summary: 'Give a key a name of your own',
+  description:
+    'An alias is its owner’s: `alias/invoices` means the one of whoever asks, `alias/invoices@alice` that of alice. It gives no right.',
+  tag,
+  access: signedIn,
+  request: Type.Object({ alias: Named, kid: Kid }),
+  reply: AliasReply,
+  errors: {
+    404: 'No such key, or the caller has no right on it.',
+    409: 'The caller has an alias of this name, or as many as one user may have.',
+  },
+  async act({ body }, context) {
+    const { db, clock } = context.services
+    const { name: caller } = principalOf(context)
+    const wanted = readOwnAlias(body.alias, caller)
+    const alias = ownForm(wanted)
+    if ((await countAliases(db, caller)) >= mostAliases)
+      throw failure('conflict', `You have ${mostAliases} aliases, which is as many as one user may have.`)
+    // Objects of clients of KMIP could be called so before there were aliases: one text never means both.
+    for (const text of [alias, fullForm(wanted)]) {
+      const id = asObjectId(text)
+      if (id !== undefined && (await findObject(db, id)) !== undefined)
+        throw failure('conflict', `There is an object whose identifier is \`${text}\`.`)
+    }
+    return await retryOnGuard(attempts, async () => {
+      const object = await targetOf(context, body.kid)
+      context.audit({ object: object.id, details: { alias } })
+      const now = clock.now()
+      try {
+        await context.commit([requirePresent(object.id), ...aliasCreation(db, wanted, object.id, now)])
+      } catch (error) {
+        if (!(error instanceof UniqueViolation)) throw error
+        throw failure('conflict', `You have an alias \`${alias}\` already: move it, or delete it first.`)
+      }
+      return shown({ ...wanted, keyId: object.id, createdAt: now, changedAt: now, version: 0 })
+    })
+  },
+})
+
+const list = define({
+  name: 'crypto.aliases.list',
+  route: get(path),
+  summary: 'The aliases of the caller, by name, in pages',
+  tag,
+  access: signedIn,
+  queryParameters: Type.Object({
+    kid: Type.Optional(Type.String({ description: 'Only those that stand for this key.' })),
+    after: Type.Optional(
+      Type.String({ maxLength: longestText, description: 'Last alias of the page before.' }),
+    ),
+  }),
+  reply: Type.Array(AliasReply),
+  async act({ query }, context) {
+    const { db } = context.services
+    const { name: caller } = principalOf(context)
+    if (query.kid !== undefined) {
+      const id = await resolveKid(context.services, caller, query.kid)
+      return id === undefined ? [] : (await aliasesOfKey(db, caller, id, mostAliases)).map(shown)
+    }
+    const after = query.after === undefined ? '' : readOwnAlias(query.after, caller).name
+    return (await aliasesOf(db, caller, after, mostAliases)).map(shown)
+  },
+})
+
+const read = define({
+  name: 'crypto.aliases.get',
+  route: get(`${path}/{alias}`),
+  summary: 'What an alias stands for: one of the caller’s own, or of a key on which the caller has a right',
+  tag,
+  access: signedIn,
+  pathParameters: AliasPath,
+  reply: AliasReply,
+  errors: { 404: 'No such alias.' },
+  async act(input, context) {
+    const { db, roles } = context.services
+    const { name: caller } = principalOf(context)
+    const text = input.path.alias
+    const full = text.startsWith(aliasPrefix) ? text : `${aliasPrefix}${text}`
+    const wanted = full.includes('@') ? parseAlias(full, caller) : readOwnAlias(text, caller)
+    if (wanted === undefined || wanted.owner === caller)
+      return shown(await ownAlias(context, wanted ?? readOwnAlias(text, caller)))
+    const alias = await findAlias(db, aliasId(wanted))
+    const object = alias === undefined ? undefined : await findObject(db, alias.keyId)
+    if (alias === undefined || object === undefined) throw keyNotFound()
+    if ((await verdictOn(db, roles, object, caller, 'getattributes')) === 'nothing') throw keyNotFound()
+    context.audit({ object: object.id })
+    return shown(alias)
+  },
+})
+
+const move = define({
+  name: 'crypto.aliases.move',
+  route: put(`${path}/{alias}`),
+  summary: 'Let an alias stand for another key, from one moment to the next',
+  tag,
+  access: signedIn,
+  pathParameters: AliasPath,
+  request: Type.Object({
+    kid: Kid,
+    from: Type.Optional(
+      Type.String({ description: 'The key that it has to stand for now; another one is 409.' }),
+    ),
+  }),
+  reply: AliasReply,
+  errors: {
+    404: 'No such alias, or no such key.',
+    409: 'It stands for another key than `from`, or was changed by others at the same time.',
+  },
+  async act({ body, path: { alias } }, context) {
+    const { db, clock } = context.services
+    const wanted = readOwnAlias(alias, principalOf(context).name)
+    context.audit({ details: { alias: ownForm(wanted) } })
+    return await retryOnGuard(attempts, async () => {
+      const before = await ownAlias(context, wanted)
+      const object = await targetOf(context, body.kid)
+      context.audit({ object: object.id, details: { from: before.keyId } })
+      if (body.from !== undefined && body.from !== before.keyId)
+        throw failure('conflict', `\`${ownForm(wanted)}\` stands for ${before.keyId} now.`)
+      const now = clock.now()
+      await context.commit([requirePresent(object.id), ...aliasMove(db, before, object.id, now)])
+      return shown({ ...before, keyId: object.id, changedAt: now })
+    })
+  },
+})
+
+const remove = define({
+  name: 'crypto.aliases.delete',
+  route: del(`${path}/{alias}`),
+  summary: 'Take an alias away; the key stays',
+  tag,
+  access: signedIn,
+  pathParameters: AliasPath,
+  status: 204,
+  errors: { 404: 'No such alias.', 409: 'Changed by others at the same time.' },
+  async act({ path: { alias } }, context) {
+    const { db } = context.services
+    const wanted = readOwnAlias(alias, principalOf(context).name)
+    context.audit({ details: { alias: ownForm(wanted) } })
+    await retryOnGuard(attempts, async () => {
+      const before = await ownAlias(context, wanted)
+      context.audit({ object: before.keyId })
+      await context.commit(aliasRemoval(db, before))
+    })
+  },
+})
+
+/** Aliases of keys (docs/adr/0062). */
+export const aliasOperations: readonly Operation<KmsServices>[] = [create, list, read, move, remove]

@@ -1,0 +1,70 @@
+import { Failure, failure } from '@warder/foundation/errors'
+import { everybody, findLiveSubject, grantsOn, ownsAnything } from '../../access/index.ts'
+import { externalPrefix, externalStoreNames } from '../../external/index.ts'
+import type { KmsServices } from '../../services.ts'
+
+type Services = Pick<KmsServices, 'db' | 'roles' | 'defaultUsername' | 'directory'>
+
+const machinePrefix = 'app:'
+
+/** `machine`: nobody has the name, and `app:NAME` is one. `not told`: there is nobody to be asked about such a name. */
+type Standing = 'known' | 'machine' | 'nobody' | 'not told'
+
+/** Whether a name is somebody's. @throws failure('overloaded') when the authentication service does not answer */
+async function standingOf(services: Services, name: string): Promise<Standing> {
+  if (await isKnownHere(services, name)) return 'known'
+  const { directory } = services
+  if (directory === undefined) return 'not told'
+  if (name.startsWith(machinePrefix)) {
+    const { machine } = await directory.find(name.slice(machinePrefix.length))
+    return machine === undefined ? 'not told' : machine ? 'known' : 'nobody'
+  }
+  const { user, machine } = await directory.find(name)
+  if (user) return 'known'
+  return machine === true ? 'machine' : 'nobody'
+}
+
+/** Known without asking: who was here, who owns something, who is named by the settings; clouds name their own. */
+async function isKnownHere({ db, roles, defaultUsername }: Services, name: string): Promise<boolean> {
+  if (name === everybody || name === defaultUsername || roles.officers.listed.has(name)) return true
+  if (externalStoreNames.some((store) => name.startsWith(externalPrefix(store)))) return true
+  return (await findLiveSubject(db, name)) || (await ownsAnything(db, name))
+}
+
+/**
+ * Whom a grant is for, where the caller wants a name that is known: a machine may be named without `app:` where no user
+ * has the name. Where nobody can be asked the name is taken as it is.
+ * @throws failure('bad_request') when nobody has the name; failure('overloaded') when that cannot be found out now
+ */
+export async function knownGrantee(services: Services, name: string): Promise<string> {
+  const standing = await standingOf(services, name)
+  if (standing === 'machine') return `${machinePrefix}${name}`
+  if (standing === 'nobody') throw unknownName(name)
+  return name
+}
+
+function unknownName(name: string): Failure {
+  return failure(
+    'bad_request',
+    `Nobody of the name ${name} is known: nothing was granted. Users of other realms are REALM/NAME, machines app:NAME; without \`known\` (warder: with --anyway) it is granted to whoever gets the name.`,
+  )
+}
+
+/** Whose grants on an object end, where a machine may be named without `app:`: whoever of the two has some. */
+export async function grantedName({ db }: Services, object: string, name: string): Promise<string> {
+  if (name === everybody || name.startsWith(machinePrefix)) return name
+  const users = new Set((await grantsOn(db, object)).map(({ user }) => user))
+  const machine = `${machinePrefix}${name}`
+  return !users.has(name) && users.has(machine) ? machine : name
+}
+
+/** Whether the name of a grant that was made is somebody's; undefined: it could not be found out. */
+export async function isKnownName(services: Services, name: string): Promise<boolean | undefined> {
+  try {
+    const standing = await standingOf(services, name)
+    return standing === 'not told' ? undefined : standing === 'known'
+  } catch (error) {
+    if (error instanceof Failure && error.kind === 'overloaded') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,119 @@
+import { failure } from '@warder/foundation/errors'
+import { patch } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import { keyNotFound, keyRight, principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
+import {
+  findObject,
+  type ManagedObject,
+  settableDates,
+  UnitOfWork,
+  type WantedDates,
+  wholeKey,
+  withDates,
+} from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { LifeReply, readMoment, shownLife } from './life-shape.ts'
+
+const attempts = 10
+
+const Moment = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
+      description: `${description} RFC 3339, or a date (its beginning in UTC); null takes it away.`,
+    }),
+  )
+
+const DatesRequest = Type.Object({
+  activation_at: Moment('Active from then on; only before it is Active.'),
+  process_start_at: Moment('It decrypts and verifies nothing before.'),
+  protect_stop_at: Moment('It encrypts and signs nothing from then on.'),
+  deactivation_at: Moment('Deactivated from then on.'),
+})
+
+interface Wanted {
+  readonly kid: string
+  readonly dates: WantedDates
+}
+
+const access = keyRight<KmsServices, Wanted>('modifyattribute', {
+  read: ({ path: { kid = '' }, body }) => ({ kid, dates: readDates(body as Static<typeof DatesRequest>) }),
+  kid: ({ kid }) => kid,
+})
+
+/** @throws failure('bad_request') */
+function readDates(body: Static<typeof DatesRequest>): WantedDates {
+  const given = [body.activation_at, body.process_start_at, body.protect_stop_at, body.deactivation_at]
+  const dates = settableDates.flatMap((date, index) => {
+    const text = given[index]
+    if (text === undefined) return []
+    return [[date, text === null ? undefined : readMoment(text, date)] as const]
+  })
+  if (dates.length === 0) throw failure('bad_request', 'Say which dates: none is named.')
+  return Object.fromEntries(dates)
+}
+
+/**
+ * `PATCH /v1/crypto/keys/{kid}`: dates of a key, of both halves of a pair; of a key that was rotated those of the version
+ * that protects. What has passed stays.
+ */
+export const setDates = define({
+  name: 'crypto.keys.dates',
+  route: patch('/v1/crypto/keys/{kid}'),
+  summary: 'Set dates in the life of a key',
+  tag: 'Keys',
+  access,
+  pathParameters: Type.Object({ kid: Type.String() }),
+  request: DatesRequest,
+  reply: LifeReply,
+  errors: {
+    403: 'No right to modify attributes.',
+    404: 'No such key.',
+    409: 'Changed by others at the same time.',
+    422: 'A date has passed, or would, or comes before one that it must not.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    const { services } = context
+    const { db, roles, clock } = services
+    const { name } = principalOf(context)
+    context.audit({ details: { dates: shownWish(request.dates) } })
+    return retryOnGuard(attempts, async () => {
+      const now = clock.now()
+      const named = await findObject(db, key.object.id)
+      if (named === undefined) throw keyNotFound()
+      requireAllowed(await verdictOn(db, roles, named, name, 'modifyattribute'))
+      const objects = new UnitOfWork(services, now)
+      try {
+        const parts = await protecting(objects, await wholeKey(db, named))
+        const [changed = named] = parts.map((part) =>
+          objects.update(part, withDates(part, request.dates, now)),
+        )
+        await objects.commit(context.commit)
+        return { ...shownLife(changed, now), kid: named.id }
+      } finally {
+        objects.clear()
+      }
+    })
+  },
+})
+
+/** The newest versions of the halves of a key. */
+async function protecting(
+  objects: UnitOfWork,
+  halves: readonly ManagedObject[],
+): Promise<readonly ManagedObject[]> {
+  const parts: ManagedObject[] = []
+  for (const half of halves) {
+    const found = await objects.read(half.newestId ?? half.id)
+    if (found === undefined) throw keyNotFound()
+    parts.push(found)
+  }
+  return parts
+}
+
+function shownWish(dates: WantedDates): Readonly<Record<string, string | null>> {
+  return Object.fromEntries(
+    Object.entries(dates).map(([date, at]) => [date, at === undefined ? null : new Date(at).toISOString()]),
+  )
+}

@@ -1,0 +1,257 @@
+import { failure } from '@warder/foundation/errors'
+import {
+  get,
+  type Operation,
+  type OperationContext,
+  type OperationInput,
+  post,
+} from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
+import Type, { type Static } from 'typebox'
+import {
+  approvalNeeded,
+  keyNotFound,
+  keyRight,
+  principalOf,
+  type Right,
+  requireAllowed,
+  verdictOn,
+} from '../../access/index.ts'
+import {
+  findObject,
+  isLaterVersion,
+  type LifeCycleEvent,
+  type ManagedObject,
+  maxVersions,
+  stateAt,
+  transition,
+  UnitOfWork,
+  versionNumber,
+  versionOf,
+  versionsOf,
+} from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+
+type Context = OperationContext<KmsServices>
+
+const attempts = 10
+const mostListed = 1000
+
+const Version = Type.Object({
+  version: Type.Integer({ description: 'Counted from 1.' }),
+  kid: Type.String({ description: 'Its own id, which headers of JWE and JWS name.' }),
+  linked_kid: Type.Optional(Type.String({ description: 'The other half of a pair.' })),
+  state: Type.String(),
+  newest: Type.Boolean({ description: 'It protects when the key is named.' }),
+  created_at: Type.String({ description: 'RFC 3339, UTC.' }),
+  superseded_at: Type.Optional(Type.String({ description: 'When the next version took its place.' })),
+})
+
+function shown(object: ManagedObject, now: number): Static<typeof Version> {
+  const { supersededAt, linkedId } = object
+  return {
+    version: versionNumber(object),
+    kid: object.id,
+    ...(linkedId !== undefined && { linked_kid: linkedId }),
+    state: stateAt(object, now),
+    newest: supersededAt === undefined,
+    created_at: new Date(object.createdAt).toISOString(),
+    ...(supersededAt !== undefined && { superseded_at: new Date(supersededAt).toISOString() }),
+  }
+}
+
+const VersionsQuery = Type.Object({
+  before: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{1,5}$',
+      description: 'Versions below this one: the last of the page before.',
+    }),
+  ),
+  limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: '1 to 1000, default 1000.' })),
+})
+
+function readRange({ before, limit }: Static<typeof VersionsQuery>) {
+  const wanted = limit === undefined ? mostListed : Number(limit)
+  if (wanted < 1 || wanted > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+  return { before: before === undefined ? maxVersions : Number(before) - 1, limit: wanted }
+}
+
+const listAccess = keyRight<KmsServices, string>('getattributes', {
+  read: ({ path: { kid } }) => kid ?? '',
+  kid: (kid) => kid,
+})
+
+/** `GET /v1/crypto/keys/{kid}/versions`: the newest first. Of a version that is named: itself. */
+const listVersions = define({
+  name: 'crypto.keys.versions',
+  route: get('/v1/crypto/keys/{kid}/versions'),
+  summary: 'Versions of a key, the newest first, in pages',
+  tag: 'Keys',
+  access: listAccess,
+  pathParameters: Type.Object({ kid: Type.String() }),
+  queryParameters: VersionsQuery,
+  reply: Type.Object({
+    kid: Type.String(),
+    min_decrypt_version: Type.Integer(),
+    versions: Type.Array(Version),
+  }),
+  errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
+  async act({ query }, context) {
+    const range = readRange(query)
+    const { db, clock } = context.services
+    const { object } = listAccess.resolved(context).key
+    const versions = isLaterVersion(object) ? [object] : await versionsOf(db, object, range)
+    const now = clock.now()
+    return {
+      kid: object.id,
+      min_decrypt_version: object.minGeneration + 1,
+      versions: versions.map((version) => shown(version, now)),
+    }
+  },
+})
+
+/** What happens to a version, and the rights on its key that it takes. */
+interface VersionEvent {
+  readonly right: Right
+  readonly more: readonly Right[]
+  readonly summary: string
+  /** Life cycle events, one after the other; those whose effect is there already are left out. */
+  events(object: ManagedObject, now: number, body: Static<typeof EventRequest>): readonly LifeCycleEvent[]
+}
+
+const EventRequest = Type.Object({
+  compromised: Type.Optional(
+    Type.Boolean({
+      description: 'Of revoke: others may know the version. Default: it has just served its time.',
+    }),
+  ),
+})
+
+const versionEvents: Readonly<Record<'activate' | 'revoke' | 'destroy', VersionEvent>> = {
+  activate: {
+    right: 'activate',
+    more: [],
+    summary: 'Activate one version of a key before its date',
+    events: () => ['activate'],
+  },
+  revoke: {
+    right: 'revoke',
+    more: [],
+    summary: 'Deactivate one version of a key, or say that others may know it',
+    events: (_object, _now, { compromised = false }) => [compromised ? 'compromise' : 'deactivate'],
+  },
+  destroy: {
+    right: 'destroy',
+    more: ['revoke'],
+    summary: 'Wipe one version of a key: what it protected is lost',
+    events: (object, now) => (stateAt(object, now) === 'Active' ? ['deactivate', 'destroy'] : ['destroy']),
+  },
+}
+
+interface VersionRequest {
+  readonly kid: string
+  readonly generation: number
+  readonly body: Static<typeof EventRequest>
+}
+
+function readVersionRequest({ path, body }: OperationInput): VersionRequest {
+  const { kid = '', version = '' } = path
+  if (!/^[1-9][0-9]{0,4}$/.test(version)) throw failure('bad_request', 'The version is a number from 1.')
+  return { kid, generation: Number(version) - 1, body: body as Static<typeof EventRequest> }
+}
+
+function versionOperation(name: keyof typeof versionEvents): Operation<KmsServices> {
+  const event = versionEvents[name]
+  const access = keyRight<KmsServices, VersionRequest>(event.right, {
+    read: readVersionRequest,
+    kid: ({ kid }) => kid,
+  })
+  return define({
+    name: `crypto.keys.versions.${name}`,
+    route: post(`/v1/crypto/keys/{kid}/versions/{version}/${name}`),
+    summary: event.summary,
+    description: 'Of a pair: of both halves. The other versions of the key stay as they are.',
+    tag: 'Keys',
+    access,
+    pathParameters: Type.Object({ kid: Type.String(), version: Type.String() }),
+    request: EventRequest,
+    reply: Version,
+    errors: {
+      403: 'No right to do this with the key.',
+      404: 'No such key, or no such version of it.',
+      409: 'Changed by others at the same time.',
+      422: 'The state of the version does not allow it.',
+    },
+    act(_input, context) {
+      const { key, request } = access.resolved(context)
+      context.audit({ details: { version: request.generation + 1 } })
+      return retryOnGuard(attempts, () => changed(context, key.object, request, event))
+    },
+  })
+}
+
+async function changed(context: Context, named: ManagedObject, request: VersionRequest, event: VersionEvent) {
+  const { services } = context
+  const { db, roles, clock } = services
+  const now = clock.now()
+  const key = await findObject(db, named.id)
+  if (key === undefined || isLaterVersion(key)) throw keyNotFound()
+  const { name } = principalOf(context)
+  for (const right of [event.right, ...event.more])
+    requireAllowed(await verdictOn(db, roles, key, name, right))
+  const version = await versionOf(db, key, request.generation)
+  if (version === undefined) throw failure('not_found', `The key has no version ${request.generation + 1}.`)
+  const objects = new UnitOfWork(services, now)
+  try {
+    for (const half of await halvesOf(objects, version)) {
+      const events = event.events(half, now, request.body)
+      if (events.includes('destroy') && (await roles.approvals.covers('destroy', half)))
+        throw approvalNeeded('destroy', roles.officers)
+      if (events.includes('destroy')) await requireNoWait(context, half)
+      stageEvents(objects, half, events, now)
+    }
+    const after = (await objects.read(version.id)) ?? version
+    context.audit({ details: { version_kid: version.id, state: after.state } })
+    await objects.commit(context.commit)
+    return shown(after, now)
+  } finally {
+    objects.clear()
+  }
+}
+
+/**
+ * A destruction that waits is of a key, or of a version that is deleted by its own id: wiping one here would go around it.
+ * @throws failure('crypto_failure')
+ */
+async function requireNoWait({ services: { roles } }: Context, object: ManagedObject): Promise<void> {
+  if (object.destructionAt === undefined && (await roles.destructions.daysOf(object)) === 0) return
+  throw failure(
+    'crypto_failure',
+    'The destruction of this key waits (pending_destruction_days): no version is wiped at once. Delete the key, or a version that was replaced by its own kid.',
+  )
+}
+
+async function halvesOf(objects: UnitOfWork, version: ManagedObject): Promise<readonly ManagedObject[]> {
+  const other = version.linkedId === undefined ? undefined : await objects.read(version.linkedId)
+  const isOther = other?.linkedId === version.id && other.owner === version.owner
+  return isOther ? [version, other] : [version]
+}
+
+function stageEvents(
+  objects: UnitOfWork,
+  object: ManagedObject,
+  events: readonly LifeCycleEvent[],
+  now: number,
+): void {
+  let cycle: ManagedObject = object
+  for (const event of events) cycle = { ...cycle, ...transition(cycle, event, now) }
+  const { state, activationAt, deactivationAt, compromisedAt, destroyedAt } = cycle
+  const dates = { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
+  const reason = events.includes('compromise') ? { revocationReason: 'KeyCompromise' } : {}
+  objects.update(object, { ...dates, ...reason }, events.includes('destroy') ? null : undefined)
+}
+
+export const versionOperations: readonly Operation<KmsServices>[] = [
+  listVersions,
+  ...(['activate', 'revoke', 'destroy'] as const).map(versionOperation),
+]

@@ -1,0 +1,80 @@
+import { failure } from '@warder/foundation/errors'
+import { type OperationContext, post } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import Type, { type Static } from 'typebox'
+import { keyNotFound, keyRight } from '../../access/index.ts'
+import { openNow, readJweHeader, sealNow } from '../../jose/index.ts'
+import { type Key, protectingVersion } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { abe } from './abe-keys.ts'
+import { openSealed, readSealed, sealedMembers } from './decrypt.ts'
+import { FlattenedJwe, sealFor } from './encrypt.ts'
+import { counted, requireUse } from './key-use.ts'
+
+/** It is opened and closed in one turn: larger data is wrapped by a key of its own. */
+const bodyLimit = 8 * 1024 * 1024
+
+const RewrapRequest = Type.Object(sealedMembers)
+
+const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
+  read: (input, { services }) => read(input.body as Static<typeof RewrapRequest>, services),
+  kid: ({ kid }) => kid,
+  use: 'private half',
+  version: 'process',
+  algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
+})
+
+function read(body: Static<typeof RewrapRequest>, { policy }: KmsServices) {
+  if (readJweHeader(body.protected).alg === abe)
+    throw failure('unsupported_algorithm', 'What was encrypted for a policy is renewed by its master key.')
+  return readSealed(body, policy)
+}
+
+/**
+ * `POST /v1/crypto/rewrap`: what any version of a key encrypted, encrypted by its newest. The plaintext does not leave the
+ * service, and the caller needs no right to read it: who may encrypt renews what others wrote.
+ */
+export const rewrap = define({
+  name: 'crypto.rewrap',
+  route: post('/v1/crypto/rewrap'),
+  summary: 'Encrypt a flattened JWE anew with the newest version of its key',
+  description:
+    'Takes what /v1/crypto/encrypt gave, and gives the same for the newest version. The plaintext stays in the service.',
+  tag: 'Crypto',
+  access,
+  bodyLimit,
+  request: RewrapRequest,
+  reply: FlattenedJwe,
+  errors: {
+    403: 'No right to encrypt with it.',
+    404: 'No such key.',
+    422: 'It does not open, or the key cannot do it.',
+  },
+  act(_input, context) {
+    const { key, request } = access.resolved(context)
+    requireUse(key, 'decrypt', context)
+    return andThen(newestOf(key, context), (newest) => {
+      requireUse(newest, 'encrypt', context)
+      context.audit({ details: { version: newest.object.generation + 1 } })
+      return andThen(openSealed(openNow, key, request, context), (data) => {
+        const bytes = data.length
+        const wanted = { ...request, data, aad: request.sealed.aad }
+        const made = andThen(sealFor(sealNow, newest, wanted, context), (jwe) => {
+          data.fill(0)
+          return jwe
+        })
+        return counted(context, newest, bytes, made)
+      })
+    })
+  },
+})
+
+/** The newest version of the key that a version belongs to. */
+function newestOf(version: Key, { services: { keys } }: OperationContext<KmsServices>): MaybePromise<Key> {
+  const { chainId } = version.object
+  if (chainId === undefined) return version
+  return andThen(keys.get(chainId), (first) => {
+    if (first === undefined) throw keyNotFound()
+    return protectingVersion(keys, first)
+  })
+}

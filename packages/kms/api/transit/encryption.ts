@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { methods, type Operation } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import Type from 'typebox'
+import type { Key } from '../../keys/index.ts'
+import { define, type KmsServices } from '../../services.ts'
+import { batchable, each } from './batch.ts'
+import { decryptWith, encryptWith } from './cipher.ts'
+import { type Context, common, NamePath, newestToProtect, transitRight, versionAt, writing } from './row.ts'
+import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
+
+const Text = Type.Optional(Type.String())
+const about = { associated_data: Text, context: Text, nonce: Text, reference: Text }
+interface About {
+  readonly associated_data?: string
+  readonly context?: string
+  readonly nonce?: string
+}
+
+/** @throws failure('bad_request') for what derived keys and convergent encryption would need */
+function aadOf({ associated_data: aad, context, nonce }: About): Buffer | undefined {
+  for (const [member, value] of Object.entries({ context, nonce }))
+    if (value !== undefined && value !== '')
+      throw failure('bad_request', `${member}: derived keys and convergent encryption are not served`)
+  return aad === undefined || aad === '' ? undefined : decodeBase64(aad, 'associated_data')
+}
+
+/** Encrypts under the newest version, or the one of this number. */
+function sealed(context: Context, key: Key, plaintext: Buffer, item: About, number?: number | string) {
+  const aad = aadOf(item)
+  return andThen(newestToProtect(context, key, number), (version) =>
+    andThen(encryptWith(version, plaintext, aad, context), (ciphertext) => ({
+      ciphertext,
+      key_version: version.number,
+    })),
+  )
+}
+
+const encryptAccess = transitRight('encrypt')
+const encrypt = define({
+  ...common,
+  name: 'transit.encrypt',
+  route: methods(writing, '/v1/transit/encrypt/{name}'),
+  summary: 'Encrypt with a key, in the forms of Vault’s transit engine',
+  access: encryptAccess,
+  pathParameters: NamePath,
+  request: batchable({ plaintext: Text, key_version: VersionNumber, ...about }),
+  act({ body }, context) {
+    const { key } = encryptAccess.resolved(context)
+    return each(body, (item) => {
+      if (item.plaintext === undefined) throw failure('bad_request', 'missing plaintext to encrypt')
+      return sealed(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
+    })
+  },
+})
+
+function opened(
+  context: Context,
+  key: Key,
+  ciphertext: string | undefined,
+  item: About,
+): MaybePromise<Buffer> {
+  if (ciphertext === undefined) throw failure('bad_request', 'missing ciphertext to decrypt')
+  const { version, text } = readVersioned(ciphertext, 'ciphertext')
+  const aad = aadOf(item)
+  return andThen(versionAt(context, key, version), (found) => decryptWith(found, text, aad, context))
+}
+
+const decryptAccess = transitRight('decrypt')
+const decrypt = define({
+  ...common,
+  name: 'transit.decrypt',
+  route: methods(writing, '/v1/transit/decrypt/{name}'),
+  summary: 'Decrypt `vault:vN:…` with version N of a key',
+  access: decryptAccess,
+  pathParameters: NamePath,
+  request: batchable({ ciphertext: Text, ...about }),
+  act({ body }, context) {
+    const { key } = decryptAccess.resolved(context)
+    return each(body, (item) =>
+      andThen(opened(context, key, item.ciphertext, item), (bytes) => {
+        const plaintext = bytes.toString('base64')
+        bytes.fill(0)
+        return { plaintext }
+      }),
+    )
+  },
+})
+
+/** Whoever may encrypt may bring what is there under the newest version: no plaintext leaves. */
+const rewrapAccess = transitRight('encrypt')
+const rewrap = define({
+  ...common,
+  name: 'transit.rewrap',
+  route: methods(writing, '/v1/transit/rewrap/{name}'),
+  summary: 'Encrypt anew, under the newest version, what an older one encrypted',
+  access: rewrapAccess,
+  pathParameters: NamePath,
+  request: batchable({
+    ciphertext: Text,
+    key_version: VersionNumber,
+    ...about,
+  }),
+  act({ body }, context) {
+    const { key } = rewrapAccess.resolved(context)
+    return each(body, async (item) => {
+      const plaintext = await opened(context, key, item.ciphertext, item)
+      try {
+        return await sealed(context, key, plaintext, item, item.key_version)
+      } finally {
+        plaintext.fill(0)
+      }
+    })
+  },
+})
+
+const dataKeyBits = [128, 256, 512]
+const dataKeyAccess = transitRight('encrypt')
+const dataKey = define({
+  ...common,
+  name: 'transit.datakey',
+  route: methods(writing, '/v1/transit/datakey/{form}/{name}'),
+  summary: 'Make a data key: `plaintext` and wrapped, or `wrapped` alone',
+  access: dataKeyAccess,
+  pathParameters: Type.Object({ form: Type.String(), name: Type.String() }),
+  bodyOptional: true,
+  request: Type.Object({ bits: Type.Optional(Type.Integer()), ...about }),
+  async act({ body, path: { form } }, context) {
+    if (form !== 'plaintext' && form !== 'wrapped')
+      throw failure('bad_request', 'Invalid path, must be "plaintext" or "wrapped"')
+    const { bits = 256, ...rest } = body ?? {}
+    if (!dataKeyBits.includes(bits)) throw failure('bad_request', 'invalid bit length: 128, 256 or 512')
+    const { key } = dataKeyAccess.resolved(context)
+    const fresh = randomBytes(bits / 8)
+    try {
+      const wrapped = await sealed(context, key, fresh, rest)
+      return answer(form === 'wrapped' ? wrapped : { ...wrapped, plaintext: fresh.toString('base64') })
+    } finally {
+      fresh.fill(0)
+    }
+  },
+})
+
+export const encryptionRows: readonly Operation<KmsServices>[] = [encrypt, decrypt, rewrap, dataKey]

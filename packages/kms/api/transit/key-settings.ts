@@ -1,0 +1,49 @@
+import { keyNotFound } from '../../access/index.ts'
+import {
+  addTagChanges,
+  findObject,
+  type ObjectId,
+  removeTagChanges,
+  tagsOf,
+  touchChanges,
+} from '../../keys/index.ts'
+import type { KmsServices } from '../../services.ts'
+
+// What the interface keeps about a key that others do not know: tags of the system, which users neither see nor set, and
+// which go with the key.
+
+const deletable = '_transit-deletable'
+const minEncryption = '_transit-min-encryption-'
+
+export interface TransitSettings {
+  readonly deletionAllowed: boolean
+  /** For clients to read back: the newest version alone protects here, whatever it says. */
+  readonly minEncryptionVersion: number
+}
+
+export async function settingsOf({ db }: Pick<KmsServices, 'db'>, id: ObjectId): Promise<TransitSettings> {
+  const tags = await tagsOf(db, id)
+  const min = tags.find((tag) => tag.startsWith(minEncryption))
+  return {
+    deletionAllowed: tags.includes(deletable),
+    minEncryptionVersion: min === undefined ? 0 : Number(min.slice(minEncryption.length)),
+  }
+}
+
+/** What changes the settings, guarded by the version of the key. @throws failure('not_found') */
+export async function settingsChanges(
+  { db, clock }: Pick<KmsServices, 'db' | 'clock'>,
+  id: ObjectId,
+  wanted: Partial<TransitSettings>,
+) {
+  const object = await findObject(db, id)
+  if (object === undefined) throw keyNotFound()
+  const before = await settingsOf({ db }, id)
+  const { deletionAllowed, minEncryptionVersion } = { ...before, ...wanted }
+  const min = (version: number) => (version === 0 ? [] : [`${minEncryption}${version}`])
+  return [
+    ...touchChanges(db, object, clock.now()),
+    ...removeTagChanges(id, [deletable, ...min(before.minEncryptionVersion)]),
+    ...addTagChanges(id, [...(deletionAllowed ? [deletable] : []), ...min(minEncryptionVersion)]),
+  ]
+}

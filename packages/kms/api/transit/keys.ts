@@ -1,0 +1,344 @@
+import type { createPublicKey } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { del, get, methods, type Operation } from '@warder/foundation/operations'
+import { UniqueViolation } from '@warder/foundation/sql'
+import Type from 'typebox'
+import {
+  aliasCreation,
+  aliasesOf,
+  aliasId,
+  countAliases,
+  createAccess,
+  findAlias,
+  mostAliases,
+  principalOf,
+  readOwnAlias,
+} from '../../access/index.ts'
+import { generateKey, keyFacts, keySpecOf, requirePermitted } from '../../crypto/index.ts'
+import {
+  type Key,
+  type ManagedObject,
+  newestVersion,
+  newKeyObjects,
+  stageNew,
+  UnitOfWork,
+  versionNumber,
+  versionsOf,
+} from '../../keys/index.ts'
+import { define, type KmsServices, signedIn } from '../../services.ts'
+import { deleteKey } from '../rest/delete-key.ts'
+import { setRotation } from '../rest/key-rotation.ts'
+import { usageOf } from '../rest/key-shape.ts'
+import { rotateKey } from '../rest/rotate-key.ts'
+import { settingsChanges, settingsOf } from './key-settings.ts'
+import { requestOf, typeOf } from './key-type.ts'
+import {
+  aliasOfName,
+  type Context,
+  common,
+  NamePath,
+  through,
+  transitFolder,
+  transitRight,
+  writing,
+} from './row.ts'
+import { answer } from './text.ts'
+
+const Flag = Type.Optional(Type.Boolean())
+const Period = Type.Optional(Type.Union([Type.Integer(), Type.String()]))
+
+/** What would give material away, or derive it. @throws failure('bad_request') */
+function requireServed(body: Readonly<Record<string, unknown>>): void {
+  for (const name of ['exportable', 'allow_plaintext_backup'])
+    if (body[name] === true)
+      throw failure('bad_request', `${name}: key material leaves this service over KMIP alone`)
+  for (const name of ['derived', 'convergent_encryption'])
+    if (body[name] === true)
+      throw failure('bad_request', `${name}: derived keys and convergent encryption are not served`)
+  const { auto_rotate_period: period } = body
+  if (period !== undefined && !/^0[a-z]*$/.test(String(period)))
+    throw failure('bad_request', 'auto_rotate_period: say when the key rotates with /v1/crypto')
+}
+
+const create = define({
+  ...common,
+  name: 'transit.keys.create',
+  route: methods(writing, '/v1/transit/keys/{name}'),
+  summary: 'Make a key under a name of the caller',
+  description:
+    'The key is the caller’s, with the alias `alias/transit/NAME`. One that is there already stays.',
+  access: createAccess<KmsServices>(),
+  pathParameters: NamePath,
+  bodyOptional: true,
+  request: Type.Object({
+    type: Type.Optional(Type.String()),
+    key_size: Type.Optional(Type.Integer()),
+    exportable: Flag,
+    derived: Flag,
+    convergent_encryption: Flag,
+    allow_plaintext_backup: Flag,
+    auto_rotate_period: Period,
+  }),
+  async act({ body = {}, path: { name } }, context) {
+    const { services } = context
+    const { name: caller } = principalOf(context)
+    requireServed(body)
+    const alias = readOwnAlias(aliasOfName(name), caller)
+    const spec = keySpecOf(requestOf(body.type ?? 'aes256-gcm96', body.key_size), services.policy)
+    const known = await findAlias(services.db, aliasId(alias))
+    if (known !== undefined) return answer(await shown(context, name, await keyOf(context, known.keyId)))
+    if ((await countAliases(services.db, caller)) >= mostAliases)
+      throw failure('conflict', `You have ${mostAliases} aliases, which is as many as one user may have.`)
+    const made = await generateKey(spec)
+    const materials = 'secret' in made ? ([made.secret] as const) : ([made.private, made.public] as const)
+    requirePermitted(services.policy, keyFacts(materials[0]))
+    const now = services.clock.now()
+    const objects = new UnitOfWork(services, now)
+    const key = { owner: caller, boundAlg: spec.alg, now }
+    const [first, second] = materials.map((material) => ({
+      material,
+      usageMask: usageOf(material, spec.alg),
+      tags: [],
+    }))
+    if (first === undefined) throw failure('internal_error', 'no key was made')
+    const wanted = newKeyObjects(key, second === undefined ? [first] : [first, second])
+    const [object] = await stageNew(objects, services.applyCreationRules, key, wanted)
+    if (object === undefined) throw failure('internal_error', 'no key was made')
+    objects.also(...aliasCreation(services.db, alias, object.id, now))
+    context.audit({
+      object: object.id,
+      algorithm: spec.alg ?? spec.algorithm,
+      details: { alias: aliasOfName(name) },
+    })
+    try {
+      await objects.commit(context.commit)
+    } catch (error) {
+      // Somebody was faster: theirs is the key of this name.
+      if (!(error instanceof UniqueViolation)) throw error
+      const winner = await findAlias(services.db, aliasId(alias))
+      if (winner === undefined) throw error
+      return answer(await shown(context, name, await keyOf(context, winner.keyId)))
+    }
+    return answer(await shown(context, name, await keyOf(context, object.id)))
+  },
+})
+
+async function keyOf({ services }: Context, id: ManagedObject['id']): Promise<Key> {
+  const key = await services.keys.get(id)
+  if (key === undefined) throw failure('not_found', 'Key not found.')
+  return key
+}
+
+/** Versions that are shown of one key. */
+const mostShown = 100
+
+async function shown(context: Context, name: string, key: Key): Promise<object> {
+  const { services } = context
+  const { object } = key
+  const type = typeOf(object)
+  const newest = await newestVersion(services.keys, key)
+  const { deletionAllowed, minEncryptionVersion } = await settingsOf(services, object.id)
+  const versions = await versionsOf(services.db, object, { from: object.minGeneration, limit: mostShown })
+  const keys: Record<string, unknown> = {}
+  for (const one of versions.toReversed())
+    keys[versionNumber(one)] = await shownVersion(context, one, type?.name)
+  return {
+    name,
+    type: type?.name ?? 'unknown',
+    latest_version: versionNumber(newest.object),
+    min_decryption_version: object.minGeneration + 1,
+    min_encryption_version: minEncryptionVersion,
+    min_available_version: 0,
+    deletion_allowed: deletionAllowed,
+    derived: false,
+    exportable: false,
+    allow_plaintext_backup: false,
+    imported_key: false,
+    auto_rotate_period: 0,
+    supports_encryption: type?.encrypts === true,
+    supports_decryption: type?.encrypts === true,
+    supports_signing: type?.signs === true,
+    supports_derivation: false,
+    keys,
+  }
+}
+
+/** Of a secret key when it was made, of a pair the public half, too. */
+async function shownVersion(
+  { services }: Context,
+  object: ManagedObject,
+  type: string | undefined,
+): Promise<unknown> {
+  const madeAt = Math.floor(object.createdAt / 1000)
+  if (object.type === 'SymmetricKey') return madeAt
+  const version = await services.keys.get(object.id)
+  const publicKey = version?.keyless === false ? version.held.publicKey : undefined
+  return {
+    name: object.curve ?? type,
+    creation_time: new Date(object.createdAt).toISOString(),
+    public_key: publicKey === undefined ? '' : pemOf(publicKey, object),
+  }
+}
+
+/** PEM of an RSA or EC key; the bytes of an Ed25519 key in base64, as Vault has it. */
+function pemOf(key: ReturnType<typeof createPublicKey>, { algorithm }: ManagedObject): string {
+  if (algorithm !== 'Ed25519') return key.export({ format: 'pem', type: 'spki' }).toString()
+  const { x = '' } = key.export({ format: 'jwk' })
+  return Buffer.from(x, 'base64url').toString('base64')
+}
+
+const readAccess = transitRight('getattributes')
+const read = define({
+  ...common,
+  name: 'transit.keys.read',
+  route: get('/v1/transit/keys/{name}'),
+  summary: 'What is known about a key and its versions',
+  access: readAccess,
+  pathParameters: NamePath,
+  async act({ path: { name } }, context) {
+    return answer(await shown(context, name, readAccess.resolved(context).key))
+  },
+})
+
+const list = define({
+  ...common,
+  name: 'transit.keys.list',
+  route: get('/v1/transit/keys'),
+  summary: 'Names of the caller’s keys; clients ask with `?list=true`',
+  access: signedIn,
+  queryParameters: Type.Object({ list: Type.Optional(Type.String()) }),
+  async act(_input, context) {
+    // `/` is followed by `0` in ASCII: these are the names that begin with the folder.
+    const own = await aliasesOf(context.services.db, principalOf(context).name, transitFolder, mostAliases)
+    const keys = own.flatMap(({ name }) =>
+      name.startsWith(transitFolder) ? [name.slice(transitFolder.length)] : [],
+    )
+    if (keys.length === 0) throw failure('not_found', 'Key not found.')
+    return answer({ keys })
+  },
+})
+
+const removeAccess = transitRight('destroy')
+const remove = define({
+  ...common,
+  name: 'transit.keys.delete',
+  route: del('/v1/transit/keys/{name}'),
+  summary: 'Remove a key for which `deletion_allowed` is set, with all of its versions',
+  access: removeAccess,
+  pathParameters: NamePath,
+  status: 204,
+  async act({ path: { name } }, context) {
+    const { id } = removeAccess.resolved(context).key.object
+    if (!(await settingsOf(context.services, id)).deletionAllowed)
+      throw failure('bad_request', `error deleting policy ${name}: deletion is not allowed for this policy`)
+    return through(deleteKey, { path: { kid: aliasOfName(name) } }, context)
+  },
+})
+
+const configAccess = transitRight('setattribute')
+const config = define({
+  ...common,
+  name: 'transit.keys.config',
+  route: methods(writing, '/v1/transit/keys/{name}/config'),
+  summary: 'Set the versions that are still used, and whether the key may be deleted',
+  access: configAccess,
+  pathParameters: NamePath,
+  request: Type.Object({
+    min_decryption_version: Type.Optional(Type.Integer({ minimum: 0 })),
+    min_encryption_version: Type.Optional(Type.Integer({ minimum: 0 })),
+    deletion_allowed: Flag,
+    exportable: Flag,
+    allow_plaintext_backup: Flag,
+    auto_rotate_period: Period,
+  }),
+  async act({ body, path: { name } }, context) {
+    requireServed(body)
+    const { services } = context
+    const { key } = configAccess.resolved(context)
+    const latest = versionNumber((await newestVersion(services.keys, key)).object)
+    const {
+      min_decryption_version: decrypting,
+      min_encryption_version: encrypting,
+      deletion_allowed: deletable,
+    } = body
+    if (encrypting !== undefined && encrypting > latest)
+      throw failure(
+        'bad_request',
+        `cannot set min encryption version of ${encrypting}, latest key version is ${latest}`,
+      )
+    if (decrypting !== undefined)
+      await through(
+        setRotation,
+        { path: { kid: aliasOfName(name) }, body: { min_decrypt_version: Math.max(1, decrypting) } },
+        context,
+      )
+    if (encrypting !== undefined || deletable !== undefined) {
+      const wanted = {
+        ...(deletable !== undefined && { deletionAllowed: deletable }),
+        ...(encrypting !== undefined && { minEncryptionVersion: encrypting }),
+      }
+      await context.commit(await settingsChanges(services, key.object.id, wanted))
+    }
+    return answer(await shown(context, name, await keyOf(context, key.object.id)))
+  },
+})
+
+const rotate = define({
+  ...common,
+  name: 'transit.keys.rotate',
+  route: methods(writing, '/v1/transit/keys/{name}/rotate'),
+  summary: 'Give a key a new version',
+  access: { ...signedIn, name: rotateKey.access.name },
+  pathParameters: NamePath,
+  bodyOptional: true,
+  request: Type.Object({}),
+  async act({ path: { name } }, context) {
+    await through(rotateKey, { path: { kid: aliasOfName(name) }, body: {} }, context)
+    const { id } = principalAlias(name, context)
+    const known = await findAlias(context.services.db, id)
+    return answer(known === undefined ? null : await shown(context, name, await keyOf(context, known.keyId)))
+  },
+})
+
+function principalAlias(name: string, context: Context): { readonly id: string } {
+  const { name: caller } = principalOf(context)
+  return { id: name.includes('@') ? `${transitFolder}${name}` : `${transitFolder}${name}@${caller}` }
+}
+
+/** Paths of Vault that would give material away, or destroy some of it: refused in one sentence. */
+const refused = (
+  [
+    [
+      'trim',
+      '/v1/transit/keys/{name}/trim',
+      'trim: destroy versions one by one with /v1/crypto/keys/{kid}/versions',
+    ],
+    [
+      'export',
+      '/v1/transit/export/{type}/{name}',
+      'export: key material leaves this service over KMIP alone',
+    ],
+    ['backup', '/v1/transit/backup/{name}', 'backup: key material leaves this service over KMIP alone'],
+  ] as const
+).map(([name, path, sentence]) =>
+  define({
+    ...common,
+    name: `transit.refused.${name}`,
+    route: methods(['GET', 'POST', 'PUT'], path),
+    summary: `Not served: ${sentence}`,
+    access: signedIn,
+    act() {
+      throw failure('bad_request', sentence)
+    },
+  }),
+)
+
+export const keyRows: readonly Operation<KmsServices>[] = [
+  list,
+  create,
+  read,
+  remove,
+  config,
+  rotate,
+  ...refused,
+]

@@ -1,0 +1,105 @@
+import { failure } from '@warder/foundation/errors'
+import type { Operation, OperationContext, OperationInput } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import Type from 'typebox'
+import { keyNotFound, keyRight, type Right } from '../../access/index.ts'
+import {
+  aliasPrefix,
+  type Key,
+  newestVersion,
+  processingVersion,
+  protectingVersion,
+  versionNumber,
+  versionOf,
+} from '../../keys/index.ts'
+import type { KmsServices } from '../../services.ts'
+import { transitErrors } from './error-shape.ts'
+
+export type Context = OperationContext<KmsServices>
+
+/** What every row of the transit interface has. */
+export const common = {
+  tag: 'Transit',
+  errorShape: transitErrors,
+  anyContentType: true,
+  errors: { 403: 'No such right, or no token.', 404: 'No such key.' },
+} as const
+
+export const writing = ['POST', 'PUT'] as const
+export const NamePath = Type.Object({ name: Type.String({ description: 'Of the caller, or `NAME@OWNER`.' }) })
+
+/** Where aliases of transit keys begin, behind `alias/`: they are aliases like others (docs/adr/0062). */
+export const transitFolder = 'transit/'
+
+/** The alias that a name in a path stands for. @throws failure('bad_request') */
+export function aliasOfName(name: string): string {
+  if (name.includes('/')) throw failure('bad_request', 'a name of a key has no slash')
+  return `${aliasPrefix}${transitFolder}${name}`
+}
+
+/** The key of the path, for who has `right` on it. */
+export function transitRight(right: Right) {
+  return keyRight<KmsServices, string>(right, {
+    read: ({ path }) => aliasOfName(path.name ?? ''),
+    kid: (alias) => alias,
+  })
+}
+
+/** A version of a key, and its number. */
+export interface Version {
+  readonly key: Key
+  readonly number: number
+}
+
+const numbered = (key: Key): Version => ({ key, number: versionNumber(key.object) })
+
+/**
+ * The version that protects now: the newest alone, whatever a request names (docs/adr/0060).
+ * @param asked 0, an empty text or undefined = the newest
+ * @throws failure('bad_request') for another one; failure('crypto_failure')
+ */
+export function newestToProtect(
+  { services }: Context,
+  key: Key,
+  asked: number | string = 0,
+): MaybePromise<Version> {
+  const wanted = Number(asked)
+  return andThen(protectingVersion(services.keys, key), (newest) => {
+    const version = numbered(newest)
+    if (wanted === 0 || wanted === version.number) return version
+    throw failure(
+      'bad_request',
+      `requested version for encryption is not the newest, which is ${version.number}: older ones protect nothing new`,
+    )
+  })
+}
+
+/**
+ * The version with this number, if its key lets it process.
+ * @throws failure('bad_request') for one that is not there; failure('crypto_failure') for one that is too old
+ */
+export function versionAt({ services }: Context, key: Key, wanted: number): MaybePromise<Version> {
+  return andThen(newestVersion(services.keys, key), (newest) => {
+    if (versionNumber(newest.object) === wanted)
+      return andThen(processingVersion(services.keys, newest), numbered)
+    return andThen(versionOf(services.db, key.object, wanted - 1), (object) => {
+      if (object === undefined)
+        throw failure('bad_request', 'invalid ciphertext or signature: there is no such version of the key')
+      return andThen(services.keys.get(object.id), (version) => {
+        if (version === undefined) throw keyNotFound()
+        return andThen(processingVersion(services.keys, version), numbered)
+      })
+    })
+  })
+}
+
+/** Does what another operation of the service does, with its own checks, for a request of this interface. */
+export async function through(
+  operation: Operation<KmsServices>,
+  input: Partial<OperationInput>,
+  context: Context,
+): Promise<unknown> {
+  const whole: OperationInput = { path: {}, query: {}, body: undefined, ...input }
+  await operation.access.check?.(whole, context)
+  return operation.act(whole, context)
+}

@@ -1,0 +1,57 @@
+import { failure } from '@warder/foundation/errors'
+import { peerSecretHeader } from '@warder/foundation/http'
+import type { Outbound } from '@warder/foundation/outbound'
+import type { Secret } from '@warder/foundation/runtime'
+import { typedUser } from './user-name.ts'
+
+/** Who is registered under a name at the authentication service. undefined: that cannot be told of such a name. */
+export interface Registered {
+  /** A user, as names are written here: `alice`, `eng/alice`. */
+  readonly user: boolean
+  /** A machine with this entity: `ci` of `app:ci`. */
+  readonly machine: boolean | undefined
+}
+
+/** Asks the authentication service whom it knows. */
+export interface Directory {
+  /** @throws failure('overloaded') when it does not answer */
+  find(name: string): Promise<Registered>
+}
+
+/** @param only the one realm that is accepted; undefined = every realm */
+export function directoryAt(
+  url: string,
+  only: string | undefined,
+  outbound: Outbound,
+  peerSecret: Secret,
+): Directory {
+  const base = url.replace(/\/+$/, '')
+  return {
+    async find(name) {
+      const { realm, username } = typedUser(name, only)
+      const query = new URLSearchParams({ realm, username, entity: name })
+      const headers = peerSecret.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
+      const answer = await outbound.get(`${base}/known?${query}`, { headers }).catch((cause: unknown) => {
+        throw unanswered('the authentication service does not answer', cause)
+      })
+      if (answer.status !== 200) throw unanswered(`/known answered ${answer.status}`)
+      return registeredIn(answer.body)
+    },
+  }
+}
+
+function unanswered(detail: string, cause?: unknown): Error {
+  return failure('overloaded', detail, { retryAfterSeconds: 1, ...(cause !== undefined && { cause }) })
+}
+
+function registeredIn(body: Uint8Array): Registered {
+  let answer: unknown
+  try {
+    answer = JSON.parse(Buffer.from(body).toString('utf8'))
+  } catch (cause) {
+    throw unanswered('/known did not answer JSON', cause)
+  }
+  const { user, machine } = (typeof answer === 'object' ? (answer ?? {}) : {}) as Record<string, unknown>
+  if (typeof user !== 'boolean') throw unanswered('/known did not say whether the user is known')
+  return { user, machine: typeof machine === 'boolean' ? machine : undefined }
+}

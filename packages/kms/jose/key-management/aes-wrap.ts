@@ -1,0 +1,76 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { type BackendKey, softwareKey } from '../../backend/index.ts'
+import { type CipherPlan, CryptoFailure, noParameters, planCipher } from '../../crypto/index.ts'
+
+const anything = { fips: false }
+
+/** Whether it is permitted was asked of the algorithm. */
+function wrapPlan(bits: number): CipherPlan {
+  return planCipher('AES', bits / 8, { blockCipherMode: 'NISTKeyWrap' }, anything)
+}
+
+function gcmPlan(bits: number): CipherPlan {
+  return { ...planCipher('AES', bits / 8, noParameters, anything), iv: [12, 12] }
+}
+
+/** AES Key Wrap (RFC 3394, RFC 7518 §4.4). */
+export function wrapKey(kek: BackendKey, bits: number, cek: Uint8Array): MaybePromise<Buffer> {
+  return andThen(
+    kek.encrypt(wrapPlan(bits), { data: cek, iv: undefined, aad: undefined }),
+    ({ data }) => data,
+  )
+}
+
+/** A content key of `bytes` bytes: the wrapped one, or another one where it does not open (RFC 7516 §11.5). */
+export function unwrapKey(
+  kek: BackendKey,
+  bits: number,
+  wrapped: Uint8Array,
+  bytes: number,
+): Promise<Buffer> {
+  const input = { data: wrapped, iv: undefined, aad: undefined, tag: undefined }
+  return orAnother(bytes, () => kek.decrypt(wrapPlan(bits), input))
+}
+
+/** AES-GCM key encryption (RFC 7518 §4.7): a random IV of 96 bits, which the caller counts, and a tag of 128. */
+export function gcmWrapKey(
+  kek: BackendKey,
+  bits: number,
+  cek: Uint8Array,
+): MaybePromise<{ readonly wrapped: Buffer; readonly iv: Buffer; readonly tag: Buffer }> {
+  const sealed = kek.encrypt(gcmPlan(bits), { data: cek, iv: undefined, aad: undefined })
+  return andThen(sealed, ({ data, iv, tag }) => ({ wrapped: data, iv: iv as Buffer, tag: tag as Buffer }))
+}
+
+export function gcmUnwrapKey(
+  kek: BackendKey,
+  bits: number,
+  sealed: { readonly wrapped: Uint8Array; readonly iv: Uint8Array; readonly tag: Uint8Array },
+  bytes: number,
+): Promise<Buffer> {
+  const { wrapped: data, iv, tag } = sealed
+  return orAnother(bytes, () => kek.decrypt(gcmPlan(bits), { data, iv, aad: undefined, tag }))
+}
+
+/** A key of this process. The bytes are wiped. */
+export function keyOfBytes(bytes: Buffer): BackendKey {
+  try {
+    return softwareKey(createSecretKey(bytes))
+  } finally {
+    bytes.fill(0)
+  }
+}
+
+/** What does not open, or is of another length, gives a random key: it fails at the tag of the content, as a wrong tag does. */
+async function orAnother(bytes: number, open: () => MaybePromise<Buffer>): Promise<Buffer> {
+  const another = randomBytes(bytes)
+  try {
+    const opened = await open()
+    if (opened.length === bytes) return opened
+    opened.fill(0)
+  } catch (error) {
+    if (!(error instanceof CryptoFailure)) throw error
+  }
+  return another
+}

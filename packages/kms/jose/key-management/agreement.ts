@@ -1,0 +1,89 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { type BackendKey, type DescribedKey, softwareKey } from '../../backend/index.ts'
+import {
+  type AlgorithmPolicy,
+  ecdhCurves,
+  generateEc,
+  generateKey,
+  type KeyMaterial,
+  type MaterialDescriptor,
+  noParameters,
+} from '../../crypto/index.ts'
+import type { EphemeralJwk } from './parameters.ts'
+
+/** JOSE's name of the curve that a key agrees on. @throws failure('crypto_failure') */
+function curveOf({ algorithm, curve }: MaterialDescriptor): string {
+  const name = algorithm === 'X25519' ? 'X25519' : (curve ?? '')
+  if (Object.hasOwn(ecdhCurves, name)) return name
+  throw failure('crypto_failure', 'The key is not on a curve that this alg takes.')
+}
+
+/** A new key on the curve of another one, as the header shows it, and the secret that both share. */
+export async function agreeAnew(
+  recipient: KeyMaterial,
+  policy: AlgorithmPolicy,
+): Promise<{ readonly secret: Buffer; readonly epk: EphemeralJwk }> {
+  const curve = curveOf(recipient)
+  const made = await (curve === 'X25519'
+    ? generateKey({ algorithm: 'X25519', alg: undefined })
+    : generateEc(curve))
+  if (!('private' in made)) throw failure('internal_error', 'an ephemeral key is a pair')
+  const { kty, crv, x, y } = made.public.key.export({ format: 'jwk' }) as unknown as EphemeralJwk
+  const secret = await sharedSecret(softwareKey(made.private.key), curve, recipient.key, policy)
+  return { secret, epk: y === undefined ? { kty, crv, x } : { kty, crv, x, y } }
+}
+
+/**
+ * The secret that a private key shares with the ephemeral key of a header. The caller wipes it.
+ * @throws failure('bad_request') for what is no point of the key's curve (RFC 7518 §4.6.1.1);
+ *   failure('decryption_failed') for a point that gives no secret (RFC 7748 §6.1)
+ */
+export async function agreeWith(
+  key: DescribedKey,
+  epk: EphemeralJwk,
+  policy: AlgorithmPolicy,
+): Promise<Buffer> {
+  const curve = curveOf(key)
+  const other = ephemeralKey(epk, curve)
+  try {
+    return await sharedSecret(key.held, curve, other, policy)
+  } catch (error) {
+    // A policy that refuses the algorithm says so; whatever the point did is one answer.
+    if (error instanceof Error && 'kind' in error && error.kind === 'unsupported_algorithm') throw error
+    throw failure('decryption_failed')
+  }
+}
+
+function sharedSecret(
+  own: BackendKey,
+  curve: string,
+  other: KeyObject,
+  policy: AlgorithmPolicy,
+): MaybePromise<Buffer> {
+  const nothing = { algorithm: undefined, initializationVector: undefined, derivationData: undefined }
+  const rest = { salt: undefined, iterationCount: undefined, parameters: noParameters }
+  const length = ecdhCurves[curve] ?? 0
+  return own.agree(other, { method: 'AsymmetricKey', ...nothing, ...rest, length }, policy)
+}
+
+/** OpenSSL checks that the point is on the curve. */
+function ephemeralKey({ kty, crv, x, y }: EphemeralJwk, curve: string): KeyObject {
+  const bytes = ecdhCurves[curve]
+  const members = curve === 'X25519' ? { kty, crv, x } : { kty, crv, x, y: y ?? '' }
+  const lengths = [x, ...(curve === 'X25519' ? [] : [y ?? ''])].map(
+    (text) => Buffer.from(text, 'base64url').length,
+  )
+  const isOfCurve = crv === curve && kty === (curve === 'X25519' ? 'OKP' : 'EC')
+  if (!isOfCurve || lengths.some((length) => length !== bytes)) throw wrongPoint(curve)
+  try {
+    return createPublicKey({ key: members, format: 'jwk' })
+  } catch {
+    throw wrongPoint(curve)
+  }
+}
+
+function wrongPoint(curve: string) {
+  return failure('bad_request', `The header member 'epk' is not a public key on ${curve}, as the key is.`)
+}

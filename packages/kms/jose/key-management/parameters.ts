@@ -1,0 +1,68 @@
+import { failure } from '@warder/foundation/errors'
+import { parseStrictObject } from '@warder/foundation/jwt'
+import { decodeBase64Url } from '../text/base64url.ts'
+
+/** A public key of a header (RFC 7518 §4.6.1.1): texts alone. */
+export type EphemeralJwk = Readonly<Record<'kty' | 'crv' | 'x', string>> & { readonly y?: string }
+
+/** What a header says about how the content key travels, besides `alg`, `enc` and `kid`. */
+export interface ManagementParameters {
+  /** RFC 7518 §4.6.1. */
+  readonly epk: EphemeralJwk | undefined
+  readonly apu: Uint8Array
+  readonly apv: Uint8Array
+  /** RFC 7518 §4.7.1. */
+  readonly iv: Uint8Array | undefined
+  readonly tag: Uint8Array | undefined
+  /** draft-ietf-jose-pqc-kem: what was encapsulated. */
+  readonly kemct: Uint8Array | undefined
+}
+
+/** Longer than any point of a curve that is used here. */
+const longestCoordinate = 200
+
+/**
+ * Reads those members of a protected header that was read already (`readJweHeader`).
+ * @throws failure('bad_request')
+ */
+export function readManagementParameters(text: string): ManagementParameters {
+  const header = parseStrictObject(decodeBase64Url(text, 'protected')) ?? {}
+  const bytes = (name: string): Buffer | undefined => {
+    const value = Object.hasOwn(header, name) ? header[name] : undefined
+    if (value === undefined) return undefined
+    if (typeof value !== 'string') throw wrong(name)
+    return decodeBase64Url(value, name)
+  }
+  return {
+    epk: Object.hasOwn(header, 'epk') ? readEphemeral(header.epk) : undefined,
+    apu: bytes('apu') ?? Buffer.alloc(0),
+    apv: bytes('apv') ?? Buffer.alloc(0),
+    iv: bytes('iv'),
+    tag: bytes('tag'),
+    kemct: bytes('kemct'),
+  }
+}
+
+function readEphemeral(value: unknown): EphemeralJwk {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrong('epk')
+  const members = value as Readonly<Record<string, unknown>>
+  const text = (name: string): string => {
+    const member = Object.hasOwn(members, name) ? members[name] : undefined
+    if (typeof member !== 'string' || member.length > longestCoordinate) throw wrong('epk')
+    return member
+  }
+  // Who sends a private key has made a mistake that is better told than used.
+  if (Object.hasOwn(members, 'd')) throw failure('bad_request', "The header member 'epk' is a private key.")
+  const key = { kty: text('kty'), crv: text('crv'), x: text('x') }
+  return Object.hasOwn(members, 'y') ? { ...key, y: text('y') } : key
+}
+
+function wrong(name: string) {
+  return failure('bad_request', `The header member '${name}' is not what RFC 7518 says.`)
+}
+
+/** @throws failure('bad_request') when the header lacks it */
+export function requiredParameter<Value>(value: Value | undefined, name: string): Value {
+  if (value === undefined) throw failure('bad_request', `The header has no '${name}'.`)
+  return value
+}

@@ -1,0 +1,65 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+
+const dayMs = 86_400_000
+
+/** Days since 1970 in UTC: what is remembered of a use. */
+export function dayOf(now: number): number {
+  return Math.floor(now / dayMs)
+}
+
+/** That a user used an object on a day. */
+export interface KeyUse {
+  readonly id: string
+  readonly user: string
+  readonly day: number
+}
+
+const known = query<[id: string, user: string], { readonly day: number }>(
+  'SELECT day FROM object_use WHERE object_id = ? AND user_id = ?',
+)
+// Only of what exists still: a use that is written late leaves nothing of an object that is gone.
+const write = query<[user: string, day: number, id: string], unknown>(
+  `INSERT INTO object_use (object_id, user_id, day) SELECT o.id, CAST(? AS TEXT), CAST(? AS BIGINT) FROM managed_object o WHERE o.id = ?
+     ON CONFLICT (object_id, user_id) DO UPDATE SET day = excluded.day WHERE object_use.day < excluded.day`,
+)
+// The version stays: nothing that is cached of the object changes.
+const mark = query<[day: number, id: string, day: number], unknown>(
+  'UPDATE managed_object SET last_used_day = ? WHERE id = ? AND COALESCE(last_used_day, 0) < ?',
+)
+const ofObject = query<[id: string, since: number, limit: number], { user_id: string; day: number }>(
+  'SELECT user_id, day FROM object_use WHERE object_id = ? AND day >= ? ORDER BY day DESC, user_id LIMIT ?',
+)
+const removeAll = query<[id: string], unknown>('DELETE FROM object_use WHERE object_id = ?')
+
+const sweep = query<[before: number], unknown>('DELETE FROM object_use WHERE day < ?')
+
+/** How long it is known who used an object; on which day it was used last is known for ever. */
+const keptDays = 400
+
+/** Users of an object that one answer or notice names at most. */
+const mostUsers = 1000
+
+/** What has to be written so that a use is known; nothing when it is: another worker may have written it. */
+export async function useChanges(db: Database, { id, user, day }: KeyUse): Promise<readonly Change[]> {
+  const before = (await db.get(known, [id, user]))?.day ?? -1
+  return before >= day ? [] : [change(write, [user, day, id]), change(mark, [day, id, day])]
+}
+
+/** Who used an object since a day, the latest first. */
+export async function usersSince(
+  db: Database,
+  id: string,
+  since: number,
+): Promise<readonly Pick<KeyUse, 'user' | 'day'>[]> {
+  return (await db.all(ofObject, [id, since, mostUsers])).map(({ user_id: user, day }) => ({ user, day }))
+}
+
+/** Forgets who used objects long ago. */
+export function sweepUses(now: number): Change {
+  return change(sweep, [dayOf(now) - keptDays])
+}
+
+/** Uses go with their object. */
+export function removeUses(id: string): Change {
+  return change(removeAll, [id])
+}

@@ -1,0 +1,101 @@
+import type { Database } from '@warder/foundation/sql'
+import type { Logger } from '@warder/foundation/telemetry'
+import { dayOf, type KeyUse, useChanges } from './last-use-store.ts'
+
+/** Remembers who used which key on which day, off the way of requests. */
+export interface LastUses {
+  /** Called with each use; a look into a map for all but the first of a key and a user on a day. */
+  note(id: string, user: string, now: number): void
+  /** Writes what is not written yet. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface LastUsesOptions {
+  readonly db: Database
+  readonly log: Logger
+  /** Between a use and its being written, milliseconds: what a kill loses. */
+  readonly everyMs?: number
+  /** Pairs of key and user that are remembered as written on this day. */
+  readonly capacity?: number
+}
+
+const usualEveryMs = 2000
+const usualCapacity = 200_000
+/** Pairs that wait to be written; more are dropped, with a line in the log: the next use notes them again. */
+const mostWaiting = 50_000
+const mostPerCommit = 500
+
+/**
+ * One for each worker. A pair that several workers see is written once: the row is read before it is written. When the
+ * memory is full it is begun anew, which costs reads and no writes.
+ */
+export function createLastUses({
+  db,
+  log,
+  everyMs = usualEveryMs,
+  capacity = usualCapacity,
+}: LastUsesOptions): LastUses {
+  /** By key, then user, so that no text is put together for a use. */
+  let noted = new Map<string, Set<string>>()
+  let size = 0
+  let today = 0
+  let waiting: KeyUse[] = []
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
+
+  const forget = (): void => {
+    noted = new Map()
+    size = 0
+  }
+
+  async function write(batch: readonly KeyUse[]): Promise<void> {
+    for (let from = 0; from < batch.length; from += mostPerCommit) {
+      const some = batch.slice(from, from + mostPerCommit)
+      const changes = (await Promise.all(some.map((use) => useChanges(db, use)))).flat()
+      if (changes.length > 0) await db.commit(changes)
+    }
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    await writing
+    const batch = waiting
+    waiting = []
+    if (batch.length === 0) return
+    writing = write(batch)
+      .catch((error: unknown) => {
+        log.info({ error, uses: batch.length }, 'who used which keys could not be written')
+        // The next use of each notes it again.
+        forget()
+      })
+      .finally(() => {
+        writing = undefined
+      })
+    await writing
+  }
+
+  return {
+    note(id, user, now) {
+      const day = dayOf(now)
+      if (day !== today || size >= capacity) {
+        today = day
+        forget()
+      }
+      const users = noted.get(id)
+      if (users?.has(user)) return
+      if (users === undefined) noted.set(id, new Set([user]))
+      else users.add(user)
+      size += 1
+      if (waiting.length >= mostWaiting) {
+        log.info({ waiting: mostWaiting }, 'too many uses of keys wait to be written: one was left out')
+        return
+      }
+      waiting.push({ id, user, day })
+      timer ??= setTimeout(() => void flush(), everyMs).unref()
+    },
+    flush,
+    close: flush,
+  }
+}

@@ -1,0 +1,16 @@
+import type { Database } from '@warder/foundation/sql'
+import type { ManagedObject } from './managed-object.ts'
+import { findObject } from './object-store.ts'
+
+/** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */
+export async function otherHalf(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
+  if (object.linkedId === undefined) return undefined
+  const linked = await findObject(db, object.linkedId)
+  return linked?.linkedId === object.id && linked.owner === object.owner ? linked : undefined
+}
+
+/** A key as people see it: the object and, of a pair, its other half. */
+export async function wholeKey(db: Database, object: ManagedObject): Promise<readonly ManagedObject[]> {
+  const linked = await otherHalf(db, object)
+  return linked === undefined ? [object] : [object, linked]
+}

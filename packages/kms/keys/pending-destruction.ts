@@ -1,0 +1,57 @@
+import type { ManagedObject } from './managed-object.ts'
+import { lookEveryMs } from './running-time-store.ts'
+import { stateAt } from './state-machine.ts'
+import type { DestructionManner, Withholding } from './withheld.ts'
+
+const dayMs = 86_400_000
+
+export interface WantedDestruction {
+  /** At least 1. */
+  readonly days: number
+  readonly by: string
+  readonly manner: DestructionManner
+  /** Unix milliseconds. */
+  readonly now: number
+  /** As `runningTime` tells. */
+  readonly ranMs: number
+}
+
+/** What an object has while its destruction waits. */
+export function waiting({ days, by, manner, now, ranMs }: WantedDestruction): Partial<Withholding> {
+  const wait = days * dayMs
+  return {
+    destructionAt: now + wait,
+    // The count may be a look behind when it is read: two looks more, so that it is never too early.
+    destruction: { askedAt: now, by, manner, afterRunMs: ranMs + wait + 2 * lookEveryMs, announced: 0 },
+  }
+}
+
+/** What takes a waiting destruction back. */
+export const restored: Partial<Withholding> = Object.freeze({
+  destructionAt: undefined,
+  destruction: undefined,
+})
+
+/**
+ * Whether a destruction that waits is to be carried out: its date has come, and the service has run for as long. A clock
+ * that jumps ahead meets the first, not the second; one that was behind when it was asked for, too.
+ */
+export function isDestructionDue(
+  { destructionAt, destruction }: Pick<ManagedObject, 'destructionAt' | 'destruction'>,
+  now: number,
+  ranMs: number,
+): boolean {
+  if (destructionAt === undefined || destruction === undefined) return false
+  return now >= destructionAt && ranMs >= destruction.afterRunMs
+}
+
+/** An object whose material was taken away at `now` by a destruction that waited: its attributes stay. */
+export function destroyedAfterWait(object: ManagedObject, now: number): ManagedObject {
+  const compromised = stateAt(object, now) === 'Compromised'
+  return {
+    ...object,
+    ...restored,
+    state: compromised ? 'Destroyed_Compromised' : 'Destroyed',
+    destroyedAt: now,
+  }
+}

@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import type { ManagedObject } from './managed-object.ts'
+
+/** How often keys are rotated. undefined: not by this. */
+export interface RotationSchedule {
+  /** Seconds between two rotations. */
+  readonly every: number | undefined
+  /** AES-GCM messages of a version. */
+  readonly afterMessages: number | undefined
+}
+
+/** A rule of the settings: for which keys, and how often. */
+export interface RotationRule extends RotationSchedule {
+  /** undefined: whatever tags a key has. */
+  readonly tag: string | undefined
+  /** `AES`, `RSA` …; undefined: whatever it is. */
+  readonly algorithm: string | undefined
+}
+
+/** How the settings rotate keys that say nothing themselves. */
+export interface RotationPolicy {
+  readonly rules: readonly RotationRule[]
+  /** Of the rules that fit a key the shortest interval and the fewest messages. */
+  of(algorithm: string | undefined, tags: readonly string[]): RotationSchedule
+  /** Seconds; 0: no rule rotates by time. */
+  readonly longestInterval: number
+  /** The fewest messages after which a rule rotates; undefined: none does so by use. */
+  readonly fewestMessages: number | undefined
+  /** SHA-256 of all that decides when keys are looked at. */
+  readonly digest: string
+  /** Notice before a rotation, milliseconds; 0 = none. */
+  readonly noticeMs: number
+}
+
+export function createRotationPolicy(rules: readonly RotationRule[], noticeMs: number): RotationPolicy {
+  return {
+    rules,
+    noticeMs,
+    longestInterval: Math.max(0, ...rules.map(({ every }) => every ?? 0)),
+    fewestMessages: least(rules.map(({ afterMessages }) => afterMessages)),
+    digest: createHash('sha256')
+      .update(JSON.stringify([rules, noticeMs]))
+      .digest('base64url'),
+    of(algorithm, tags) {
+      const fit = rules.filter(
+        (rule) =>
+          (rule.algorithm === undefined || rule.algorithm === algorithm) &&
+          (rule.tag === undefined || tags.includes(rule.tag)),
+      )
+      return {
+        every: least(fit.map(({ every }) => every)),
+        afterMessages: algorithm === 'AES' ? least(fit.map(({ afterMessages }) => afterMessages)) : undefined,
+      }
+    },
+  }
+}
+
+function least(numbers: readonly (number | undefined)[]): number | undefined {
+  const known = numbers.filter((number) => number !== undefined)
+  return known.length === 0 ? undefined : Math.min(...known)
+}
+
+/** What a key is rotated by: its own setting, else the policy; for time and use apart. */
+export function scheduleOf(
+  { rotateEvery, rotateAfter }: Pick<ManagedObject, 'rotateEvery' | 'rotateAfter'>,
+  policy: RotationSchedule,
+): RotationSchedule {
+  return { every: rotateEvery ?? policy.every, afterMessages: rotateAfter ?? policy.afterMessages }
+}
+
+/** Intervals, in seconds: an hour to ten years. */
+export const shortestInterval = 3600
+export const longestInterval = 315_360_000
+/** Messages after which a policy may rotate: fewer are not found by an index. */
+const fewestMessages = 1_048_576
+/** Some are left for what is encrypted until the service looks: blocks of several workers and nodes. */
+export const mostMessages = 4_000_000_000
+
+const members = ['tag', 'algorithm', 'every', 'after_messages'] as const
+
+/**
+ * Reads one rule: a table of the settings as JSON, or `tag=payments, every=90d`.
+ * @param algorithms names that keys can have
+ * @returns the rule, or what is wrong with it
+ */
+export function readRotationRule(text: string, algorithms: readonly string[]): RotationRule | string {
+  const found = text.startsWith('{') ? tableOf(text) : pairsOf(text)
+  if (typeof found === 'string') return found
+  const unknown = [...found.keys()].find((name) => !(members as readonly string[]).includes(name))
+  if (unknown !== undefined) return `${unknown}: a rule has ${members.join(', ')}`
+  const [tag, algorithm] = [found.get('tag'), found.get('algorithm')]
+  if (tag === undefined && algorithm === undefined) return 'a rule needs tag or algorithm'
+  if (tag === '' || tag?.startsWith('_')) return 'tag: one that a user can give'
+  if (algorithm !== undefined && !algorithms.includes(algorithm))
+    return `algorithm: ${algorithms.join(', ')} (got ${algorithm})`
+  const every = found.has('every') ? secondsOf(found.get('every') ?? '') : undefined
+  if (every === null) return 'every: hours or days from 1h to 3650d, as 12h or 90d'
+  const messages = found.has('after_messages') ? messagesOf(found.get('after_messages') ?? '') : undefined
+  if (messages === null) return `after_messages: ${fewestMessages} to ${mostMessages}`
+  if (every === undefined && messages === undefined) return 'a rule needs every or after_messages'
+  if (messages !== undefined && algorithm !== undefined && algorithm !== 'AES')
+    return 'after_messages: only the messages of AES keys are counted'
+  return { tag, algorithm, every, afterMessages: messages }
+}
+
+/** The members of a rule; a sentence for what is none. */
+function tableOf(text: string): ReadonlyMap<string, string> | string {
+  try {
+    const entries = Object.entries(JSON.parse(text) as object)
+    const wrong = entries.find(([, value]) => typeof value !== 'string' && typeof value !== 'number')
+    return wrong === undefined
+      ? new Map(entries.map(([name, value]) => [name, String(value)]))
+      : `${wrong[0]}: a text or a number`
+  } catch {
+    return 'a table, or tag=payments, every=90d'
+  }
+}
+
+function pairsOf(text: string): ReadonlyMap<string, string> | string {
+  const found = new Map<string, string>()
+  for (const part of text.split(',')) {
+    const [, name, value] = /^\s*([a-z_]+)\s*=\s*(.*?)\s*$/s.exec(part) ?? []
+    if (name === undefined || value === undefined) return 'a table, or tag=payments, every=90d'
+    if (found.has(name)) return `${name}: twice`
+    found.set(name, value)
+  }
+  return found
+}
+
+/** null: no such interval. */
+function secondsOf(text: string): number | null {
+  const [, count, unit] = /^([1-9]\d{0,4})([hd])$/.exec(text) ?? []
+  if (count === undefined) return null
+  const seconds = Number(count) * (unit === 'h' ? 3600 : 86_400)
+  return seconds <= longestInterval ? seconds : null
+}
+
+function messagesOf(text: string): number | null {
+  const count = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0
+  return count >= fewestMessages && count <= mostMessages ? count : null
+}

@@ -1,0 +1,46 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+
+/**
+ * How long the service has run, counted in looks that are a minute apart by a timer, not by the wall clock: a clock that
+ * jumps cannot make a wait shorter. What one look adds is bounded, so that a jump adds no more than usual time does;
+ * while no node runs nothing is added.
+ */
+
+/** Between two looks, milliseconds. */
+export const lookEveryMs = 60_000
+/** What one look adds at most. */
+const mostPerLookMs = lookEveryMs
+
+interface RunningTime {
+  readonly ran_ms: number
+  readonly seen_at: number
+}
+
+const read = query<[], RunningTime>(`SELECT ran_ms, seen_at FROM running_time WHERE name = 'service'`)
+const write = query<[ran: number, now: number, before: number, seen: number], unknown>(
+  `UPDATE running_time SET ran_ms = ?, seen_at = ? WHERE name = 'service' AND ran_ms = ? AND seen_at = ?`,
+)
+
+/** Milliseconds that were counted so far; at most two looks behind. */
+export async function runningTime(db: Database): Promise<number> {
+  return (await db.get(read, []))?.ran_ms ?? 0
+}
+
+/** What a look at `now` finds: the time that it adds is never negative and never more than looks are apart. */
+function timeAfterLook(before: RunningTime, now: number): RunningTime {
+  const passed = Math.min(Math.max(now - before.seen_at, 0), mostPerLookMs)
+  return { ran_ms: before.ran_ms + passed, seen_at: now }
+}
+
+/**
+ * Counts the time since the last look. Called every `lookEveryMs`, by one node.
+ * @throws GuardFailed when another look came between
+ * @returns milliseconds that were counted so far
+ */
+export async function look(db: Database, now: number): Promise<number> {
+  const before = (await db.get(read, [])) ?? { ran_ms: 0, seen_at: now }
+  const after = timeAfterLook(before, now)
+  const written: Change = change(write, [after.ran_ms, after.seen_at, before.ran_ms, before.seen_at], 1)
+  await db.commit([written])
+  return after.ran_ms
+}

@@ -1,0 +1,133 @@
+import { failure } from '@warder/foundation/errors'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Database } from '@warder/foundation/sql'
+import type { Key, KeyRing } from './key-ring.ts'
+import { chainIdOf, linkedObject, type ManagedObject } from './managed-object.ts'
+import type { ObjectId } from './object-id.ts'
+import { versionsOf } from './version-store.ts'
+import { withheldSentences } from './withheld.ts'
+
+// Which version of a key is used (docs/adr/0060). Front ends ask for rights on what the caller named, then here, then
+// `mayUse` of what they got. All of it is synchronous for cached keys on SQLite, and a key that was never rotated costs
+// no look at all.
+
+/** Where keys are read: the cache, or what a request has staged. */
+export type KeyReader = Pick<KeyRing, 'get'>
+
+/** What callers of a version see of it: versions are counted from 1, generations of KMIP from 0. */
+export function versionNumber({ generation }: Pick<ManagedObject, 'generation'>): number {
+  return generation + 1
+}
+
+/** Is the object a version of a key that is known by another id? */
+export function isLaterVersion({ id, chainId }: Pick<ManagedObject, 'id' | 'chainId'>): boolean {
+  return chainId !== undefined && chainId !== id
+}
+
+/**
+ * The version that protects when a caller names `key`: the newest where it names a key, itself where it names a version.
+ * On PostgreSQL it may be the one before for as long as cached rows are trusted.
+ * @throws failure('crypto_failure') for a version that a newer one has replaced; failure('not_found')
+ */
+export function protectingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
+  const { newestId, supersededAt, chainId } = key.object
+  if (newestId !== undefined) {
+    requireNotWithheld(key.object)
+    return newest(keys, newestId)
+  }
+  if (supersededAt !== undefined)
+    throw failure(
+      'crypto_failure',
+      `A newer version has replaced this one: it protects nothing new. Name the key ${chainIdOf(key.object)}.`,
+    )
+  return chainId === undefined ? key : processingVersion(keys, key)
+}
+
+/** What withholds generation 0 is said of the key. @throws failure('crypto_failure') */
+function requireNotWithheld({ disabledAt, destructionAt }: ManagedObject): void {
+  if (destructionAt !== undefined) throw failure('crypto_failure', withheldSentences['awaits destruction'])
+  if (disabledAt !== undefined) throw failure('crypto_failure', withheldSentences.disabled)
+}
+
+/** The newest version of the key that `key` is generation 0 of; else `key` itself. @throws failure('not_found') */
+export function newestVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
+  const { newestId } = key.object
+  return newestId === undefined ? key : newest(keys, newestId)
+}
+
+function newest(keys: KeyReader, id: ObjectId): MaybePromise<Key> {
+  return andThen(keys.get(id), (found) => {
+    const key = there(found)
+    // A version that begins later (ReKey with an offset): until then the one before goes on.
+    const before = key.object.state === 'PreActive' && key.state === 'PreActive' ? key.object : undefined
+    const replaced = before && (linkedObject(before, 'ReplacedObjectLink') as ObjectId | undefined)
+    if (replaced === undefined) return key
+    return andThen(newest(keys, replaced), (earlier) =>
+      chainIdOf(earlier.object) === chainIdOf(key.object) ? earlier : key,
+    )
+  })
+}
+
+function there(key: Key | undefined): Key {
+  if (key === undefined) throw failure('not_found', 'Key not found.')
+  return key
+}
+
+/**
+ * The same version, if its key still lets it process: it is not withheld, and see `minGeneration`.
+ * @throws failure('crypto_failure'); failure('not_found')
+ */
+export function processingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
+  const { chainId, id, generation, minGeneration } = key.object
+  if (chainId === undefined || chainId === id) {
+    if (generation < minGeneration) throw tooOld(generation)
+    return key
+  }
+  return andThen(keys.get(chainId), (first) => within(first, key))
+}
+
+function within(first: Key | undefined, key: Key): Key {
+  const { object } = there(first)
+  requireNotWithheld(object)
+  if (object.minGeneration > key.object.generation) throw tooOld(key.object.generation)
+  return key
+}
+
+function tooOld(generation: number) {
+  return failure(
+    'crypto_failure',
+    `Version ${generation + 1} is older than min_decrypt_version of the key: it processes nothing any more.`,
+  )
+}
+
+/**
+ * Versions to try where nothing says which one protected something, the newest first, and none that the key does not let
+ * process any more. Of a version that was named: itself alone.
+ */
+export async function* versionsToTry(
+  { db, keys }: { readonly db: Database; readonly keys: KeyReader },
+  key: Key,
+): AsyncGenerator<Key, void, undefined> {
+  const { object } = key
+  if (object.newestId === undefined) {
+    yield await processingVersion(keys, key)
+    return
+  }
+  requireNotWithheld(object)
+  yield await newestVersion(keys, key)
+  for (let before: number | undefined; ; ) {
+    const page = await versionsOf(db, object, {
+      from: object.minGeneration,
+      limit: pageSize,
+      ...(before !== undefined && { before }),
+    })
+    for (const { id, generation } of page) {
+      before = generation
+      const version = id === object.newestId ? undefined : await keys.get(id)
+      if (version !== undefined) yield version
+    }
+    if (page.length < pageSize) return
+  }
+}
+
+const pageSize = 100

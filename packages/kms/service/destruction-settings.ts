@@ -1,0 +1,30 @@
+import { integer, list } from '@warder/foundation/config'
+import { type DestructionSettings, daysProblem, mostDays, readDaysBy } from '../access/destruction-policy.ts'
+
+/** How long destructions wait. */
+export const destructionConfigSettings = {
+  pending_destruction_days: integer({
+    default: 0,
+    min: 0,
+    max: mostDays,
+    docs: 'Days between the order to destroy a key and its destruction, 7 to 30; in them it is used for nothing and can be restored. 0: it is destroyed at once.',
+    check: daysProblem,
+  }),
+  pending_destruction_days_by: list({
+    default: [],
+    docs: 'More days for keys with a tag or of an algorithm: `tag:payments=30`, `alg:RSA=14`. The longest counts, and nobody takes such a tag away.',
+    check: (rules) =>
+      readDaysBy(rules) === undefined
+        ? 'it has rules like tag:payments=30 and alg:RSA=14, with 7 to 30 days'
+        : undefined,
+  }),
+} as const
+
+/** Those about destructions. */
+export function destructionSettings(config: {
+  readonly pending_destruction_days: number
+  readonly pending_destruction_days_by: readonly string[]
+}): DestructionSettings {
+  const rules = readDaysBy(config.pending_destruction_days_by) ?? { byTag: new Map(), byAlgorithm: new Map() }
+  return { days: config.pending_destruction_days, ...rules }
+}

@@ -1,0 +1,152 @@
+import { type AuditEvent, type AuditTrail, ownEvent } from '@warder/foundation/audit'
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { type Change, type Database, GuardFailed } from '@warder/foundation/sql'
+import {
+  dayOf,
+  destroyedAfterWait,
+  isDestructionDue,
+  isLaterVersion,
+  keyRemovalChanges,
+  look,
+  type ManagedObject,
+  objectsAwaitingDestruction,
+  otherHalf,
+  readObject,
+  updateChanges,
+  usersSince,
+  withholdingChanges,
+} from '../keys/index.ts'
+import { configuredNotices } from './notices.ts'
+import type { KmsConfig } from './settings.ts'
+
+type Environment = Pick<
+  ServiceEnvironment<KmsConfig>,
+  'config' | 'db' | 'seal' | 'audit' | 'outbound' | 'clock' | 'log' | 'metrics'
+>
+
+const pageSize = 500
+/** Who used a key in so many days before is named in the notices about its destruction. */
+const noticeDays = 30
+/** Before the date, milliseconds: the second notice. */
+const nearMs = 86_400_000
+
+/**
+ * Looks at all destructions that wait, once in a look: announces those that are new and those that are near, and carries
+ * out those that are due. One node does it (the lease of periodic work). A destruction is one commit, guarded by the
+ * versions that were read: whoever restores the key in this moment wins or loses as a whole, and a kill leaves the key as
+ * it was.
+ */
+export async function carryOutDestructions(environment: Environment): Promise<void> {
+  const { db, clock, log, metrics } = environment
+  const now = clock.now()
+  const ranMs = await look(db, now)
+  for (let after = ''; ; ) {
+    const page = await objectsAwaitingDestruction(db, after, pageSize)
+    for (const { id } of page) {
+      try {
+        // It may have gone with its other half, or been restored.
+        const object = await readObject(db, id)
+        if (object?.destructionAt === undefined || (await goesWithItsKey(db, object))) continue
+        if (isDestructionDue(object, now, ranMs)) await destroy(environment, object, now)
+        else await announce(environment, object, now)
+      } catch (error) {
+        if (error instanceof GuardFailed) {
+          log.info({ object: id }, 'a key changed when its destruction was due; the next look decides')
+          continue
+        }
+        metrics.count('destructions_failed_total')
+        log.warn({ object: id, error }, 'a destruction that waited was not carried out; it is tried again')
+      }
+    }
+    if (page.length < pageSize) return
+    after = page.at(-1)?.id ?? ''
+  }
+}
+
+/** A version that waits with its key. */
+async function goesWithItsKey(db: Database, object: ManagedObject): Promise<boolean> {
+  const { chainId, destruction } = object
+  if (chainId === undefined || !isLaterVersion(object)) return false
+  const key = await readObject(db, chainId)
+  return key?.destruction?.askedAt === destruction?.askedAt
+}
+
+async function destroy(environment: Environment, object: ManagedObject, now: number): Promise<void> {
+  const { db, seal, audit, log, metrics } = environment
+  const { destruction } = object
+  if (destruction === undefined) return
+  const other = await otherHalf(db, object)
+  const along = other?.destruction?.askedAt === destruction.askedAt
+  const parts = along && other !== undefined ? [object, other] : [object]
+  const changes: Change[] =
+    destruction.manner === 'remove'
+      ? await keyRemovalChanges(db, parts)
+      : parts.flatMap((part) =>
+          updateChanges(
+            db,
+            seal,
+            { before: part, after: destroyedAfterWait(part, now), material: null },
+            now,
+          ),
+        )
+  const about = {
+    ...(parts.length > 1 && { linked: parts[1]?.id }),
+    asked_by: destruction.by,
+    asked_at: new Date(destruction.askedAt).toISOString(),
+    manner: destruction.manner,
+  }
+  const event: AuditEvent = {
+    ...ownEvent(now, 'crypto.keys.destruction'),
+    object: object.id,
+    ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
+    details: about,
+  }
+  await recorded(audit, event, () => db.commit(changes))
+  metrics.count('destructions_total', { outcome: 'carried_out' })
+  log.warn({ object: object.id, ...about }, 'a key was destroyed after its wait')
+  configuredNotices(environment)?.tell('destruction.carried_out', {
+    key: object.id,
+    owner: object.owner,
+    ...about,
+  })
+}
+
+/** The record stands in the log before the key is gone; where it cannot be written the key stays. */
+async function recorded(audit: AuditTrail, event: AuditEvent, act: () => Promise<unknown>): Promise<void> {
+  if (audit.mode === 'reject') await audit.recordDurably(event)
+  else audit.record(event)
+  try {
+    await act()
+  } catch (error) {
+    audit.record({ ...event, outcome: 'failure', status: 500, reason: 'not_committed' })
+    throw error
+  }
+}
+
+/**
+ * Says once that a destruction waits, and once that it is near: to the log, as a metric, and to the webhook, with who
+ * used the key. What was said is written first: after a kill between the two a notice is missing in the webhook, never
+ * said without end.
+ */
+async function announce(environment: Environment, object: ManagedObject, now: number): Promise<void> {
+  const { db, log, metrics } = environment
+  const { destruction, destructionAt } = object
+  if (destruction === undefined || destructionAt === undefined) return
+  const step = destructionAt - now <= nearMs ? 2 : 1
+  if (destruction.announced >= step) return
+  const users = await usersSince(db, object.id, dayOf(now) - noticeDays)
+  await db.commit(withholdingChanges(db, object, { destruction: { ...destruction, announced: step } }, now))
+  const stage = step === 1 ? 'waits' : 'near'
+  metrics.count('destructions_total', { outcome: stage })
+  const about = {
+    owner: object.owner,
+    by: destruction.by,
+    destruction_at: new Date(destructionAt).toISOString(),
+    used_by: users.map(({ user }) => user),
+  }
+  log.warn(
+    { object: object.id, ...about },
+    step === 1 ? 'a key waits for its destruction' : 'a key is destroyed soon',
+  )
+  configuredNotices(environment)?.tell(`destruction.${stage}`, { key: object.id, ...about })
+}

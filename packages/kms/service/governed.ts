@@ -1,0 +1,41 @@
+import { ownEvent } from '@warder/foundation/audit'
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { GuardFailed } from '@warder/foundation/sql'
+import { adoptGovernance, digestOfGovernance, governanceOf } from '../access/governance.ts'
+import { unrecordedReset } from '../access/policy-reset.ts'
+import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
+
+type Environment = ServiceEnvironment<KmsConfig>
+
+/** A start with other officers or approvals than the one before. @throws StartupError without the approval that it takes */
+export async function adoptSettings({ config, db, seal, clock, audit, log }: Environment, isHeld: boolean) {
+  const governance = governanceOf(officerSettings(config), approvalSettings(config))
+  const adopted = await adoptGovernance({ db, seal, now: clock.now() }, governance, isHeld)
+  if (adopted === 'same' || (adopted === 'first' && governance.officers.users.length === 0)) return
+  const { officers, approvals } = governance
+  log.info(
+    { officers: officers.users, approvals: approvals.operations },
+    'crypto officers and approvals are new',
+  )
+  audit.record({
+    ...ownEvent(clock.now(), 'access.settings_adopted'),
+    object: digestOfGovernance(governance),
+    details: { adopted, officers: officers.users, quorum: officers.quorum, operations: approvals.operations },
+  })
+}
+
+/** Records that somebody with the files and the root key took the officers and approvals away, and then forgets it. */
+export async function recordReset({ db, seal, clock, audit, log }: Environment): Promise<void> {
+  const found = await unrecordedReset({ db, seal })
+  if (found === undefined) return
+  const { at, ...details } = found.reset
+  log.warn({ ...details }, 'officers and approvals were reset: warder officers reset-policy')
+  await audit.recordDurably({
+    ...ownEvent(clock.now(), 'access.policy_reset'),
+    details: { ...details, at: new Date(at).toISOString() },
+  })
+  await db.commit([found.forgotten]).catch((error: unknown) => {
+    // Another node that starts was faster: its log has it, too.
+    if (!(error instanceof GuardFailed)) throw error
+  })
+}

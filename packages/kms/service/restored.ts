@@ -1,0 +1,103 @@
+import { ownEvent } from '@warder/foundation/audit'
+import type { HealthPart } from '@warder/foundation/http'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { PeriodicWork, ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
+import { createRestoreGate, findHold, holdRestored, type RestoreGate } from '../access/index.ts'
+import type { KmsConfig } from './settings.ts'
+
+type Environment = ServiceEnvironment<KmsConfig>
+
+/** What a held installation serves: that it is there, logins, and the decision about it. Everything else is refused. */
+const servedWhileHeld: ReadonlySet<string> = new Set([
+  'health',
+  'version',
+  'server.me',
+  'ui.login_page',
+  'ui.login',
+  'ui.logout',
+  'ui.login_flow',
+  'ui.callback',
+  'ui.login_saml',
+  'ui.saml_callback',
+  'access.officers.status',
+  'access.approvals.ask',
+  'access.approvals.list',
+  'access.approvals.get',
+  'access.approvals.approve',
+  'access.approvals.refuse',
+  'access.approvals.withdraw',
+])
+
+/**
+ * In the primary, before any worker and before settings are adopted.
+ * @returns whether the installation is held, and lines for the person at the terminal
+ */
+export async function prepareRestored({ db, seal, clock, audit, log, restored }: Environment) {
+  const hold = await holdRestored({ db, seal, now: clock.now() }, restored)
+  if (hold === undefined) return { isHeld: false, notices: [] }
+  const made = new Date(hold.madeAt).toISOString()
+  log.warn(
+    { backup: hold.backup, made_at: made, request: hold.request },
+    'restored from a backup: nothing is served until crypto officers approve',
+  )
+  await audit.recordDurably({
+    ...ownEvent(clock.now(), 'access.restore_held'),
+    object: hold.backup,
+    details: { made_at: made, request: hold.request },
+  })
+  const notice = `Restored from a backup of ${made}: nothing is served until the crypto officers approve: warder officers approve ${hold.request}`
+  return { isHeld: true, notices: [notice] }
+}
+
+/** What refuses requests of an installation that is held now; undefined: it serves everything, and stays so. */
+export async function restoreGateOf({
+  db,
+  seal,
+  clock,
+  config,
+}: Environment): Promise<RestoreGate | undefined> {
+  const hold = (await findHold(db, seal))?.value
+  if (hold?.state !== 'held') return undefined
+  return createRestoreGate({ db, seal, clock, leaseMs: config.cache_lease_ms }, hold)
+}
+
+/** See `ServiceServerOptions.admit`. */
+export function admitThrough(gate: RestoreGate): (operation: string) => MaybePromise<void> {
+  return (operation) => {
+    if (servedWhileHeld.has(operation)) return
+    return andThen(gate.problem(), (problem) => {
+      if (problem !== undefined) throw problem
+    })
+  }
+}
+
+export function restorePart(gate: RestoreGate): HealthPart {
+  return {
+    key: 'restore',
+    name: 'restored backup',
+    message: 'Nothing is served until crypto officers approve the backup that was restored.',
+    required: false,
+    async probe() {
+      const problem = await gate.problem()
+      if (problem !== undefined) throw problem
+    },
+  }
+}
+
+const serving = new WeakSet<Database>()
+
+async function isServing({ db, seal }: Environment): Promise<boolean> {
+  if (serving.has(db)) return true
+  if ((await findHold(db, seal))?.value.state === 'held') return false
+  serving.add(db)
+  return true
+}
+
+/** The work, once the installation serves: a held one destroys, rotates and signs nothing. */
+export function onceServing(work: PeriodicWork<KmsConfig>): PeriodicWork<KmsConfig> {
+  return {
+    ...work,
+    due: async (environment) => (await isServing(environment)) && (await (work.due?.(environment) ?? true)),
+  }
+}

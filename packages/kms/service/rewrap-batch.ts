@@ -1,0 +1,82 @@
+import { type AuditEvent, ownEvent } from '@warder/foundation/audit'
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { type Database, GuardFailed } from '@warder/foundation/sql'
+import { indexChanges } from '../api/kmip/attributes/index-store.ts'
+import { type Rewrapped, stageRewrap } from '../api/kmip/rewrap/rewrap-object.ts'
+import { createGcmBudgets, createKeyRing, type ObjectId, UnitOfWork } from '../keys/index.ts'
+import { configuredPolicy } from './algorithm-settings.ts'
+import type { KmsConfig } from './settings.ts'
+
+type Environment = ServiceEnvironment<KmsConfig>
+
+const mostKeys = 64
+
+const made = new WeakMap<Database, ReturnType<typeof createServices>>()
+
+function servicesOf(environment: Environment) {
+  const known = made.get(environment.db) ?? createServices(environment)
+  made.set(environment.db, known)
+  return known
+}
+
+function createServices({ config, db, seal, clock }: Environment) {
+  const policy = configuredPolicy(config)
+  const leaseMs = config.cache_lease_ms
+  const keys = createKeyRing({ db, seal, clock, policy, capacity: mostKeys, leaseMs })
+  return { db, seal, keys, index: indexChanges, clock, policy, budgets: createGcmBudgets(db, mostKeys) }
+}
+
+/**
+ * Wraps objects anew by the newest versions of their keys: one commit for all of them, and where somebody changed one of
+ * them meanwhile one for each. The records stand before the commit.
+ * @returns how many were moved; the others stay as they are
+ */
+export async function rewrapBatch(environment: Environment, ids: readonly ObjectId[]): Promise<number> {
+  const { db, clock, log, metrics } = environment
+  const services = servicesOf(environment)
+  const now = clock.now()
+  const objects = new UnitOfWork(services, now)
+  const moved: { readonly id: ObjectId; readonly rewrapped: Rewrapped }[] = []
+  try {
+    for (const id of ids) {
+      const object = await objects.read(id)
+      if (object === undefined) continue
+      const done = await stageRewrap({ ...services, objects, now }, object)
+      if ('to' in done) moved.push({ id, rewrapped: done })
+      else log.debug({ object: id, detail: done.left }, 'an object stays wrapped by an old version')
+    }
+    const events = moved.map(({ id, rewrapped }) => eventOf(id, rewrapped, now))
+    await recorded(environment, events, () => objects.commit(db.commit))
+    if (moved.length > 0) metrics.count('objects_rewrapped_total', {}, moved.length)
+    return moved.length
+  } catch (error) {
+    if (!(error instanceof GuardFailed)) throw error
+  } finally {
+    objects.clear()
+  }
+  if (ids.length === 1) return 0
+  let alone = 0
+  for (const id of ids) alone += await rewrapBatch(environment, [id])
+  return alone
+}
+
+function eventOf(id: string, { from, to }: Rewrapped, now: number): AuditEvent {
+  return { ...ownEvent(now, 'crypto.objects.rewrap'), object: id, details: { from, wrapping_key: to } }
+}
+
+/** What is not committed after all is told, too. */
+async function recorded(
+  { audit }: Environment,
+  events: readonly AuditEvent[],
+  commit: () => Promise<void>,
+): Promise<void> {
+  if (audit.mode === 'reject') await Promise.all(events.map((event) => audit.recordDurably(event)))
+  else for (const event of events) audit.record(event)
+  try {
+    await commit()
+  } catch (error) {
+    for (const event of events)
+      audit.record({ ...event, outcome: 'failure', status: 500, reason: 'not_committed' })
+    throw error
+  }
+}

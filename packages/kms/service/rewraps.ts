@@ -1,0 +1,77 @@
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
+import { lastRotation, staleWrappings } from '../api/kmip/rewrap/wrapped-object-store.ts'
+import type { KmsConfig } from './settings.ts'
+
+type Environment = ServiceEnvironment<KmsConfig>
+
+/** Objects of one commit. */
+const batchSize = 100
+/** Commits of one look; the next look goes on. */
+const mostBatches = 20
+/** What could not be moved, or was registered under an old version since, is looked at again after so long. */
+const againMs = 3_600_000
+
+/** A pass over the objects that replaced versions wrap. In memory alone: after a crash it begins anew. */
+interface Pass {
+  /** The last rotation when the pass of now, or the one before, began. */
+  seen: number | undefined
+  finishedAt: number
+  /** The last object that was looked at; undefined: no pass is under way. */
+  after: string | undefined
+  moved: number
+  left: number
+  /** What the last whole pass left. */
+  known: number
+}
+
+const passes = new WeakMap<Database, Pass>()
+
+function passOf({ db, metrics }: Environment): Pass {
+  const before = passes.get(db)
+  if (before !== undefined) return before
+  const pass: Pass = { seen: undefined, finishedAt: 0, after: undefined, moved: 0, left: 0, known: 0 }
+  passes.set(db, pass)
+  const help = 'Stored objects that stay wrapped by a replaced version of their wrapping key.'
+  metrics.gauge('wrapped_objects_left', help, () => pass.known)
+  return pass
+}
+
+/** Is there anything to do? Most of the time one look at an index says no. */
+export async function isRewrapDue(environment: Environment): Promise<boolean> {
+  const rotated = await lastRotation(environment.db)
+  if (rotated === undefined) return false
+  const pass = passOf(environment)
+  if (pass.after !== undefined || rotated !== pass.seen) return true
+  return environment.clock.now() - pass.finishedAt >= againMs
+}
+
+/**
+ * Wraps anew, by the newest versions of their keys, the objects that replaced versions wrap (docs/adr/0087), in batches
+ * of one commit each. What is done is not found again: any node goes on after a crash.
+ */
+export async function rewrapWhatIsStale(environment: Environment): Promise<void> {
+  const { rewrapBatch } = await import('./rewrap-batch.ts')
+  const { db } = environment
+  const pass = passOf(environment)
+  if (pass.after === undefined)
+    Object.assign(pass, { after: '', moved: 0, left: 0, seen: await lastRotation(db) })
+  for (let batches = 0; batches < mostBatches; batches += 1) {
+    const page = await staleWrappings(db, pass.after ?? '', batchSize)
+    const moved = page.length === 0 ? 0 : await rewrapBatch(environment, page)
+    pass.moved += moved
+    pass.left += page.length - moved
+    if (page.length < batchSize) {
+      finish(environment, pass)
+      return
+    }
+    pass.after = page.at(-1)
+  }
+}
+
+function finish({ clock, log }: Environment, pass: Pass): void {
+  const { moved, left, known } = pass
+  Object.assign(pass, { after: undefined, finishedAt: clock.now(), known: left })
+  if (moved > 0 || left !== known)
+    log.info({ moved, left }, 'what rotated keys wrap was wrapped anew by their newest versions')
+}

@@ -1,0 +1,181 @@
+import { type AuditEvent, ownEvent } from '@warder/foundation/audit'
+import { Failure } from '@warder/foundation/errors'
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { type Database, GuardFailed } from '@warder/foundation/sql'
+import { carryOver } from '../api/kmip/attributes/carry-over.ts'
+import { indexChanges } from '../api/kmip/attributes/index-store.ts'
+import {
+  afterFailure,
+  createKeyRing,
+  type KeyRing,
+  type ManagedObject,
+  planAlone,
+  type RotationPlan,
+  stageRotation,
+  UnitOfWork,
+  versionNumber,
+} from '../keys/index.ts'
+import { configuredPolicy } from './algorithm-settings.ts'
+import { configuredNotices } from './notices.ts'
+import type { KmsConfig } from './settings.ts'
+
+export type RotationEnvironment = ServiceEnvironment<KmsConfig>
+
+/** A key that cannot be rotated is tried again after so long, or after its interval if that is shorter. */
+const retryMs = 86_400_000
+
+/** Keys that are remembered because they cannot be rotated. */
+const mostStuck = 1000
+
+/** What the key itself or the policy of algorithms stands against; other failures pass by themselves. */
+const refusals: readonly string[] = ['crypto_failure', 'unsupported_algorithm']
+
+const rings = new WeakMap<Database, KeyRing>()
+
+/** Why a key cannot be rotated, and until when it is not tried again (Unix milliseconds). */
+interface Stuck {
+  readonly why: string
+  readonly until: number
+}
+
+const stuckKeys = new WeakMap<Database, Map<string, Stuck>>()
+
+export function stuckOf({ db, metrics }: RotationEnvironment): Map<string, Stuck> {
+  const known = stuckKeys.get(db)
+  if (known !== undefined) return known
+  const stuck = new Map<string, Stuck>()
+  stuckKeys.set(db, stuck)
+  metrics.gauge('keys_not_rotated', 'Keys whose rotation is due and is refused.', () => stuck.size)
+  return stuck
+}
+
+export function servicesOf({ config, db, seal, clock }: RotationEnvironment) {
+  const policy = configuredPolicy(config)
+  const leaseMs = config.cache_lease_ms
+  const keys = rings.get(db) ?? createKeyRing({ db, seal, clock, policy, capacity: 16, leaseMs })
+  rings.set(db, keys)
+  return { db, seal, keys, index: indexChanges, clock, policy, carryOver }
+}
+
+/**
+ * One of the keys that are due. What fails is told, written down and tried again later; nothing is thrown for one key.
+ * @returns whether it has a new version
+ */
+export async function rotateOne(
+  environment: RotationEnvironment,
+  key: ManagedObject,
+  plan: RotationPlan,
+  now: number,
+): Promise<boolean> {
+  const { log, metrics } = environment
+  try {
+    await rotated(environment, key, now)
+    stuckOf(environment).delete(key.id)
+    metrics.count('key_rotations_total', { outcome: 'rotated' })
+    return true
+  } catch (error) {
+    if (error instanceof GuardFailed)
+      log.info({ object: key.id }, 'a key changed when its rotation was due; the next look decides')
+    else await failed(environment, key, plan, error, now)
+    return false
+  }
+}
+
+async function rotated(
+  environment: RotationEnvironment,
+  { id, newestId }: ManagedObject,
+  now: number,
+): Promise<void> {
+  const { audit, db, log } = environment
+  const services = servicesOf(environment)
+  const objects = new UnitOfWork(services, now)
+  try {
+    const key = await objects.read(id)
+    // Somebody else was faster: the next date counts from that.
+    if (key === undefined || key.newestId !== newestId) return
+    const { version } = await stageRotation(objects, services, key, now)
+    const about = { version: versionNumber(version), version_kid: version.id }
+    const event: AuditEvent = {
+      ...ownEvent(now, 'crypto.keys.rotation'),
+      object: id,
+      ...(version.algorithm !== undefined && { algorithm: version.algorithm }),
+      details: { ...about, owner: key.owner },
+    }
+    if (audit.mode === 'reject') await audit.recordDurably(event)
+    else audit.record(event)
+    try {
+      await objects.commit(db.commit)
+    } catch (error) {
+      audit.record({ ...event, outcome: 'failure', status: 500, reason: 'not_committed' })
+      throw error
+    }
+    log.info({ object: id, ...about }, 'a key was rotated by its schedule')
+    configuredNotices(environment)?.tell('rotation.done', { key: id, owner: key.owner, ...about })
+  } finally {
+    objects.clear()
+  }
+}
+
+/** Told once for each reason: a key that is rotated by use stays due, and is tried at each look. */
+async function failed(
+  environment: RotationEnvironment,
+  key: ManagedObject,
+  plan: RotationPlan,
+  error: unknown,
+  now: number,
+): Promise<void> {
+  const { log, metrics } = environment
+  const stuck = stuckOf(environment)
+  const before = stuck.get(key.id)
+  const why = error instanceof Error ? error.message : String(error)
+  const ownTime = key.rotateAt !== undefined && key.rotateAt <= now
+  // By an own number of messages it is tried at each look.
+  const waits = ownTime || key.rotateAfter === undefined
+  const again = Math.min(now + (plan.every ?? Number.POSITIVE_INFINITY) * 1000, now + retryMs)
+  if (before !== undefined || stuck.size < mostStuck) stuck.set(key.id, { why, until: waits ? again : now })
+  if (before?.why !== why || waits) {
+    metrics.count('key_rotations_total', { outcome: 'failed' })
+    log.warn({ object: key.id, error }, 'a key cannot be rotated by its schedule; it is tried again')
+    if (isRefusal(error)) tellRefusal(environment, key, error, now)
+  }
+  if (!waits || !isRefusal(error)) return
+  if (ownTime) await redated(environment, key, again, now)
+  await environment.db.commit([planAlone(key.id, afterFailure(plan, ownTime ? again : undefined, now))])
+}
+
+function isRefusal(error: unknown): error is Failure {
+  return error instanceof Failure && refusals.includes(error.kind)
+}
+
+function tellRefusal(
+  environment: RotationEnvironment,
+  key: ManagedObject,
+  error: Failure,
+  now: number,
+): void {
+  const event: AuditEvent = {
+    ...ownEvent(now, 'crypto.keys.rotation'),
+    object: key.id,
+    outcome: 'failure',
+    status: 422,
+    reason: error.kind,
+  }
+  environment.audit.record(event)
+  const about = { key: key.id, owner: key.owner, why: error.message }
+  configuredNotices(environment)?.tell('rotation.failed', about)
+}
+
+/** Another date for the next rotation, if nobody changed the key meanwhile. */
+export async function redated(
+  environment: RotationEnvironment,
+  key: ManagedObject,
+  at: number | undefined,
+  now: number,
+): Promise<void> {
+  if (key.rotateEvery === undefined) return
+  const objects = new UnitOfWork(servicesOf(environment), now)
+  objects.update(key, { rotateAt: at })
+  await objects.commit(environment.db.commit).catch((error: unknown) => {
+    if (!(error instanceof GuardFailed)) throw error
+  })
+}

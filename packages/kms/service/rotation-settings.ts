@@ -1,0 +1,38 @@
+import { integer, list } from '@warder/foundation/config'
+import { keyTypes } from '../crypto/index.ts'
+import { createRotationPolicy, type RotationPolicy, readRotationRule } from '../keys/index.ts'
+
+const algorithms = Object.keys(keyTypes)
+
+/** How keys are rotated that say nothing themselves, and how long before it is announced. */
+export const rotationConfigSettings = {
+  'rotation.policy': list({
+    default: [],
+    tables: true,
+    separator: /[;\n]/,
+    docs: 'Rules by which keys are rotated that have no rotate_every or rotate_after_messages of their own: tables `[[rotation.policy]]` with `tag`, `algorithm` (one of them, or both) and `every = "90d"`, `after_messages = 2147483648` (AES-GCM messages; one of them, or both). Of several the shortest counts. As a text: `tag=payments, every=90d`; in the variable and the flag a semicolon or a line break stands between rules.',
+    check(rules) {
+      for (const [index, text] of rules.entries()) {
+        const read = readRotationRule(text, algorithms)
+        if (typeof read === 'string') return `rule ${index + 1}: ${read}`
+      }
+      return undefined
+    },
+  }),
+  'rotation.notice_days': integer({
+    default: 7,
+    min: 0,
+    max: 90,
+    docs: 'Days before a rotation by time that it is announced, once: in the log, in the metric `key_rotations_total`, and to `approvals.webhook_url`. 0: not at all; neither are rotations that come more often than that.',
+  }),
+} as const
+
+/** Those about rotations. */
+export function rotationPolicy(config: {
+  readonly 'rotation.policy': readonly string[]
+  readonly 'rotation.notice_days': number
+}): RotationPolicy {
+  const read = config['rotation.policy'].map((text) => readRotationRule(text, algorithms))
+  const rules = read.filter((rule) => typeof rule !== 'string')
+  return createRotationPolicy(rules, config['rotation.notice_days'] * 86_400_000)
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { PkiError } from '../error.ts'
+import { timestampRequest, timestampVerdict, tokenInResponse } from './index.ts'
+
+const fixture = JSON.parse(readFileSync(new URL('fixtures/openssl.json', import.meta.url), 'utf8')) as {
+  readonly data: string
+  readonly request: string
+  readonly nonce: string
+  readonly root: string
+  readonly anotherRoot: string
+  readonly response: string
+  readonly tokens: Readonly<Record<'rsa' | 'ec' | 'webServer' | 'manyPurposes' | 'unnamed', string>>
+}
+const bytes = (text: string): Buffer => Buffer.from(text, 'base64')
+const digest = createHash('sha256').update(fixture.data).digest()
+const nonce = Buffer.from(fixture.nonce, 'hex')
+const anchors = [bytes(fixture.root)]
+const judge = (token: Uint8Array, more: object = {}) => timestampVerdict({ token, digest, anchors, ...more })
+const problemOf = (token: Uint8Array, more: object = {}): string => {
+  const verdict = judge(token, more)
+  return 'problem' in verdict ? verdict.problem : 'it holds'
+}
+
+test('a request is byte for byte what OpenSSL asks', () => {
+  assert.deepEqual(timestampRequest(digest, nonce), bytes(fixture.request))
+})
+
+test('tokens of OpenSSL hold, by RSA and by ECDSA, also long after their certificate', () => {
+  for (const [name, authority] of [
+    ['rsa', 'CN=rsa-authority'],
+    ['ec', 'CN=ec-authority'],
+  ] as const) {
+    const verdict = judge(bytes(fixture.tokens[name]), { nonce })
+    assert.ok('time' in verdict, JSON.stringify(verdict))
+    assert.equal(verdict.authority, authority)
+    assert.equal(new Date(verdict.time).toISOString().slice(0, 10), '2026-11-24')
+  }
+  assert.deepEqual(Buffer.from(tokenInResponse(bytes(fixture.response))), bytes(fixture.tokens.ec))
+})
+
+test('a token for something else, for another request, or of an authority that nobody trusts, does not hold', () => {
+  const token = bytes(fixture.tokens.ec)
+  assert.match(problemOf(token, { digest: Buffer.alloc(32) }), /is for something else/)
+  assert.match(problemOf(token, { nonce: Buffer.from('01', 'hex') }), /does not answer this request/)
+  assert.match(problemOf(token, { anchors: [bytes(fixture.anotherRoot)] }), /not trusted/)
+  assert.match(problemOf(token, { anchors: [] }), /not trusted/)
+})
+
+test('a key that is for more than time stamping, or that the signature does not name, does not stamp', () => {
+  assert.match(problemOf(bytes(fixture.tokens.webServer)), /not for time stamping alone/)
+  assert.match(problemOf(bytes(fixture.tokens.manyPurposes)), /not for time stamping alone/)
+  assert.match(problemOf(bytes(fixture.tokens.unnamed)), /does not bring the certificate/)
+})
+
+test('an authority that refuses is quoted, and what is no answer is refused', () => {
+  for (const nothing of ['', '3000', '300506032a0304', '3005300302010000'])
+    assert.throws(() => tokenInResponse(Buffer.from(nothing, 'hex')), PkiError)
+  const busy = Buffer.from('300d300b02010230060c0462757379', 'hex')
+  assert.throws(() => tokenInResponse(busy), /gives no token \(status 2: busy\)/)
+  assert.throws(() => tokenInResponse(Buffer.alloc((1 << 18) + 1)), /too long/)
+})
+
+test('one changed byte anywhere, and a token does not hold or says the same', () => {
+  const token = bytes(fixture.tokens.ec)
+  const whole = judge(token)
+  let refused = 0
+  for (let place = 0; place < token.length; place += 1) {
+    const changed = Buffer.from(token)
+    changed[place] = (changed[place] ?? 0) ^ 0x41
+    const verdict = judge(changed)
+    if ('problem' in verdict) refused += 1
+    // Versions of CMS and algorithm names beside the signature say nothing that is used.
+    else assert.deepEqual(verdict, whole, `byte ${place}`)
+  }
+  assert.ok(refused > token.length * 0.9, `${refused} of ${token.length}`)
+  for (let length = 0; length < token.length; length += 7)
+    assert.notEqual(problemOf(token.subarray(0, length)), 'it holds')
+})

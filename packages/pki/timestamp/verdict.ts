@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import {
+  derContent,
+  derElements,
+  derIdentifier,
+  derMembers,
+  derNull,
+  derObjectIdentifier,
+  derSequence,
+  derTag,
+} from '../asn1/der.ts'
+import { PkiError } from '../error.ts'
+import { nameText } from '../x509/distinguished-name.ts'
+import { extensionIdentifiers, keyPurposes, readExtendedKeyUsage } from '../x509/extensions.ts'
+import { type ParsedCertificate, parseCertificate } from '../x509/parsed-certificate.ts'
+import { validatePath } from '../x509/path/index.ts'
+import { isSignedWith } from '../x509/signing.ts'
+import { digests, identifiers, rsaWith } from './identifiers.ts'
+import type { SignedData } from './signed-data.ts'
+import { readTimestampToken } from './token.ts'
+
+export interface TimestampQuestion {
+  /** DER. */
+  readonly token: Uint8Array
+  /** SHA-256 of what is said to have been stamped. */
+  readonly digest: Uint8Array
+  /** The nonce of the request; absent = the token was kept. */
+  readonly nonce?: Uint8Array
+  /** DER of certificates that are trusted to name authorities. */
+  readonly anchors: readonly Uint8Array[]
+}
+
+export type TimestampVerdict =
+  /** `time` in Unix milliseconds; `authority` is the subject of who stamped. */
+  { readonly time: number; readonly authority: string } | { readonly problem: string }
+
+const what = 'The time-stamp token'
+
+/**
+ * Is the token an authority's word that this digest was there at its time (RFC 3161 §2.2, §2.3, RFC 5816)? The path of the
+ * authority is judged at that time: a token outlives the certificate.
+ */
+export function timestampVerdict(question: TimestampQuestion): TimestampVerdict {
+  try {
+    const { time, digest, nonce, signed } = readTimestampToken(question.token)
+    if (!same(digest, question.digest)) return problem('is for something else')
+    if (question.nonce !== undefined && (nonce === undefined || !same(nonce, shortest(question.nonce))))
+      return problem('does not answer this request')
+    const signer = signerOf(signed)
+    if (signer === undefined) return problem('does not bring the certificate of who signed it')
+    const reason = contentProblem(signed) ?? purposeProblem(signer)
+    if (reason !== undefined) return problem(reason)
+    const algorithm = x509Algorithm(signed)
+    const { signature, signedAttributes: data } = signed
+    if (algorithm === undefined || !isSignedWith({ algorithm, data, signature }, signer.key))
+      return problem('has a signature that does not verify')
+    const path = validatePath({
+      certificate: signer.der,
+      anchors: question.anchors,
+      others: signed.certificates,
+      at: time,
+      purpose: keyPurposes.timeStamping,
+    })
+    return path.validity === 'Valid'
+      ? { time, authority: nameText(signer.subject) }
+      : problem(`comes from an authority that is not trusted (${path.reason ?? 'no path to an anchor'})`)
+  } catch (error) {
+    if (error instanceof PkiError) return { problem: error.message }
+    throw error
+  }
+}
+
+/** The certificate whose digest the signer has signed (RFC 5816 §2.2.1; RFC 2634 §5.4 where it is SHA-1). */
+function signerOf(signed: SignedData): ParsedCertificate | undefined {
+  const named = signed.attributes.get(identifiers.signingCertificateV2)
+  const old = signed.attributes.get(identifiers.signingCertificate)
+  const attribute = named ?? old
+  if (attribute === undefined) return undefined
+  const [list] = derMembers(attribute.whole, what)
+  const [first] = derElements(derContent(list, derTag.sequence, what), what)
+  const members = derMembers(first?.whole ?? new Uint8Array(), what)
+  const [algorithm] = members
+  const isNamed = named !== undefined && algorithm?.tag === derTag.sequence
+  const hash =
+    named === undefined
+      ? 'sha1'
+      : isNamed
+        ? digests.get(derIdentifier(derMembers(algorithm.whole, what)[0], what))
+        : 'sha256'
+  const digest = members.find(({ tag }) => tag === derTag.octetString)?.content
+  if (hash === undefined || digest === undefined) return undefined
+  const found = signed.certificates.find((each) => same(createHash(hash).update(each).digest(), digest))
+  return found === undefined ? undefined : parseCertificate(found)
+}
+
+/** The signature is over attributes, which name the content and its digest (RFC 5652 §5.4). */
+function contentProblem({ attributes, content, digestAlgorithm }: SignedData): string | undefined {
+  const type = attributes.get(identifiers.contentType)
+  const digest = attributes.get(identifiers.messageDigest)
+  const hash = digests.get(digestAlgorithm)
+  if (hash === undefined) return 'is signed over a digest that is not supported'
+  const isWhole =
+    type !== undefined &&
+    derIdentifier(type, what) === identifiers.tstInfo &&
+    digest !== undefined &&
+    same(derContent(digest, derTag.octetString, what), createHash(hash).update(content).digest())
+  return isWhole ? undefined : 'is not what was signed'
+}
+
+/** RFC 3161 §2.3: time stamping is all that the key is for, and the extension says so critically. */
+function purposeProblem({ extensions }: ParsedCertificate): string | undefined {
+  const purposes = readExtendedKeyUsage(extensions)
+  const critical = extensions.some(
+    (each) => each.identifier === extensionIdentifiers.extendedKeyUsage && each.critical,
+  )
+  return critical && purposes?.length === 1 && purposes[0] === keyPurposes.timeStamping
+    ? undefined
+    : 'was signed with a key that is not for time stamping alone'
+}
+
+/** The algorithm as certificates name it: RSA says its digest beside. */
+function x509Algorithm({ signatureAlgorithm, digestAlgorithm }: SignedData): Uint8Array | undefined {
+  const [identifier] = derMembers(signatureAlgorithm, what)
+  if (derIdentifier(identifier, what) !== identifiers.rsaEncryption) return signatureAlgorithm
+  const hash = digests.get(digestAlgorithm)
+  return hash === undefined ? undefined : derSequence(derObjectIdentifier(rsaWith[hash]), derNull)
+}
+
+const problem = (text: string): TimestampVerdict => ({ problem: `${what} ${text}.` })
+
+const same = (one: Uint8Array, other: Uint8Array): boolean => Buffer.from(one).equals(other)
+
+function shortest(magnitude: Uint8Array): Uint8Array {
+  let start = 0
+  while (start < magnitude.length - 1 && magnitude[start] === 0) start += 1
+  return magnitude.subarray(start)
+}

@@ -1,0 +1,125 @@
+import { type ExportFormat, exportAudit, type RecordFilter, tailAudit } from '@warder/foundation/audit'
+import { StartupError } from '@warder/foundation/errors'
+import { UsageError } from '../cli/command.ts'
+import { requireNoNames } from '../cli/options.ts'
+import { refusalOf } from '../cli/refused.ts'
+import { homeVerb } from '../cli/verb-command.ts'
+import { logsAt } from './logs.ts'
+import { timeNamed } from './times.ts'
+
+/** Options that say which records are wanted. */
+const filters = {
+  principal: { type: 'text', value: 'NAME', help: 'who asked' },
+  key: { type: 'text', value: 'ID', help: 'the key, certificate or other object that it was about' },
+  operation: { type: 'text', value: 'NAME', help: "what was asked: crypto.encrypt, or 'kmip.*'" },
+  outcome: { type: 'text', value: 'success|failure', help: 'how it ended' },
+} as const
+
+const format = { type: 'text', value: 'json|cef', help: 'how they are written (default json)' } as const
+
+const usualLines = 20
+
+export const exportRecords = homeVerb({
+  name: 'export',
+  words: '[FOLDER]',
+  usage: '[--format json|cef] [--since TIME] [--until TIME] [FILTER]...',
+  summary: 'prints the records, one a line, as JSON or as CEF for a SIEM',
+  about: 'Archived records as well. TIME is RFC 3339: 2026-11-21T00:00:00Z',
+  examples: [
+    'warder audit export --format cef --since 2026-11-01T00:00:00Z > audit.cef',
+    'warder audit export --principal alice --outcome failure',
+  ],
+  options: {
+    format,
+    since: { type: 'text', value: 'TIME', help: 'from then on' },
+    until: { type: 'text', value: 'TIME', help: 'before then' },
+    ...filters,
+  },
+  parse({ since, until, ...more }, [path, ...rest]) {
+    requireNoNames(rest)
+    const wanted = {
+      ...wantedBy(more),
+      ...(since !== undefined && { since: timeNamed('since', since) }),
+      ...(until !== undefined && { until: timeNamed('until', until) }),
+    }
+    return async (context) => {
+      const { terminal } = context
+      try {
+        for (const folder of logsAt(path, context).paths) {
+          for await (const line of exportAudit({ folder, ...wanted })) {
+            if (terminal.isGone?.() === true) return 0
+            terminal.out(line)
+          }
+        }
+        return 0
+      } catch (error) {
+        throw refusalOf(error)
+      }
+    }
+  },
+})
+
+export const tail = homeVerb({
+  name: 'tail',
+  words: '[FOLDER]',
+  usage: '[--lines N] [--follow] [--format json|cef] [FILTER]...',
+  summary: 'prints the last records, and with --follow those that come',
+  about: 'Records of both services come in the order in which each of them writes.',
+  examples: ['warder audit tail --follow', 'warder audit tail --lines 100 --outcome failure'],
+  options: {
+    lines: { type: 'number', value: 'N', help: `how many of each log (default ${usualLines})` },
+    follow: { type: 'flag', help: 'goes on until it is interrupted' },
+    format,
+    ...filters,
+  },
+  parse({ lines = usualLines, follow, ...more }, [path, ...rest]) {
+    requireNoNames(rest)
+    const wanted = wantedBy(more)
+    return async (context) => {
+      const { terminal } = context
+      const stop = new AbortController()
+      const print = async (folder: string): Promise<void> => {
+        for await (const line of tailAudit({ folder, lines, ...wanted }, follow ? stop.signal : undefined)) {
+          if (terminal.isGone?.() === true) stop.abort()
+          if (stop.signal.aborted) return
+          terminal.out(line)
+        }
+      }
+      try {
+        const folders = logsAt(path, context).paths
+        const file = folders.find((folder) => folder.includes('.jsonl'))
+        if (file !== undefined) throw new StartupError(`${file} is a file: tail reads the folder of a log`)
+        await Promise.all(folders.map(print))
+        return 0
+      } catch (error) {
+        throw refusalOf(error)
+      } finally {
+        stop.abort()
+      }
+    }
+  },
+})
+
+interface Given {
+  readonly format: string | undefined
+  readonly principal: string | undefined
+  readonly key: string | undefined
+  readonly operation: string | undefined
+  readonly outcome: string | undefined
+}
+
+/** @throws UsageError */
+function wantedBy(given: Given): RecordFilter & { readonly format: ExportFormat } {
+  const { format: written = 'json', principal, key, operation, outcome } = given
+  if (written !== 'json' && written !== 'cef')
+    throw new UsageError(`--format is json or cef, not '${written}'`)
+  if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
+    throw new UsageError(`--outcome is success or failure, not '${outcome}'`)
+  return {
+    format: written,
+    ...(principal !== undefined && { principal }),
+    ...(key !== undefined && { object: key }),
+    ...(operation !== undefined && { operation }),
+    ...(outcome !== undefined && { outcome }),
+  }
+}

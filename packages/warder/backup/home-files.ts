@@ -1,0 +1,45 @@
+import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { tailAudit } from '@warder/foundation/audit'
+import type { AuditHead, BackupLine } from './lines.ts'
+
+const partBytes = 512 * 1024
+
+/**
+ * Lines for the files of a home. Of a file that is written meanwhile: what it has when its turn comes.
+ * @param isKept asked with the absolute path, before anything is opened
+ */
+export async function* fileLines(
+  home: string,
+  isKept: (path: string) => boolean,
+): AsyncGenerator<BackupLine> {
+  for (const path of filesBelow(home).filter(isKept)) {
+    const { mode, size } = statSync(path)
+    const common = { kind: 'file', path: relative(home, path), mode: mode & 0o777 } as const
+    let first = true
+    if (size > 0)
+      for await (const part of createReadStream(path, { end: size - 1, highWaterMark: partBytes })) {
+        yield { ...common, first, data: (part as Buffer).toString('base64') }
+        first = false
+      }
+    if (first) yield { ...common, first, data: '' }
+  }
+}
+
+/** Files below a folder; links and sockets are left alone. */
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+}
+
+/** The last record of a log; null: there is none. */
+export async function auditHead(folder: string): Promise<AuditHead | null> {
+  if (!existsSync(folder)) return null
+  for await (const line of tailAudit({ folder, format: 'json', lines: 1 })) {
+    const { seq, hash } = JSON.parse(line) as AuditHead
+    return { seq, hash }
+  }
+  return null
+}

@@ -1,0 +1,63 @@
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/home'
+import { type DatabasePlace, databasePlace, rootKeySource } from '@warder/foundation/runtime'
+import type { Terminal } from '../cli/command.ts'
+import { configure } from '../installation/configuration.ts'
+import { type ServiceName, serviceNames } from '../installation/services.ts'
+
+// Where the parts of an installation are. What knows where a database is opens no file: see docs/adr/0024.
+
+/** What belongs to the moment, not to the installation. */
+const passing =
+  /^(?:logins\/|drill\.json$|backup\.json$)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.(?:new|restoring))$/
+
+export interface Places {
+  readonly databases: readonly {
+    readonly service: ServiceName
+    readonly place: DatabasePlace
+    readonly log: string
+  }[]
+  /** Whether a file of the home belongs into a backup: none of a database ever does. */
+  isKept(path: string): boolean
+}
+
+/**
+ * @param home absolute
+ * @throws StartupError when the root key is asked for and lies elsewhere
+ */
+export function placesOf(
+  home: string,
+  env: Terminal['env'],
+  wanted: { readonly rootKey: boolean; readonly audit: boolean },
+): Places {
+  const services = serviceNames.map((service) => {
+    const { config } = configure(service, home, [], env).launch
+    const place = databasePlace(config, home, service)
+    const source = rootKeySource(config, (path) => inHome(home, path))
+    const rootKeys = source.kind === 'file' ? [resolve(source.path)] : []
+    return { service, place, log: join(home, 'audit', service), rootKeys }
+  })
+  const rootKeys = services.flatMap((one) => one.rootKeys)
+  const outside = wanted.rootKey ? rootKeys.find((path) => isOutside(home, path)) : undefined
+  if (outside !== undefined)
+    throw new StartupError(
+      `the root key ${outside} is not in the home: keep a copy of it apart from the backup`,
+    )
+  // A database, and what SQLite keeps beside it under longer names.
+  const databases = services.flatMap(({ place }) => (place.kind === 'sqlite' ? [resolve(place.path)] : []))
+  return {
+    databases: services,
+    isKept(path) {
+      const name = relative(home, path)
+      if (passing.test(name) || databases.some((database) => path.startsWith(database))) return false
+      if (!wanted.rootKey && rootKeys.some((key) => path.startsWith(key))) return false
+      return wanted.audit || !name.startsWith('audit/') || name.endsWith('/checkpoint.pub')
+    },
+  }
+}
+
+function isOutside(home: string, path: string): boolean {
+  const name = relative(home, path)
+  return name.startsWith('..') || isAbsolute(name)
+}

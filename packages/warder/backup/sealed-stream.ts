@@ -1,0 +1,206 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+import { BackupRefused } from './refused.ts'
+import { type Recipients, type Unlock, unwrap, type WrappedKey, wrapFor } from './wrapped-keys.ts'
+
+// A backup as bytes: a line of JSON that says how to get the key, its authentication code, then chunks (STREAM, as in
+// docs/reference/file-format.md).
+
+const format = 'warder-backup'
+const version = 1
+const chunkBytes = 1024 * 1024
+const tagBytes = 16
+const prefixBytes = 7
+const macBytes = 32
+const longestHeader = 64 * 1024
+
+interface Header {
+  readonly format: typeof format
+  readonly version: typeof version
+  readonly prefix: string
+  readonly keys: readonly WrappedKey[]
+}
+
+/** Seals a stream under a new key, which the recipients can unwrap. */
+export async function* sealStream(
+  plain: AsyncIterable<Uint8Array>,
+  recipients: Recipients,
+): AsyncGenerator<Uint8Array> {
+  const fileKey = randomBytes(32)
+  const prefix = randomBytes(prefixBytes)
+  const header: Header = {
+    format,
+    version,
+    prefix: prefix.toString('base64url'),
+    keys: wrapFor(recipients, fileKey),
+  }
+  const line = Buffer.from(`${JSON.stringify(header)}\n`)
+  const keys = derive(fileKey)
+  const mac = macOf(line, keys.header)
+  const chunks = new Chunks(keys.chunks, prefix, mac)
+  fileKey.fill(0)
+  yield line
+  yield mac
+  for await (const { bytes, last } of cut(plain, chunkBytes)) yield chunks.seal(bytes, last)
+}
+
+/** @throws BackupRefused when it is none, nobody of those who are asked can open it, or it was changed, cut or added to */
+export async function* openStream(
+  sealed: AsyncIterable<Uint8Array>,
+  unlock: Unlock,
+): AsyncGenerator<Uint8Array> {
+  const source = new Source(sealed)
+  const line = await source.line(longestHeader)
+  const header = parseHeader(line)
+  const fileKey = unwrap(header.keys, unlock)
+  const keys = derive(fileKey)
+  fileKey.fill(0)
+  const mac = await source.take(macBytes)
+  if (mac.length !== macBytes || !timingSafeEqual(mac, macOf(line, keys.header)))
+    throw new BackupRefused('the header of the backup was changed')
+  const chunks = new Chunks(keys.chunks, Buffer.from(header.prefix, 'base64url'), mac)
+  for await (const { bytes, last } of cut(source.rest(), chunkBytes + tagBytes))
+    yield chunks.open(bytes, last)
+}
+
+function parseHeader(line: Buffer): Header {
+  let header: Partial<Header> | null
+  try {
+    header = JSON.parse(line.toString('utf8')) as Partial<Header> | null
+  } catch {
+    header = null
+  }
+  if (header?.format !== format) throw new BackupRefused('this is not a backup that warder backup wrote')
+  if (header.version !== version) throw new BackupRefused('the backup has a newer format: use a newer Warder')
+  if (!Array.isArray(header.keys) || typeof header.prefix !== 'string')
+    throw new BackupRefused('the header of the backup is broken')
+  return header as Header
+}
+
+function derive(fileKey: Uint8Array) {
+  const key = (purpose: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', fileKey, Buffer.alloc(0), `warder backup v1 ${purpose}`, 32))
+  return { header: key('header'), chunks: key('chunks') }
+}
+
+function macOf(line: Buffer, key: Buffer): Buffer {
+  return createHmac('sha256', key).update(line).digest()
+}
+
+/** AES-256-GCM, each chunk with its number and whether it is the last in the nonce. */
+class Chunks {
+  readonly #key
+  readonly #prefix: Buffer
+  readonly #context: Buffer
+  #index = 0
+
+  constructor(key: Buffer, prefix: Buffer, context: Buffer) {
+    this.#key = createSecretKey(key)
+    key.fill(0)
+    this.#prefix = prefix
+    this.#context = context
+  }
+
+  #nonce(last: boolean): Buffer {
+    const nonce = Buffer.alloc(12)
+    this.#prefix.copy(nonce)
+    nonce.writeUInt32BE(this.#index, prefixBytes)
+    nonce.writeUInt8(last ? 1 : 0, 11)
+    this.#index += 1
+    return nonce
+  }
+
+  seal(plain: Uint8Array, last: boolean): Buffer {
+    const cipher = createCipheriv('aes-256-gcm', this.#key, this.#nonce(last), { authTagLength: tagBytes })
+    cipher.setAAD(this.#context)
+    return Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+  }
+
+  open(sealed: Uint8Array, last: boolean): Buffer {
+    const end = sealed.length - tagBytes
+    const part = this.#index + 1
+    const changed = (): BackupRefused =>
+      new BackupRefused(`the backup was changed, cut or added to, at or after its part ${part}`)
+    if (end < 0) throw changed()
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, this.#nonce(last), {
+      authTagLength: tagBytes,
+    })
+    decipher.setAAD(this.#context)
+    decipher.setAuthTag(sealed.subarray(end))
+    try {
+      return Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()])
+    } catch {
+      throw changed()
+    }
+  }
+}
+
+/** Pieces of one size; the last has what is left, and is there even where nothing is. */
+async function* cut(
+  stream: AsyncIterable<Uint8Array>,
+  size: number,
+): AsyncGenerator<{ readonly bytes: Buffer; readonly last: boolean }> {
+  let parts: Uint8Array[] = []
+  let length = 0
+  for await (const part of stream) {
+    parts.push(part)
+    length += part.length
+    if (length <= size) continue
+    let whole = Buffer.concat(parts)
+    // One byte more than a piece is there: it is not the last.
+    while (whole.length > size) {
+      yield { bytes: whole.subarray(0, size), last: false }
+      whole = whole.subarray(size)
+    }
+    parts = [whole]
+    length = whole.length
+  }
+  yield { bytes: Buffer.concat(parts), last: true }
+}
+
+/** Reads a stream piece by piece. */
+class Source {
+  readonly #stream: AsyncIterator<Uint8Array>
+  #held: Buffer = Buffer.alloc(0)
+
+  constructor(stream: AsyncIterable<Uint8Array>) {
+    this.#stream = stream[Symbol.asyncIterator]()
+  }
+
+  async #more(): Promise<boolean> {
+    const { value, done } = await this.#stream.next()
+    if (done === true) return false
+    this.#held = Buffer.concat([this.#held, value])
+    return true
+  }
+
+  /** With its end. Of a stream that has none: what there is, at most so much. */
+  async line(longest: number): Promise<Buffer> {
+    while (!this.#held.includes(10) && this.#held.length < longest) if (!(await this.#more())) break
+    const end = this.#held.indexOf(10)
+    return this.take(end < 0 ? Math.min(this.#held.length, longest) : end + 1)
+  }
+
+  async take(length: number): Promise<Buffer> {
+    while (this.#held.length < length) if (!(await this.#more())) break
+    const taken = this.#held.subarray(0, length)
+    this.#held = this.#held.subarray(taken.length)
+    return taken
+  }
+
+  async *rest(): AsyncGenerator<Uint8Array> {
+    if (this.#held.length > 0) yield this.#held
+    for (;;) {
+      const { value, done } = await this.#stream.next()
+      if (done === true) return
+      yield value
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { UsageError } from '../cli/command.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import { BackupRefused } from './refused.ts'
+import type { Recipients, Unlock } from './wrapped-keys.ts'
+
+/** Options of what opens a backup. */
+export const unlockOptions = {
+  'passphrase-file': {
+    type: 'text',
+    value: 'FILE',
+    help: 'file with the passphrase (default: WARDER_BACKUP_PASSPHRASE)',
+  },
+  key: { type: 'text', value: 'FILE', help: 'private key (X25519, PEM) of one whom the backup was made for' },
+} as const
+
+/** Options of those who will be able to open a backup. */
+export const recipientOptions = {
+  'passphrase-file': unlockOptions['passphrase-file'],
+  to: {
+    type: 'list',
+    value: 'FILE',
+    help: 'public key (X25519, PEM) of one who can open it; may be given again',
+  },
+} as const
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Shorter ones are guessed by whoever gets hold of the file. */
+const shortestPassphrase = 12
+
+/** @throws UsageError when nobody could open the backup */
+export function recipientsOf(file: string | undefined, keys: readonly string[], env: Env): Recipients {
+  const passphrase = passphraseOf(file, env)
+  if (passphrase === undefined && keys.length === 0)
+    throw new UsageError(
+      'a backup is encrypted: give --passphrase-file FILE or WARDER_BACKUP_PASSPHRASE, or --to with a public key (openssl genpkey -algorithm X25519 makes the private one)',
+    )
+  if (passphrase !== undefined && passphrase.length < shortestPassphrase)
+    throw new BackupRefused(`the passphrase has fewer than ${shortestPassphrase} characters`)
+  return { passphrase, publicKeys: keys.map((path) => x25519(path, createPublicKey)) }
+}
+
+/** @throws UsageError when there is nothing to open it with */
+export function unlockOf(file: string | undefined, key: string | undefined, env: Env): Unlock {
+  const passphrase = passphraseOf(file, env)
+  if (passphrase === undefined && key === undefined)
+    throw new UsageError(
+      'a backup is encrypted: give --passphrase-file FILE or WARDER_BACKUP_PASSPHRASE, or --key',
+    )
+  return { passphrase, privateKey: key === undefined ? undefined : x25519(key, createPrivateKey) }
+}
+
+function passphraseOf(file: string | undefined, env: Env): string | undefined {
+  if (file !== undefined) return readSecretFile(file, 'the passphrase')
+  const given = env.WARDER_BACKUP_PASSPHRASE
+  return given === undefined || given === '' ? undefined : given
+}
+
+function x25519(path: string, read: (pem: Buffer) => KeyObject): KeyObject {
+  let key: KeyObject
+  try {
+    key = read(readFileSync(path))
+  } catch (error) {
+    throw new BackupRefused(`${path} holds no such key: ${error instanceof Error ? error.message : error}`)
+  }
+  if (key.asymmetricKeyType !== 'x25519')
+    throw new BackupRefused(`${path} holds a key of ${key.asymmetricKeyType}; X25519 is needed`)
+  return key
+}

@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { LogReader } from '@warder/foundation/audit'
+import { type ServiceName, serviceNames } from '../installation/services.ts'
+import type { AuditHead } from './lines.ts'
+
+const most = 1000
+const mostLength = 8 * 1024 * 1024
+
+/**
+ * What the logs of a lost installation say that was done after a backup of it: it is gone, and keys that were destroyed
+ * work again.
+ * @param folder `audit/` of that installation
+ */
+export async function sinceBackup(
+  folder: string,
+  heads: Readonly<Partial<Record<ServiceName, AuditHead>>>,
+): Promise<readonly string[]> {
+  const lines: string[] = []
+  for (const service of serviceNames) {
+    const log = join(folder, service)
+    if (!existsSync(log)) continue
+    const counts = await doneAfter(log, heads[service]?.seq ?? 0)
+    const told = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => `${name} ${count}`)
+    lines.push(
+      told.length === 0
+        ? `${service}: the log has nothing that was done after the backup`
+        : `${service}: done after the backup, and missing now: ${told.join(', ')}`,
+    )
+  }
+  return lines
+}
+
+async function doneAfter(log: string, seq: number): Promise<ReadonlyMap<string, number>> {
+  const reader = new LogReader(log, seq)
+  const counts = new Map<string, number>()
+  for (;;) {
+    const records = await reader.next(most, mostLength)
+    if (records.length === 0) return counts
+    for (const { line } of records) {
+      const { operation, outcome } = JSON.parse(line) as {
+        readonly operation: string
+        readonly outcome: string
+      }
+      if (outcome === 'success') counts.set(operation, (counts.get(operation) ?? 0) + 1)
+    }
+  }
+}

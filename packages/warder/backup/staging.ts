@@ -1,0 +1,72 @@
+import {
+  appendFileSync,
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, isAbsolute, join, normalize } from 'node:path'
+import type { ServiceName } from '../installation/services.ts'
+import type { BackupLine } from './lines.ts'
+import { BackupRefused } from './refused.ts'
+
+// What a restore fills, under another name until all of it is there.
+
+/** An empty folder for its owner alone; what an interrupted restore has left of it is removed. */
+export function freshFolder(path: string): string {
+  removeFolder(path)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  return path
+}
+
+export function removeFolder(path: string): void {
+  rmSync(path, { recursive: true, force: true })
+}
+
+/** Gives something that is whole its name, for good. @param left what is not needed any more */
+export function intoPlace(from: string, path: string, left?: string): void {
+  renameSync(from, path)
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+  if (left !== undefined) removeFolder(left)
+}
+
+/**
+ * Writes a part of a file of the home.
+ * @returns true for the first part
+ * @throws BackupRefused when the file would lie outside
+ */
+export function placeFile(home: string, line: Extract<BackupLine, { kind: 'file' }>): boolean {
+  const inside = normalize(line.path)
+  if (isAbsolute(inside) || inside.startsWith('..') || inside === '.')
+    throw new BackupRefused('a file of the backup would lie outside of the home')
+  const target = join(home, inside)
+  const bytes = Buffer.from(line.data, 'base64')
+  if (!line.first) {
+    appendFileSync(target, bytes, { flush: true })
+    return false
+  }
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 })
+  writeFileSync(target, bytes, { mode: 0o600, flag: 'wx', flush: true })
+  chmodSync(target, line.mode & 0o700)
+  return true
+}
+
+/** Writes the address of the database into a service's settings, in place of the one that is there. */
+export function setDatabase(home: string, service: ServiceName, url: string): void {
+  const file = join(home, `${service}.toml`)
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const others = text.split('\n').filter((known) => !/^\s*database_url\s*=/.test(known))
+  // Before the first table: behind it the name would belong to that.
+  writeFileSync(file, `database_url = ${JSON.stringify(url)}\n${others.join('\n')}`, { mode: 0o600 })
+}

@@ -1,0 +1,179 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  scryptSync,
+} from 'node:crypto'
+import { BackupRefused } from './refused.ts'
+
+/** Who will be able to open a backup: each of them alone. */
+export interface Recipients {
+  readonly passphrase?: string | undefined
+  /** X25519 (RFC 7748). */
+  readonly publicKeys: readonly KeyObject[]
+}
+
+/** What a backup is opened with. */
+export interface Unlock {
+  readonly passphrase?: string | undefined
+  readonly privateKey?: KeyObject | undefined
+}
+
+/** The key of a backup for one recipient. Binary members are base64url. */
+export type WrappedKey =
+  | {
+      readonly type: 'scrypt'
+      readonly salt: string
+      readonly n: number
+      readonly r: number
+      readonly p: number
+      readonly wrapped: string
+    }
+  | {
+      readonly type: 'x25519'
+      readonly recipient: string
+      readonly ephemeral: string
+      readonly wrapped: string
+    }
+
+/** RFC 7914; 128 MiB of memory and some tenths of a second. */
+const cost = { n: 2 ** 17, r: 8, p: 1 } as const
+/** A header from elsewhere must not take all of the memory. */
+const mostMemory = 1024 ** 3
+const tagBytes = 16
+
+/**
+ * The recipients of one backup, and what opens it as long as it is being made, so that it can be read back: a key pair
+ * of the moment is among the recipients, and its private half never leaves this process.
+ */
+export function unlockFor(recipients: Recipients): {
+  readonly recipients: Recipients
+  readonly unlock: Unlock
+} {
+  const { publicKey, privateKey } = generateKeyPairSync('x25519')
+  return {
+    recipients: { ...recipients, publicKeys: [...recipients.publicKeys, publicKey] },
+    unlock: { privateKey },
+  }
+}
+
+export function wrapFor({ passphrase, publicKeys }: Recipients, fileKey: Uint8Array): readonly WrappedKey[] {
+  const keys: WrappedKey[] = publicKeys.map((key) => wrapForKey(key, fileKey))
+  if (passphrase !== undefined) {
+    const salt = randomBytes(16)
+    const wrapped = sealKey(passphraseKey(passphrase, salt, cost), fileKey)
+    keys.push({ type: 'scrypt', salt: text(salt), ...cost, wrapped })
+  }
+  if (keys.length === 0) throw new BackupRefused('a backup needs a passphrase or a public key')
+  return keys
+}
+
+/** @throws BackupRefused with what would open it */
+export function unwrap(keys: readonly WrappedKey[], { passphrase, privateKey }: Unlock): Buffer {
+  const mine = privateKey === undefined ? undefined : rawPublic(createPublicKey(privateKey))
+  for (const key of keys) {
+    if (key.type === 'scrypt' && passphrase !== undefined) {
+      const found = openKey(passphraseKey(passphrase, bytes(key.salt), key), key.wrapped)
+      if (found === undefined) throw new BackupRefused('the passphrase is not the one of this backup')
+      return found
+    }
+    if (
+      key.type === 'x25519' &&
+      privateKey !== undefined &&
+      mine !== undefined &&
+      key.recipient === text(mine)
+    ) {
+      const found = openKey(
+        agreedKey(privateKey, publicFrom(bytes(key.ephemeral)), bytes(key.ephemeral), mine),
+        key.wrapped,
+      )
+      if (found !== undefined) return found
+    }
+  }
+  const kinds = new Set(
+    keys.map(({ type }) => (type === 'scrypt' ? 'its passphrase' : 'a private key (X25519)')),
+  )
+  throw new BackupRefused(`this backup is opened with ${[...kinds].join(' or ')}, which was not given`)
+}
+
+function wrapForKey(recipient: KeyObject, fileKey: Uint8Array): WrappedKey {
+  const { publicKey, privateKey } = generateKeyPairSync('x25519')
+  const [ephemeral, mine] = [rawPublic(publicKey), rawPublic(recipient)]
+  const wrapped = sealKey(agreedKey(privateKey, recipient, ephemeral, mine), fileKey)
+  return { type: 'x25519', recipient: text(mine), ephemeral: text(ephemeral), wrapped }
+}
+
+function agreedKey(
+  privateKey: KeyObject,
+  publicKey: KeyObject,
+  ephemeral: Buffer,
+  recipient: Buffer,
+): Buffer {
+  const secret = diffieHellman({ privateKey, publicKey })
+  const key = Buffer.from(
+    hkdfSync('sha256', secret, Buffer.concat([ephemeral, recipient]), 'warder backup v1 x25519', 32),
+  )
+  secret.fill(0)
+  return key
+}
+
+function passphraseKey(
+  passphrase: string,
+  salt: Buffer,
+  { n, r, p }: { readonly n: number; readonly r: number; readonly p: number },
+): Buffer {
+  try {
+    return scryptSync(passphrase.normalize('NFC'), salt, 32, { N: n, r, p, maxmem: mostMemory })
+  } catch {
+    throw new BackupRefused('the header of the backup asks for more work than a passphrase may cost')
+  }
+}
+
+/** The wrapping key is used once: its nonce is zero. */
+function sealKey(key: Buffer, fileKey: Uint8Array): string {
+  const cipher = createCipheriv('aes-256-gcm', key, Buffer.alloc(12), { authTagLength: tagBytes })
+  const sealed = Buffer.concat([cipher.update(fileKey), cipher.final(), cipher.getAuthTag()])
+  key.fill(0)
+  return text(sealed)
+}
+
+function openKey(key: Buffer, wrapped: string): Buffer | undefined {
+  const sealed = bytes(wrapped)
+  const end = sealed.length - tagBytes
+  if (end !== 32) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.alloc(12), { authTagLength: tagBytes })
+  decipher.setAuthTag(sealed.subarray(end))
+  key.fill(0)
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()])
+  } catch {
+    return undefined
+  }
+}
+
+/** The 32 bytes of RFC 7748. */
+function rawPublic(key: KeyObject): Buffer {
+  const { x = '' } = key.export({ format: 'jwk' })
+  return bytes(x)
+}
+
+function publicFrom(raw: Buffer): KeyObject {
+  try {
+    return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: text(raw) }, format: 'jwk' })
+  } catch {
+    throw new BackupRefused('the header of the backup is broken')
+  }
+}
+
+function text(value: Uint8Array): string {
+  return Buffer.from(value).toString('base64url')
+}
+
+function bytes(value: string): Buffer {
+  return Buffer.from(value, 'base64url')
+}

@@ -1,0 +1,45 @@
+import type { MigrationPlan } from '@warder/foundation/sql'
+import type { DatabaseState } from './state.ts'
+
+/** What is told about both databases. */
+export function linesOf(states: readonly DatabaseState[]): readonly string[] {
+  const lines = states.flatMap(databaseLines)
+  const pending = states.flatMap(({ plans }) => [...(plans?.values() ?? [])].flatMap((plan) => plan.pending))
+  if (pending.length === 0) return lines
+  const stops = pending.some(({ older }) => older === undefined)
+  const undone = pending.every(({ older }) => older === true)
+  return [
+    ...lines,
+    stops
+      ? 'Stop every node before the first one of this version is started.'
+      : 'Nodes can be upgraded one after the other; what the old ones do not heed meanwhile is said above.',
+    undone
+      ? 'The version before can be started again on this database.'
+      : 'The version before cannot be started again on this database: take a backup first (warder backup).',
+  ]
+}
+
+function databaseLines({ service, engine, plans, refusal }: DatabaseState): readonly string[] {
+  const title = `${service.padEnd(4)}  ${engine}`
+  if (refusal !== undefined) return [`${title}: a start is refused`]
+  if (plans === undefined) return [`${title}: not there yet; the first start makes it`]
+  const changes = [...plans].flatMap(([component, plan]) => componentLines(component, plan))
+  const { done = 0, pending = [] } = plans.get(service) ?? {}
+  const to = done + pending.length
+  const schema = pending.length === 0 ? `schema ${done}` : `schema ${done} -> ${to}`
+  return [changes.length === 0 ? `${title}: ${schema}, nothing to change` : `${title}: ${schema}`, ...changes]
+}
+
+function componentLines(component: string, { pending, ahead }: MigrationPlan): readonly string[] {
+  return [
+    ...pending.map(({ number, name, older }) => `  ${component} ${number}: ${name}. ${beside(older)}`),
+    ...ahead.map(({ number, name }) => `  ${component} ${number}: ${name}. Done by a newer version.`),
+  ]
+}
+
+function beside(older: MigrationPlan['pending'][number]['older']): string {
+  if (older === undefined) return 'Nodes of the version before stop.'
+  return older === true
+    ? 'Nodes of the version before go on.'
+    : `Nodes of the version before go on; one of them ${older}.`
+}

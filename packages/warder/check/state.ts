@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+import { databasePlace, migrationPlans, type ServiceLaunch } from '@warder/foundation/runtime'
+import type { MigrationPlan } from '@warder/foundation/sql'
+import type { ServiceName } from '../installation/services.ts'
+
+/** What a start of a service would find. */
+export interface DatabaseState {
+  readonly service: ServiceName
+  /** `SQLite` or `PostgreSQL`: an address may hold a password. */
+  readonly engine: string
+  /** By component; undefined: there is no database yet, or it cannot be used. */
+  readonly plans: ReadonlyMap<string, MigrationPlan> | undefined
+  /** Why a start would be refused. */
+  readonly refusal: string | undefined
+}
+
+/** @returns what the start would do; its refusal is no error */
+export async function stateOf(service: ServiceName, launch: ServiceLaunch): Promise<DatabaseState> {
+  const place = databasePlace(launch.config, launch.home, service)
+  const engine = place.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'
+  const nothing = { service, engine, plans: undefined, refusal: undefined }
+  // Opening it would make it.
+  if (place.kind === 'sqlite' && !existsSync(place.path)) return nothing
+  try {
+    return { ...nothing, ...(await migrationPlans(launch, place)) }
+  } catch (error) {
+    if (error instanceof StartupError) return { ...nothing, refusal: error.message }
+    throw error
+  }
+}

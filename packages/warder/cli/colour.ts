@@ -1,0 +1,33 @@
+/** Whether what is printed may be coloured; said once, when the process begins. */
+const allowed = { out: false, err: false }
+
+interface Streams {
+  readonly out: { readonly isTTY?: boolean }
+  readonly err: { readonly isTTY?: boolean }
+}
+
+/** Colours are for terminals alone, and for nobody who does not want them: https://no-color.org, `TERM=dumb`. */
+export function allowColour(env: Readonly<Record<string, string | undefined>>, { out, err }: Streams): void {
+  const wanted = (env.NO_COLOR === undefined || env.NO_COLOR === '') && env.TERM !== 'dumb'
+  allowed.out = wanted && out.isTTY === true
+  allowed.err = wanted && err.isTTY === true
+}
+
+/** A heading on standard output. */
+export function heading(text: string): string {
+  return allowed.out ? `\u001b[1m${text}\u001b[22m` : text
+}
+
+/** What went wrong, on standard error. */
+export function alarm(text: string): string {
+  return allowed.err ? `\u001b[31m${text}\u001b[39m` : text
+}
+
+/** The first line of a help, and lines like `Example:`, as headings. */
+export function helpInColour(help: string): string {
+  if (!allowed.out) return help
+  return help
+    .split('\n')
+    .map((line, index) => (index === 0 || /^[A-Z][\w ]*:$/.test(line) ? heading(line) : line))
+    .join('\n')
+}

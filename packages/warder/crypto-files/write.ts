@@ -1,0 +1,85 @@
+import type { FileHandle } from 'node:fs/promises'
+
+/** Takes bytes in their order. */
+export interface Sink {
+  /** Copies the parts. Resolves when there is room for more. */
+  write(parts: readonly Uint8Array[]): Promise<void>
+  /** Resolves when everything was taken. @throws what the first failure of a write was */
+  end(): Promise<void>
+}
+
+const blockBytes = 1024 * 1024
+const blocks = 4
+
+/** Writes to a file behind the back of the caller, who makes the next bytes meanwhile. */
+export function sinkOf(file: FileHandle): Sink {
+  return writeBehind(async (bytes) => {
+    for (let written = 0; written < bytes.length; ) {
+      const { bytesWritten } = await file.write(bytes, written)
+      written += bytesWritten
+    }
+  })
+}
+
+/** Writes to a pipe. @param write resolves when the bytes were taken */
+export function sinkTo(write: (bytes: Uint8Array) => Promise<void>): Sink {
+  return writeBehind(write)
+}
+
+/**
+ * The bytes are copied into a few blocks that are used again and again: a cipher makes a new buffer for each output, and
+ * buffers that wait to be written would each take new memory of the system, which costs more than the copy.
+ */
+function writeBehind(act: (bytes: Uint8Array) => Promise<void>): Sink {
+  const free = Array.from({ length: blocks }, () => Buffer.allocUnsafeSlow(blockBytes))
+  let block: Buffer<ArrayBuffer> | undefined
+  let filled = 0
+  let failure: { readonly error: unknown } | undefined
+  let working = Promise.resolve()
+  const settled = (): void => {
+    if (failure !== undefined) throw failure.error
+  }
+  const take = async (): Promise<Buffer<ArrayBuffer>> => {
+    for (;;) {
+      settled()
+      const found = free.pop()
+      if (found !== undefined) return found
+      await working
+    }
+  }
+  const handOver = (full: Buffer<ArrayBuffer>, length: number): void => {
+    const before = working
+    working = (async () => {
+      await before
+      try {
+        if (failure === undefined) await act(full.subarray(0, length))
+      } catch (error) {
+        failure = { error }
+      } finally {
+        free.push(full)
+      }
+    })()
+  }
+  return {
+    async write(parts) {
+      for (const part of parts)
+        for (let at = 0; at < part.length; ) {
+          block ??= await take()
+          const piece = part.subarray(at, at + blockBytes - filled)
+          block.set(piece, filled)
+          at += piece.length
+          filled += piece.length
+          if (filled < blockBytes) continue
+          handOver(block, filled)
+          block = undefined
+          filled = 0
+        }
+    },
+    async end() {
+      if (block !== undefined) handOver(block, filled)
+      block = undefined
+      await working
+      settled()
+    },
+  }
+}

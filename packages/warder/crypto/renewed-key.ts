@@ -1,0 +1,33 @@
+import { ClientError, type Reply } from '@warder/client'
+import { FileRefused } from '../cli/refused.ts'
+import { namedIn, toWrappedKey, type WrappedKey } from '../crypto-files/wrapped-key.ts'
+import { aboutKey } from '../kms/refusal.ts'
+
+type Answer = Reply<'crypto.batch'>['results'][number]
+
+/** A data key that is wrapped by the newest version of its key. */
+interface RenewedKey {
+  readonly wrapped: WrappedKey
+  /** The version. */
+  readonly kid: string
+}
+
+/**
+ * What the service answered to `rewrap` of a wrapped data key.
+ * @throws StartupError why there is no new wrapping; FileRefused for an answer that wraps in another way than before
+ */
+export function renewedOf(before: WrappedKey, answer: Answer | undefined): Promise<RenewedKey> {
+  const was = namedIn(before)
+  return aboutKey('key', was.kid, async () => {
+    if (answer === undefined) throw new FileRefused('the service gave no answer about it')
+    if ('error' in answer) {
+      const { error: kind, description, status } = answer
+      throw new ClientError({ kind, description, status })
+    }
+    const wrapped = toWrappedKey(answer.result)
+    const is = namedIn(wrapped)
+    if (is.alg !== was.alg || is.enc !== was.enc)
+      throw new FileRefused('the service wrapped the data key in another way than it was')
+    return { wrapped, kid: is.kid }
+  })
+}

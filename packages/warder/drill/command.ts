@@ -1,0 +1,102 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/home'
+import { note, rootKeySource } from '@warder/foundation/runtime'
+import { unlockOf, unlockOptions } from '../backup/secrets.ts'
+import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
+import { optionsHelp, optionsUsage } from '../cli/help.ts'
+import { readArguments } from '../cli/options.ts'
+import { refusalOf } from '../cli/refused.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import { configure } from '../installation/configuration.ts'
+import { TryFailed } from '../try/step.ts'
+import { drill } from './drill.ts'
+
+const options = {
+  home: {
+    ...homeOption,
+    help: 'the installation that is backed up (default WARDER_HOME, else ./.warder): it notes the drill',
+  },
+  ...unlockOptions,
+  'root-key-file': {
+    type: 'text',
+    value: 'FILE',
+    help: 'copy of the root key (default: the one of the home)',
+  },
+  realm: { type: 'text', value: 'R', help: 'realm of --user (default _)' },
+  user: { type: 'text', value: 'U', help: 'somebody who logs in and uses keys' },
+  'password-file': { type: 'text', value: 'FILE', help: 'the password of --user' },
+  keys: { type: 'number', value: 'N', help: 'keys that are opened at most (default 10000)' },
+} as const
+
+const usualKeys = 10_000
+
+export const drillCommand: Command = {
+  name: 'drill',
+  summary: 'proves that a backup can be restored, in a home that is thrown away',
+  help: `warder drill FILE|FOLDER ${optionsUsage(options)}
+
+Restores the backup (of a folder: the newest *.backup) into a temporary home with SQLite databases, opens its keys,
+starts both services on free ports, asks them, lets --user log in and use keys, stops them, and verifies the audit
+chain. The installation that runs is not touched; it notes when the last drill went well, which /metrics shows.
+
+${optionsHelp(options)}
+
+Example:
+  warder drill /backup --passphrase-file /etc/warder/backup-passphrase`,
+  async run(args, terminal) {
+    const { values, names } = readArguments(args, options)
+    const [path, ...rest] = names
+    if (path === undefined || rest.length > 0) throw new UsageError('name one backup, or a folder of them')
+    const unlock = unlockOf(values['passphrase-file'], values.key, terminal.env)
+    const home = resolve(homeOf(values.home, terminal.env))
+    const { user, realm = '_' } = values
+    const passwordFile = values['password-file']
+    if ((user === undefined) !== (passwordFile === undefined))
+      throw new UsageError('--user and --password-file go together')
+    const login =
+      user === undefined || passwordFile === undefined
+        ? undefined
+        : { realm, user, password: readSecretFile(passwordFile) }
+    try {
+      const backup = newest(path)
+      terminal.out(`backup      ${backup}`)
+      await drill({
+        backup,
+        unlock,
+        rootKeyFile: values['root-key-file'] ?? rootKeyOf(home, terminal.env),
+        env: terminal.env,
+        login,
+        keys: values.keys ?? usualKeys,
+        say: terminal.out,
+      })
+      if (existsSync(home)) note(home, 'drill', Date.now())
+      terminal.out('the drill went well')
+      return 0
+    } catch (error) {
+      if (!(error instanceof TryFailed)) throw refusalOf(error)
+      terminal.err(`warder drill: ${error.message}`)
+      return 1
+    }
+  },
+}
+
+/** @throws StartupError when there is none */
+function newest(path: string): string {
+  if (!existsSync(path)) throw new StartupError(`${path} is not there`)
+  if (!statSync(path).isDirectory()) return path
+  const found = readdirSync(path)
+    .filter((name) => name.endsWith('.backup'))
+    .map((name) => join(path, name))
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)
+  const [first] = found
+  if (first === undefined) throw new StartupError(`${path} holds no file *.backup`)
+  return first
+}
+
+function rootKeyOf(home: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  if (!existsSync(home)) return undefined
+  const source = rootKeySource(configure('kms', home, [], env).launch.config, (file) => inHome(home, file))
+  return source.kind === 'file' ? source.path : undefined
+}

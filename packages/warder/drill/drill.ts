@@ -1,0 +1,151 @@
+import {
+  copyFileSync,
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { verifyAudit } from '@warder/foundation/audit'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/home'
+import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
+import { loadRootKeys, openSeal } from '@warder/foundation/seal'
+import { tryKeys } from '@warder/kms/drill'
+import { type Restored, restore } from '../backup/restore.ts'
+import type { Unlock } from '../backup/wrapped-keys.ts'
+import { clientOf } from '../client/https-client.ts'
+import { configure } from '../installation/configuration.ts'
+import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { serviceNames } from '../installation/services.ts'
+import { throwAwayEnvironment, whileStarted } from '../installation/throw-away.ts'
+import { tryServices } from '../try/run.ts'
+
+export interface DrillOptions {
+  readonly backup: string
+  readonly unlock: Unlock
+  /** Where the root key is, when the backup has none. */
+  readonly rootKeyFile: string | undefined
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Somebody who can log in; undefined = nobody does. */
+  readonly login: { readonly realm: string; readonly user: string; readonly password: string } | undefined
+  /** Keys that are opened at most. */
+  readonly keys: number
+  say(line: string): void
+}
+
+/**
+ * Restores a backup into a home that is thrown away, with databases of its own, starts both services there, and looks
+ * whether everything works: nothing of the installation that runs is touched.
+ * @throws StartupError at the first step that fails, which says what to do
+ */
+export async function drill(options: DrillOptions): Promise<void> {
+  const room = mkdtempSync(join(tmpdir(), 'warder-drill-'))
+  const home = join(room, 'home')
+  try {
+    const restored = await restoreInto(home, options)
+    options.say(`restored    ${restored.rows} rows and ${restored.files} files, as of ${restored.madeAt}`)
+    provideRootKey(home, restored, options)
+    for (const name of serviceNames) silence(join(home, `${name}.toml`))
+    await openKeys(home, options)
+    await startAndAsk(home, options)
+    await verifyLogs(home, options)
+  } finally {
+    rmSync(room, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function restoreInto(home: string, { backup, unlock, env }: DrillOptions): Promise<Restored> {
+  if (!existsSync(backup)) throw new StartupError(`${backup} is not there`)
+  return restore({
+    source: createReadStream(backup),
+    unlock,
+    home,
+    now: systemClock.now(),
+    env: throwAwayEnvironment(env),
+    databases: { auth: 'sqlite:auth.db', kms: 'sqlite:kms.db' },
+  })
+}
+
+/** Nobody else hears of a drill: no records, notices or metrics are sent, and no fixed port is taken. */
+const spoken = /^\s*(?:[\w.]*webhook\w*|audit_syslog|audit_collector_\w+|otlp_endpoint|metrics_port)\s*=.*$/gm
+
+function silence(file: string): void {
+  if (existsSync(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(spoken, ''))
+}
+
+function provideRootKey(home: string, { rootKey }: Restored, { rootKeyFile, env }: DrillOptions): void {
+  const source = rootKeySource(configure('kms', home, [], throwAwayEnvironment(env)).launch.config, (path) =>
+    inHome(home, path),
+  )
+  if (rootKey || source.kind !== 'file') return
+  if (rootKeyFile === undefined || !existsSync(rootKeyFile))
+    throw new StartupError('the backup has no root key: name the copy of it with --root-key-file')
+  // A key that lies elsewhere is where the settings say already.
+  if (!existsSync(source.path)) copyFileSync(rootKeyFile, source.path)
+}
+
+async function openKeys(home: string, { env, keys, say }: DrillOptions): Promise<void> {
+  const { launch } = configure('kms', home, [], throwAwayEnvironment(env))
+  const { db, close } = await openSealedDatabase('kms', launch)
+  try {
+    const source = rootKeySource(launch.config, (path) => inHome(home, path))
+    const rootKeys = loadRootKeys(source, env, { create: false })
+    const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
+    const { opened, broken } = await tryKeys(db, seal, keys)
+    if (broken.length > 0)
+      throw new StartupError(
+        `${broken.length} keys cannot be opened, ${broken[0]} among them: keep older backups, and look at the disk of the database`,
+      )
+    say(`keys        ${opened} opened`)
+  } finally {
+    await close()
+  }
+}
+
+async function startAndAsk(home: string, options: DrillOptions): Promise<void> {
+  const what = 'the services of the backup'
+  await whileStarted(home, throwAwayEnvironment(options.env), what, () => ask(home, options))
+}
+
+async function ask(home: string, { login, say }: DrillOptions): Promise<void> {
+  const endpoints = readEndpoints(home)
+  let isHeld = false
+  for (const name of serviceNames) {
+    const client = clientOf(serverAt(home, endpoints[name]))
+    try {
+      const path = name === 'kms' ? '/health' : '/public/version'
+      const { status, text } = await client.ask(path)
+      if (name === 'kms') isHeld = /"restore":\{[^{}]*"DOWN"/.test(text)
+      if (status !== 200) throw new StartupError(`${name} answers ${status} to ${path} from the backup`)
+    } finally {
+      client.close()
+    }
+    say(`${name.padEnd(12)}started and healthy`)
+  }
+  if (isHeld) say('approval    a restored kms waits for its officers: keys were opened, and none is used')
+  if (login === undefined) return
+  const steps = await tryServices({
+    auth: serverAt(home, endpoints.auth),
+    kms: serverAt(home, endpoints.kms),
+    realm: login.realm,
+    username: login.user,
+    password: login.password,
+    file: undefined,
+    withKeys: !isHeld,
+    out: () => undefined,
+  })
+  say(`login       ${login.user} logged in${isHeld ? '' : ' and used keys'}: ${steps} steps`)
+}
+
+async function verifyLogs(home: string, { say }: DrillOptions): Promise<void> {
+  for (const name of serviceNames) {
+    const verdict = await verifyAudit(join(home, 'audit', name), { thorough: true })
+    if (!verdict.ok)
+      throw new StartupError(`the audit chain of ${name} is broken: ${verdict.firstBroken?.reason}`)
+  }
+  say('chain       whole')
+}

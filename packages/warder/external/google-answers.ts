@@ -1,0 +1,50 @@
+import type { HttpsClient } from '../client/index.ts'
+import type { Step } from './store.ts'
+
+export interface Answered {
+  readonly status: number
+  readonly json: Readonly<Record<string, unknown>>
+}
+
+/** Asks the key service without credentials but those of the body: `ask('wrap', {...})`; without a body by GET. */
+export type AskKacls = (operation: string, body?: object) => Promise<Answered>
+
+export function askerOfKacls(http: HttpsClient): AskKacls {
+  return async (operation, body) => {
+    const answer = await http.ask(`/google_cse/${operation}`, body === undefined ? {} : { json: body })
+    const { json } = answer
+    return { status: answer.status, json: typeof json === 'object' && json !== null ? { ...json } : {} }
+  }
+}
+
+export function problemOf({ status, json }: Answered, wanted: number): string | undefined {
+  return status === wanted ? undefined : `${status} ${json.message ?? ''}`.trim()
+}
+
+/** Steps of an exchange, noted as they are done. */
+export interface Exchange {
+  readonly done: readonly Step[]
+  /** @param problem undefined: it came out as it should */
+  step(what: string, problem: string | undefined): void
+  /** The answer must have this status; of 200 the member must be so, where one is given. */
+  expect(
+    what: string,
+    answer: Answered,
+    status: number,
+    member?: readonly [name: string, value: unknown],
+  ): void
+}
+
+export function newExchange(): Exchange {
+  const done: Step[] = []
+  const step = (what: string, problem: string | undefined): void => void done.push({ what, problem })
+  return {
+    done,
+    step,
+    expect(what, answer, status, member) {
+      const [name = '', value] = member ?? []
+      const same = member === undefined || answer.json[name] === value
+      step(what, problemOf(answer, status) ?? (same ? undefined : `${name} is another`))
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { resolve } from 'node:path'
+import { type Command, homeOf, homeOption } from '../cli/command.ts'
+import { optionsHelp, optionsUsage } from '../cli/help.ts'
+import { readArguments, requireNoNames } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { clientOf, type Server } from '../client/https-client.ts'
+import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { serviceNames } from '../installation/services.ts'
+
+const options = { home: homeOption } as const
+
+/** `warder health`: asks what a supervisor, a container or a probe has to know. */
+export const health: Command = {
+  name: 'health',
+  summary: 'says whether both services of a home work',
+  options,
+  help: `warder health ${optionsUsage(options)}
+
+Asks the services that \`warder start\` runs in this home for their /health, a line for each. Exit code 1: one of them does
+not answer, or says that its database or its audit log does not work.
+
+${optionsHelp(options)}
+
+Example:
+  warder health --home /var/lib/warder`,
+  async run(args, terminal) {
+    const { values, names } = readArguments(args, options)
+    requireNoNames(names)
+    const home = resolve(homeOf(values.home, terminal.env))
+    const endpoints = readEndpoints(home)
+    const found = await Promise.all(
+      serviceNames.map((name) => healthOf(name, serverAt(home, endpoints[name]))),
+    )
+    for (const { up, line } of found) (up ? terminal.out : terminal.err)(printable(line))
+    return found.every(({ up }) => up) ? 0 : 1
+  },
+}
+
+async function healthOf(
+  name: string,
+  server: Server,
+): Promise<{ readonly up: boolean; readonly line: string }> {
+  const place = `${name} ${server.url}`
+  const client = clientOf(server)
+  try {
+    const { status, text } = await client.ask('/health')
+    return status === 200
+      ? { up: true, line: `${place} is up` }
+      : { up: false, line: `${place} answers ${status}: ${text}` }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return { up: false, line: `${place} does not answer: ${why}` }
+  } finally {
+    client.close()
+  }
+}

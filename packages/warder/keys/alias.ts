@@ -1,0 +1,92 @@
+import type { Reply } from '@warder/client'
+import { UsageError } from '../cli/command.ts'
+import { printable, tableLines } from '../cli/table.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+
+type Alias = Reply<'crypto.aliases.get'>
+type Work = ReturnType<KmsVerb['parse']>
+
+const pageSize = 1000
+
+const rowOf = ({ alias, kid, changed_at }: Alias) => [alias, kid, changed_at]
+
+const list: Work = async ({ kms, show }) => {
+  const aliases: Alias[] = []
+  for (;;) {
+    const after = aliases.at(-1)?.alias
+    const page = await kms.call('crypto.aliases.list', { query: after === undefined ? {} : { after } })
+    aliases.push(...page)
+    if (page.length < pageSize) break
+  }
+  show({ aliases }, tableLines(['ALIAS', 'KEY', 'SINCE'], aliases.map(rowOf), 'you have no aliases'))
+  return 0
+}
+
+function showOne(alias: string): Work {
+  return async ({ kms, show }) => {
+    const found = await aboutKey('alias', alias, () => kms.call('crypto.aliases.get', { path: { alias } }))
+    show(found, [printable(`${found.full_alias} is ${found.kid}`)])
+    return 0
+  }
+}
+
+function remove(alias: string): Work {
+  return async ({ kms, show }) => {
+    await aboutKey('alias', alias, () => kms.call('crypto.aliases.delete', { path: { alias } }))
+    show({ alias, deleted: true }, [printable(`${alias}: deleted; the key stays`)])
+    return 0
+  }
+}
+
+function create(alias: string, kid: string): Work {
+  return async ({ kms, show }) => {
+    const made = await aboutKey('key', kid, () => kms.call('crypto.aliases.create', { body: { alias, kid } }))
+    show(made, [printable(`${made.alias} is ${made.kid}`)])
+    return 0
+  }
+}
+
+function move(alias: string, kid: string): Work {
+  return async ({ kms, show }) => {
+    const moved = await aboutKey('alias', alias, () =>
+      kms.call('crypto.aliases.move', { path: { alias }, body: { kid } }),
+    )
+    show(moved, [printable(`${moved.alias} is ${moved.kid} from now on`)])
+    return 0
+  }
+}
+
+export const aliasVerb = kmsVerb({
+  name: 'alias',
+  words: '[NAME [KEY]]',
+  summary: 'names for keys: lists yours, makes one, moves it to another key, deletes it',
+  about: `alias/invoices stands for a key wherever one is named. It is yours: alias/invoices@alice is that of alice, whom you need
+rights from as for every key of hers; an alias gives none. Without names it lists your aliases, with one it shows that.
+A moved alias stands for the other key from one moment to the next; what was encrypted before names the old key itself
+and still opens.`,
+  examples: [
+    'warder keys alias invoices KEY',
+    'warder crypto encrypt report.pdf --key alias/invoices',
+    'warder keys alias invoices NEW_KEY --move',
+    'warder keys alias invoices --delete',
+  ],
+  options: {
+    move: { type: 'flag', help: 'lets an alias that you have stand for another key' },
+    delete: { type: 'flag', help: 'takes the alias away; the key stays' },
+  },
+  parse(values, names) {
+    const [alias, key, ...more] = names
+    if (more.length > 0) throw new UsageError('say one alias, and one key at most')
+    if (values.move && (key === undefined || values.delete))
+      throw new UsageError('--move takes the alias and the key that it stands for from now on')
+    if (values.delete && (alias === undefined || key !== undefined))
+      throw new UsageError('--delete takes one alias')
+    if (alias === undefined) return list
+    readKid(alias)
+    if (values.delete) return remove(alias)
+    if (key === undefined) return showOne(alias)
+    return values.move ? move(alias, readKid(key)) : create(alias, readKid(key))
+  },
+})

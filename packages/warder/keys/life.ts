@@ -1,0 +1,99 @@
+import type { Reply } from '@warder/client'
+import { UsageError } from '../cli/command.ts'
+import { onlyName } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { shownState } from './life-words.ts'
+
+type Life = Reply<'crypto.keys.disable'>
+
+function lifeLine(life: Life): string {
+  return printable(`${life.kid}  ${shownState(life)}`)
+}
+
+function lifeVerb(
+  name: 'disable' | 'enable' | 'restore',
+  parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>,
+): KmsVerb {
+  return kmsVerb({
+    name,
+    words: 'KEY...',
+    ...parts,
+    options: {},
+    parse(_, names) {
+      const kids = [...new Set(names.map(readKid))]
+      if (kids.length === 0) throw new UsageError('say which key')
+      return async ({ kms, show }) => {
+        const done: Life[] = []
+        for (const kid of kids)
+          done.push(await aboutKey('key', kid, () => kms.call(`crypto.keys.${name}`, { path: { kid } })))
+        show(done, done.map(lifeLine))
+        return 0
+      }
+    },
+  })
+}
+
+export const disableKeysVerb = lifeVerb('disable', {
+  summary: 'takes keys out of use at once, each with the other half of its pair, until they are enabled',
+  about: `A disabled key encrypts, decrypts, signs and verifies nothing, over REST, KMIP or a cloud, and nobody gets its
+material; nothing of it is lost. Takes the right revoke, which is in the group Destroy.`,
+  examples: ['warder keys disable KEY'],
+})
+
+export const enableKeysVerb = lifeVerb('enable', {
+  summary: 'gives disabled keys back to use',
+  about: 'Takes the right activate, which is in the group Modify.',
+  examples: ['warder keys enable KEY'],
+})
+
+export const restoreKeysVerb = lifeVerb('restore', {
+  summary: 'takes a destruction back that waits: the key is as it was',
+  about: `Where the service is configured so (pending_destruction_days), warder keys destroy orders a destruction that waits
+for days. warder keys list --state waiting shows which do. Takes the right activate, which is in the group Modify.`,
+  examples: ['warder keys restore KEY'],
+})
+
+const dateHelp = 'a day or a moment, 2027-01-31 or 2027-01-31T12:00:00Z; "none" takes it away'
+
+export const setDatesVerb = kmsVerb({
+  name: 'set-dates',
+  words: 'KEY',
+  summary: 'sets when a key begins and ends to protect, and when it ends',
+  about: `Both halves of a pair get the dates. What has passed does not change, and nothing is set in the past. Takes the right
+modifyattribute, which is in the group Modify.`,
+  examples: [
+    'warder keys set-dates KEY --protect-stop 2027-06-30 --end 2028-06-30',
+    'warder keys set-dates KEY --end none',
+  ],
+  options: {
+    begin: {
+      type: 'text',
+      value: 'DATE',
+      help: `active from then on, for a key that is not yet;\n${dateHelp}`,
+    },
+    'process-start': { type: 'text', value: 'DATE', help: 'it decrypts and verifies nothing before' },
+    'protect-stop': { type: 'text', value: 'DATE', help: 'it encrypts and signs nothing from then on' },
+    end: { type: 'text', value: 'DATE', help: 'deactivated from then on: it decrypts and verifies only' },
+  },
+  parse({ begin, 'process-start': processStart, 'protect-stop': protectStop, end }, names) {
+    const kid = readKid(onlyName(names, 'key'))
+    const wanted = {
+      activation_at: begin,
+      process_start_at: processStart,
+      protect_stop_at: protectStop,
+      deactivation_at: end,
+    }
+    const given = Object.entries(wanted).filter(([, text]) => text !== undefined)
+    if (given.length === 0)
+      throw new UsageError('say which date: --begin, --process-start, --protect-stop or --end')
+    const body = Object.fromEntries(given.map(([name, text]) => [name, text === 'none' ? null : text]))
+    return async ({ kms, show }) => {
+      const life = await aboutKey('key', kid, () => kms.call('crypto.keys.dates', { path: { kid }, body }))
+      show(life, [lifeLine(life)])
+      return 0
+    }
+  },
+})

@@ -1,0 +1,77 @@
+import type { Input } from '@warder/client'
+import { UsageError } from '../cli/command.ts'
+import type { ValuesOf } from '../cli/options.ts'
+
+/** Options of a list that say which keys. */
+export const filterOptions = {
+  tag: { type: 'text', value: 'T', help: 'with this tag' },
+  algorithm: {
+    type: 'text',
+    value: 'A',
+    help: 'AES, HMAC, RSA, EC …, or what they are bound to: A256GCM, ES256 …',
+  },
+  state: {
+    type: 'text',
+    value: 'S',
+    help: 'PreActive, Active, Deactivated, Compromised, Destroyed;\ndisabled, or waiting (for their destruction)',
+  },
+  expiring: { type: 'text', value: 'TIME', help: 'that end within this time: 30d, 2w, 12h' },
+  unused: { type: 'text', value: 'TIME', help: 'that nobody has used for this time: 90d' },
+  'not-rotated': { type: 'text', value: 'TIME', help: 'whose newest version is older: 365d' },
+  older: { type: 'text', value: 'TIME', help: 'that were made before this time: 365d' },
+  owner: { type: 'text', value: 'USER', help: 'of somebody else, for crypto officers' },
+  all: { type: 'flag', help: 'of everybody, for crypto officers' },
+} as const
+
+type Query = NonNullable<Input<'crypto.keys.list'>['query']>
+
+const units: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
+
+/** @returns milliseconds @throws UsageError */
+function readTime(name: string, text: string): number {
+  const [, number = '', unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
+  const length = Number(number) * (units[unit] ?? 0)
+  if (length === 0) throw new UsageError(`--${name} is a time like 30d, 2w or 12h`)
+  return length
+}
+
+const states: Readonly<Record<string, Query>> = {
+  preactive: { state: 'PreActive' },
+  active: { state: 'Active' },
+  deactivated: { state: 'Deactivated' },
+  compromised: { state: 'Compromised' },
+  destroyed: { state: 'Destroyed' },
+  destroyed_compromised: { state: 'Destroyed_Compromised' },
+  disabled: { disabled: 'true' },
+  waiting: { awaits_destruction: 'true' },
+}
+
+/** What JOSE calls algorithms has a digit or two letters behind two capitals; KMIP has the words. */
+const words: ReadonlySet<string> = new Set(['AES', 'HMAC', 'RSA', 'EC', 'Ed25519', 'ML-DSA-44', 'CoverCrypt'])
+
+/**
+ * What the service is asked for. @param now Unix milliseconds
+ * @throws UsageError
+ */
+export function filterQuery(values: ValuesOf<typeof filterOptions>, now: number): Query {
+  const { tag, algorithm, state, expiring, unused, 'not-rotated': notRotated, older, owner, all } = values
+  const at = (ms: number): string => new Date(ms).toISOString()
+  const before = (name: string, text: string): string => at(now - readTime(name, text))
+  if (all && owner !== undefined) throw new UsageError('--all and --owner exclude each other')
+  const wanted = state === undefined ? {} : states[state.toLowerCase()]
+  if (wanted === undefined) throw new UsageError(`--state is one of ${Object.keys(states).join(', ')}`)
+  return {
+    ...wanted,
+    ...(tag !== undefined && { tag }),
+    ...(algorithm !== undefined && (words.has(algorithm) ? { algorithm } : { alg: algorithm })),
+    ...(expiring !== undefined && {
+      expires_after: at(now),
+      expires_before: at(now + readTime('expiring', expiring)),
+    }),
+    ...(unused !== undefined && { unused_since: before('unused', unused) }),
+    ...(notRotated !== undefined && { rotated_before: before('not-rotated', notRotated) }),
+    ...(older !== undefined && { created_before: before('older', older) }),
+    ...(owner !== undefined && { owner }),
+    ...(all && { owner: '*' }),
+  }
+}

@@ -1,0 +1,39 @@
+import { Client, credentials } from '@grpc/grpc-js'
+import type { Terminal } from '../cli/command.ts'
+import { printable } from '../cli/table.ts'
+import { type StatusResponse, status } from './messages.ts'
+
+/** As long as the API server waits. */
+const withinMs = 3000
+
+/** Asks the provider at a socket for its Status, as the API server does, and prints it. @returns the exit code */
+export async function checkProvider(socket: string, terminal: Terminal): Promise<number> {
+  const client = new Client(`unix:${socket}`, credentials.createInsecure())
+  try {
+    const { version, healthz, keyId } = await statusOf(client)
+    terminal.out(`${printable(version)} ${printable(healthz)}, key id ${printable(keyId)}`)
+    return healthz === 'ok' ? 0 : 1
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    terminal.err(`warder kubernetes-kms: ${printable(`no Status from ${socket}: ${why}`)}`)
+    return 1
+  } finally {
+    client.close()
+  }
+}
+
+function statusOf(client: Client): Promise<StatusResponse> {
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      '/v2.KeyManagementService/Status',
+      () => Buffer.alloc(0),
+      status.decode,
+      {},
+      { deadline: Date.now() + withinMs },
+      (error, reply) => {
+        if (error === null && reply !== undefined) resolve(reply)
+        else reject(error ?? new Error('the answer is empty'))
+      },
+    )
+  })
+}

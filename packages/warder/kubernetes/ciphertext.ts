@@ -1,0 +1,81 @@
+import { Refused } from './refused.ts'
+
+/** The encryption of a key of the API server, as the members of a flattened JWE (RFC 7516), base64url. */
+export interface Sealed {
+  readonly protected: string
+  readonly iv: string
+  readonly ciphertext: string
+  readonly tag: string
+}
+
+/** What the upstream interface takes at most, of a ciphertext and of a key id. */
+const maxCiphertextBytes = 1024
+const maxKeyIdBytes = 1024
+const format = 1
+const ivBytes = 12
+const tagBytes = 16
+const headerAt = 3
+
+/**
+ * The compact form: 1 ‖ length of the protected header, two bytes ‖ the header as JSON ‖ iv 12 ‖ tag 16 ‖ ciphertext.
+ * @throws Refused when it is longer than the interface takes
+ */
+export function packed(sealed: Sealed): Buffer {
+  const header = Buffer.from(sealed.protected, 'base64url')
+  const iv = Buffer.from(sealed.iv, 'base64url')
+  const tag = Buffer.from(sealed.tag, 'base64url')
+  if (iv.length !== ivBytes || tag.length !== tagBytes)
+    throw new Refused('internal', 'the key management service answered with another cipher than AES-GCM')
+  const start = Buffer.alloc(headerAt)
+  start[0] = format
+  start.writeUInt16BE(header.length, 1)
+  const all = Buffer.concat([start, header, iv, tag, Buffer.from(sealed.ciphertext, 'base64url')])
+  if (all.length > maxCiphertextBytes)
+    throw new Refused(
+      'invalid',
+      `the plaintext is too long: its ciphertext would exceed ${maxCiphertextBytes} bytes`,
+    )
+  return all
+}
+
+/** The reverse. @throws Refused for bytes that Encrypt did not make */
+export function unpacked(bytes: Uint8Array): Sealed {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (
+    buffer.length > maxCiphertextBytes ||
+    buffer.length < headerAt + ivBytes + tagBytes ||
+    buffer[0] !== format
+  )
+    throw notOurs()
+  const ivAt = headerAt + buffer.readUInt16BE(1)
+  const tagAt = ivAt + ivBytes
+  const ciphertextAt = tagAt + tagBytes
+  if (ciphertextAt > buffer.length) throw notOurs()
+  const part = (from: number, to?: number): string => buffer.subarray(from, to).toString('base64url')
+  return {
+    protected: part(headerAt, ivAt),
+    iv: part(ivAt, tagAt),
+    tag: part(tagAt, ciphertextAt),
+    ciphertext: part(ciphertextAt),
+  }
+}
+
+/** The key version that a protected header names. @throws Refused */
+export function keyIdOf(header: string): string {
+  const json = parsed(Buffer.from(header, 'base64url').toString('utf8'))
+  const { kid } = (json ?? {}) as { kid?: unknown }
+  if (typeof kid !== 'string' || kid === '' || Buffer.byteLength(kid) > maxKeyIdBytes) throw notOurs()
+  return kid
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw notOurs()
+  }
+}
+
+function notOurs(): Refused {
+  return new Refused('invalid', 'the ciphertext was not made by this provider')
+}

@@ -1,0 +1,111 @@
+import { resolve } from 'node:path'
+import { type Command, UsageError } from '../cli/command.ts'
+import { optionsHelp } from '../cli/help.ts'
+import { readArguments, requireNoNames, type ValuesOf } from '../cli/options.ts'
+import { findPlaces, placeOptions, readPlaceOptions } from '../kms/places.ts'
+import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
+import { watchStopSignals } from '../service/stop-signals.ts'
+import type { MachineLogin } from './machine-tokens.ts'
+
+const options = {
+  socket: {
+    type: 'text',
+    value: 'PATH',
+    required: 'say where the API server finds the provider: --socket /run/warder-kms/kms.sock',
+    help: 'the Unix socket to serve on; its folder is there already',
+  },
+  key: {
+    type: 'text',
+    value: 'KEY',
+    help: 'the key, by its id or alias: an AES key of 256 bits; alias/NAME@OWNER is an alias of somebody else',
+  },
+  'role-id': { type: 'text', value: 'ID', help: 'the role of the machine, with --secret-id-file' },
+  'secret-id-file': {
+    type: 'text',
+    value: 'F',
+    help: 'file with a secret id of that role; read at each login',
+  },
+  'token-file': {
+    type: 'text',
+    value: 'F',
+    help: `instead: a file with a token, which is read again when it changes
+a machine token (wt.…) is renewed while the authentication service is known`,
+  },
+  check: {
+    type: 'flag',
+    help: 'asks the provider at the socket for its status instead, as the API server does; 0 if it is well',
+  },
+  'metrics-port': { type: 'number', value: 'N', help: 'GET /metrics on 127.0.0.1 (default: none)' },
+  ...placeOptions,
+} as const
+
+/** `warder kubernetes-kms`: the provider that encrypts the secrets of a cluster. */
+export const kubernetesKms: Command = {
+  name: 'kubernetes-kms',
+  summary: 'serves the API server of Kubernetes as its KMS provider (v2)',
+  help: `warder kubernetes-kms --socket PATH --key KEY [OPTIONS]
+warder kubernetes-kms --socket PATH --check
+
+Serves the API server of Kubernetes as its KMS provider (v2), on a Unix socket: Status, Encrypt, Decrypt. The key stays
+in the key management service. docs/guides/kubernetes.md goes through the whole setup.
+
+SIGTERM or SIGINT stop it in order, a second one at once. It logs to standard error, a JSON object a line.
+
+${optionsHelp(options)}
+
+Example:
+  warder kubernetes-kms --socket /run/warder-kms/kms.sock --key alias/cluster@admin \\
+    --url https://kms.example.com:9998 --auth-url https://auth.example.com:8443 --ca-file ca.crt \\
+    --role-id 9e2c… --secret-id-file /etc/warder-kms/secret-id`,
+  async run(args, terminal) {
+    const { values, names } = readArguments(args, options)
+    requireNoNames(names)
+    const socket = resolve(values.socket)
+    // gRPC is loaded here, not by every other command.
+    if (values.check) return (await import('./check.ts')).checkProvider(socket, terminal)
+    const { key } = values
+    if (key === undefined || key === '')
+      throw new UsageError('say which key encrypts: --key KEY (see warder keys list)')
+    const login = loginIn(values)
+    const { kms, auth } = findPlaces(readPlaceOptions(values, terminal.env))
+    if (auth === undefined && 'roleId' in login)
+      throw new UsageError(
+        '--role-id logs in at the authentication service: say where it is, with --auth-url',
+      )
+    const { startProvider } = await import('./run.ts')
+    const running = await startProvider({
+      socket,
+      key,
+      kms,
+      auth,
+      login,
+      metricsPort: values['metrics-port'],
+    })
+    await new Promise<void>((stop) => {
+      const unwatch = [
+        watchStopSignals(
+          () => stop(),
+          () => process.exit(1),
+        ),
+        whenParentProcessEnds(() => stop()),
+      ]
+      void unwatch
+    })
+    await running.stop()
+    leaveParentProcess()
+    return 0
+  },
+}
+
+/** @throws UsageError */
+function loginIn(values: ValuesOf<typeof options>): MachineLogin {
+  const { 'role-id': roleId, 'secret-id-file': secretIdFile, 'token-file': tokenFile } = values
+  if (tokenFile !== undefined) {
+    if (roleId !== undefined || secretIdFile !== undefined)
+      throw new UsageError('--token-file says who asks: leave --role-id and --secret-id-file out')
+    return { tokenFile }
+  }
+  if (roleId === undefined || secretIdFile === undefined)
+    throw new UsageError('say who asks: --role-id ID and --secret-id-file FILE, or --token-file FILE')
+  return { roleId, secretIdFile }
+}

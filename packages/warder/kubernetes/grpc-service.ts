@@ -1,0 +1,132 @@
+import {
+  status as grpcStatus,
+  type handleUnaryCall,
+  Server,
+  type ServerUnaryCall,
+  type sendUnaryData,
+} from '@grpc/grpc-js'
+import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import { decryptMessages, encryptMessages, status as statusMessages } from './messages.ts'
+import type { Provider } from './provider.ts'
+import { Refused, type RefusedKind } from './refused.ts'
+
+/** Of one request: 1 kB of ciphertext, of key id, 32 kB of annotations, and the room that their names take. */
+const maxRequestBytes = 64 * 1024
+/** Calls at one time on all connections; the key management service answers them in a few milliseconds each. */
+const maxCalls = 256
+
+const codes: Readonly<Record<RefusedKind, grpcStatus>> = {
+  invalid: grpcStatus.INVALID_ARGUMENT,
+  denied: grpcStatus.PERMISSION_DENIED,
+  not_found: grpcStatus.NOT_FOUND,
+  busy: grpcStatus.RESOURCE_EXHAUSTED,
+  away: grpcStatus.UNAVAILABLE,
+  internal: grpcStatus.INTERNAL,
+}
+
+export interface GrpcServiceOptions {
+  readonly provider: Pick<Provider, 'status' | 'encrypt' | 'decrypt'>
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+/** `v2.KeyManagementService` over gRPC, not yet bound. */
+export function grpcService({ provider, log, metrics }: GrpcServiceOptions): Server {
+  let calls = 0
+
+  /** Answers a call; its metrics have the method and the status of gRPC, its log neither data nor key id. */
+  function answering<Request, Reply>(
+    method: string,
+    act: (request: Request) => Promise<Reply>,
+    uidOf: (request: Request) => string,
+  ): handleUnaryCall<Request, Reply> {
+    return (call: ServerUnaryCall<Request, Reply>, callback: sendUnaryData<Reply>) => {
+      const begun = performance.now()
+      const done = (code: grpcStatus): void =>
+        metrics.operation(`kubernetes.${method}`, code, performance.now() - begun)
+      if (calls >= maxCalls) {
+        done(grpcStatus.RESOURCE_EXHAUSTED)
+        callback({ code: grpcStatus.RESOURCE_EXHAUSTED, details: 'too many calls at once' })
+        return
+      }
+      calls += 1
+      act(call.request)
+        .then(
+          (reply) => {
+            done(grpcStatus.OK)
+            callback(null, reply)
+          },
+          (error: unknown) => {
+            const refused = error instanceof Refused ? error : undefined
+            const code = refused === undefined ? grpcStatus.INTERNAL : codes[refused.kind]
+            const details = refused?.message ?? 'the provider failed; its log says more'
+            const fields = { method, uid: printable(uidOf(call.request)), code: grpcStatus[code] }
+            if (refused === undefined) log.error({ ...fields, error }, 'a call failed')
+            else log.warn({ ...fields, reason: refused.message }, 'a call was refused')
+            done(code)
+            callback({ code, details })
+          },
+        )
+        .finally(() => {
+          calls -= 1
+        })
+    }
+  }
+
+  const server = new Server({
+    'grpc.max_receive_message_length': maxRequestBytes,
+    'grpc.max_concurrent_streams': maxCalls,
+    'grpc-node.max_session_memory': 10,
+  })
+  server.addService(definition, {
+    Status: answering(
+      'Status',
+      () => provider.status(),
+      () => '',
+    ),
+    Encrypt: answering('Encrypt', provider.encrypt.bind(provider), ({ uid }) => uid),
+    Decrypt: answering('Decrypt', provider.decrypt.bind(provider), ({ uid }) => uid),
+  })
+  return server
+}
+
+const unary = { requestStream: false, responseStream: false } as const
+const unsent = (): never => {
+  throw new Error('a server does not send requests')
+}
+const unread = (): never => {
+  throw new Error('a server does not read replies')
+}
+
+const definition = {
+  Status: {
+    ...unary,
+    path: '/v2.KeyManagementService/Status',
+    // It has no fields.
+    requestDeserialize: () => ({}),
+    responseSerialize: statusMessages.encode,
+    requestSerialize: unsent,
+    responseDeserialize: unread,
+  },
+  Encrypt: {
+    ...unary,
+    path: '/v2.KeyManagementService/Encrypt',
+    requestDeserialize: encryptMessages.decode,
+    responseSerialize: encryptMessages.encode,
+    requestSerialize: unsent,
+    responseDeserialize: unread,
+  },
+  Decrypt: {
+    ...unary,
+    path: '/v2.KeyManagementService/Decrypt',
+    requestDeserialize: decryptMessages.decode,
+    responseSerialize: decryptMessages.encode,
+    requestSerialize: unsent,
+    responseDeserialize: unread,
+  },
+}
+
+/** The identifier of a request comes from the API server: its log finds it. */
+function printable(uid: string): string {
+  return /^[\w.-]{1,64}$/.test(uid) ? uid : ''
+}

@@ -1,0 +1,199 @@
+import { statSync } from 'node:fs'
+import type { Credentials } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
+import type { Logger } from '@warder/foundation/telemetry'
+import { readSecretFile } from '../cli/secret-file.ts'
+import type { Answer, HttpsClient } from '../client/index.ts'
+import { Refused } from './refused.ts'
+
+/** How the machine proves itself: by its role, or by a token that somebody puts into a file. */
+export type MachineLogin =
+  | { readonly roleId: string; readonly secretIdFile: string }
+  | { readonly tokenFile: string }
+
+export interface MachineTokensOptions {
+  readonly login: MachineLogin
+  /** The authentication service; undefined: a token from a file is not renewed. */
+  readonly auth: HttpsClient | undefined
+  readonly log: Logger
+  /** Milliseconds that only grow. */
+  readonly now?: () => number
+}
+
+interface Held {
+  readonly token: string
+  /** undefined: it does not end, as far as is known. */
+  readonly endsAt: number | undefined
+  readonly fileStamp: string | undefined
+}
+
+/** Between two tries after one that failed: doubled each time. */
+const firstPauseMs = 1000
+const longestPauseMs = 30_000
+/** A lease is renewed when so much of it is over; a try that failed is repeated ten times before its end. */
+const renewAfter = 0.5
+const retriesInLease = 10
+const maxTimerMs = 2_000_000_000
+
+/**
+ * The machine's token: logged in for when it is first needed, renewed before its lease ends, and logged in for again when
+ * it was refused. Logins happen one at a time, and not more often than every second after one that failed.
+ */
+export class MachineTokens {
+  readonly #options: MachineTokensOptions
+  readonly #now: () => number
+  #held: Held | undefined
+  #underWay: Promise<Held> | undefined
+  #failures = 0
+  #failure: Refused | undefined
+  #notBefore = 0
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: MachineTokensOptions) {
+    this.#options = options
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  /** Seconds until the token ends, for the metrics; undefined: there is none, or it does not end. */
+  get secondsLeft(): number | undefined {
+    const endsAt = this.#held?.endsAt
+    return endsAt === undefined ? undefined : Math.max(0, (endsAt - this.#now()) / 1000)
+  }
+
+  /** @throws Refused when there is no token to be had */
+  async current(): Promise<Credentials> {
+    const held = this.#held
+    const usable =
+      held !== undefined &&
+      (held.endsAt === undefined || this.#now() < held.endsAt) &&
+      held.fileStamp === this.#fileStamp()
+    return credentialsOf((usable ? held : await this.#obtained()).token)
+  }
+
+  /** The service did not accept them: the next `current` logs in again. */
+  refused(credentials: Credentials): void {
+    const token = credentials.bearer ?? credentials.secretToken
+    if (this.#held !== undefined && this.#held.token === token) this.#held = undefined
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  #obtained(): Promise<Held> {
+    if (this.#failure !== undefined && this.#now() < this.#notBefore) throw this.#failure
+    this.#underWay ??= this.#obtain().finally(() => {
+      this.#underWay = undefined
+    })
+    return this.#underWay
+  }
+
+  async #obtain(): Promise<Held> {
+    const { login, log } = this.#options
+    try {
+      const held = 'tokenFile' in login ? await this.#fromFile(login.tokenFile) : await this.#logIn(login)
+      this.#hold(held)
+      if (this.#failures > 0) log.info({}, 'the machine has a token again')
+      this.#failures = 0
+      this.#failure = undefined
+      return held
+    } catch (error) {
+      const refused = toRefused(error)
+      const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#failures, 10))
+      this.#failures += 1
+      this.#failure = refused
+      this.#notBefore = this.#now() + pause
+      log.warn({ failures: this.#failures, reason: refused.message }, 'the machine gets no token')
+      throw refused
+    }
+  }
+
+  async #logIn({ roleId, secretIdFile }: Extract<MachineLogin, { roleId: string }>): Promise<Held> {
+    const json = { role_id: roleId, secret_id: readSecretFile(secretIdFile, 'the secret id') }
+    return this.#grantOf(await this.#ask('/auth/approle/login', { json }), undefined)
+  }
+
+  async #fromFile(file: string): Promise<Held> {
+    const fileStamp = this.#fileStamp()
+    const token = readSecretFile(file, 'the token').trim()
+    if (this.#options.auth === undefined || !token.startsWith('wt.'))
+      return { token, endsAt: undefined, fileStamp }
+    return this.#grantOf(await this.#renewal(token), fileStamp)
+  }
+
+  #renewal(token: string): Promise<Answer> {
+    return this.#ask('/auth/token/renew-self', { json: {}, headers: { 'x-secret-token': token } })
+  }
+
+  async #ask(path: string, ask: Parameters<HttpsClient['ask']>[1]): Promise<Answer> {
+    const { auth } = this.#options
+    if (auth === undefined) throw new Refused('denied', 'nobody knows where the authentication service is')
+    try {
+      return await auth.ask(path, ask)
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new Refused('away', `the authentication service does not answer: ${why}`, { cause })
+    }
+  }
+
+  #grantOf({ status, json }: Answer, fileStamp: string | undefined): Held {
+    const { auth, errors } = (json ?? {}) as { auth?: Record<string, unknown>; errors?: unknown }
+    const { client_token: token, lease_duration: lease } = auth ?? {}
+    if (status >= 200 && status < 300 && typeof token === 'string' && typeof lease === 'number')
+      return { token, endsAt: lease > 0 ? this.#now() + lease * 1000 : undefined, fileStamp }
+    const [sentence] = Array.isArray(errors) ? errors : []
+    const kind = status >= 500 || status === 429 ? 'away' : 'denied'
+    const said = typeof sentence === 'string' ? sentence.slice(0, 200) : 'no reason was given'
+    throw new Refused(kind, `the authentication service answered ${status} to the machine's login: ${said}`)
+  }
+
+  #hold(held: Held): void {
+    this.#held = held
+    clearTimeout(this.#timer)
+    if (held.endsAt === undefined || this.#closed) return
+    const lease = held.endsAt - this.#now()
+    this.#renewIn(lease * renewAfter, lease)
+  }
+
+  #renewIn(ms: number, lease: number): void {
+    if (this.#closed) return
+    this.#timer = setTimeout(() => void this.#renew(lease), Math.min(ms, maxTimerMs))
+    this.#timer.unref()
+  }
+
+  /** Before the lease ends. A renewal that is refused ends the token here, and the next use logs in. */
+  async #renew(lease: number): Promise<void> {
+    const held = this.#held
+    if (held === undefined) return
+    try {
+      this.#hold(this.#grantOf(await this.#renewal(held.token), held.fileStamp))
+    } catch (error) {
+      if (this.#held !== held) return
+      const refused = toRefused(error)
+      this.#options.log.warn({ reason: refused.message }, 'the token of the machine was not renewed')
+      if (refused.kind === 'denied') this.#held = undefined
+      else if (held.endsAt !== undefined && this.#now() < held.endsAt)
+        this.#renewIn(lease / 2 / retriesInLease, lease)
+    }
+  }
+
+  /** Changes when somebody puts another token into the file. */
+  #fileStamp(): string | undefined {
+    const { login } = this.#options
+    if (!('tokenFile' in login)) return undefined
+    const stat = statSync(login.tokenFile, { throwIfNoEntry: false })
+    return stat === undefined ? 'gone' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`
+  }
+}
+
+function credentialsOf(token: string): Credentials {
+  return token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
+}
+
+function toRefused(error: unknown): Refused {
+  if (error instanceof Refused) return error
+  if (error instanceof StartupError) return new Refused('denied', error.message, { cause: error })
+  throw error
+}

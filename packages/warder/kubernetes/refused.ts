@@ -1,0 +1,48 @@
+import { ClientError } from '@warder/client'
+
+/** Why a call does not succeed, as far as the API server has to tell one from another. */
+export type RefusedKind = 'invalid' | 'denied' | 'not_found' | 'busy' | 'away' | 'internal'
+
+/** A call that does not succeed. The sentence goes to the API server and into its log: it holds no secret. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+  readonly kind: RefusedKind
+
+  constructor(kind: RefusedKind, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options)
+    this.kind = kind
+  }
+}
+
+const kinds: Readonly<Record<string, RefusedKind>> = {
+  unreachable: 'away',
+  timeout: 'away',
+  closed: 'away',
+  unexpected_reply: 'away',
+  unauthorized: 'denied',
+  forbidden: 'denied',
+  not_found: 'not_found',
+  rate_limited: 'busy',
+  overloaded: 'busy',
+  bad_request: 'invalid',
+  decryption_failed: 'invalid',
+  crypto_failure: 'invalid',
+}
+
+const hints: Readonly<Record<string, string>> = {
+  not_found: ' Is --key right, and has the machine the rights encrypt and decrypt on it?',
+  forbidden: ' Grant the machine encrypt and decrypt: warder access grant --help.',
+  unauthorized: ' Does the service accept tokens of machines (vault_auth_verifier_url)?',
+}
+
+/** What the key management service, or the way to it, said. */
+export function refusedBy(error: unknown): Refused {
+  if (error instanceof Refused) return error
+  if (!(error instanceof ClientError)) throw error
+  const kind = kinds[error.kind] ?? ((error.status ?? 500) >= 500 ? 'away' : 'internal')
+  const request = error.requestId === undefined ? '' : ` (request ${error.requestId})`
+  const hint = hints[error.kind] ?? ''
+  return new Refused(kind, `the key management service: ${error.description}${hint}${request}`, {
+    cause: error,
+  })
+}

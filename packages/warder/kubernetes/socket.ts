@@ -1,0 +1,93 @@
+import { chmodSync, lstatSync, rmSync, statSync } from 'node:fs'
+import { connect } from 'node:net'
+import { dirname } from 'node:path'
+import { type Server, ServerCredentials } from '@grpc/grpc-js'
+import { StartupError } from '@warder/foundation/errors'
+
+/** The longest path of a Unix socket on Linux, without its NUL. */
+const maxPathBytes = 107
+/** For calls under way when the provider stops. */
+const stopWithinMs = 5000
+const onlyOwner = 0o600
+
+export interface BoundSocket {
+  /** Lets the calls under way end, and removes the socket. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves on a Unix socket that its owner alone may connect to. What a provider that was killed left there is replaced; a
+ * socket that somebody serves on, or anything else at that path, is left alone.
+ *
+ * @throws StartupError
+ */
+export async function bindSocket(server: Server, path: string): Promise<BoundSocket> {
+  if (Buffer.byteLength(path) > maxPathBytes)
+    throw new StartupError(`the path of the socket has more than ${maxPathBytes} bytes: ${path}`)
+  const folder = dirname(path)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new StartupError(
+      `there is no folder ${folder} for the socket: make it, for its owner alone (mode 0700)`,
+    )
+  await removeStale(path)
+  await bind(server, path)
+  const { ino } = lstatSync(path)
+  return {
+    async close() {
+      await ended(server)
+      // The runtime removes its socket; one that another provider made meanwhile stays.
+      if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true })
+    },
+  }
+}
+
+async function removeStale(path: string): Promise<void> {
+  const there = lstatSync(path, { throwIfNoEntry: false })
+  if (there === undefined) return
+  if (!there.isSocket()) throw new StartupError(`${path} is there and is no socket: nothing was changed`)
+  if (await isServed(path)) throw new StartupError(`somebody serves on ${path} already`)
+  rmSync(path, { force: true })
+}
+
+function isServed(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
+      else reject(new StartupError(`cannot tell whether somebody serves on ${path}: ${error.message}`))
+    })
+  })
+}
+
+async function bind(server: Server, path: string): Promise<void> {
+  // From its first moment on; a change of the mode afterwards would come too late for whoever is quick.
+  const before = process.umask(0o177)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.bindAsync(`unix:${path}`, ServerCredentials.createInsecure(), (error) => {
+        if (error === null) resolve()
+        else reject(new StartupError(`cannot serve on ${path}: ${error.message}`, { cause: error }))
+      })
+    })
+  } finally {
+    process.umask(before)
+  }
+  chmodSync(path, onlyOwner)
+}
+
+function ended(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const late = setTimeout(() => {
+      server.forceShutdown()
+      resolve()
+    }, stopWithinMs)
+    server.tryShutdown(() => {
+      clearTimeout(late)
+      resolve()
+    })
+  })
+}

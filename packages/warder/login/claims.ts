@@ -1,0 +1,57 @@
+import type { HttpsClient } from '../client/index.ts'
+import { refusal, send } from './exchange.ts'
+
+/** What the authentication service says about a session. */
+export interface SessionFacts {
+  readonly username: string
+  readonly realm: string
+  readonly sessionId: string
+  /** Unix seconds. */
+  readonly expiresAt: number
+  /** In words. */
+  readonly how: string
+}
+
+const schemes: Readonly<Record<string, string>> = {
+  up: 'password',
+  jwt: 'token of an issuer',
+  cc: 'client certificate',
+  sa: 'SAML',
+}
+
+/**
+ * Asks whose session a token is of.
+ * @returns undefined when it is of none, or of one that has ended
+ * @throws StartupError when the service cannot be asked
+ */
+export async function sessionFacts(
+  auth: HttpsClient,
+  realm: string,
+  token: string,
+): Promise<SessionFacts | undefined> {
+  const headers = { cookie: `_ea_=${token}` }
+  const answer = await send(auth, `/whoami?realm=${encodeURIComponent(realm)}`, { headers })
+  if (answer.status === 401) return undefined
+  if (answer.status !== 200) throw refusal(answer)
+  const { sub, jti, exp, as_as, as_rid } = (answer.json ?? {}) as Readonly<Record<string, unknown>>
+  if (typeof sub !== 'string' || typeof jti !== 'string' || typeof exp !== 'number') return undefined
+  return {
+    username: sub,
+    realm: typeof as_rid === 'string' ? as_rid : realm,
+    sessionId: jti,
+    expiresAt: exp,
+    how: schemes[String(as_as)] ?? String(as_as),
+  }
+}
+
+/** What a JWT says of itself, which nobody has verified; undefined for what is none. */
+export function unverifiedClaims(token: string): Readonly<Record<string, unknown>> | undefined {
+  const [, payload, signature, ...rest] = token.split('.')
+  if (payload === undefined || signature === undefined || rest.length > 0) return undefined
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
+    return typeof claims === 'object' && claims !== null ? (claims as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}

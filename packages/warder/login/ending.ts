@@ -1,0 +1,26 @@
+import type { HttpsClient } from '../client/index.ts'
+import { refusal, send } from './exchange.ts'
+import type { KeptLogin } from './kept-login.ts'
+
+/**
+ * Ends a login at the authentication service; one that has ended there already is no failure.
+ * @returns false where the service has no part in it: a token of another issuer
+ * @throws StartupError when the service cannot be asked, or refuses
+ */
+export async function endLogin(
+  auth: HttpsClient,
+  { kind, sessionId, token }: Pick<KeptLogin, 'kind' | 'sessionId' | 'token'>,
+): Promise<boolean> {
+  if (kind === 'token') return false
+  const answer =
+    kind === 'app'
+      ? await send(auth, '/auth/token/revoke-self', { method: 'POST', headers: { 'x-secret-token': token } })
+      : await send(auth, '/sessions', {
+          method: 'DELETE',
+          json: { session_ids: [sessionId] },
+          headers: { cookie: `_ea_=${token}` },
+        })
+  const hadEnded = answer.status === 401 || (kind === 'app' && answer.status === 403)
+  if (answer.status !== 204 && !hadEnded) throw refusal(answer)
+  return true
+}

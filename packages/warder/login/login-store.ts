@@ -1,0 +1,199 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import {
+  isSameService,
+  type KeptLogin,
+  type LoginFacts,
+  type LoginKind,
+  type LoginPlaces,
+  placesName,
+  type ServiceId,
+} from './kept-login.ts'
+import { type Keyring, systemKeyring } from './keyring.ts'
+import { isPrivateFolder, readPrivateFile, removePrivateFile, writePrivateFile } from './private-file.ts'
+
+/** The folder of a home that holds a file for each login that lasts. */
+const folderOf = (home: string): string => join(home, 'logins')
+const mostBytes = 64 * 1024
+/** More services than anybody uses from one home. */
+const mostLogins = 64
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** A login as it was found: its token is read when it is needed. */
+export interface FoundLogin {
+  readonly path: string
+  readonly facts: LoginFacts
+  /** How the token is kept, in words. */
+  readonly kept: string
+  /** @throws StartupError when the keyring does not give what opens it */
+  token(): Promise<string>
+}
+
+/** A token under a key that the keyring holds (AES-256-GCM; what the file says besides is authenticated). */
+interface Sealed {
+  readonly iv: string
+  readonly ciphertext: string
+}
+
+interface Content {
+  readonly version: 1
+  readonly facts: LoginFacts
+  readonly account?: string
+  readonly sealed?: Sealed
+  readonly token?: string
+}
+
+/**
+ * Keeps a login in place of the one before at the same places. The token is sealed by a key in the keyring; where there
+ * is none, or it does not give back what it was given, the file holds the token itself.
+ * @returns how it is kept, in words
+ * @throws StartupError when it cannot be written
+ */
+export async function keepLogin(
+  home: string,
+  { token, ...facts }: KeptLogin,
+  keyring: Keyring | undefined,
+): Promise<string> {
+  const path = join(folderOf(home), `${placesName(facts.places)}.json`)
+  const before = contentOf(path)
+  const sealedBy = keyring === undefined ? undefined : await keyInKeyring(keyring)
+  const content: Content =
+    sealedBy === undefined
+      ? { version: 1, facts, token }
+      : { version: 1, facts, account: sealedBy.account, sealed: seal(token, sealedBy.key, facts) }
+  writePrivateFile(path, `${JSON.stringify(content, undefined, 2)}\n`)
+  if (before?.account !== undefined) await keyring?.remove(before.account)
+  return sealedBy === undefined ? inFile(path) : `${path}, sealed by ${keyring?.name}`
+}
+
+const inFile = (path: string): string => `${path}, which only you can read (mode 0600)`
+
+/** A key of its own for each login. */
+async function keyInKeyring(
+  keyring: Keyring,
+): Promise<{ readonly account: string; readonly key: Buffer } | undefined> {
+  const account = `login-${randomBytes(12).toString('hex')}`
+  const key = randomBytes(32)
+  const text = key.toString('hex')
+  if ((await keyring.put(account, text)) && (await keyring.get(account)) === text) return { account, key }
+  return undefined
+}
+
+/**
+ * The login that is kept for these services.
+ * @param places `kms` undefined: only the authentication service is asked; `auth` undefined: it is not known, and one
+ *   login for the key management service is enough
+ * @throws StartupError for a file that cannot be trusted
+ */
+export function findLogin(
+  home: string,
+  places: { readonly auth: ServiceId | undefined; readonly kms: ServiceId | undefined },
+  env: Env,
+): FoundLogin | undefined {
+  const folder = folderOf(home)
+  if (!isPrivateFolder(folder)) return undefined
+  const files = readdirSync(folder).filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
+  if (files.length > mostLogins)
+    throw new StartupError(`${folder} holds more than ${mostLogins} logins: remove what nobody uses`)
+  const found = files.flatMap((name) => {
+    const path = join(folder, name)
+    const content = contentOf(path)
+    return content !== undefined && isFor(content.facts.places, places) ? [{ path, content }] : []
+  })
+  const [only, another] = found
+  // Which of two would be a guess: --auth-url says it.
+  if (only === undefined || another !== undefined) return undefined
+  const { path, content } = only
+  return {
+    path,
+    facts: content.facts,
+    kept: content.sealed === undefined ? inFile(path) : `${path}, sealed by the keyring of this system`,
+    token: () => tokenOf(path, content, env),
+  }
+}
+
+function isFor(
+  kept: LoginPlaces,
+  asked: { readonly auth: ServiceId | undefined; readonly kms: ServiceId | undefined },
+): boolean {
+  if (asked.kms !== undefined && !isSameService(kept.kms, asked.kms)) return false
+  if (asked.auth !== undefined && kept.auth !== undefined) return isSameService(kept.auth, asked.auth)
+  return asked.kms !== undefined
+}
+
+async function tokenOf(path: string, content: Content, env: Env): Promise<string> {
+  const { token, sealed, account, facts } = content
+  if (token !== undefined) return token
+  const key = account === undefined ? undefined : await systemKeyring(env)?.get(account)
+  const opened =
+    key === undefined || sealed === undefined ? undefined : open(sealed, Buffer.from(key, 'hex'), facts)
+  if (opened !== undefined) return opened
+  throw new StartupError(
+    `the keyring of this system does not give the key of ${path}: unlock it, or log in again (warder login)`,
+  )
+}
+
+/** Forgets a login on this machine. @throws StartupError when its file is still there */
+export async function forgetLogin(login: FoundLogin, env: Env): Promise<void> {
+  const account = contentOf(login.path)?.account
+  removePrivateFile(login.path)
+  if (account !== undefined) await systemKeyring(env)?.remove(account)
+}
+
+function contentOf(path: string): Content | undefined {
+  if (!existsSync(path)) return undefined
+  const text = readPrivateFile(path, mostBytes)
+  if (text === undefined) return undefined
+  const content = parsed(text)
+  if (content === undefined)
+    throw new StartupError(`${path} is not what warder login wrote: remove it, and log in again`)
+  return content
+}
+
+function parsed(text: string): Content | undefined {
+  try {
+    const content = JSON.parse(text) as Content
+    const { facts, token, sealed, account } = content
+    const kinds: readonly LoginKind[] = ['session', 'app', 'token']
+    const whole =
+      content.version === 1 &&
+      kinds.includes(facts.kind) &&
+      typeof facts.username === 'string' &&
+      typeof facts.places.kms.url === 'string' &&
+      (typeof token === 'string' || (typeof sealed?.ciphertext === 'string' && typeof account === 'string'))
+    return whole ? content : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function seal(token: string, key: Buffer, facts: LoginFacts): Sealed {
+  const iv = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  cipher.setAAD(contextOf(facts))
+  const ciphertext = Buffer.concat([cipher.update(token, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  key.fill(0)
+  return { iv: iv.toString('base64url'), ciphertext: ciphertext.toString('base64url') }
+}
+
+function open({ iv, ciphertext }: Sealed, key: Buffer, facts: LoginFacts): string | undefined {
+  const bytes = Buffer.from(ciphertext, 'base64url')
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
+    decipher.setAAD(contextOf(facts))
+    decipher.setAuthTag(bytes.subarray(-16))
+    return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
+  } catch {
+    return undefined
+  } finally {
+    key.fill(0)
+  }
+}
+
+/** Members that are undefined are not in the file: the same text before and after. */
+function contextOf(facts: LoginFacts): Buffer {
+  return Buffer.from(`warder login v1\n${placesName(facts.places)}\n${facts.kind}\n${facts.username}`, 'utf8')
+}

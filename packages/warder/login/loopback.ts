@@ -1,0 +1,124 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { StartupError } from '@warder/foundation/errors'
+
+/** Where a browser brings the code of a login (RFC 8252 §7.3). */
+export interface Loopback {
+  /** `http://127.0.0.1:PORT/warder-login` */
+  readonly url: string
+  /** The code, once the browser has its answer. @throws StartupError when nobody brings one in time */
+  code(): Promise<string>
+  /** Ends the waiting, and every connection. */
+  close(): void
+}
+
+const path = '/warder-login'
+const host = '127.0.0.1'
+const codePattern = /^[A-Za-z0-9_-]{1,256}$/
+/** A browser opens a few; what else there is on this computer gets no more. */
+const mostConnections = 16
+const requestMs = 10_000
+
+interface Page {
+  readonly status: number
+  readonly sentence: string
+}
+
+const pages = {
+  taken: {
+    status: 200,
+    sentence: 'The command goes on in its terminal. This window can be closed.',
+  },
+  again: { status: 410, sentence: 'The command has its answer already. This window can be closed.' },
+  foreign: {
+    status: 400,
+    sentence: 'This is not the end of the login that the command began. Use the address that it printed.',
+  },
+  unknown: { status: 404, sentence: 'There is nothing here.' },
+  method: { status: 405, sentence: 'Only GET is answered here.' },
+} as const satisfies Readonly<Record<string, Page>>
+
+/**
+ * Listens on a free port of the loopback address for one answer. Requests with another state, of which anybody on this
+ * computer can send some, are refused and change nothing; the first with the right one is the last.
+ * @param state what the answer has to bring back; compared in constant time
+ * @throws StartupError when there is no port
+ */
+export async function openLoopback(state: string, withinMs: number): Promise<Loopback> {
+  const brought = Promise.withResolvers<string>()
+  // It may fail before anybody waits for it.
+  brought.promise.catch(() => undefined)
+  let isTaken = false
+  let own = ''
+  const pageFor = (request: IncomingMessage, response: ServerResponse): Page => {
+    // A name of somebody else that leads here (DNS rebinding) does not have this address.
+    if (request.headers.host !== own) return pages.unknown
+    if (request.method !== 'GET') return pages.method
+    const target = URL.parse(request.url ?? '', `http://${own}`)
+    if (target?.pathname !== path) return pages.unknown
+    if (isTaken) return pages.again
+    const code = codeOf(target.searchParams, state)
+    if (code === undefined) return pages.foreign
+    isTaken = true
+    response.once('close', () => brought.resolve(code))
+    return pages.taken
+  }
+  const answer = (request: IncomingMessage, response: ServerResponse): void =>
+    send(response, pageFor(request, response))
+  const server = createServer({ maxHeaderSize: 8192, requestTimeout: requestMs, keepAlive: false }, answer)
+  server.maxConnections = mostConnections
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) =>
+      reject(new StartupError(`there is no port to listen on at ${host}: ${cause.message}`, { cause })),
+    )
+    server.listen(0, host, resolve)
+  })
+  own = `${host}:${(server.address() as AddressInfo).port}`
+  const timer = setTimeout(
+    () =>
+      brought.reject(
+        new StartupError(
+          `nobody was logged in: no browser came back within ${Math.ceil(withinMs / 1000)} seconds. If the ` +
+            'login was refused, the page in the browser says why',
+        ),
+      ),
+    withinMs,
+  )
+  return {
+    url: `http://${own}${path}`,
+    code: () => brought.promise,
+    close() {
+      clearTimeout(timer)
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+/** The code of an answer to our own login; undefined for every other request. */
+function codeOf(query: URLSearchParams, state: string): string | undefined {
+  const [states, codes] = [query.getAll('state'), query.getAll('code')]
+  const [code = ''] = codes
+  const isOurs = states.length === 1 && isSame(states[0] ?? '', state)
+  return isOurs && codes.length === 1 && codePattern.test(code) ? code : undefined
+}
+
+/** Digests are of one length, whatever was sent. */
+function isSame(given: string, wanted: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(wanted))
+}
+
+function send(response: ServerResponse, { status, sentence }: Page): void {
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    connection: 'close',
+    ...(status === 405 && { allow: 'GET' }),
+  })
+  response.end(`<!doctype html><html lang="en"><title>Warder</title><p>${sentence}</p></html>\n`)
+}

@@ -1,0 +1,49 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { HttpsClient } from '../client/index.ts'
+import { refusal, send } from './exchange.ts'
+
+/** A token of a machine, and what is known about it. */
+export interface MachineLogin {
+  readonly token: string
+  readonly role: string
+  /** Seconds from now; undefined: it does not end. */
+  readonly seconds: number | undefined
+}
+
+/** Exchanges a role id and a secret id for a token. @throws StartupError when they are refused */
+export async function appRoleLogin(
+  auth: HttpsClient,
+  roleId: string,
+  secretId: string | undefined,
+): Promise<MachineLogin> {
+  const json = { role_id: roleId, ...(secretId !== undefined && { secret_id: secretId }) }
+  const answer = await send(auth, '/auth/approle/login', { json })
+  if (answer.status === 400)
+    throw new StartupError('the login was refused: the role id or the secret id is wrong')
+  if (answer.status === 403) throw new StartupError('the login was refused: the secret id is used up')
+  if (answer.status !== 200) throw refusal(answer)
+  const { auth: said } = (answer.json ?? {}) as { auth?: Readonly<Record<string, unknown>> }
+  const { client_token: token, lease_duration: lease, metadata } = said ?? {}
+  if (typeof token !== 'string') throw new StartupError('the service let nobody in and did not say why')
+  const { role_name: role } = (metadata ?? {}) as { role_name?: unknown }
+  return {
+    token,
+    role: typeof role === 'string' ? role : 'machine',
+    seconds: typeof lease === 'number' && lease > 0 ? lease : undefined,
+  }
+}
+
+/** Asks about a token of a machine. @returns undefined when it is not valid, or not any more @throws StartupError */
+export async function machineFacts(
+  auth: HttpsClient,
+  token: string,
+): Promise<{ readonly entity: string; readonly seconds: number | undefined } | undefined> {
+  const answer = await send(auth, '/auth/token/lookup-self', { headers: { 'x-secret-token': token } })
+  if (answer.status === 403 || answer.status === 401) return undefined
+  if (answer.status !== 200) throw refusal(answer)
+  const { data } = (answer.json ?? {}) as { data?: { entity_id?: unknown; ttl?: unknown } }
+  return {
+    entity: String(data?.entity_id),
+    seconds: typeof data?.ttl === 'number' && data.ttl > 0 ? data.ttl : undefined,
+  }
+}

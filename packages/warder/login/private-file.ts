@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+
+/** Windows keeps the folder of a user from others by its own lists, of which node tells nothing. */
+const hasOwners = process.platform !== 'win32'
+
+/**
+ * The content of a file that only this user can have written and can read.
+ * @returns undefined when it is not there
+ * @throws StartupError for a link, a file of somebody else, one that others can read or write, one that is too long
+ */
+export function readPrivateFile(path: string, mostBytes: number): string | undefined {
+  if (!isPrivateFolder(dirname(path))) return undefined
+  let file: number
+  try {
+    // Not followed: a link could be changed between a look at its target and the reading.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    if (codeOf(error) === 'ELOOP') throw new StartupError(`${path} is a link, and is not used: remove it`)
+    throw new StartupError(`${path} cannot be read: ${codeOf(error)}`, { cause: error })
+  }
+  try {
+    const found = fstatSync(file)
+    if (!found.isFile()) throw new StartupError(`${path} is not a file, and is not used: remove it`)
+    requireOwn(path, found, 0o077)
+    const bytes = Buffer.alloc(mostBytes + 1)
+    let length = 0
+    for (let read = 1; read > 0 && length <= mostBytes; length += read)
+      read = readSync(file, bytes, length, bytes.length - length, null)
+    if (length > mostBytes) throw new StartupError(`${path} is too long, and is not used: remove it`)
+    return bytes.toString('utf8', 0, length)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Writes a file whole or not at all, with mode 0600, in a folder of mode 0700 that is made. @throws StartupError */
+export function writePrivateFile(path: string, content: string): void {
+  const folder = dirname(path)
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new StartupError(`${folder} cannot be made: ${codeOf(error)}`, { cause: error })
+  }
+  isPrivateFolder(folder)
+  const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
+  try {
+    const file = openSync(fresh, 'wx', 0o600)
+    try {
+      writeSync(file, content)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    renameSync(fresh, path)
+  } catch (error) {
+    removePrivateFile(fresh)
+    throw new StartupError(`${path} cannot be written: ${codeOf(error)}`, { cause: error })
+  }
+}
+
+/** @throws StartupError when it is still there */
+export function removePrivateFile(path: string): void {
+  try {
+    unlinkSync(path)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT')
+      throw new StartupError(`${path} cannot be removed: ${codeOf(error)}`, { cause: error })
+  }
+}
+
+/** @returns false when it is not there @throws StartupError when others could put a file into it */
+export function isPrivateFolder(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return false
+  if (!found.isDirectory()) throw new StartupError(`${path} is not a folder, and is not used: remove it`)
+  requireOwn(path, found, 0o022)
+  return true
+}
+
+function requireOwn(path: string, { uid, mode }: Stats, forbidden: number): void {
+  if (!hasOwners) return
+  if (uid !== process.getuid?.())
+    throw new StartupError(`${path} belongs to another user, and is not used: log in with a home of your own`)
+  if ((mode & forbidden) !== 0) {
+    const shown = (mode & 0o777).toString(8).padStart(4, '0')
+    const right = forbidden === 0o077 ? '600' : '700'
+    throw new StartupError(
+      `${path} is open to other users (mode ${shown}), and is not used: run chmod ${right} on it, and warder logout if others may have read it`,
+    )
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}

@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/home'
+import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
+import { isUnsealed, loadRootKeys, openSeal } from '@warder/foundation/seal'
+import { requireNoNames } from '../cli/options.ts'
+import { realPerson } from '../cli/person.ts'
+import { confirm } from '../cli/prompter.ts'
+import { printable } from '../cli/table.ts'
+import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
+import { configure } from '../installation/configuration.ts'
+
+export const resetPolicyVerb = homeVerb({
+  name: 'reset-policy',
+  words: '',
+  summary:
+    'on the files of the installation: takes away who decides, when too few officers are left to do it',
+  about: `For officers who are gone for good. It takes the home and the root key, and no approval: the recorded [roles] and
+[approvals] are removed, a restored backup that waited for officers is released, and the next start takes what kms.toml
+says. That start writes who did it, when, and what was removed into the audit log (access.policy_reset).`,
+  examples: ['warder officers reset-policy --home /var/lib/warder'],
+  options: { yes: { type: 'flag', help: 'asks nothing' } },
+  parse({ yes }, names) {
+    requireNoNames(names)
+    return (context) => reset(context, yes)
+  },
+})
+
+async function reset({ home: given, terminal }: HomeContext, yes: boolean): Promise<number> {
+  const home = resolve(given)
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  const { launch } = configure('kms', home, [], terminal.env)
+  const source = rootKeySource(launch.config, (path) => inHome(home, path))
+  const rootKeys = loadRootKeys(source, terminal.env, { create: false })
+  const { policyToReset, resetPolicy } = await import('@warder/kms/access')
+  const { db, service, close } = await openSealedDatabase('kms', launch)
+  try {
+    if (await isUnsealed(db)) throw new StartupError('the service was never started: nothing to reset')
+    const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
+    const policy = await policyToReset({ db, seal })
+    const { officers, operations, held } = policy
+    terminal.out(`officers    ${listed(officers)}`)
+    terminal.out(`approvals   ${listed(operations)}`)
+    if (held !== null) terminal.out(`held        a restored backup, SHA-256 ${held}`)
+    if (!yes)
+      await confirm(
+        'take all of it away? Officers who are there can do it with an approval.',
+        realPerson().prompter,
+      )
+    await resetPolicy({ db, seal }, { ...policy, at: systemClock.now(), by: userInfo().username })
+    terminal.out('reset: the next start takes [roles] and [approvals] of kms.toml, and records it')
+    return 0
+  } finally {
+    await close()
+  }
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.map(printable).join(', ')
+}

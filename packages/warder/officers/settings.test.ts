@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { tailAudit } from '@warder/foundation/audit'
+import { newUser, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+
+test('other officers, and another root key, take the approval of those before', async () => {
+  const home = temporaryHome()
+  const name = (officers: readonly string[]) =>
+    writeFileSync(
+      join(home, 'kms.toml'),
+      `[roles]\ncrypto_officer_users = ${JSON.stringify(officers)}\n[approvals]\noperations = ["settings", "root_key"]\n`,
+    )
+  name(['admin', 'ben', 'cid'])
+  let warder = await startInstallation({ home })
+  try {
+    const tokens = {
+      admin: await tokenOf(warder, 'admin', warder.password),
+      ben: await newUser(warder, 'ben'),
+      cid: await newUser(warder, 'cid'),
+    }
+    const run = async (user: keyof typeof tokens, ...words: string[]) => {
+      const ran = await runInProcess(warder, words, { token: tokens[user] })
+      assert.equal(ran.code, 0, ran.err)
+      return ran.out
+    }
+    const asked = async (...words: string[]) =>
+      JSON.parse(await run('admin', 'officers', 'ask', ...words, '--json')).id
+
+    const rotation = await runWarder(['root-key', 'rotate', '--home', home])
+    assert.match(rotation.err, /takes the approval of 2 of these crypto officers: admin, ben, cid/)
+    const key = await asked('root-key')
+    for (const officer of ['ben', 'cid'] as const) await run(officer, 'officers', 'approve', key, '--yes')
+    assert.equal((await runWarder(['root-key', 'rotate', '--home', home])).code, 0)
+    assert.equal((await runWarder(['root-key', 'rotate', '--home', home])).code, 1, 'once')
+
+    name(['admin', 'ben', 'dan'])
+    const settings = await asked('settings')
+    assert.match(
+      await run('ben', 'officers', 'requests'),
+      /settings: crypto_officer_users = \["admin","ben","dan"\], .*operations = \["settings","root_key"\].*asked for by admin/,
+    )
+    await run('ben', 'officers', 'approve', settings, '--yes')
+    assert.match(await run('cid', 'officers', 'approve', settings, '--yes'), /^approved: 2 of 2/)
+    await warder.stop()
+    warder = await startInstallation({ home })
+    await warder.stop()
+    name(['admin', 'ben', 'mallory'])
+    await assert.rejects(startInstallation({ home }))
+
+    // The officers are gone for good.
+    const reset = ['officers', 'reset-policy', '--home', home]
+    assert.match((await runWarder(reset)).err, /nobody can be asked here; say --yes/)
+    await assert.rejects(startInstallation({ home }))
+    const done = await runWarder([...reset, '--yes'])
+    assert.match(done.out, /officers {4}admin, ben, dan\napprovals {3}settings, root_key\nreset:/)
+    assert.match((await runWarder([...reset, '--yes'])).err, /nothing to reset/)
+    warder = await startInstallation({ home })
+    await warder.stop()
+    const records = []
+    for await (const line of tailAudit({ folder: join(home, 'audit', 'kms'), format: 'json', lines: 1000 }))
+      records.push(JSON.parse(line))
+    const record = records.find(({ operation }) => operation === 'access.policy_reset')
+    assert.deepEqual(record.details.officers, ['admin', 'ben', 'dan'])
+    assert.equal(record.details.by, userInfo().username)
+  } finally {
+    await warder.stop()
+    rmSync(home, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,61 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from '../cli/command.ts'
+import { UsageError } from '../cli/command.ts'
+import { onlyName, readArguments, requireNoNames } from '../cli/options.ts'
+import { refusalOf } from '../cli/refused.ts'
+import { manualPage, overviewPage } from './manual-page.ts'
+
+const options = {
+  dir: { type: 'text', value: 'DIR', help: 'writes every page into this folder, which is made' },
+} as const
+
+/** `warder man`. @param loadAll every command, itself among them */
+export function manCommand(loadAll: () => Promise<readonly Command[]>): Command {
+  return {
+    name: 'man',
+    summary: 'prints manual pages, or writes them into a folder',
+    options,
+    help: `warder man [COMMAND] [--dir DIR]
+
+Prints the manual page of a command, or of warder itself, in the language of man(1). They are made from the same
+declarations as the help.
+
+  --dir DIR             writes every page into this folder, which is made
+
+Example:
+  warder man keys | man -l -
+  warder man --dir ~/.local/share/man/man1      then: man warder-keys`,
+    async run(args, terminal) {
+      const { values, names } = readArguments(args, options)
+      const commands = await loadAll()
+      if (values.dir !== undefined) {
+        requireNoNames(names)
+        const count = writePages(values.dir, commands)
+        terminal.out(`${count} pages written into ${values.dir}`)
+        return 0
+      }
+      if (names.length === 0) {
+        terminal.out(overviewPage(commands))
+        return 0
+      }
+      const name = onlyName(names, 'command')
+      const command = commands.find((one) => one.name === name)
+      if (command === undefined) throw new UsageError(`there is no command '${name}'`)
+      terminal.out(manualPage(command))
+      return 0
+    },
+  }
+}
+
+function writePages(folder: string, commands: readonly Command[]): number {
+  try {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'warder.1'), `${overviewPage(commands)}\n`)
+    for (const command of commands)
+      writeFileSync(join(folder, `warder-${command.name}.1`), `${manualPage(command)}\n`)
+  } catch (error) {
+    throw refusalOf(error, folder)
+  }
+  return commands.length + 1
+}

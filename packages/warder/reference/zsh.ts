@@ -1,0 +1,57 @@
+import type { Place } from './words.ts'
+
+/** Completion for zsh: a function for a folder of `fpath`. */
+export function zshScript(places: readonly Place[]): string {
+  const rows = places
+    .map(
+      ({ path, words, options, valued }) => `    '${path.join(' ')}')
+      words=(${words.map(described).join(' ')})
+      options=(${options.map(described).join(' ')})
+      valued=' ${valued.join(' ')} '
+      ;;`,
+    )
+    .join('\n')
+  return `#compdef warder
+# Completion of warder for zsh: warder completion zsh > a folder of $fpath, as _warder
+_warder_place() {
+  local -a words options
+  local valued
+  case "$1" in
+${rows}
+    *) return 1 ;;
+  esac
+  _warder_words=("\${words[@]}") _warder_options=("\${options[@]}") _warder_valued="$valued"
+}
+
+_warder() {
+  local -a _warder_words _warder_options
+  local _warder_valued word place
+  integer index
+  _warder_place ''
+  for ((index = 2; index < CURRENT; index++)); do
+    word="\${words[index]}"
+    case "$word" in
+      --) break ;;
+      --*=*) ;;
+      -*) [[ "$_warder_valued" == *" $word "* ]] && ((index++)) ;;
+      *) if _warder_place "\${place:+$place }$word"; then place="\${place:+$place }$word"; fi ;;
+    esac
+  done
+  if ((CURRENT > 2)) && [[ "$_warder_valued" == *" \${words[CURRENT-1]} "* ]]; then
+    _files
+  elif [[ "\${words[CURRENT]}" == -* ]]; then
+    _describe -o option _warder_options
+  elif ((\${#_warder_words})); then
+    _describe word _warder_words
+  else
+    _files
+  fi
+}
+
+if [ "$funcstack[1]" = _warder ]; then _warder "$@"; else compdef _warder warder; fi`
+}
+
+/** `'word:what it is for'`, as \`_describe\` reads it. */
+function described([word, help]: readonly [string, string]): string {
+  return `'${`${word.replaceAll(':', '\\:')}:${help}`.replaceAll("'", "'\\''")}'`
+}

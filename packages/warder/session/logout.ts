@@ -1,0 +1,58 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { Command } from '../cli/command.ts'
+import { optionsHelp } from '../cli/help.ts'
+import { readArguments, requireNoNames } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { endLogin } from '../login/ending.ts'
+import { nameOf } from '../login/kept-login.ts'
+import { forgetLogin } from '../login/login-store.ts'
+import { type SessionContext, withServices } from './context.ts'
+import { sessionOptions } from './options.ts'
+
+export const logout: Command = {
+  name: 'logout',
+  summary: 'ends the session that warder login keeps',
+  options: sessionOptions,
+  help: `warder logout [OPTIONS]
+
+Ends the session at the authentication service and forgets it here. A token of another issuer is only forgotten: it is
+valid until its time.
+
+${optionsHelp(sessionOptions)}
+
+Example:
+  warder logout`,
+  async run(args, terminal) {
+    const { values, names } = readArguments(args, sessionOptions)
+    requireNoNames(names)
+    return withServices(values, terminal, endKept)
+  },
+}
+
+async function endKept({ auth, terminal, found, show }: SessionContext): Promise<number> {
+  const login = found()
+  if (login === undefined) {
+    show({ ended: false }, ['nobody is logged in'])
+    return 0
+  }
+  const who = printable(nameOf(login.facts))
+  let ended = false
+  let why: string | undefined
+  try {
+    const token = await login.token()
+    ended = auth !== undefined && (await endLogin(auth, { ...login.facts, token }))
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    why = error.message
+  }
+  // Whatever the service says: nobody shall find it here.
+  await forgetLogin(login, terminal.env)
+  if (why !== undefined) {
+    throw new StartupError(
+      `the session of ${who} is forgotten here, and may go on at the authentication service until its time: ${why}`,
+    )
+  }
+  const rest = ended ? 'logged out' : 'forgotten here; the token itself is valid until its time'
+  show({ ended, username: login.facts.username, realm: login.facts.realm }, [`${who}: ${rest}`])
+  return 0
+}

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { type Client, client, sharedKey, TestIdp } from '@warder/auth/methods/saml/testing'
+import type { Prompter } from '../cli/prompter.ts'
+import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
+import { until } from '../testing/until.ts'
+import { loginCommand } from './login.ts'
+import { logout } from './logout.ts'
+import { whoami } from './whoami.ts'
+
+let warder: Installation
+let auth: Client
+let idp: TestIdp
+const programs = temporaryHome()
+
+before(async () => {
+  warder = await startInstallation()
+  auth = client(Number(new URL(warder.authUrl).port), readFileSync(warder.caFile, 'utf8'))
+  const admin = await warder.adminToken()
+  const realm = async (id: string, origins: readonly string[]): Promise<TestIdp> => {
+    const place = { spEntityId: `${warder.authUrl}/saml/${id}`, acsUrl: `${warder.authUrl}/saml/${id}/acs` }
+    const made = new TestIdp({ key: await sharedKey('idp'), ...place })
+    const saml_params = {
+      metadata_xml: made.metadata(),
+      sp_entity_id: place.spEntityId,
+      sp_acs_url: place.acsUrl,
+      allowed_return_origins: origins,
+      default_return_url: 'https://app.example/',
+    }
+    const json = {
+      ...{ id, auth_params: { saml_params } },
+      ...{ session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 },
+    }
+    assert.equal((await auth.call('POST', '/admins/realms', { json, cookie: admin })).status, 201)
+    return made
+  }
+  idp = await realm('staff', ['https://app.example', 'http://127.0.0.1'])
+  await realm('closed', ['https://app.example'])
+})
+after(async () => {
+  auth.close()
+  await warder.stop()
+  rmSync(programs, { recursive: true, force: true })
+})
+beforeEach(() => rmSync(join(warder.home, 'logins'), { recursive: true, force: true }))
+
+const nobody: Prompter = {
+  interactive: false,
+  ask: () => assert.fail('nothing is asked'),
+  askSecret: () => assert.fail('nothing is asked'),
+}
+
+/** Runs the command; `address` is what it wants to be opened. */
+function logIn(words: readonly string[], { env = {}, withinMs = 60_000 } = {}) {
+  const [out, err]: [string[], string[]] = [[], []]
+  const command = loginCommand(() => nobody, undefined, withinMs)
+  const terminal = {
+    out: (line: string) => void out.push(line),
+    err: (line: string) => void err.push(line),
+    env,
+  }
+  const done = command.run(['--home', warder.home, ...words], terminal).then(
+    () => '',
+    (error: Error) => error.message,
+  )
+  const address = async (): Promise<string> => {
+    await until('the address is printed', async () => err.some((line) => line.startsWith('https://')))
+    return err.find((line) => line.startsWith('https://')) ?? ''
+  }
+  return { done, address, out: () => out.join('\n') }
+}
+
+/** What the identity provider says is taken to auth. @returns the answer, and the address on its page */
+async function atProvider(address: string, wishes: { nameId?: string; status?: string } = {}) {
+  const begun = await auth.call('GET', address.slice(warder.authUrl.length))
+  assert.equal(begun.status, 302, begun.text)
+  const RelayState = new URL(String(begun.headers.location)).searchParams.get('RelayState') ?? ''
+  const cookie = String(begun.headers['set-cookie']?.[0]).split(';')[0] ?? ''
+  const response = idp.response({ requestId: RelayState, now: Math.floor(Date.now() / 1000), ...wishes })
+  const answer = await auth.call('POST', '/saml/staff/acs', {
+    headers: {
+      cookie,
+      'content-type': 'application/x-www-form-urlencoded',
+      origin: 'https://idp.example',
+    },
+    body: `${new URLSearchParams({ SAMLResponse: Buffer.from(response).toString('base64'), RelayState })}`,
+  })
+  const href = /<a [^>]*href="([^"]+)"/.exec(answer.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  return { answer, href }
+}
+
+interface Shown {
+  readonly status: number | undefined
+  readonly text: string
+}
+
+function visit(url: string, options: { host?: string; method?: string } = {}): Promise<Shown> {
+  const { host, method = 'GET' } = options
+  return new Promise((resolve, reject) => {
+    const headers = host === undefined ? {} : { host }
+    request(url, { method, headers, agent: false }, (answer) => {
+      let text = ''
+      answer.on('data', (part: Buffer) => {
+        text += part.toString()
+      })
+      answer.once('end', () => resolve({ status: answer.statusCode, text }))
+    })
+      .once('error', reject)
+      .end()
+  })
+}
+
+const returnOf = (address: string): URL => new URL(new URL(address).searchParams.get('return_to') ?? '')
+const kept = (): string => {
+  const folder = join(warder.home, 'logins')
+  const [file] = existsSync(folder) ? readdirSync(folder) : []
+  return file === undefined ? '' : JSON.parse(readFileSync(join(folder, file), 'utf8')).token
+}
+
+test('a browser logs in at the identity provider, and every command asks as that person', async () => {
+  const login = logIn(['--saml', '--realm', 'staff', '--json'])
+  const address = await login.address()
+  assert.ok(
+    address.startsWith(`${warder.authUrl}/saml/staff/login?return_to=http%3A%2F%2F127.0.0.1%3A`),
+    address,
+  )
+  const { href } = await atProvider(address, { nameId: 'ann' })
+  const shown = await visit(href)
+  assert.equal(await login.done, '')
+  assert.equal(shown.status, 200)
+  assert.match(shown.text, /This window can be closed/)
+  const token = kept()
+  assert.ok(token.length > 20)
+  for (const text of [shown.text, login.out(), address, href]) assert.ok(!text.includes(token))
+  const { username, realm, how, kind } = JSON.parse(login.out())
+  assert.deepEqual([username, realm, how, kind], ['ann', 'staff', 'SAML', 'session'])
+  await assert.rejects(visit(href), /ECONNREFUSED/, 'nobody listens any more')
+
+  const lines: string[] = []
+  const terminal = { out: (line: string) => void lines.push(line), err: () => undefined, env: {} }
+  assert.equal(await whoami.run(['--home', warder.home], terminal), 0)
+  assert.match(lines.join('\n'), /^ann of realm staff \(SAML\), until [\s\S]* known as staff\/ann/)
+  assert.equal(await logout.run(['--home', warder.home], terminal), 0)
+  assert.equal((await auth.call('GET', '/whoami?realm=staff', { cookie: token })).status, 401)
+})
+
+test('what is not the answer to this login is refused, and changes nothing', async () => {
+  const login = logIn(['--saml', '--realm', 'staff'])
+  const address = await login.address()
+  const { href } = await atProvider(address, { nameId: 'bob' })
+  const own = returnOf(address)
+  const state = new URL(address).searchParams.get('state') ?? ''
+  const code = new URL(href).searchParams.get('code') ?? ''
+  for (const query of [
+    '',
+    `?code=${code}`,
+    `?state=${state}`,
+    `?code=${code}&state=${'x'.repeat(state.length)}`,
+    `?code=${code}&state=${state}x`,
+    `?code=${code}&state=${state}&state=${state}`,
+    `?code=${code}&code=${code}&state=${state}`,
+    `?code=%0a&state=${state}`,
+  ])
+    assert.equal((await visit(`${own}${query}`)).status, 400, query)
+  assert.equal((await visit(`${own.origin}/favicon.ico`)).status, 404)
+  assert.equal((await visit(href, { host: `evil.example:${own.port}` })).status, 404)
+  assert.equal((await visit(href, { method: 'POST' })).status, 405)
+  assert.equal(kept(), '')
+  assert.equal((await visit(href)).status, 200)
+  assert.equal(await login.done, '')
+  assert.match(login.out(), /^logged in as bob of realm staff \(SAML\)/)
+})
+
+test('of two answers one is taken', async () => {
+  const login = logIn(['--saml', '--realm', 'staff'])
+  const { href } = await atProvider(await login.address(), { nameId: 'bob' })
+  const statuses = await Promise.all(
+    [1, 2, 3].map(() =>
+      visit(href).then(
+        ({ status }) => status,
+        () => 'closed',
+      ),
+    ),
+  )
+  assert.equal(statuses.filter((status) => status === 200).length, 1, `${statuses}`)
+  assert.ok(
+    statuses.every((status) => status === 200 || status === 410 || status === 'closed'),
+    `${statuses}`,
+  )
+  assert.equal(await login.done, '')
+})
+
+test('a code that the service does not take keeps nothing', async () => {
+  const login = logIn(['--saml', '--realm', 'staff'])
+  const address = await login.address()
+  const state = new URL(address).searchParams.get('state')
+  assert.equal((await visit(`${returnOf(address)}?code=${'A'.repeat(43)}&state=${state}`)).status, 200)
+  assert.match(await login.done, /^the service answered 401: The code is wrong, expired or used/)
+  assert.equal(kept(), '')
+})
+
+test('a login that is denied at the identity provider ends when its time is over', async () => {
+  const login = logIn(['--saml', '--realm', 'staff'], { withinMs: 2000 })
+  const address = await login.address()
+  const { answer, href } = await atProvider(address, {
+    status: 'urn:oasis:names:tc:SAML:2.0:status:Responder',
+  })
+  assert.equal(answer.status, 401, answer.text)
+  assert.equal(href, '')
+  assert.match(
+    await login.done,
+    /^nobody was logged in: no browser came back within 2 seconds\. If the login was/,
+  )
+  assert.equal(kept(), '')
+  await assert.rejects(visit(`${returnOf(address)}`), /ECONNREFUSED/)
+})
+
+test('a realm that is not set up for it is told before anybody waits', async () => {
+  const closed = await logIn(['--saml', '--realm', 'closed']).done
+  assert.match(
+    closed,
+    /answered 400: .*an administrator has to put http:\/\/127\.0\.0\.1 into allowed_return_origins of closed$/,
+  )
+  for (const realm of ['_', 'none', '../x'])
+    assert.match(await logIn(['--saml', '--realm', realm]).done, /^the service answered 4\d\d: /, realm)
+  assert.match(await logIn(['--saml']).done, /^--saml needs the realm/)
+  for (const words of [['--user', 'ann'], ['--approle'], ['--token-file', 'x'], ['--totp-code', '1']])
+    assert.match(await logIn(['--saml', '--realm', 'staff', ...words]).done, /leave --.* out$/)
+  assert.match(await logIn(['--no-browser']).done, /^--no-browser is for --saml$/)
+})
+
+test('a browser is opened where there is a desktop, and not otherwise', async (t) => {
+  if (process.platform !== 'linux') return t.skip('xdg-open is of Linux')
+  const [program, opened] = [join(programs, 'xdg-open'), join(programs, 'opened')]
+  writeFileSync(program, `#!/bin/sh\nprintf '%s' "$1" > '${opened}.new' && mv '${opened}.new' '${opened}'\n`)
+  chmodSync(program, 0o755)
+  const path = `${programs}:${process.env.PATH}`
+  for (const [env, words] of [
+    [{ PATH: path }, []],
+    [{ PATH: path, DISPLAY: ':0' }, ['--no-browser']],
+    [{ PATH: join(programs, 'none'), DISPLAY: ':0' }, []],
+    [{ PATH: path, DISPLAY: ':0' }, []],
+  ] as const) {
+    const login = logIn(['--saml', '--realm', 'staff', ...words], { env, withinMs: 30_000 })
+    const address = await login.address()
+    const expected = env.PATH === path && 'DISPLAY' in env && words.length === 0
+    if (expected) {
+      await until('the browser is opened', async () => existsSync(opened))
+      assert.equal(readFileSync(opened, 'utf8'), address)
+    }
+    const { href } = await atProvider(address, { nameId: 'ann' })
+    assert.equal((await visit(href)).status, 200)
+    assert.equal(await login.done, '')
+    assert.equal(existsSync(opened), expected)
+  }
+})

@@ -1,0 +1,164 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { Terminal } from '../cli/command.ts'
+import { UsageError } from '../cli/command.ts'
+import type { ValuesOf } from '../cli/options.ts'
+import type { Prompter } from '../cli/prompter.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import type { HttpsClient } from '../client/index.ts'
+import { openBrowser } from '../login/browser.ts'
+import { sessionFacts, unverifiedClaims } from '../login/claims.ts'
+import type { KeptLogin } from '../login/kept-login.ts'
+import { logIn, nonEmpty } from '../login/login.ts'
+import { appRoleLogin, machineFacts } from '../login/machine.ts'
+import { samlLogin } from '../login/saml.ts'
+import type { loginOptions } from './options.ts'
+
+/** A login without the places that it is for. */
+export type NewLogin = Omit<KeptLogin, 'places'>
+
+export interface LoginSources {
+  readonly home: string
+  readonly env: Terminal['env']
+  readonly prompter: Prompter
+  /** Unix seconds. */
+  readonly now: number
+  /** How long a login with a browser may take. */
+  readonly browserMs: number
+  /** A line for the person, beside the output. */
+  say(line: string): void
+  /** undefined: it is not known where one logs in. */
+  readonly auth: HttpsClient | undefined
+  /** Whom the key management service takes the bearer of a token for. @throws ClientError */
+  userAtKms(token: string): Promise<string>
+}
+
+/** One way to log in. @throws StartupError with one line that helps */
+export type LoginWay = (sources: LoginSources) => Promise<NewLogin>
+
+type Values = ValuesOf<typeof loginOptions>
+
+const ofPassword = ['user', 'password-file', 'totp-code'] as const
+const ofAppRole = ['role-id-file', 'secret-id-file'] as const
+
+/** The way that the words name. @throws UsageError for two of them */
+export function readWay(values: Values): LoginWay {
+  const given = (names: readonly (keyof Values)[]): readonly string[] =>
+    names.filter((name) => values[name] !== undefined)
+  const refuse = (way: string, names: readonly string[]): void => {
+    const [name] = names
+    if (name !== undefined) throw new UsageError(`${way} says who logs in: leave --${name} out`)
+  }
+  if (values.saml) {
+    const other = values.approle ? 'approle' : given(['token-file', ...ofPassword, ...ofAppRole])[0]
+    if (other !== undefined)
+      throw new UsageError(`--saml logs in at the identity provider: leave --${other} out`)
+    return bySaml(values.realm, values['no-browser'])
+  }
+  if (values['no-browser']) throw new UsageError('--no-browser is for --saml')
+  if (values['token-file'] !== undefined) {
+    if (values.approle) throw new UsageError('--token-file and --approle exclude each other')
+    refuse('--token-file', given([...ofPassword, ...ofAppRole, 'realm']))
+    return byToken(values['token-file'])
+  }
+  if (values.approle) {
+    refuse('--approle', given([...ofPassword, 'realm']))
+    if (values['role-id-file'] === '-' && values['secret-id-file'] === '-')
+      throw new UsageError('standard input can be only one thing: put the role id into a file')
+    return byAppRole(values['role-id-file'], values['secret-id-file'])
+  }
+  const [machine] = given(ofAppRole)
+  if (machine !== undefined) throw new UsageError(`--${machine} is for --approle`)
+  return byPassword(values)
+}
+
+function byPassword({
+  user,
+  realm: named,
+  'password-file': passwordFile,
+  'totp-code': code,
+}: Values): LoginWay {
+  const [username, realm] = [user ?? 'admin', named ?? '_']
+  return async ({ home, env, prompter, auth }) => {
+    const client = requireAuth(auth)
+    const login = {
+      ...{ username, realm, passwordFile, code },
+      passwordVariable: 'WARDER_PASSWORD',
+      withoutPassword:
+        'there is no password: give --password-file FILE (- is standard input) or WARDER_PASSWORD',
+    }
+    const { token } = await logIn(client, login, { home, env, prompter })
+    return ofSession(client, realm, token)
+  }
+}
+
+function bySaml(realm: string | undefined, noBrowser: boolean): LoginWay {
+  if (realm === undefined) throw new UsageError('--saml needs the realm: give --realm R')
+  return async ({ env, auth, browserMs, say }) => {
+    const client = requireAuth(auth)
+    const token = await samlLogin(client, {
+      ...{ realm, withinMs: browserMs },
+      show(url) {
+        say('log in with a browser on this computer (Ctrl-C ends it):')
+        say(url)
+        if (!noBrowser) openBrowser(url, env)
+      },
+    })
+    return ofSession(client, realm, token)
+  }
+}
+
+/** @throws StartupError when the session is none, which a login that succeeded never is */
+async function ofSession(auth: HttpsClient, realm: string, token: string): Promise<NewLogin> {
+  const facts = await sessionFacts(auth, realm, token)
+  if (facts === undefined)
+    throw new StartupError('the session has ended before it could be used: log in again')
+  return { kind: 'session', token, ...facts }
+}
+
+function byAppRole(roleIdFile: string | undefined, secretIdFile: string | undefined): LoginWay {
+  return async ({ env, auth, now }) => {
+    const client = requireAuth(auth)
+    const roleId = secretOf(roleIdFile, env.WARDER_ROLE_ID, 'the role id')
+    const secretId = secretOf(secretIdFile, env.WARDER_SECRET_ID, 'the secret id')
+    if (roleId === undefined)
+      throw new StartupError('there is no role id: give --role-id-file FILE or WARDER_ROLE_ID')
+    const { token, role, seconds } = await appRoleLogin(client, roleId, secretId)
+    return {
+      ...{ kind: 'app', token, username: role, realm: undefined, how: 'AppRole', sessionId: undefined },
+      expiresAt: seconds === undefined ? undefined : now + seconds,
+    }
+  }
+}
+
+function byToken(file: string): LoginWay {
+  return async ({ auth, userAtKms, now }) => {
+    const token = readSecretFile(file, 'the token').trim()
+    if (token.startsWith('wt.') && auth !== undefined) {
+      const found = await machineFacts(auth, token)
+      if (found === undefined) throw new StartupError('the token is not valid, or not any more')
+      const { entity, seconds } = found
+      return {
+        ...{ kind: 'app', token, username: entity, realm: undefined, how: 'machine token' },
+        ...{ sessionId: undefined, expiresAt: seconds === undefined ? undefined : now + seconds },
+      }
+    }
+    const claims = unverifiedClaims(token)
+    if (auth !== undefined && typeof claims?.as_rid === 'string') {
+      const facts = await sessionFacts(auth, claims.as_rid, token)
+      if (facts !== undefined) return { kind: 'session', token, ...facts }
+    }
+    return {
+      ...{ kind: 'token', token, username: await userAtKms(token), realm: undefined, how: 'token' },
+      ...{ sessionId: undefined, expiresAt: typeof claims?.exp === 'number' ? claims.exp : undefined },
+    }
+  }
+}
+
+function secretOf(file: string | undefined, variable: string | undefined, what: string): string | undefined {
+  return file === undefined ? nonEmpty(variable) : readSecretFile(file, what).trim()
+}
+
+function requireAuth(auth: HttpsClient | undefined): HttpsClient {
+  if (auth !== undefined) return auth
+  throw new StartupError('it is not known where to log in: name the authentication service with --auth-url')
+}

@@ -1,0 +1,55 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { Command } from '../cli/command.ts'
+import { optionsHelp } from '../cli/help.ts'
+import { readArguments, requireNoNames } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { lineFor } from '../kms/refusal.ts'
+import { requireLive, requireTime } from '../login/ended.ts'
+import { nameOf } from '../login/kept-login.ts'
+import { type SessionContext, withServices } from './context.ts'
+import { documentOf, untilText } from './login.ts'
+import { sessionOptions } from './options.ts'
+
+export const whoami: Command = {
+  name: 'whoami',
+  summary: 'says who is logged in, until when, and how',
+  options: sessionOptions,
+  help: `warder whoami [OPTIONS]
+
+Says whose session warder login keeps for these services, and asks them whether it goes on. Exit code 1: nobody is logged
+in, or the session has ended.
+
+${optionsHelp(sessionOptions)}
+
+Example:
+  warder whoami
+  warder whoami --json | jq -r .username`,
+  async run(args, terminal) {
+    const { values, names } = readArguments(args, sessionOptions)
+    requireNoNames(names)
+    try {
+      return await withServices(values, terminal, tell)
+    } catch (error) {
+      throw lineFor(error)
+    }
+  },
+}
+
+async function tell({ auth, found, kmsWith, show }: SessionContext): Promise<number> {
+  const login = found()
+  if (login === undefined) throw new StartupError('nobody is logged in: warder login --help')
+  const { facts, kept } = login
+  requireTime(facts, Date.now() / 1000)
+  const token = await login.token()
+  if (auth !== undefined) await requireLive(auth, { facts, token })
+  // Only the key management service can say whether it takes a token of another issuer.
+  const kms = kmsWith(token)
+  const { user } = await kms.call('server.me').finally(() => kms.close())
+  const document = documentOf(facts, kept) as Readonly<Record<string, unknown>>
+  show({ ...document, user, url: facts.places.kms.url, auth_url: facts.places.auth?.url }, [
+    printable(`${nameOf(facts)} (${facts.how})${untilText(facts.expiresAt)}`),
+    printable(`at ${facts.places.kms.url} known as ${user}`),
+    printable(`kept in ${kept}`),
+  ])
+  return 0
+}

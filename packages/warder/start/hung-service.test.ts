@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startInstallation, until } from '../testing/index.ts'
+
+test('a service that hangs as a whole is killed and started again, and the other goes on', async () => {
+  const warder = await startInstallation({ env: { KMS_WATCHDOG_SECONDS: '1' } })
+  const client = warder.client('kms')
+  try {
+    const [kms, auth] = [warder.pid('kms'), warder.pid('auth')]
+    process.kill(kms, 'SIGSTOP')
+    await until('the kms is another process', () => {
+      try {
+        return warder.pid('kms') !== kms
+      } catch {
+        return false
+      }
+    })
+    assert.match(warder.output(), /kms has not answered for 3 s: it is killed/)
+    await until('it serves', async () => {
+      const answer = await client.ask('/health').catch(() => undefined)
+      return answer?.status === 200
+    })
+    assert.equal(warder.pid('auth'), auth)
+  } finally {
+    client.close()
+    await warder.stop()
+  }
+})

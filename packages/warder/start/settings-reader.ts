@@ -1,0 +1,78 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { StartupError } from '@warder/foundation/errors'
+import type { OwnTls } from '../installation/endpoints.ts'
+
+export interface SettingsStart {
+  readonly home: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Where a service is to listen; port 0 = any. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+export interface Places {
+  readonly auth: Place
+  readonly kms: Place
+  /** Of KMIP. */
+  readonly socket: Place | undefined
+  /** Auth is to speak HTTP without TLS. */
+  readonly plain: boolean
+}
+
+export type Question =
+  | { readonly kind: 'places' }
+  | { readonly kind: 'reach'; readonly authUrl: string }
+  | { readonly kind: 'trust'; readonly authUrl: string; readonly kmsUrl: string }
+
+export interface Answers {
+  places: Places
+  reach: undefined
+  trust: { readonly auth: OwnTls | undefined; readonly kms: OwnTls | undefined }
+}
+
+export type Reply = { readonly answer: unknown } | { readonly refused: string; readonly startup: boolean }
+
+/** Answers what the starter wants to know of the settings of both services. */
+export interface SettingsReader {
+  /** Where both are to listen. @throws StartupError with what is wrong in the settings */
+  places(): Promise<Places>
+  /** @throws StartupError when the kms could not reach auth there, because of auth's own certificate */
+  requireReachableAuth(authUrl: string): Promise<void>
+  /** How clients on this machine verify certificates of the user's own. */
+  ownTls(authUrl: string, kmsUrl: string): Promise<Answers['trust']>
+  /** Resolves when its process has ended. */
+  close(): Promise<void>
+}
+
+const entry = fileURLToPath(new URL('./settings-process.ts', import.meta.url))
+
+/** Reads settings in a process of their own: it takes the code of both services, for which the starter keeps no room. */
+export function openSettings({ home, env }: SettingsStart): SettingsReader {
+  let child: ChildProcess | undefined
+  const ask = async <Asked extends Question>(question: Asked): Promise<Answers[Asked['kind']]> => {
+    child ??= fork(entry, [home], { env, serialization: 'advanced' })
+    const ended = once(child, 'exit').then(() => {
+      throw new Error('the process that reads the settings ended')
+    })
+    child.send(question)
+    const [reply] = (await Promise.race([once(child, 'message'), ended])) as [Reply]
+    if ('answer' in reply) return reply.answer as Answers[Asked['kind']]
+    throw reply.startup ? new StartupError(reply.refused) : new Error(reply.refused)
+  }
+  return {
+    places: () => ask({ kind: 'places' }),
+    requireReachableAuth: async (authUrl) => void (await ask({ kind: 'reach', authUrl })),
+    ownTls: (authUrl, kmsUrl) => ask({ kind: 'trust', authUrl, kmsUrl }),
+    async close() {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      if (child.connected) child.disconnect()
+      await ended
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { foreignReference, settingsReference } from '@warder/foundation/config'
+import { Ajv } from 'ajv'
+import { parse } from 'yaml'
+import { foreignSettingsOf, settingsOf } from '../../packages/warder/installation/services.ts'
+import { root } from './compile.ts'
+import { manifestOf } from './manifest.ts'
+
+const read = (name: string) => readFileSync(join(root, 'deploy/helm/warder', name), 'utf8')
+
+test('the values of the chart are those that its schema describes', () => {
+  const validate = new Ajv({ strict: false }).compile(JSON.parse(read('values.schema.json')))
+  const values: Record<string, unknown> = parse(read('values.yaml'))
+  const isValid: boolean = validate(values)
+  assert.ok(isValid, JSON.stringify(validate.errors))
+  assert.equal(values.replicas, 2)
+  assert.ok(!validate({ ...values, replicas: 0 }))
+  assert.ok(!validate({ ...values, replicaCount: 2 }))
+})
+
+test('the chart has the version of the product, and sets what the services read', () => {
+  const { version, appVersion } = parse(read('Chart.yaml'))
+  assert.deepEqual(
+    [version, appVersion],
+    [manifestOf('packages/warder').version, manifestOf('packages/warder').version],
+  )
+  const known = (['auth', 'kms'] as const)
+    .map(
+      (name) => settingsReference(name, settingsOf(name)) + foreignReference(name, foreignSettingsOf(name)),
+    )
+    .join('\n')
+  const template = read('templates/statefulset.yaml').replaceAll('{{ $service }}', 'KMS')
+  const set = [...template.matchAll(/name: ((?:AUTH|KMS)_[A-Z_]+)/g)].map(([, name = '']) => name)
+  assert.ok(set.length >= 8)
+  for (const name of set) assert.ok(known.includes(`\`${name}\``), name)
+})

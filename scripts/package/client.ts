@@ -1,0 +1,35 @@
+import { cpSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { compile, root } from './compile.ts'
+import { manifestOf, packedManifest } from './manifest.ts'
+
+/** What it takes from the workspace, which becomes a folder of its own. */
+const requests = 'http-client'
+
+/**
+ * Makes the folder of the npm package `@warder/client`: JavaScript with types for Node 20 and later, without any
+ * dependency.
+ * @param folder is made anew
+ */
+export function stageClient(folder: string): void {
+  const compiled = `${folder}.compiled`
+  compile(['client', `foundation/${requests}`], compiled, { target: 'es2022', types: true })
+  rmSync(folder, { recursive: true, force: true })
+  renameSync(join(compiled, 'client'), folder)
+  renameSync(join(compiled, 'foundation', requests), join(folder, requests))
+  rmSync(compiled, { recursive: true })
+  for (const found of globSync('*.{js,d.ts}', { cwd: folder })) {
+    const file = join(folder, found)
+    // They make its types in the workspace.
+    if (/^(generate|schema-type)\./.test(found)) rmSync(file)
+    else
+      writeFileSync(
+        file,
+        readFileSync(file, 'utf8').replaceAll(`'@warder/foundation/${requests}'`, `'./${requests}/index.js'`),
+      )
+  }
+  const { exports: _, ...manifest } = packedManifest(manifestOf('packages/client'))
+  const exports = { '.': { types: './index.d.ts', default: './index.js' } }
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ ...manifest, exports }, undefined, 2)}\n`)
+  cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
+}

@@ -1,0 +1,30 @@
+// Packs `warder` and `@warder/client` for npm: node_modules/.bin/node scripts/package/pack.ts [FOLDER]
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { stageClient } from './client.ts'
+import { root } from './compile.ts'
+import { stageWarder } from './warder.ts'
+
+/** Makes both packages. @param folder where the archives go @returns their paths @throws Error */
+export function pack(folder: string): { readonly warder: string; readonly client: string } {
+  mkdirSync(folder, { recursive: true })
+  const archiveOf = (stage: (staged: string) => void, name: string): string => {
+    const staged = join(folder, `${name}.staged`)
+    stage(staged)
+    const words = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
+    const { status, stdout, stderr } = spawnSync('npm', words, {
+      ...{ cwd: staged, encoding: 'utf8', shell: process.platform === 'win32' },
+    })
+    if (status !== 0) throw new Error(`npm pack of ${name} failed:\n${stderr}`)
+    const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[]
+    rmSync(staged, { recursive: true })
+    return join(folder, filename.replace('@', '').replace('/', '-'))
+  }
+  return { warder: archiveOf(stageWarder, 'warder'), client: archiveOf(stageClient, 'client') }
+}
+
+if (import.meta.main) {
+  const { warder, client } = pack(resolve(process.argv[2] ?? join(root, 'dist')))
+  process.stdout.write(`${warder}\n${client}\n`)
+}

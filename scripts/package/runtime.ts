@@ -1,0 +1,83 @@
+import { spawnSync } from 'node:child_process'
+import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lockedPackages, type Needed, neededPackages, type Platform } from './lock.ts'
+import { foreignDependencies, manifestOf } from './manifest.ts'
+import { bundled } from './warder.ts'
+
+/** The npm package that carries the Node of a platform. */
+export const nodePackageOf = ({ os, cpu }: Platform): string => `node-${os}-${cpu}`
+
+/**
+ * What Warder needs of registries, its Node among it.
+ * @param nodes the packages that carry the Node
+ * @param platform leaves out what is made for others
+ */
+function packagesWith(nodes: readonly string[], platform?: Platform): readonly Needed[] {
+  const members = ['warder', ...bundled].map((name) => {
+    const folder = `packages/${name}`
+    return [folder, Object.keys(foreignDependencies([manifestOf(folder)]))] as const
+  })
+  return neededPackages(lockedPackages(), [...members, ['', nodes]], platform)
+}
+
+/** What Warder needs of registries on a platform, its Node among it. @param platform absent: on all of them */
+export function runtimePackages(platform?: Platform): readonly Needed[] {
+  return platform === undefined
+    ? packagesWith(Object.keys(manifestOf('.').optionalDependencies ?? {}))
+    : packagesWith([nodePackageOf(platform)], platform)
+}
+
+/**
+ * Installs what Warder needs on a platform, which need not be this one: `npm ci` fetches each archive and verifies it by
+ * the hash of the lock file; no script of a package runs.
+ * @param folder is made anew; the packages are in its `node_modules`
+ * @throws Error with what npm said, or what it installed too much or too little
+ */
+export function installRuntime(folder: string, platform: Platform): readonly Needed[] {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const expected = runtimePackages(platform)
+  // npm wants the whole lock, and takes from it what is made for the platform.
+  const all = packagesWith([nodePackageOf(platform)])
+  const unpinned = expected.filter(({ integrity }) => !integrity?.startsWith('sha512-'))
+  if (unpinned.length > 0) throw new Error(`the lock file has no hash of ${unpinned.map(({ path }) => path)}`)
+  const top = expected.filter(({ path }) => path.lastIndexOf('node_modules/') === 0)
+  const versions = (optional: boolean) =>
+    Object.fromEntries(
+      top.filter((each) => (each.optional ?? false) === optional).map(({ name, version }) => [name, version]),
+    )
+  // npm measures what is not optional by this machine, whatever platform it is told.
+  const project = {
+    ...{ name: 'warder-runtime', version: '0.0.0', private: true },
+    ...{ dependencies: versions(false), optionalDependencies: versions(true) },
+  }
+  const locked = all.map(({ path, name: _, needs: __, ...entry }) => [path, entry])
+  const lock = {
+    ...{ name: project.name, version: project.version, lockfileVersion: 3, requires: true },
+    packages: Object.fromEntries([['', project], ...locked]),
+  }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(project))
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
+  const words = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']
+  const { os, cpu, libc } = platform
+  const { status, stderr } = spawnSync('npm', [...words, `--os=${os}`, `--cpu=${cpu}`, `--libc=${libc}`], {
+    ...{ cwd: folder, encoding: 'utf8', shell: process.platform === 'win32' },
+  })
+  if (status !== 0) throw new Error(`npm could not install what Warder needs on ${os} ${cpu}:\n${stderr}`)
+  for (const left of ['.package-lock.json', '.bin', '.cache'])
+    rmSync(join(folder, 'node_modules', left), { recursive: true, force: true })
+  const installed = globSync(
+    ['node_modules/{*,@*/*}/package.json', 'node_modules/**/node_modules/{*,@*/*}/package.json'],
+    {
+      cwd: folder,
+    },
+  ).map((file) => file.slice(0, -'/package.json'.length))
+  const missing = expected.filter(({ path }) => !installed.includes(path)).map(({ path }) => path)
+  const more = installed.filter((path) => !expected.some((each) => each.path === path))
+  if (missing.length + more.length > 0)
+    throw new Error(
+      `npm installed something else than the lock file says: without ${missing}; besides ${more}`,
+    )
+  return expected
+}

@@ -1,0 +1,76 @@
+// Which test files share a process. A process of its own for each costs more than most of their tests: it loads the code
+// of a service anew.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** What others in the process would notice, or would disturb. */
+const alone =
+  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|on-postgresql|bothEngines|startInstallation|takeHeapSnapshot|memoryUsage/
+const mostInGroup = 8
+
+export interface TestFile {
+  /** Path from the root. */
+  readonly file: string
+  /** Its text. */
+  readonly source: string
+}
+
+/**
+ * Groups files of one folder.
+ * @param files in the order in which they are to run
+ * @returns lists of files, each for one process
+ */
+export function groupsOf(files: readonly TestFile[]): readonly (readonly string[])[] {
+  const groups: string[][] = []
+  const open = new Map<string, string[]>()
+  for (const { file, source } of files) {
+    if (alone.test(source)) {
+      groups.push([file])
+      continue
+    }
+    const folder = dirname(file).split(/[/\\]/).slice(0, 4).join('/')
+    let group = open.get(folder)
+    if (group === undefined || group.length === mostInGroup) {
+      group = []
+      groups.push(group)
+      open.set(folder, group)
+    }
+    group.push(file)
+  }
+  return groups
+}
+
+/**
+ * Writes a module for each group of several files, which imports them. A file that cannot be loaded is a test that failed.
+ * @param root where the files are
+ * @returns paths of modules to run, and what removes those that were written
+ */
+export function modulesOf(
+  groups: readonly (readonly string[])[],
+  root: string,
+): { readonly modules: readonly string[]; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'warder-test-groups-'))
+  const modules = groups.map((group, index) => {
+    const [only = ''] = group
+    if (group.length === 1) return join(root, only)
+    const path = join(folder, `${index}-${dirname(only).replaceAll(/[/\\]/g, '-')}.mjs`)
+    const urls = group.map((file) => pathToFileURL(join(root, file)).href)
+    writeFileSync(path, moduleText(urls))
+    return path
+  })
+  return { modules, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+const moduleText = (urls: readonly string[]): string => `import { test } from 'node:test'
+for (const url of ${JSON.stringify(urls, undefined, 2)}) {
+  try {
+    await import(url)
+  } catch (error) {
+    test(\`\${url} can be loaded\`, () => {
+      throw error
+    })
+  }
+}
+`
