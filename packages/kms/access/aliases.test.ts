@@ -77,9 +77,14 @@ for (const engine of engines) {
     const cost = async (named: string): Promise<number> => {
       const mac = () => alice.post('/v1/crypto/mac', { kid: named, alg: 'HS256', data })
       assert.equal((await mac()).status, 200)
-      const before = watched.reads
-      await mac()
-      return watched.reads - before
+      const costs: number[] = []
+      // PostgreSQL announces the commits above when it likes: a late one makes a use load the row again, once each.
+      for (let use = 0; use < 5; use++) {
+        const before = watched.reads
+        await mac()
+        costs.push(watched.reads - before)
+      }
+      return Math.min(...costs)
     }
     assert.equal(await cost('alias/cheap'), await cost(kid))
   })
