@@ -1,7 +1,13 @@
 import { tagText } from '../tables/tags.ts'
-import { dateText } from '../text/dates.ts'
-import { prefixedHex, upperHex, wholeWords } from '../text/hex.ts'
-import { attributeNameAmong, enumerationText, valueTag } from '../text/names.ts'
+import {
+  attributeNameAmong,
+  dateText,
+  enumerationText,
+  prefixedHex,
+  upperHex,
+  valueTag,
+  wholeWords,
+} from '../text/values.ts'
 import { KmipEncodeError } from '../ttlv/error.ts'
 import { fits, maximumDepth, type StructureNode, type TtlvNode } from '../ttlv/node.ts'
 

@@ -1,7 +1,12 @@
 import { maskOf } from '../tables/enumerations.ts'
-import { parseDate } from '../text/dates.ts'
-import { parseHex, parsePrefixed64 } from '../text/hex.ts'
-import { parseEnumeration, parseMask, valueTag } from '../text/names.ts'
+import {
+  parseDate,
+  parseEnumeration,
+  parseHex,
+  parseMask,
+  parsePrefixed64,
+  valueTag,
+} from '../text/values.ts'
 import { shortest } from '../ttlv/build.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import { fits, type ItemType, type TtlvNode } from '../ttlv/node.ts'

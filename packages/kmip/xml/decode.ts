@@ -1,9 +1,14 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
-import { parseDate } from '../text/dates.ts'
-import { parseHex, parsePrefixed64 } from '../text/hex.ts'
-import { parseEnumeration, parseMask, valueTag } from '../text/names.ts'
+import {
+  parseDate,
+  parseEnumeration,
+  parseHex,
+  parseMask,
+  parsePrefixed64,
+  valueTag,
+} from '../text/values.ts'
 import { shortest } from '../ttlv/build.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import { type DecodeLimits, fits, type TtlvNode } from '../ttlv/node.ts'

@@ -1,7 +1,14 @@
 import { tagName, tagText } from '../tables/tags.ts'
-import { dateText } from '../text/dates.ts'
-import { lowerHex, prefixedHex, wholeWords } from '../text/hex.ts'
-import { attributeNameAmong, enumerationText, maskText, valueTag } from '../text/names.ts'
+import {
+  attributeNameAmong,
+  dateText,
+  enumerationText,
+  lowerHex,
+  maskText,
+  prefixedHex,
+  valueTag,
+  wholeWords,
+} from '../text/values.ts'
 import { KmipEncodeError } from '../ttlv/error.ts'
 import { fits, maximumDepth, type StructureNode, type TtlvNode } from '../ttlv/node.ts'
 import { isXmlText } from './characters.ts'

@@ -8,7 +8,14 @@ export * from './last-use.ts'
 export { dayOf, sweepUses, usersSince } from './last-use-store.ts'
 export * from './managed-object.ts'
 export * from './may-use.ts'
-export { indexedText, onlyIn } from './name-link-store.ts'
+export {
+  addTagChanges,
+  indexedText,
+  maxTags,
+  onlyIn,
+  removeTagChanges,
+  tagsOf,
+} from './name-link-tag-store.ts'
 export * from './object-id.ts'
 export { type ObjectRow, objectColumns, storedLinks, storedNames, toObject } from './object-row-store.ts'
 export * from './object-store.ts'
@@ -22,10 +29,7 @@ export * from './running-time-store.ts'
 export * from './settable-dates.ts'
 export { stageUse } from './stage-use.ts'
 export * from './state-machine.ts'
-export * from './tag-store.ts'
 export * from './unit-of-work.ts'
-export * from './usage.ts'
 export * from './version-rotate.ts'
 export * from './version-store.ts'
 export * from './version-use.ts'
-export * from './withheld.ts'

@@ -8,10 +8,10 @@ import { bothEngines } from '../testing/engines.ts'
 import { ClientAttributes } from './client-attributes.ts'
 import { type InventoryFilter, type InventoryPlace, inventoryPage, isWalk } from './inventory-store.ts'
 import { type ManagedObject, newObjectDefaults } from './managed-object.ts'
+import { addTagChanges } from './name-link-tag-store.ts'
 import type { ObjectId } from './object-id.ts'
 import { insertObject, toParameters } from './object-row-store.ts'
 import { type State, stateAt, states } from './state-machine.ts'
-import { addTagChanges } from './tag-store.ts'
 
 const dayMs = 86_400_000
 const today = 20_000

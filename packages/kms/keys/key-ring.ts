@@ -13,11 +13,10 @@ import {
   type MaterialKind,
 } from '../crypto/index.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
-import { mayUse, type Verdict } from './may-use.ts'
+import { mayUse, type Usage, type Verdict } from './may-use.ts'
 import type { ObjectId } from './object-id.ts'
 import { findObject, findWithMaterial, objectTopic, objectVersion } from './object-store.ts'
 import { type State, stateAt } from './state-machine.ts'
-import type { Usage } from './usage.ts'
 
 /** An object whose key is open in memory. Its row was looked at for this use: see `createRowCache`. */
 export class Key {

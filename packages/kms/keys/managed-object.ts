@@ -1,7 +1,6 @@
 import type { ClientAttributes } from './client-attributes.ts'
 import type { ObjectId } from './object-id.ts'
-import type { LifeCycle } from './state-machine.ts'
-import type { Withholding } from './withheld.ts'
+import type { LifeCycle, Withholding } from './state-machine.ts'
 
 /** KMIP 2.1 §11.34, those that Warder keeps; Template is of KMIP 1.x alone. */
 export const objectTypes = [

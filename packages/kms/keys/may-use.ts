@@ -1,8 +1,40 @@
 import { type AlgorithmPolicy, keyFacts, refusalOf } from '../crypto/index.ts'
 import type { ManagedObject } from './managed-object.ts'
-import { mayProcess, mayProtect, type State, stateAt } from './state-machine.ts'
-import { allows, type Usage, unrestricted } from './usage.ts'
-import { type Withheld, withheld, withheldSentences } from './withheld.ts'
+import {
+  mayProcess,
+  mayProtect,
+  type State,
+  stateAt,
+  type Withheld,
+  withheld,
+  withheldSentences,
+} from './state-machine.ts'
+
+/** Bits of the cryptographic usage mask (KMIP 2.1 §12.1). */
+export const usage = {
+  sign: 0x1,
+  verify: 0x2,
+  encrypt: 0x4,
+  decrypt: 0x8,
+  wrapKey: 0x10,
+  unwrapKey: 0x20,
+  macGenerate: 0x80,
+  macVerify: 0x100,
+  deriveKey: 0x200,
+} as const
+
+export type Usage = keyof typeof usage
+
+/** Bit of the mask that permits every use (KMIP 2.1 §11.12). */
+export const unrestricted = 0x200000
+
+export function allows(mask: number, use: Usage): boolean {
+  return (mask & usage[use]) !== 0
+}
+
+export function usageMask(...uses: readonly Usage[]): number {
+  return uses.reduce((mask, use) => mask | usage[use], 0)
+}
 
 /** Why an object may not be used; each protocol has its own words and codes for it. */
 export type UseRefusal =

@@ -1,7 +1,7 @@
 import { insertInto, query, type SqlValue } from '@warder/foundation/sql'
 import { ClientAttributes } from './client-attributes.ts'
 import type { ManagedObject, MaterialForm, ObjectLink, ObjectName, UsageLimits } from './managed-object.ts'
-import type { PendingDestruction } from './withheld.ts'
+import type { PendingDestruction } from './state-machine.ts'
 
 /** How one member of an object stands in its row. */
 interface Column<Value> {

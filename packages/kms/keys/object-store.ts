@@ -4,7 +4,7 @@ import { type Change, change, type Database, query, readOne } from '@warder/foun
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import { removeUses } from './last-use-store.ts'
 import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
-import { nameLinkChanges, removeNamesAndLinks } from './name-link-store.ts'
+import { addTagChanges, nameLinkChanges, removeNamesAndLinks, removeTags } from './name-link-tag-store.ts'
 import type { ObjectId } from './object-id.ts'
 import {
   insertObject,
@@ -15,9 +15,7 @@ import {
   toUpdate,
   updateObject,
 } from './object-row-store.ts'
-import type { LifeCycle } from './state-machine.ts'
-import { addTagChanges, removeTags } from './tag-store.ts'
-import type { Withholding } from './withheld.ts'
+import type { LifeCycle, Withholding } from './state-machine.ts'
 
 /** Topic of `Database.changed` for rows of `managed_object`. */
 export const objectTopic = 'managed_object'

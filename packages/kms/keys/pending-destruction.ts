@@ -1,7 +1,6 @@
 import type { ManagedObject } from './managed-object.ts'
 import { lookEveryMs } from './running-time-store.ts'
-import { stateAt } from './state-machine.ts'
-import type { DestructionManner, Withholding } from './withheld.ts'
+import { type DestructionManner, stateAt, type Withholding } from './state-machine.ts'
 
 const dayMs = 86_400_000
 

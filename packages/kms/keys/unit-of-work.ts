@@ -7,6 +7,7 @@ import type { AlgorithmPolicy } from '../crypto/index.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'
 import { chainIdOf, type ManagedObject, type NewObject } from './managed-object.ts'
+import { addTagChanges, removeTags, tagsOf } from './name-link-tag-store.ts'
 import { aliasPrefix, asObjectId, isChoosable, type ObjectId } from './object-id.ts'
 import {
   creationChanges,
@@ -15,7 +16,6 @@ import {
   removalChanges,
   updateChanges,
 } from './object-store.ts'
-import { addTagChanges, removeTags, tagsOf } from './tag-store.ts'
 
 /**
  * Changes of the tables by which a protocol finds objects, for the commit that changes the object.

@@ -13,11 +13,10 @@ import type { ClientAttributes } from './client-attributes.ts'
 import { type NewHalf, newKeyObjects } from './create.ts'
 import { chainIdOf, type ManagedObject, type NewObject, type ObjectLink } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
-import { stateAt } from './state-machine.ts'
+import { stateAt, withheld, withheldSentences } from './state-machine.ts'
 import type { ObjectChange, UnitOfWork } from './unit-of-work.ts'
 import { maxVersions } from './version-store.ts'
 import { isLaterVersion } from './version-use.ts'
-import { withheld, withheldSentences } from './withheld.ts'
 
 /** What a new version takes over of what clients of another protocol keep with the one before. */
 export type CarryOver = (replaced: ManagedObject) => ClientAttributes

@@ -4,8 +4,8 @@ import type { Database } from '@warder/foundation/sql'
 import type { Key, KeyRing } from './key-ring.ts'
 import { chainIdOf, linkedObject, type ManagedObject } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
+import { withheldSentences } from './state-machine.ts'
 import { versionsOf } from './version-store.ts'
-import { withheldSentences } from './withheld.ts'
 
 // Which version of a key is used (docs/adr/0060). Front ends ask for rights on what the caller named, then here, then
 // `mayUse` of what they got. All of it is synchronous for cached keys on SQLite, and a key that was never rotated costs

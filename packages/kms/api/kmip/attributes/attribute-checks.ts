@@ -12,7 +12,7 @@ import {
 import { kmipFailure } from '../failure/failure.ts'
 import type { AttributeRule } from './attribute-rules.ts'
 import { isTagName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
-import { requireSoftwareStorage, requireTrueStorage } from './storage-masks.ts'
+import { requireSoftwareStorage, requireTrueStorage } from './wanted-key.ts'
 
 /** Longest text that is looked up by an index, in bytes of UTF-8. */
 const longestKey = 1024

@@ -41,7 +41,7 @@ export function digestAttributes(shape: StoredShape, material: Uint8Array): read
 
 function keyDigests(shape: StoredShape, material: Uint8Array, usual: KeyFormat): readonly StructureNode[] {
   const own = shape.keyFormat ?? usual
-  const formats = inNamesOf2x(own) === usual ? [own] : [own, usual]
+  const formats = own === usual || inNamesOf2x(own) === usual ? [own] : [own, usual]
   return formats.map((format) => digestNode(bytesOf(shape, material, format), format))
 }
 

@@ -1,6 +1,6 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { attributeRule } from '../attributes/attribute-rules.ts'
-import { indexValue } from '../attributes/index-rows.ts'
+import { indexValue } from '../attributes/index-store.ts'
 import { always, type Condition, condition, narrowed, widened, withoutRow } from './locate-condition-store.ts'
 import type { StorageStatuses } from './locate-criteria.ts'
 import { dateNotSet } from './locate-match.ts'

@@ -11,7 +11,7 @@ import {
   shortText,
   usualValue,
   vendorIndexName,
-} from '../attributes/index-rows.ts'
+} from '../attributes/index-store.ts'
 import { typeText } from '../stored/typed-attributes.ts'
 import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'

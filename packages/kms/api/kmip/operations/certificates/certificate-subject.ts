@@ -16,12 +16,12 @@ import {
 } from '@warder/pki/x509'
 import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
+import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
 import { stagePair } from '../objects/create-key-pair.ts'
 import { pairPlan } from '../objects/pair-kinds.ts'
 import { hintsOf } from '../objects/registered-object.ts'
-import { lengthOf, requiredAlgorithm } from '../objects/wanted-key.ts'
 
 /** Whose key is certified. */
 export interface CertificateSubject {

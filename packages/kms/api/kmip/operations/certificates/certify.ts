@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, type StructureNode } from '@warder/kmip/ttlv'
-import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   creates,
   type KmipContext,

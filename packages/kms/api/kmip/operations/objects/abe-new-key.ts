@@ -5,9 +5,9 @@ import { type AbeForm, type ObjectId, unrestricted } from '../../../../keys/inde
 import { ordinaryAttributes } from '../../attributes/abe-request.ts'
 import type { AttributeSource } from '../../attributes/attribute-checks.ts'
 import type { NewObjectRequest } from '../../attributes/new-object.ts'
+import { formatOf } from '../../attributes/wanted-key.ts'
 import { kmipFailure } from '../../engine/index.ts'
 import { algorithmNode } from '../../stored/stored-algorithm.ts'
-import { formatOf } from './wanted-key.ts'
 
 export interface NewAbeKey {
   readonly type: 'PrivateKey' | 'PublicKey'

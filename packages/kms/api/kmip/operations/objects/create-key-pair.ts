@@ -5,15 +5,19 @@ import { newObjectId } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
-import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
+import {
+  formatOf,
+  lengthOf,
+  requiredAlgorithm,
+  requireQuantumSafe,
+  requireSoftwarePair,
+} from '../../attributes/wanted-key.ts'
 import { creates, type KmipContext, type KmipOperation, kmipFailure } from '../../engine/index.ts'
 import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode, type CurveName, storedKeyKind } from '../../stored/stored-algorithm.ts'
 import { createMaster } from './abe-create-master.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
-import { requireQuantumSafe } from './quantum-safe.ts'
-import { formatOf, lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects that know each other, stored together. */
 export const createKeyPair: KmipOperation = {

@@ -11,7 +11,7 @@ import {
 import { splitSecret } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
-import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { lengthOf, requiredAlgorithm, requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { requireKmipApproval } from '../../engine/approval.ts'
 import {
   creates,
@@ -27,7 +27,6 @@ import { newSymmetricKey } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
 import { isSensitive, partNode, primeAsked, sensitive } from './split-key-parts.ts'
-import { lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
 /**
  * CreateSplitKey (KMIP 2.1 §6.1.10): splits a key that is there, which takes the right to get it, or a new symmetric key,

@@ -5,7 +5,13 @@ import { isFipsSymmetric } from '../../../../crypto/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject, usualMask } from '../../attributes/new-object.ts'
-import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import {
+  formatOf,
+  lengthOf,
+  requiredAlgorithm,
+  requireQuantumSafe,
+  requireSoftwareStorage,
+} from '../../attributes/wanted-key.ts'
 import {
   creates,
   type KmipContext,
@@ -16,9 +22,7 @@ import {
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
 import { createUserKey } from './abe-create-user-key.ts'
-import { requireQuantumSafe } from './quantum-safe.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
-import { formatOf, lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */
 export const create: KmipOperation = {

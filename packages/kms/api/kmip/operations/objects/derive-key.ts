@@ -16,6 +16,7 @@ import {
 } from '../../../../crypto/index.ts'
 import { allows, type ManagedObject } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import {
   type KmipContext,
@@ -29,7 +30,6 @@ import { requireUse, takeUse } from '../crypto/key-use.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
-import { lengthOf, requiredAlgorithm } from './wanted-key.ts'
 
 /**
  * DeriveKey (KMIP 2.1 §6.1.14): a symmetric key or secret data from a key, from secret data, or from two keys that agree.

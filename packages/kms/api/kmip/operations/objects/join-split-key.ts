@@ -4,7 +4,7 @@ import { membersOf, membersWithin, optionalName, requiredName } from '@warder/km
 import { joinParts, maximumParts } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
-import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   creates,
   type KmipContext,

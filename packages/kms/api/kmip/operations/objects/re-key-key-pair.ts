@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, textString } from '@warder/kmip/ttlv'
 import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
-import { requireSoftwarePair } from '../../attributes/storage-masks.ts'
+import { requireSoftwarePair } from '../../attributes/wanted-key.ts'
 import { type KmipContext, type KmipOperation, kmipFailure, objectRight } from '../../engine/index.ts'
 import { shapeOf } from '../../key-blocks/object-shape.ts'
 import { rotate } from './abe-rotate.ts'

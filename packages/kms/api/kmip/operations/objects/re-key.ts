@@ -1,9 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { encodeTtlv, membersWithin, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
-import type { NewObjectRequest } from '../../attributes/new-object.ts'
-import { stageNewObject } from '../../attributes/new-object.ts'
-import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
+import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   type KmipContext,
   type KmipOperation,

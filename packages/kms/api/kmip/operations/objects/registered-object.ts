@@ -6,7 +6,7 @@ import { textOf } from '../../attributes/abe-request.ts'
 import { type AttributeSource, checkedValue } from '../../attributes/attribute-checks.ts'
 import { requireRule } from '../../attributes/index.ts'
 import { newObjectOf, usualMask } from '../../attributes/new-object.ts'
-import { requireSoftwareStorage } from '../../attributes/storage-masks.ts'
+import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
   type KmipObjectType,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Change, change, insertInto, query } from '@warder/foundation/sql'
+import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import type { ManagedObject } from './managed-object.ts'
 
 // Names and links stand in the row of the object; `object_name` and `object_link` are how objects are found by them.
@@ -75,4 +75,37 @@ export function onlyIn<R extends object>(these: readonly R[], others: readonly R
   if (these.length === 0 || others.length === 0) return these
   const known = new Set(others.map((row) => JSON.stringify(row)))
   return these.filter((row) => !known.has(JSON.stringify(row)))
+}
+
+const tagsOfObject = query<[id: string], { readonly tag: string }>(
+  'SELECT tag FROM object_tag WHERE object_id = ? ORDER BY tag',
+)
+const addTag = query<[id: string, tag: string], unknown>(
+  'INSERT INTO object_tag (object_id, tag) VALUES (?, ?) ON CONFLICT DO NOTHING',
+)
+const removeTag = query<[id: string, tag: string], unknown>(
+  'DELETE FROM object_tag WHERE object_id = ? AND tag = ?',
+)
+const removeAllTags = query<[id: string], unknown>('DELETE FROM object_tag WHERE object_id = ?')
+
+/** Tags that one object can have. */
+export const maxTags = 64
+
+/** Tags of an object, sorted. */
+export async function tagsOf(db: Database, id: string): Promise<readonly string[]> {
+  return (await db.all(tagsOfObject, [id])).map(({ tag }) => tag)
+}
+
+/** Adding a tag twice is no error. */
+export function addTagChanges(id: string, tags: readonly string[]): Change[] {
+  return tags.map((tag) => change(addTag, [id, tag]))
+}
+
+/** Removing a tag that is not there is no error. */
+export function removeTagChanges(id: string, tags: readonly string[]): Change[] {
+  return tags.map((tag) => change(removeTag, [id, tag]))
+}
+
+export function removeTags(id: string): Change {
+  return change(removeAllTags, [id])
 }

@@ -1,0 +1,99 @@
+import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
+import { structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { kmipFailure } from '../failure/failure.ts'
+import type { KeyFormat } from '../key-blocks/key-format.ts'
+import type { AlgorithmName } from '../stored/stored-algorithm.ts'
+
+// What a request says of a key that the server is to make, and of where it is to be kept.
+
+/** CryptographicAlgorithm among attributes. @throws kmipFailure MissingData, InvalidField */
+export function requiredAlgorithm(attributes: readonly TtlvNode[]): AlgorithmName {
+  const node = attributes.find(({ tag }) => tag === Tag.CryptographicAlgorithm)
+  if (node === undefined) throw kmipFailure('MissingData', 'CryptographicAlgorithm is missing.')
+  const name = node.type === 'Enumeration' ? valueName('CryptographicAlgorithm', node.value) : undefined
+  if (name === undefined) throw kmipFailure('InvalidField', 'CryptographicAlgorithm is not known here.')
+  return name
+}
+
+/** CryptographicLength among attributes, in bits. @throws kmipFailure InvalidField */
+export function lengthOf(attributes: readonly TtlvNode[]): number | undefined {
+  const node = attributes.find(({ tag }) => tag === Tag.CryptographicLength)
+  if (node === undefined) return undefined
+  if (node.type !== 'Integer' || node.value < 1)
+    throw kmipFailure('InvalidField', 'CryptographicLength is a positive number of bits.')
+  return node.value
+}
+
+/** KeyFormatType among attributes: how a client wants a key that the server makes (KMIP 2.1 §4.26). */
+export function formatOf(attributes: readonly TtlvNode[]): KeyFormat | undefined {
+  const node = attributes.find(({ tag }) => tag === Tag.KeyFormatType)
+  if (node === undefined) return undefined
+  const name = node.type === 'Enumeration' ? valueName('KeyFormatType', node.value) : undefined
+  if (name === undefined) throw kmipFailure('InvalidField', 'KeyFormatType is not known here.')
+  return name
+}
+
+/** Symmetric keys of this length keep the strength of 128 bits against Grover's search (NIST IR 8105 §2). */
+const safeBits = 256
+const symmetric = /^(AES|HMAC|ChaCha20|Camellia|ARIA|SecretData)/
+const postQuantum = /^(ML[-_]KEM|ML[-_]DSA|SLH[-_]DSA)/
+
+/**
+ * Refuses a key that was asked to be safe from quantum computers (attribute QuantumSafe, KMIP 2.1 §4.45) and is not.
+ * @throws kmipFailure GeneralFailure, as the profile's test case QS-M-2 wants it
+ */
+export function requireQuantumSafe(attributes: readonly TtlvNode[], algorithm: string, bits: number): void {
+  if (!attributes.some(({ tag, value }) => tag === Tag.QuantumSafe && value === true)) return
+  if (postQuantum.test(algorithm)) return
+  if (symmetric.test(algorithm) && bits >= safeBits) return
+  throw kmipFailure('GeneralFailure', 'NOT_SAFE')
+}
+
+const { Software, OnSystem } = Enumeration.ProtectionStorageMask
+/** What this server is: software that keeps sealed keys in its own database. */
+const available = Software | OnSystem
+
+/**
+ * ProtectionStorageMasks (KMIP 2.1 §7.33), wherever they stand: one of the alternatives must be what this server is.
+ * @throws ProtectionStorageUnavailable
+ */
+export function requireSoftwareStorage(nodes: readonly TtlvNode[]): void {
+  for (const node of nodes) {
+    if (node.tag !== Tag.ProtectionStorageMasks || node.type !== 'Structure') continue
+    if (!node.value.some(isOurs)) throw unavailable()
+  }
+}
+
+/** As `requireSoftwareStorage`, under the three tags that a pair has for them (KMIP 2.1 §6.1.9, §6.1.47). */
+export function requireSoftwarePair(nodes: readonly TtlvNode[]): void {
+  for (const node of nodes)
+    if (pairTags.has(node.tag) && node.type === 'Structure')
+      requireSoftwareStorage([structure(Tag.ProtectionStorageMasks, node.value)])
+}
+
+const pairTags: ReadonlySet<number> = new Set([
+  Tag.CommonProtectionStorageMasks,
+  Tag.PrivateProtectionStorageMasks,
+  Tag.PublicProtectionStorageMasks,
+])
+
+/**
+ * The attribute ProtectionStorageMask says where the object is: nobody has it say what is not so.
+ * @throws ProtectionStorageUnavailable
+ */
+export function requireTrueStorage(node: TtlvNode): void {
+  if (!isOurs(node)) throw unavailable()
+}
+
+function isOurs({ tag, value }: TtlvNode): boolean {
+  return (
+    tag === Tag.ProtectionStorageMask &&
+    typeof value === 'number' &&
+    (value & ~available) === 0 &&
+    value !== 0
+  )
+}
+
+function unavailable(): Error {
+  return kmipFailure('ProtectionStorageUnavailable', 'This server has no storage with such a protection.')
+}
