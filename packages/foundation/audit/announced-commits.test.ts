@@ -19,7 +19,7 @@ import { startTestPostgres } from '../sql/testing/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
 import { announcedCommitMigrations } from './announced-commit-store.ts'
 import { type AnnouncedCommit, announcedCommits } from './announced-commits.ts'
-import { type AuditLog, openAuditLog, verifyAudit } from './index.ts'
+import { type AuditLog, noLogKeys, openAuditLog, verifyAudit } from './index.ts'
 import { settleAnnounced } from './settle-announced.ts'
 import { ownEvent } from './writer.ts'
 
@@ -51,7 +51,9 @@ async function place(open: () => Promise<Database>) {
       clock: systemClock,
       log: quietLog,
     })
-    await settleAnnounced({ folder, db, trail: log.trail, log: quietLog, now: systemClock.now })
+    await settleAnnounced({
+      ...{ folder, db, trail: log.trail, keys: log.keys, log: quietLog, now: systemClock.now },
+    })
     await log.trail.recordDurably({ ...ownEvent(0, 'service.start') })
     return log
   }
@@ -138,7 +140,7 @@ test('a start that could not write what it found is made up for, and a commit th
   await announce(log, late, 'k1')
   const full = { ...log.trail, recordDurably: () => Promise.reject(new Error('disk full')) }
   await assert.rejects(
-    settleAnnounced({ folder, db, trail: full, log: quietLog, now: systemClock.now }),
+    settleAnnounced({ ...{ folder, db, trail: full, keys: noLogKeys }, log: quietLog, now: systemClock.now }),
     /disk full/,
   )
   await assert.rejects(late.commit(db.commit, [made('k1')]), UniqueViolation)

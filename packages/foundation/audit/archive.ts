@@ -7,15 +7,34 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
+import { compose, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import { StartupError } from '../errors/index.ts'
-import { isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
+import { type CheckpointSigner, isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
 import { checkpointFileName, publicCheckpointKey } from './checkpoint-key.ts'
+import {
+  encryptedStream,
+  isEncryptedName,
+  type LogKey,
+  type LogKeys,
+  logKeyAt,
+  MissingLogKey,
+  noLogKeys,
+} from './encrypted-bytes.ts'
 import { digestOf } from './examine.ts'
 import { syncFolder } from './folder.ts'
-import { archivedName, type Segment, segmentName, segmentsOf, writeCheckpoint } from './segments.ts'
+import { bytesOf, storedDigestOf } from './lines.ts'
+import { copyLogKeys } from './log-keys.ts'
+import {
+  archivedName,
+  archivedNames,
+  type Segment,
+  segmentName,
+  segmentsOf,
+  writeCheckpoint,
+} from './segments.ts'
 
 export interface OldFiles {
   readonly folder: string
@@ -30,6 +49,17 @@ export interface OldFiles {
 export interface ArchiveOptions extends OldFiles {
   /** Where to; absent = beside the log, where all commands still find the records. */
   readonly to?: string | undefined
+  /** Opens what is encrypted; without it, such files stay as they are. */
+  readonly unlocked?: UnlockedLog | undefined
+}
+
+/** What an encrypted log is archived with. */
+export interface UnlockedLog {
+  readonly keys: LogKeys
+  /** Set: what is archived is encrypted, also what was written in clear. */
+  readonly encryptWith: LogKey | undefined
+  /** Says how an encrypted file is stored, for those who verify it without its key. */
+  readonly signer: CheckpointSigner | undefined
 }
 
 /** What became of one file. */
@@ -59,16 +89,19 @@ export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done>
   if (target !== folder) mkdirSync(target, { recursive: true, mode: 0o700 })
   for (const segment of oldOnes(options)) {
     if (segment.compressed && target === folder) continue
-    const { signed, path, firstSeq } = segment
-    const archived = archivedName(target, firstSeq)
-    if (!existsSync(archived)) await writeArchived(path, archived, segment)
-    await requireSame(archived, segment)
+    const { path, firstSeq } = segment
+    const logKey = logKeyFor(segment, options.unlocked)
+    const archived = archivedName(target, firstSeq, logKey !== undefined)
+    if (!existsSync(archived)) await writeArchived(path, archived, segment, options.unlocked?.keys, logKey)
+    await requireSame(archived, segment, options.unlocked?.keys)
+    const signed = await signedAs(segment, archived, options.unlocked?.signer)
     if (target !== folder) {
       writeCheckpoint(target, signed)
       copyFileSync(join(folder, checkpointFileName), join(target, checkpointFileName))
+      copyLogKeys(folder, target)
       syncFolder(target)
       writeCheckpoint(folder, { ...signed, removal: { at: new Date(now).toISOString(), by, to: target } })
-    }
+    } else if (signed !== segment.signed) writeCheckpoint(folder, signed)
     rmSync(path)
     syncFolder(folder)
     yield doneWith(segment, archived)
@@ -91,7 +124,7 @@ export function* pruneOld(options: OldFiles & { readonly dryRun?: boolean }): Ge
     const removal = { at: new Date(now).toISOString(), by }
     writeCheckpoint(folder, { ...segment.signed, removal })
     rmSync(segment.path)
-    rmSync(archivedName(folder, segment.firstSeq), { force: true })
+    for (const archived of archivedNames(folder, segment.firstSeq)) rmSync(archived, { force: true })
     syncFolder(folder)
     yield doneWith(segment, segment.path)
   }
@@ -119,18 +152,48 @@ function oldOnes({ folder, before }: OldFiles): readonly Closed[] {
   return found
 }
 
-/** Under another name until it is whole on disk. */
-async function writeArchived(path: string, archived: string, { compressed }: Closed): Promise<void> {
+/** undefined = it is archived in clear. @throws StartupError when the key of an encrypted file is not here */
+function logKeyFor({ path }: Closed, unlocked: UnlockedLog | undefined): LogKey | undefined {
+  const { keys = noLogKeys, encryptWith } = unlocked ?? {}
+  if (encryptWith !== undefined || !isEncryptedName(path)) return encryptWith
+  const key = logKeyAt(path, keys)
+  if (key === undefined) throw new MissingLogKey(path)
+  return key
+}
+
+/** Under another name until it is whole on disk. What is encrypted is compressed first: ciphertext is not. */
+async function writeArchived(
+  path: string,
+  archived: string,
+  { compressed }: Closed,
+  keys: LogKeys | undefined,
+  logKey: LogKey | undefined,
+): Promise<void> {
   const fresh = `${archived}.new`
   const out = createWriteStream(fresh, { mode: 0o600, flush: true })
   const params = { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 1 }
-  if (compressed) await pipeline(createReadStream(path), out)
-  else await pipeline(createReadStream(path), createZstdCompress({ params }), out)
+  // One that is compressed in the same form goes as it is.
+  const asItIs = compressed && isEncryptedName(path) === (logKey !== undefined)
+  const source = asItIs ? createReadStream(path) : Readable.from(bytesOf(path, { keys }))
+  const squeezed = asItIs ? source : compose(source, createZstdCompress({ params }))
+  if (asItIs || logKey === undefined) await pipeline(squeezed, out)
+  else await pipeline(squeezed, (chunks: AsyncIterable<Uint8Array>) => encryptedStream(chunks, logKey), out)
   renameSync(fresh, archived)
+  syncFolder(dirname(archived))
 }
 
-async function requireSame(archived: string, { signed }: Closed): Promise<void> {
-  const { bytes, sha256 } = await digestOf(archived).catch(() => ({ bytes: 0, sha256: '' }))
+/** The checkpoint, with how its file is stored now. */
+async function signedAs(
+  { signed }: Closed,
+  archived: string,
+  signer: CheckpointSigner | undefined,
+): Promise<SignedCheckpoint> {
+  if (!isEncryptedName(archived) || signer?.keyId !== signed.checkpoint.key) return signed
+  return { ...signed, archived: signer.signArchived(signed.checkpoint, await storedDigestOf(archived)) }
+}
+
+async function requireSame(archived: string, { signed }: Closed, keys: LogKeys | undefined): Promise<void> {
+  const { bytes, sha256 } = await digestOf(archived, keys).catch(() => ({ bytes: 0, sha256: '' }))
   if (bytes === signed.checkpoint.bytes && sha256 === signed.checkpoint.sha256) return
   throw new StartupError(
     `${archived} does not hold what ${signed.checkpoint.file} held when it was closed; nothing was removed. Run warder audit verify; remove ${basename(archived)} to have it written again`,

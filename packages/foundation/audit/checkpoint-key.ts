@@ -2,7 +2,13 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Seal, SealedPlace } from '../seal/types.ts'
-import { type CheckpointSigner, checkpointKeyId, checkpointSigner, isSignedBy } from './checkpoint.ts'
+import {
+  type CheckpointSigner,
+  checkpointKeyId,
+  checkpointSigner,
+  isArchivedBy,
+  isSignedBy,
+} from './checkpoint.ts'
 import { replaceFile, segmentsOf, writeCheckpoint } from './segments.ts'
 
 const place: SealedPlace = { table: 'audit_log', row: 'checkpoint', column: 'private_key' }
@@ -36,6 +42,16 @@ export async function openCheckpointKey(folder: string, seal: Seal, stamp: strin
   return { signer, made: { key: signer.keyId, ...(replaces !== undefined && { replaces }) } }
 }
 
+/** The key as a command finds it; undefined = the seal does not open it, or there is none. */
+export async function readCheckpointSigner(
+  folder: string,
+  seal: Pick<Seal, 'open'>,
+): Promise<CheckpointSigner | undefined> {
+  const path = join(folder, sealedName)
+  const key = existsSync(path) ? await opened(seal, readFileSync(path)) : undefined
+  return key === undefined ? undefined : checkpointSigner(key)
+}
+
 function newKey(path: string, seal: Seal, stamp: string): CheckpointSigner {
   const { privateKey } = generateKeyPairSync('ed25519')
   const der = privateKey.export({ type: 'pkcs8', format: 'der' })
@@ -56,7 +72,7 @@ export function publicCheckpointKey(folder: string): KeyObject | undefined {
   }
 }
 
-async function opened(seal: Seal, sealed: Uint8Array): Promise<KeyObject | undefined> {
+async function opened(seal: Pick<Seal, 'open'>, sealed: Uint8Array): Promise<KeyObject | undefined> {
   try {
     const der = Buffer.from(await seal.open(place, sealed))
     const key = createPrivateKey({ key: der, type: 'pkcs8', format: 'der' })
@@ -74,7 +90,13 @@ function writePublic(folder: string, { publicKey }: CheckpointSigner): void {
 function signAgain(folder: string, before: KeyObject, signer: CheckpointSigner): void {
   for (const { signed } of segmentsOf(folder)) {
     if (signed === undefined || !isSignedBy([before], signed)) continue
-    const { timestamp: _, ...rest } = signed
-    writeCheckpoint(folder, { ...rest, ...signer.sign({ ...signed.checkpoint, key: signer.keyId }) })
+    const { timestamp: _, archived, ...rest } = signed
+    const again = signer.sign({ ...signed.checkpoint, key: signer.keyId })
+    const stored = isArchivedBy([before], signed) && archived !== undefined ? archived : undefined
+    writeCheckpoint(folder, {
+      ...rest,
+      ...again,
+      ...(stored !== undefined && { archived: signer.signArchived(again.checkpoint, stored) }),
+    })
   }
 }

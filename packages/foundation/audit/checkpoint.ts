@@ -21,8 +21,11 @@ export interface Checkpoint {
   readonly earliest: string
   readonly latest: string
   readonly bytes: number
-  /** Of the whole file, hexadecimal. */
+  /** Of the whole file, hexadecimal; of an encrypted one, of its plaintext, as `bytes`. */
   readonly sha256: string
+  /** Of an encrypted file as it is on disk: with them it is verified without its key. */
+  readonly stored_bytes?: number
+  readonly stored_sha256?: string
   /** RFC 3339. */
   readonly closed_at: string
   /** Which key signed: see `checkpointKeyId`. */
@@ -36,8 +39,18 @@ export interface SignedCheckpoint {
   readonly signature: string
   /** RFC 3161 time-stamp token over the SHA-256 of the signature, base64 of its DER. */
   readonly timestamp?: string
+  /** Of an encrypted file that was archived: how it is stored since. */
+  readonly archived?: ArchivedFile
   /** Not signed: the file was taken away, and by whom. */
   readonly removal?: Removal
+}
+
+/** Compressing changes the bytes of an encrypted file: who archives it has its key, and the log's, and signs. */
+export interface ArchivedFile {
+  readonly bytes: number
+  readonly sha256: string
+  /** Ed25519 by the key of the checkpoint, base64url. */
+  readonly signature: string
 }
 
 export interface Removal {
@@ -57,10 +70,16 @@ export interface CheckpointSigner {
   readonly keyId: string
   readonly publicKey: KeyObject
   sign(checkpoint: Checkpoint): SignedCheckpoint
+  /** What its file is stored as since it was archived. */
+  signArchived(
+    checkpoint: Checkpoint,
+    stored: { readonly bytes: number; readonly sha256: string },
+  ): ArchivedFile
 }
 
 /** Keeps what is signed here apart from whatever else is ever signed with the key. */
 const domain = 'warder audit checkpoint 1\n'
+const archiveDomain = 'warder audit archived 1\n'
 
 export function checkpointSigner(privateKey: KeyObject): CheckpointSigner {
   const publicKey = createPublicKey(privateKey)
@@ -71,6 +90,10 @@ export function checkpointSigner(privateKey: KeyObject): CheckpointSigner {
       checkpoint,
       signature: sign(null, signedBytes(checkpoint), privateKey).toString('base64url'),
     }),
+    signArchived(checkpoint, { bytes, sha256 }) {
+      const signature = sign(null, archivedBytes(checkpoint, { bytes, sha256 }), privateKey)
+      return { bytes, sha256, signature: signature.toString('base64url') }
+    },
   }
 }
 
@@ -86,6 +109,16 @@ export function isSignedBy(keys: readonly KeyObject[], { checkpoint, signature }
   return key !== undefined && verify(null, signedBytes(checkpoint), key, Buffer.from(signature, 'base64url'))
 }
 
+/** Did the key of the checkpoint, one of these, sign how its file is stored? */
+export function isArchivedBy(
+  keys: readonly KeyObject[],
+  { checkpoint, archived }: SignedCheckpoint,
+): boolean {
+  const key = keys.find((known) => checkpointKeyId(known) === checkpoint.key)
+  if (key === undefined || archived === undefined) return false
+  return verify(null, archivedBytes(checkpoint, archived), key, Buffer.from(archived.signature, 'base64url'))
+}
+
 /** Where the chain stands behind the file. */
 export function headOf({ last_seq, last_hash }: Checkpoint): ChainHead {
   return { seq: last_seq, hash: last_hash }
@@ -98,6 +131,15 @@ export function follows({ first_seq, first_prev }: Checkpoint, head: ChainHead):
 
 function signedBytes(checkpoint: Checkpoint): Buffer {
   return Buffer.from(domain + canonicalJson(checkpoint))
+}
+
+function archivedBytes(
+  { first_seq, last_seq, last_hash, sha256: records }: Checkpoint,
+  { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },
+): Buffer {
+  return Buffer.from(
+    archiveDomain + canonicalJson({ first_seq, last_seq, last_hash, records, bytes, sha256 }),
+  )
 }
 
 const texts = [
@@ -126,5 +168,13 @@ export function parseCheckpoint(text: string): SignedCheckpoint | undefined {
   if (typeof value?.signature !== 'string' || typeof members !== 'object' || members === null)
     return undefined
   if (members.version !== 1 || !texts.every((name) => typeof members[name] === 'string')) return undefined
+  const { stored_bytes: bytes = 0, stored_sha256: sha256 = '' } = members
+  if (!Number.isSafeInteger(bytes) || typeof sha256 !== 'string') return undefined
+  if (value.archived !== undefined && !isArchivedFile(value.archived)) return undefined
   return counts.every((name) => Number.isSafeInteger(members[name])) ? (value as SignedCheckpoint) : undefined
+}
+
+function isArchivedFile(value: unknown): boolean {
+  const { bytes, sha256, signature } = (value ?? {}) as Readonly<Record<string, unknown>>
+  return Number.isSafeInteger(bytes) && typeof sha256 === 'string' && typeof signature === 'string'
 }

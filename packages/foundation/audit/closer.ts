@@ -2,6 +2,7 @@ import { basename } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import { type CheckpointSigner, follows, headOf, isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
+import type { LogKeys } from './encrypted-bytes.ts'
 import { createExaminer, type Examiner } from './examiner.ts'
 import { beginning, type ChainHead } from './record.ts'
 import { isPresent, type Segment, segmentName, segmentsOf, writeCheckpoint } from './segments.ts'
@@ -14,6 +15,8 @@ export interface CloserOptions {
   readonly service: string
   readonly node: string
   readonly signer: CheckpointSigner
+  /** Of encrypted files. */
+  readonly keys: LogKeys
   readonly clock: Clock
   readonly log: Logger
   readonly metrics?: Metrics | undefined
@@ -36,7 +39,7 @@ export interface SegmentCloser {
 }
 
 export function startCloser(options: CloserOptions): SegmentCloser {
-  const examiner = createExaminer()
+  const examiner = createExaminer(options.keys)
   const work = new Closing(options, examiner)
   let running: Promise<void> | undefined
   let again = false
@@ -112,7 +115,7 @@ class Closing {
       await this.#wrong(segment, found)
       return undefined
     }
-    const { head, earliest, latest, bytes, sha256 } = found
+    const { head, earliest, latest, bytes, sha256, stored } = found
     const signed = signer.sign({
       version: 1,
       service,
@@ -126,6 +129,7 @@ class Closing {
       latest,
       bytes,
       sha256,
+      ...(stored && { stored_bytes: stored.bytes, stored_sha256: stored.sha256 }),
       closed_at: new Date(clock.now()).toISOString(),
       key: signer.keyId,
     })

@@ -3,9 +3,9 @@ import { parentPort } from 'node:worker_threads'
 import { digestOf, examineFile } from './examine.ts'
 import type { Examination } from './examiner.ts'
 
-parentPort?.on('message', async ({ path, from }: Examination) => {
+parentPort?.on('message', async ({ path, from, keys }: Examination) => {
   try {
-    const result = from === undefined ? await digestOf(path) : await examineFile(path, from)
+    const result = from === undefined ? await digestOf(path, keys) : await examineFile(path, from, keys)
     parentPort?.postMessage({ result })
   } catch (error) {
     parentPort?.postMessage({ error: error instanceof Error ? error.message : String(error) })

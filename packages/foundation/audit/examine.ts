@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { bytesOf, linesOf } from './lines.ts'
+import { isEncryptedName, type LogKeys } from './encrypted-bytes.ts'
+import { bytesOf, linesOf, storedDigestOf } from './lines.ts'
 import type { ChainHead } from './record.ts'
 import { checkRecord } from './verify.ts'
 
@@ -12,6 +13,8 @@ export interface Examined {
   readonly latest: string
   readonly bytes: number
   readonly sha256: string
+  /** Of an encrypted file as it is on disk; the others are of its plaintext. */
+  readonly stored?: { readonly bytes: number; readonly sha256: string }
 }
 
 /** `,"time":"` of a record: its last member before `hash`. */
@@ -23,14 +26,14 @@ const timeLength = '2026-11-21T00:00:00.000Z'.length
  * @param from where the chain stands before it
  * @returns what is wrong with the file as a sentence
  */
-export async function examineFile(path: string, from: ChainHead): Promise<Examined | string> {
+export async function examineFile(path: string, from: ChainHead, keys?: LogKeys): Promise<Examined | string> {
   const digest = createHash('sha256')
   let head = from
   let records = 0
   let bytes = 0
   let earliest = ''
   let latest = ''
-  for await (const line of linesOf(path)) {
+  for await (const line of linesOf(path, { keys })) {
     if (!line.whole) return `line ${records + 1} is torn`
     const checked = checkRecord(line.bytes, head, { thorough: false, anywhere: false })
     if (typeof checked === 'string') return `line ${records + 1}: ${checked}`
@@ -42,14 +45,18 @@ export async function examineFile(path: string, from: ChainHead): Promise<Examin
     if (earliest === '' || time < earliest) earliest = time
     if (time > latest) latest = time
   }
-  return { head, records, earliest, latest, bytes, sha256: digest.digest('hex') }
+  const found = { head, records, earliest, latest, bytes, sha256: digest.digest('hex') }
+  return isEncryptedName(path) ? { ...found, stored: await storedDigestOf(path) } : found
 }
 
 /** SHA-256 of a file as it was written, and how long it was. */
-export async function digestOf(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
+export async function digestOf(
+  path: string,
+  keys?: LogKeys,
+): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const digest = createHash('sha256')
   let bytes = 0
-  for await (const chunk of bytesOf(path)) {
+  for await (const chunk of bytesOf(path, { keys })) {
     digest.update(chunk)
     bytes += chunk.length
   }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { LogKeys } from './encrypted-bytes.ts'
 import type { Examined } from './examine.ts'
 import type { ChainHead } from './record.ts'
 
@@ -7,6 +8,8 @@ export interface Examination {
   readonly path: string
   /** Where the chain stands before the file; undefined = its digest alone is wanted. */
   readonly from?: ChainHead
+  /** For encrypted files: they stay inside this process. */
+  readonly keys: LogKeys
 }
 
 /** Reads files of a log on a thread of its own, which lives for one file: see `examine.ts`. */
@@ -17,7 +20,8 @@ export interface Examiner {
   stop(): Promise<void>
 }
 
-export function createExaminer(): Examiner {
+/** @param keys of encrypted files */
+export function createExaminer(keys: LogKeys): Examiner {
   const running = new Set<Worker>()
   const ask = <Result>(asked: Examination): Promise<Result> => {
     const worker = new Worker(new URL('./examine-thread.ts', import.meta.url), { name: 'audit files' })
@@ -38,8 +42,8 @@ export function createExaminer(): Examiner {
     })
   }
   return {
-    examine: (path, from) => ask({ path, from }),
-    digest: (path) => ask({ path }),
+    examine: (path, from) => ask({ path, from, keys }),
+    digest: (path) => ask({ path, keys }),
     async stop() {
       await Promise.all([...running].map((worker) => worker.terminate()))
     },

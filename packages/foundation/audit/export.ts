@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
+import type { LogKeys } from './encrypted-bytes.ts'
 import { escaped, escapeHidden } from './hidden-characters.ts'
 import { linesOf } from './lines.ts'
 import { parseRecordJson } from './record-json.ts'
@@ -24,6 +25,8 @@ export interface ExportOptions extends RecordFilter {
   /** A log folder, or one of its files. */
   readonly folder: string
   readonly format: ExportFormat
+  /** For encrypted files. */
+  readonly keys?: LogKeys | undefined
 }
 
 /**
@@ -41,10 +44,12 @@ export function recordFiles(folder: string): readonly string[] {
 }
 
 /** The records of one file that fit, as they are exported. */
-async function* exportFile(path: string, options: RecordFilter & { readonly format: ExportFormat }) {
+async function* exportFile(path: string, options: Omit<ExportOptions, 'folder'>) {
   let number = 0
-  for await (const { bytes, whole } of linesOf(path)) {
+  for await (const { bytes, whole, at, damage } of linesOf(path, options)) {
     number += 1
+    if (damage === 'changed')
+      throw new StartupError(`${path}: it is damaged at offset ${at}: run warder audit verify`)
     // The last line without its end is being written right now.
     if (!whole) break
     const written = exported(bytes.toString('utf8'), options)

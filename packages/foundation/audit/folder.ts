@@ -14,7 +14,7 @@ import {
 import { basename, join } from 'node:path'
 import { takeLock } from '../locks/process-lock.ts'
 
-const pattern = /^audit-(\d{16})\.jsonl$/
+const pattern = /^audit-(\d{16})\.jsonl(?:\.enc)?$/
 
 /** Files of a log in their order; the name carries the `seq` of the first record. */
 export function logFiles(folder: string): readonly { readonly path: string; readonly firstSeq: number }[] {
@@ -28,19 +28,19 @@ export function logFiles(folder: string): readonly { readonly path: string; read
 /** Every file of a log: those with records, as they are or compressed, and the checkpoints. */
 export function allFiles(folder: string): readonly string[] {
   return readdirSync(folder)
-    .filter((name) => /^audit-\d{16}\.(?:jsonl|jsonl\.zst|checkpoint)$/.test(name))
+    .filter((name) => /^audit-\d{16}\.(?:jsonl(?:\.zst)?(?:\.enc)?|checkpoint)$/.test(name))
     .sort()
     .map((name) => join(folder, name))
 }
 
 /** The number in the name of one file, also of one that was put aside; undefined: the file was named otherwise. */
 export function firstSeqOf(path: string): number | undefined {
-  const match = /^audit-(\d{16})\.jsonl(?:\.broken-.+)?$/.exec(basename(path))
+  const match = /^audit-(\d{16})\.jsonl(?:\.zst)?(?:\.enc)?(?:\.broken-.+)?$/.exec(basename(path))
   return match === null ? undefined : Number(match[1])
 }
 
-export function logFileName(folder: string, firstSeq: number): string {
-  return join(folder, `audit-${String(firstSeq).padStart(16, '0')}.jsonl`)
+export function logFileName(folder: string, firstSeq: number, encrypted = false): string {
+  return join(folder, `audit-${String(firstSeq).padStart(16, '0')}.jsonl${encrypted ? '.enc' : ''}`)
 }
 
 /** Puts a broken log aside under another name. @returns the new names and their SHA-256 */

@@ -36,50 +36,63 @@ async function logOf(events: readonly AuditEvent[], rotateBytes = 1_000_000_000)
 }
 
 test('a service without a log, and one with an empty log, was not used', async () => {
-  assert.deepEqual(knownCommits(join(parent, 'none')), { used: false, commits: undefined })
-  assert.deepEqual(knownCommits(await logOf([])), { used: false, commits: undefined })
+  assert.deepEqual(await knownCommits(join(parent, 'none')), {
+    used: false,
+    commits: undefined,
+    unread: false,
+  })
+  assert.deepEqual(await knownCommits(await logOf([])), { used: false, commits: undefined, unread: false })
 })
 
 test('the last number counts, however many records follow it', async () => {
   const many = Array.from({ length: 8000 }, () => event('crypto.encrypt', { text: 'x'.repeat(300) }))
   const folder = await logOf([
-    event(commitsOperation, { commits: 5 }),
-    event(commitsOperation, { commits: 9 }),
+    event(commitsOperation, { commits: 5, unread: false }),
+    event(commitsOperation, { commits: 9, unread: false }),
     ...many,
   ])
-  assert.deepEqual(knownCommits(folder), { used: true, commits: 9 })
-  assert.deepEqual(knownCommits(await logOf(many.slice(0, 3))), { used: true, commits: undefined })
+  assert.deepEqual(await knownCommits(folder), { used: true, commits: 9, unread: false })
+  assert.deepEqual(await knownCommits(await logOf(many.slice(0, 3))), {
+    used: true,
+    commits: undefined,
+    unread: false,
+  })
 })
 
 test('a number is found wherever it lies between two pieces that are read', async () => {
   const before = 1_048_576
   for (const shift of [-400, -200, -100, 0, 100]) {
-    const folder = await logOf([event(commitsOperation, { commits: 7 })])
+    const folder = await logOf([event(commitsOperation, { commits: 7, unread: false })])
     const [name = ''] = readdirSync(folder)
     const tail = `${JSON.stringify({ operation: 'x', fill: 'y'.repeat(1000) })}\n`
     appendFileSync(join(folder, name), tail.repeat(Math.ceil(before / tail.length)).slice(-(before + shift)))
-    assert.equal(knownCommits(folder).commits, 7, String(shift))
+    assert.equal((await knownCommits(folder)).commits, 7, String(shift))
   }
 })
 
 test('an earlier file is read where the last one tells nothing', async () => {
   const others = Array.from({ length: 300 }, () => event('crypto.encrypt', { text: 'x'.repeat(300) }))
-  const folder = await logOf([event(commitsOperation, { commits: 3 }), ...others], 65_536)
+  const folder = await logOf([event(commitsOperation, { commits: 3, unread: false }), ...others], 65_536)
   assert.ok(readdirSync(folder).length > 1)
-  assert.deepEqual(knownCommits(folder), { used: true, commits: 3 })
+  assert.deepEqual(await knownCommits(folder), { used: true, commits: 3, unread: false })
 })
 
 test('what a caller wrote, and a torn line, tell nothing', async () => {
   const folder = await logOf([
-    event(commitsOperation, { commits: 3 }),
-    event('realm.create', { operation: commitsOperation, details: { commits: 1 }, commits: 1 }),
+    event(commitsOperation, { commits: 3, unread: false }),
+    event('realm.create', {
+      operation: commitsOperation,
+      details: { commits: 1 },
+      commits: 1,
+      unread: false,
+    }),
     event('realm.create', { text: `"operation":"${commitsOperation}","details":{"commits":1}` }),
   ])
   const [name = ''] = readdirSync(folder)
   const path = join(folder, name)
   const [first = ''] = readFileSync(path, 'utf8').split('\n')
   appendFileSync(path, first.replace('"commits":3', '"commits":8'))
-  assert.equal(knownCommits(folder).commits, 3)
+  assert.equal((await knownCommits(folder)).commits, 3)
   writeFileSync(path, `${'\0'.repeat(100)}\n`, { flag: 'a' })
-  assert.equal(knownCommits(folder).commits, 3)
+  assert.equal((await knownCommits(folder)).commits, 3)
 })

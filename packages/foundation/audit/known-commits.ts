@@ -1,5 +1,7 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { canRead, isEncryptedName, type LogKeys, noLogKeys } from './encrypted-bytes.ts'
 import { logFiles } from './folder.ts'
+import { linesOf } from './lines.ts'
 
 /** Operation of the records that tell how many commits the database has (docs/adr/0024). */
 export const commitsOperation = 'database.commits'
@@ -10,6 +12,8 @@ export interface KnownCommits {
   readonly used: boolean
   /** Commits that the database had, durably, when the last such record was made; undefined = there is none. */
   readonly commits: number | undefined
+  /** Its newest records are encrypted, and their key was not given. */
+  readonly unread: boolean
 }
 
 const chunkBytes = 1_048_576
@@ -18,19 +22,30 @@ const overlapBytes = 8192
 const wanted = Buffer.from(`"operation":"${commitsOperation}"`)
 
 /** Reads the log from its end, before it is opened: nothing in it is changed, and it need not be whole. */
-export function knownCommits(folder: string): KnownCommits {
-  if (!existsSync(folder)) return { used: false, commits: undefined }
+export async function knownCommits(folder: string, keys: LogKeys = noLogKeys): Promise<KnownCommits> {
+  if (!existsSync(folder)) return { used: false, commits: undefined, unread: false }
   let used = false
   for (const { path } of logFiles(folder).toReversed()) {
-    const found = commitsOf(path)
-    used ||= found.size > 0
-    if (found.commits !== undefined) return { used, commits: found.commits }
+    used ||= statSync(path).size > 0
+    if (!canRead(path, keys)) return { used, commits: undefined, unread: true }
+    const commits = isEncryptedName(path) ? await commitsInLines(path, keys) : commitsOf(path)
+    if (commits !== undefined) return { used, commits, unread: false }
   }
-  return { used, commits: undefined }
+  return { used, commits: undefined, unread: false }
+}
+
+/** Of an encrypted file, which is read from its beginning. */
+async function commitsInLines(path: string, keys: LogKeys): Promise<number | undefined> {
+  let last: number | undefined
+  for await (const { bytes, whole } of linesOf(path, { keys })) {
+    if (!whole) break
+    if (bytes.includes(wanted)) last = numberIn(bytes.toString('utf8')) ?? last
+  }
+  return last
 }
 
 /** The last number that a file tells. */
-function commitsOf(path: string): { readonly size: number; readonly commits: number | undefined } {
+function commitsOf(path: string): number | undefined {
   const file = openSync(path, 'r')
   try {
     const { size } = fstatSync(file)
@@ -39,9 +54,9 @@ function commitsOf(path: string): { readonly size: number; readonly commits: num
       const start = Math.max(0, end - chunkBytes)
       const length = readSync(file, buffer, 0, Math.min(buffer.length, size - start), start)
       const commits = lastIn(buffer.subarray(0, length))
-      if (commits !== undefined) return { size, commits }
+      if (commits !== undefined) return commits
     }
-    return { size, commits: undefined }
+    return undefined
   } finally {
     closeSync(file)
   }

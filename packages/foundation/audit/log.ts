@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { appendFileSync, existsSync, mkdirSync, rmSync, truncateSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { basename } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { StartupError } from '../errors/index.ts'
@@ -7,6 +7,8 @@ import type { Seal } from '../seal/types.ts'
 import { type BatchMemory, compacted } from './batch.ts'
 import { type CheckpointKey, openCheckpointKey } from './checkpoint-key.ts'
 import { type CloserOptions, type SegmentCloser, startCloser } from './closer.ts'
+import { isEncryptedName, type LogKeys, noLogKeys } from './encrypted-bytes.ts'
+import { encryptingOpener } from './encrypted-file.ts'
 import { openLogFile } from './files.ts'
 import {
   allFiles,
@@ -20,23 +22,28 @@ import {
   syncFolder,
 } from './folder.ts'
 import { linesOf } from './lines.ts'
+import { logKeyFor, openLogKeys } from './log-keys.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { beginning, type ChainHead } from './record.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
-import { type TornTail, type Verdict, verifyAudit } from './verify.ts'
+import { type BrokenAt, type TornTail, verifyAudit } from './verify.ts'
 import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
 
 export interface AuditLogOptions
-  extends Omit<WriterOptions, 'openFile' | 'onNewFile' | 'begunAt'>,
+  extends Omit<WriterOptions, 'openFile' | 'onNewFile' | 'begunAt' | 'encrypted'>,
     Partial<Pick<WriterOptions, 'openFile'>> {
   /** Seals the key that signs closed files; absent = they are not signed, and a start reads all of them. */
   readonly seal?: Seal
+  /** New files are encrypted; takes a seal. What is there stays as it is. */
+  readonly encrypt?: boolean
   /** undefined = no time stamps are wanted. */
   readonly timestamp?: CloserOptions['timestamp'] | undefined
 }
 
 interface Opening extends WriterOptions {
   readonly key: CheckpointKey | undefined
+  readonly logKeys: LogKeys
+  readonly encrypted: boolean
 }
 
 /** The audit log of a service, in its primary. */
@@ -45,6 +52,8 @@ export interface AuditLog {
   /** For one worker, to give to `auditClient`. */
   connect(): AuditConnection
   readonly head: ChainHead
+  /** What opens its encrypted files. */
+  readonly keys: LogKeys
   /** Records that wait for the disk. */
   readonly waiting: number
   /** The last thing that was tried with the file worked. */
@@ -69,11 +78,15 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
     const key = seal && (await openCheckpointKey(given.folder, seal, stampOf(given.clock.now())))
     let closer: SegmentCloser | undefined
     const onNewFile = (): void => closer?.tend()
-    const options: Opening = { ...given, key, openFile: given.openFile ?? openLogFile, onNewFile }
+    const keys = seal === undefined ? noLogKeys : await openLogKeys(given.folder, seal)
+    const logKey = seal && given.encrypt === true ? logKeyFor(given.folder, seal, keys) : undefined
+    const logKeys = logKey === undefined ? keys : new Map([...keys, [logKey.id, logKey.key]])
+    const openFile = encryptingOpener(given.openFile ?? openLogFile, logKeys, logKey)
+    const encrypted = logKey !== undefined
+    const options: Opening = { ...given, key, logKeys, encrypted, openFile, onNewFile }
     const start = await settle(options)
-    const files = logFiles(options.folder)
-    const path = files.at(-1)?.path ?? logFileName(options.folder, start.head.seq + 1)
-    const begunAt = await beginningOf(path)
+    const path = goesOnIn(options, start.head)
+    const begunAt = await beginningOf(path, logKeys)
     const writer = new AuditWriter(
       begunAt === undefined ? options : { ...options, begunAt },
       options.openFile(path),
@@ -85,7 +98,13 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
       const record = (event: AuditEvent): Promise<void> => writtenBy(writer, event)
       if (key.made !== undefined)
         await record({ ...ownEvent(options.clock.now(), 'audit.checkpoint_key'), details: { ...key.made } })
-      closer = startCloser({ ...options, signer: key.signer, record, ...(timestamp && { timestamp }) })
+      closer = startCloser({
+        ...options,
+        keys: logKeys,
+        signer: key.signer,
+        record,
+        ...(timestamp && { timestamp }),
+      })
       closer.tend()
     }
     return auditLog(options, writer, closer, unlock)
@@ -131,10 +150,19 @@ async function recordRepair(
   }
 }
 
+/** The last file, or another one, where that is not of the form that the settings want. */
+function goesOnIn({ folder, encrypted }: Opening, head: ChainHead): string {
+  const last = logFiles(folder).at(-1)?.path
+  if (last !== undefined && isEncryptedName(last) === encrypted) return last
+  // Nothing was written into it, or what was is cut off: the other file has its place.
+  if (last !== undefined && statSync(last).size === 0) rmSync(last)
+  return logFileName(folder, head.seq + 1, encrypted)
+}
+
 /** Unix milliseconds: the time of the first record of a file. */
-async function beginningOf(path: string): Promise<number | undefined> {
+async function beginningOf(path: string, keys: LogKeys): Promise<number | undefined> {
   if (!existsSync(path)) return undefined
-  for await (const { bytes } of linesOf(path)) {
+  for await (const { bytes } of linesOf(path, { keys })) {
     const { time } = JSON.parse(bytes.toString('utf8')) as { readonly time: string }
     return Date.parse(time)
   }
@@ -150,28 +178,38 @@ function writtenBy(writer: AuditWriter, event: AuditEvent): Promise<void> {
 
 async function settle(options: Opening): Promise<Start> {
   const keys = options.key === undefined ? [] : [options.key.signer.publicKey]
-  const verdict = await verifyAudit(options.folder, { keys, fromCheckpoints: true })
+  const verdict = await verifyAudit(options.folder, {
+    keys,
+    fromCheckpoints: true,
+    logKeys: options.logKeys,
+  })
   const now = options.clock.now()
-  if (verdict.firstBroken !== undefined) return sealBroken(options, verdict)
+  if (verdict.firstBroken !== undefined) return sealBroken(options, verdict.firstBroken)
+  const [unread] = verdict.unread
+  if (unread !== undefined) return sealBroken(options, { file: unread, line: 0, reason: foreignKey })
   const head = verdict.head ?? beginning
   if (verdict.torn === undefined) return { head }
   return { head, repair: cutTornTail(options, verdict.torn, now) }
 }
 
+const foreignKey = 'it is encrypted, and the key is not one of this database'
+
 /** A tail with a hole may hold whole records behind it: it is kept in a file of its own. */
-function cutTornTail({ log }: WriterOptions, { file, at, hole }: TornTail, now: number): Repair {
+function cutTornTail({ log }: WriterOptions, tornTail: TornTail, now: number): Repair {
+  const { file, at, hole, encrypted } = tornTail
   const tail = readTail(file, at)
   const sha256 = createHash('sha256').update(tail).digest('hex')
   const bytes = tail.length
-  const kept = hole ? keepTail(file, tail, stampOf(now)) : undefined
+  const isKept = hole || encrypted
+  const kept = isKept ? keepTail(file, tail, stampOf(now)) : undefined
   truncateSync(file, at)
   log.warn({ file, bytes, kept }, 'the end of the audit log was torn and has been cut')
   const details = { bytes, sha256, ...(kept !== undefined && { kept: basename(kept) }) }
-  const operation = hole ? 'audit.torn_tail_removed' : 'audit.torn_line_removed'
+  const operation = isKept ? 'audit.torn_tail_removed' : 'audit.torn_line_removed'
   return {
     event: { ...ownEvent(now, operation), details },
     undo() {
-      truncateSync(file, at)
+      if (existsSync(file)) truncateSync(file, at)
       appendFileSync(file, tail)
       if (kept !== undefined) rmSync(kept)
     },
@@ -182,16 +220,15 @@ function stampOf(now: number): string {
   return new Date(now).toISOString().replaceAll(/[:.]/g, '-')
 }
 
-async function sealBroken(options: WriterOptions, verdict: Verdict): Promise<Start> {
+async function sealBroken(options: WriterOptions, firstBroken: BrokenAt): Promise<Start> {
   const now = options.clock.now()
   const stamp = stampOf(now)
   const paths = allFiles(options.folder)
   const sealed = await setAside(paths, stamp)
-  const { firstBroken } = verdict
   const brokenAt = {
-    file: firstBroken?.file.slice(firstBroken.file.lastIndexOf('/') + 1),
-    line: firstBroken?.line,
-    reason: firstBroken?.reason,
+    file: basename(firstBroken.file),
+    line: firstBroken.line,
+    reason: firstBroken.reason,
   }
   options.log.error(
     { sealed, brokenAt },
@@ -210,7 +247,7 @@ async function sealBroken(options: WriterOptions, verdict: Verdict): Promise<Sta
 }
 
 function auditLog(
-  options: WriterOptions,
+  options: Opening,
   writer: AuditWriter,
   closer: SegmentCloser | undefined,
   unlock: () => void,
@@ -236,6 +273,7 @@ function auditLog(
     get head() {
       return writer.head
     },
+    keys: options.logKeys,
     get waiting() {
       return writer.waiting
     },

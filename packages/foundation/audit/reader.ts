@@ -1,3 +1,4 @@
+import type { LogKeys } from './encrypted-bytes.ts'
 import { linesOf } from './lines.ts'
 import { segmentNumbers, segmentOf } from './segments.ts'
 
@@ -18,14 +19,21 @@ export function seqOf(line: string): number | undefined {
 /** Reads the records of a log in their order, also while it is written, archived and pruned. Changes nothing. */
 export class LogReader {
   readonly #folder: string
+  readonly #keys: LogKeys | undefined
   #last: number
   #segment: number | undefined
   #at = 0
+  /** The file that `#at` is in: an archived one has other offsets. */
+  #path = ''
   #missed = 0
 
-  /** @param after the number of the record behind which it begins */
-  constructor(folder: string, after: number) {
+  /**
+   * @param after the number of the record behind which it begins
+   * @param keys for encrypted files
+   */
+  constructor(folder: string, after: number, keys?: LogKeys) {
     this.#folder = folder
+    this.#keys = keys
     this.#last = after
   }
 
@@ -58,6 +66,8 @@ export class LogReader {
       // Known before the file was read: whoever writes had ended it by then.
       const following = numbers[numbers.indexOf(here) + 1]
       if (following === undefined) return []
+      // Records of a damaged file that cannot be read.
+      if (following > this.#last + 1) this.#miss(following - 1)
       this.#enter(following)
     }
   }
@@ -76,16 +86,20 @@ export class LogReader {
     this.#segment = firstSeq
     this.#at = 0
     const end = signed?.checkpoint.last_seq
-    if (path === undefined && end !== undefined && end > this.#last) {
-      this.#missed += end - this.#last
-      this.#last = end
-    }
+    if (path === undefined && end !== undefined && end > this.#last) this.#miss(end)
+  }
+
+  #miss(last: number): void {
+    this.#missed += last - this.#last
+    this.#last = last
   }
 
   async #read(path: string, most: number, mostLength: number): Promise<readonly ReadRecord[]> {
     const found: ReadRecord[] = []
     let length = 0
-    for await (const { bytes, at, whole } of linesOf(path, this.#at)) {
+    if (path !== this.#path) this.#at = 0
+    this.#path = path
+    for await (const { bytes, next, whole } of linesOf(path, { from: this.#at, keys: this.#keys })) {
       if (!whole) break
       const line = bytes.toString('utf8')
       const seq = seqOf(line) ?? this.#last + 1
@@ -95,7 +109,7 @@ export class LogReader {
         found.push({ seq, line })
         this.#last = seq
       }
-      this.#at = at + bytes.length + 1
+      this.#at = next
     }
     return found
   }

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import { headOf, parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import { isEncryptedName } from './encrypted-bytes.ts'
 import { logFileName, syncFolder } from './folder.ts'
+import type { ChainHead } from './record.ts'
 
 /** One file of a log, whatever has become of it. */
 export interface Segment {
@@ -13,7 +15,7 @@ export interface Segment {
   readonly signed: SignedCheckpoint | undefined
 }
 
-const pattern = /^audit-(\d{16})\.(?:jsonl|jsonl\.zst|checkpoint)$/
+const pattern = /^audit-(\d{16})\.(?:jsonl(?:\.zst)?(?:\.enc)?|checkpoint)$/
 
 /** The segments of a log, or of an archive of one, in their order. */
 export function segmentsOf(folder: string): readonly Segment[] {
@@ -31,17 +33,22 @@ export function segmentNumbers(folder: string): readonly number[] {
 
 /** The segment that begins with this record, as it is now. */
 export function segmentOf(folder: string, firstSeq: number): Segment {
-  const plain = logFileName(folder, firstSeq)
-  const archived = archivedName(folder, firstSeq)
-  const compressed = !existsSync(plain) && existsSync(archived)
-  const path = existsSync(plain) ? plain : compressed ? archived : undefined
+  const written = [logFileName(folder, firstSeq), logFileName(folder, firstSeq, true)]
+  const archived = archivedNames(folder, firstSeq)
+  const path = [...written, ...archived].find((name) => existsSync(name))
+  const compressed = path !== undefined && archived.includes(path)
   const checkpoint = checkpointName(folder, firstSeq)
   const signed = existsSync(checkpoint) ? parseCheckpoint(readFileSync(checkpoint, 'utf8')) : undefined
   return { firstSeq, path, compressed, signed }
 }
 
-export function archivedName(folder: string, firstSeq: number): string {
-  return `${logFileName(folder, firstSeq)}.zst`
+export function archivedName(folder: string, firstSeq: number, encrypted: boolean): string {
+  return `${logFileName(folder, firstSeq)}.zst${encrypted ? '.enc' : ''}`
+}
+
+/** A file that was archived before and after the setting changed may have both. */
+export function archivedNames(folder: string, firstSeq: number): readonly string[] {
+  return [archivedName(folder, firstSeq, true), archivedName(folder, firstSeq, false)]
 }
 
 function checkpointName(folder: string, firstSeq: number): string {
@@ -64,10 +71,17 @@ export function replaceFile(path: string, bytes: string | Uint8Array): void {
 /** Is it there whole, as far as its size says? An archived one is taken for what it is named. */
 export function isPresent({ path, compressed, signed }: Segment): boolean {
   if (path === undefined || signed === undefined || !existsSync(path)) return false
-  return compressed || statSync(path).size === signed.checkpoint.bytes
+  const { bytes, stored_bytes } = signed.checkpoint
+  return compressed || statSync(path).size === (isEncryptedName(path) ? stored_bytes : bytes)
+}
+
+/** Where the chain stands behind the last closed file; undefined = none is closed. */
+export function closedHead(folder: string): ChainHead | undefined {
+  const last = segmentsOf(folder).findLast(({ signed }) => signed !== undefined)?.signed
+  return last === undefined ? undefined : headOf(last.checkpoint)
 }
 
 /** For messages. */
-export function segmentName({ firstSeq }: Segment): string {
-  return basename(logFileName('', firstSeq))
+export function segmentName({ firstSeq, path }: Segment): string {
+  return basename(logFileName('', firstSeq, path !== undefined && isEncryptedName(path)))
 }

@@ -9,12 +9,15 @@ import {
   sourceRemoval,
   wasRefused,
 } from './announced-commit-store.ts'
+import type { LogKeys } from './encrypted-bytes.ts'
 import { logFiles } from './folder.ts'
 import { linesOf } from './lines.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
 
 export interface SettleOptions {
   readonly folder: string
+  /** Of encrypted files. */
+  readonly keys: LogKeys
   readonly db: Database
   readonly trail: AuditTrail
   readonly log: Logger
@@ -34,10 +37,10 @@ const startsToRead = 2
  * PostgreSQL a server may still be at work for a process that is dead, and is waited for here.
  */
 export async function settleAnnounced(options: SettleOptions): Promise<void> {
-  const { db, folder, log } = options
+  const { db, folder, log, keys } = options
   const sources = new Map((await findSources(db)).map((row) => [row.source, row]))
   if (sources.size === 0) return
-  const found = await announcedIn(folder, sources)
+  const found = await announcedIn(folder, keys, sources)
   let count = 0
   for (const [id, lines] of found.open) {
     const { source, number } = partsOf(id)
@@ -79,13 +82,17 @@ interface Announced {
 }
 
 /** Reads the log from its end as far as the last run goes back. */
-async function announcedIn(folder: string, known: ReadonlyMap<string, SourceRow>): Promise<Announced> {
+async function announcedIn(
+  folder: string,
+  keys: LogKeys,
+  known: ReadonlyMap<string, SourceRow>,
+): Promise<Announced> {
   const sources = new Set<string>()
   const open = new Map<string, Line[]>()
   const takenBack = new Set<string>()
   let starts = 0
   for (const { path } of logFiles(folder).toReversed()) {
-    for await (const { bytes, whole } of linesOf(path)) {
+    for await (const { bytes, whole } of linesOf(path, { keys })) {
       if (!whole) break
       if (bytes.includes(`"operation":"${startOperation}"`)) starts += 1
       if (!bytes.includes('"commit":"')) continue

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { StartupError } from '../errors/index.ts'
+import type { LogKeys } from './encrypted-bytes.ts'
 import { type ExportFormat, exported, type RecordFilter, recordFiles } from './export.ts'
 import { linesOf } from './lines.ts'
 import { LogReader, seqOf } from './reader.ts'
@@ -10,6 +11,8 @@ export interface TailOptions extends RecordFilter {
   readonly format: ExportFormat
   /** How many of those that are there. */
   readonly lines: number
+  /** For encrypted files. */
+  readonly keys?: LogKeys | undefined
 }
 
 const lookEveryMs = 250
@@ -25,7 +28,7 @@ export async function* tailAudit(options: TailOptions, follow?: AbortSignal): As
   const { lines, last } = await lastRecords(options)
   yield* lines
   if (follow === undefined) return
-  const reader = new LogReader(options.folder, last)
+  const reader = new LogReader(options.folder, last, options.keys)
   while (!follow.aborted) {
     const records = await reader.next(most, mostLength)
     for (const { line } of records) {
@@ -45,7 +48,7 @@ async function lastRecords(
   let last = 0
   for (const path of recordFiles(options.folder).toReversed()) {
     const ofFile: string[] = []
-    for await (const { bytes, whole } of linesOf(path)) {
+    for await (const { bytes, whole } of linesOf(path, { keys: options.keys })) {
       if (!whole) break
       const text = bytes.toString('utf8')
       const written = exported(text, options)

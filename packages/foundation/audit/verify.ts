@@ -1,9 +1,17 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { statSync } from 'node:fs'
-import { type Checkpoint, follows, headOf, isSignedBy } from './checkpoint.ts'
+import { type Checkpoint, follows, headOf, isArchivedBy, isSignedBy } from './checkpoint.ts'
+import {
+  canRead,
+  DamagedFile,
+  isCompressedName,
+  isEncryptedName,
+  type LogKeys,
+  noLogKeys,
+} from './encrypted-bytes.ts'
 import { firstSeqOf } from './folder.ts'
 import { escapeHidden, unescapeHidden } from './hidden-characters.ts'
-import { linesOf } from './lines.ts'
+import { type Line, linesOf, storedDigestOf } from './lines.ts'
 import { beginning, type ChainHead, hashOf } from './record.ts'
 import { parseRecordJson } from './record-json.ts'
 import { isPresent, type Segment, segmentName, segmentsOf } from './segments.ts'
@@ -23,6 +31,10 @@ export interface Verdict {
   readonly removed: number
   /** Those of them of which nobody has said that they would be. */
   readonly unexplained: readonly string[]
+  /** Encrypted files whose keys were not given, and that are what their signed checkpoints say. */
+  readonly unopened: number
+  /** Encrypted files whose keys were not given, of which nothing can be said. */
+  readonly unread: readonly string[]
   /** The last record of a whole chain: keep it elsewhere, and a log that was cut off later is found out. */
   readonly head: ChainHead | undefined
   readonly firstBroken: BrokenAt | undefined
@@ -39,6 +51,8 @@ export interface TornTail {
    * stand behind them.
    */
   readonly hole: boolean
+  /** Of an encrypted file: what is torn may be more than a line. */
+  readonly encrypted: boolean
 }
 
 /** No more than this waits for the disk. A longer tail behind a hole is taken for a broken log. */
@@ -55,6 +69,8 @@ export interface VerifyOptions {
   readonly keys?: readonly KeyObject[]
   /** Takes the closed files at the beginning as their checkpoints say, and reads those behind them. */
   readonly fromCheckpoints?: boolean
+  /** For encrypted files. Closed ones are verified without, by the checkpoints' keys. */
+  readonly logKeys?: LogKeys | undefined
 }
 
 /**
@@ -77,6 +93,8 @@ class Verification {
   #records = 0
   #removed = 0
   readonly #unexplained: string[] = []
+  #unopened = 0
+  readonly #unread: string[] = []
   #torn: TornTail | undefined
   #expected: boolean
   #place: { file: string; line: number }
@@ -100,17 +118,19 @@ class Verification {
       if (problem !== undefined) return this.#verdict(problem)
     }
     const { expectHead } = this.#options
-    if (this.#expected) return this.#verdict()
+    if (this.#expected || this.#unread.length > 0) return this.#verdict()
     return this.#verdict(`record ${expectHead?.seq}, which was expected, is not in the log any more`)
   }
 
   #verdict(reason?: string): Verdict {
     return {
-      ok: reason === undefined,
+      ok: reason === undefined && this.#unread.length === 0,
       records: this.#records,
       files: this.#segments.length - this.#removed,
       removed: this.#removed,
       unexplained: this.#unexplained,
+      unopened: this.#unopened,
+      unread: this.#unread,
       head: this.#head,
       firstBroken: reason === undefined ? undefined : { ...this.#place, reason },
       torn: reason === undefined ? this.#torn : undefined,
@@ -165,6 +185,7 @@ class Verification {
     }
     if (signed !== undefined && checkpoint === undefined && this.#options.thorough === true)
       return 'the checkpoint of this file was not signed by the key of this log'
+    if (!canRead(path, this.#logKeys)) return this.#checkStored(segment, path, checkpoint, isLast)
     const problem = await this.#read(segment, path, isLast).catch((error: unknown) => {
       if (segment.compressed && isDamage(error)) return 'the compressed file is damaged here'
       throw error
@@ -176,16 +197,67 @@ class Verification {
       : 'the file ends otherwise than its checkpoint says'
   }
 
+  get #logKeys(): LogKeys {
+    return this.#options.logKeys ?? noLogKeys
+  }
+
+  /** An encrypted file whose key is not here: its bytes are those that its checkpoint names. @returns what is wrong */
+  async #checkStored(
+    segment: Segment,
+    path: string,
+    checkpoint: Checkpoint | undefined,
+    isLast: boolean,
+  ): Promise<string | undefined> {
+    const wanted = segment.compressed ? this.#archivedAs(segment) : storedAs(checkpoint)
+    if (checkpoint === undefined || wanted === undefined) {
+      this.#unread.push(segmentName(segment))
+      return isLast || checkpoint !== undefined
+        ? this.#passUnread(segment, checkpoint)
+        : 'the file is encrypted, its key is not here, and no signed checkpoint says what it holds'
+    }
+    const start = this.#anywhere ? startOf(checkpoint) : beginning
+    if (!follows(checkpoint, this.#head ?? start))
+      return `record ${(this.#head ?? start).seq + 1} is missing here (found ${checkpoint.first_seq})`
+    const { bytes, sha256 } = await storedDigestOf(path)
+    if (bytes !== wanted.bytes || sha256 !== wanted.sha256)
+      return 'the encrypted file is not what it was when it was closed'
+    this.#unopened += 1
+    this.#pass(segment, checkpoint)
+    return this.#expect(segment, checkpoint)
+  }
+
+  #passUnread(segment: Segment, checkpoint: Checkpoint | undefined): undefined {
+    if (checkpoint !== undefined) this.#pass(segment, checkpoint)
+  }
+
+  #archivedAs({ signed }: Segment): { readonly bytes: number; readonly sha256: string } | undefined {
+    return signed !== undefined && isArchivedBy(this.#options.keys ?? [], signed)
+      ? signed.archived
+      : undefined
+  }
+
+  /** The record that is expected may be in a file that nobody opens. */
+  #expect(segment: Segment, { first_seq, last_seq, last_hash }: Checkpoint): string | undefined {
+    const { expectHead } = this.#options
+    if (expectHead === undefined || expectHead.seq < first_seq || expectHead.seq > last_seq) return undefined
+    if (expectHead.seq < last_seq) this.#unread.push(segmentName(segment))
+    else if (expectHead.hash !== last_hash) return 'the last record is not the one that was expected here'
+    else this.#expected = true
+    return undefined
+  }
+
   /** @returns what is wrong */
   async #read({ firstSeq }: Segment, path: string, isLast: boolean): Promise<string | undefined> {
     const { thorough, expectHead } = this.#options
     let number = 0
-    for await (const { bytes, at, whole } of linesOf(path)) {
+    for await (const line of linesOf(path, { keys: this.#logKeys })) {
+      const { bytes, at, whole } = line
       number += 1
       this.#place = { file: path, line: number }
+      if (line.damage === 'changed') return 'the encrypted block here was changed, or stood elsewhere'
       if (!whole) {
         if (!isLast) return 'the line is torn'
-        this.#torn = { file: path, at, bytes: bytes.length, hole: bytes.includes(0) }
+        this.#torn = tornAt(path, line)
         return undefined
       }
       const checked = checkRecord(bytes, this.#head, {
@@ -214,9 +286,12 @@ export const unknownRemover = 'unknown'
 
 /** One file by itself. A name that Warder does not give says nothing of what is in it. */
 function segmentAt(path: string): Segment {
-  const compressed = path.endsWith('.zst')
-  const firstSeq = firstSeqOf(compressed ? path.slice(0, -'.zst'.length) : path) ?? Number.NaN
-  return { firstSeq, path, compressed, signed: undefined }
+  return {
+    firstSeq: firstSeqOf(path) ?? Number.NaN,
+    path,
+    compressed: isCompressedName(path),
+    signed: undefined,
+  }
 }
 
 /**
@@ -235,7 +310,27 @@ export function checkRecord(
 /** JSON holds no zero byte: a line that does was never written. */
 function tailBehindHole(file: string, at: number, line: Buffer): TornTail | undefined {
   const bytes = statSync(file).size - at
-  return line.includes(0) && bytes <= longestTornTail ? { file, at, bytes, hole: true } : undefined
+  return line.includes(0) && bytes <= longestTornTail
+    ? { file, at, bytes, hole: true, encrypted: false }
+    : undefined
+}
+
+function tornAt(file: string, { bytes, at, damage }: Line): TornTail {
+  return isEncryptedName(file)
+    ? { file, at, bytes: statSync(file).size - at, hole: damage === 'hole', encrypted: true }
+    : { file, at, bytes: bytes.length, hole: bytes.includes(0), encrypted: false }
+}
+
+function storedAs(
+  checkpoint: Checkpoint | undefined,
+): { readonly bytes: number; readonly sha256: string } | undefined {
+  const { stored_bytes: bytes, stored_sha256: sha256 } = checkpoint ?? {}
+  return bytes === undefined || sha256 === undefined ? undefined : { bytes, sha256 }
+}
+
+/** Where the chain stands before a file. */
+function startOf({ first_seq, first_prev }: Checkpoint): ChainHead {
+  return { seq: first_seq - 1, hash: first_prev }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -296,5 +391,6 @@ function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
 }
 
 function isDamage(error: unknown): boolean {
+  if (error instanceof DamagedFile) return true
   return error instanceof Error && 'code' in error && /^(?:ZSTD|Z)_|^ERR_BUFFER/.test(String(error.code))
 }

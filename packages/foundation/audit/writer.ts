@@ -21,6 +21,8 @@ export interface WriterOptions {
   readonly log: Logger
   readonly metrics?: Metrics | undefined
   readonly openFile: OpenLogFile
+  /** New files are named so: see `encryptingOpener`. */
+  readonly encrypted?: boolean
   /** The log goes on in a new file: the one before is written no more. */
   onNewFile?(): void
 }
@@ -255,11 +257,12 @@ export class AuditWriter {
   async #rotateIfFull(): Promise<void> {
     if (this.#file.size < this.#options.rotateBytes && !this.#isOld()) return
     await this.#sync()
-    const next = this.#options.openFile(logFileName(this.#options.folder, this.#head.seq + 1))
+    const { openFile, folder, encrypted } = this.#options
+    const next = openFile(logFileName(folder, this.#head.seq + 1, encrypted))
     this.#file.close()
     this.#file = next
     this.#begunAt = this.#options.clock.now()
-    syncFolder(this.#options.folder)
+    syncFolder(folder)
     this.#options.onNewFile?.()
   }
 

@@ -179,6 +179,10 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
       max: 3660,
       docs: 'Age of its first record at which the audit log goes on in a new file, so that old records can be archived and removed.',
     }),
+    audit_encryption: boolean({
+      default: false,
+      docs: 'Encrypt the files of the audit log (AES-256-GCM) under a key that the root key opens. What was written before stays as it is, and is encrypted when it is archived.',
+    }),
     audit_timestamp_url: optionalText({
       docs: 'Address (http or https) of a time-stamping authority (RFC 3161) that confirms when each full file of the audit log was closed; with audit_timestamp_ca_file.',
       check: isWebUrl,

@@ -22,6 +22,7 @@ export function forwardAudit(options: ForwardAudit): { stop(): Promise<void> } {
       ...environment,
       folder,
       target,
+      keys: audit.keys,
       head: () => audit.head.seq,
       record: (event) => audit.trail.record(event),
     }),

@@ -23,6 +23,7 @@ export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots 
 export { startMetricsListener } from './metrics-listener.ts'
 export { note } from './notes.ts'
 export type { RunningService } from './primary.ts'
+export { readSealed } from './seal-of-home.ts'
 export type * from './service.ts'
 export { Shares } from './shares.ts'
 

@@ -40,6 +40,7 @@ export interface RuntimeConfig {
   readonly audit_trusted_proxy_cidrs: readonly string[]
   readonly audit_rotate_bytes: number
   readonly audit_rotate_days: number
+  readonly audit_encryption: boolean
   readonly audit_syslog: string | undefined
   readonly audit_timestamp_url: string | undefined
   readonly audit_timestamp_ca_file: string | undefined

@@ -26,6 +26,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
         rotateBytes: config.audit_rotate_bytes,
         rotateMs: config.audit_rotate_days * dayMs,
         seal,
+        encrypt: config.audit_encryption,
         timestamp: auditTimestamps(config, home),
         clock,
         log,
@@ -38,7 +39,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
     log.warn({ ...rollback }, 'the operator accepted that the database lost commits')
   }
   if (audit === undefined) return undefined
-  await settleAnnounced({ folder, db, trail: audit.trail, log, now: clock.now })
+  await settleAnnounced({ folder, db, trail: audit.trail, keys: audit.keys, log, now: clock.now })
   const records = await startCommitRecords({ db, audit, clock, log })
   opened.defer(() => records.stop())
   return audit

@@ -51,7 +51,11 @@ const engines = [
   },
 ]
 
-function start({ home, url }: Place, more: Partial<ServiceLaunch> = {}): Promise<RunningService> {
+interface StartOptions extends Partial<ServiceLaunch> {
+  readonly settings?: Partial<ServiceLaunch['config']>
+}
+
+function start({ home, url }: Place, { settings, ...more }: StartOptions = {}): Promise<RunningService> {
   const defaults = Object.entries(
     foundationSettings({ name: 'test', port: 0, bodyLimitBytes: 1_048_576 }),
   ).map(([name, row]) => [name, row.default])
@@ -63,6 +67,7 @@ function start({ home, url }: Place, more: Partial<ServiceLaunch> = {}): Promise
     database_url: url,
     root_key_file: join(home, 'root.key'),
     gate: gateMemory(),
+    ...settings,
   }
   return runService({
     module: new URL('./fixtures/gated-service.ts', import.meta.url).href,
@@ -75,7 +80,7 @@ function start({ home, url }: Place, more: Partial<ServiceLaunch> = {}): Promise
   })
 }
 
-async function startAndStop(place: Place, more?: Partial<ServiceLaunch>): Promise<void> {
+async function startAndStop(place: Place, more?: StartOptions): Promise<void> {
   await (await start(place, more)).stop()
 }
 
@@ -127,8 +132,8 @@ async function run(place: Place, statements: readonly string[]): Promise<void> {
   await db.close()
 }
 
-async function assertRefused(place: Place, reason: RegExp): Promise<void> {
-  const outcome = await start(place).catch((error: unknown) => error)
+async function assertRefused(place: Place, reason: RegExp, more?: StartOptions): Promise<void> {
+  const outcome = await start(place, more).catch((error: unknown) => error)
   // One that started all the same would keep the tests waiting.
   if (!(outcome instanceof Error)) await (outcome as RunningService).stop()
   assert.ok(outcome instanceof StartupError, `it is not refused: ${outcome}`)
@@ -193,6 +198,30 @@ for (const { name, skip, place: newPlace } of engines) {
     await startAndStop(other, { acceptRollback: true })
     await startAndStop(other)
     await assertRefused(place, /is older than its audit log/)
+  })
+
+  test(`${name}: a database behind its encrypted log is refused, and so is one that does not open it`, {
+    skip,
+  }, async () => {
+    const place = await newPlace()
+    const encrypted = { settings: { audit_encryption: true } }
+    await startAndStop(place, encrypted)
+    assert.deepEqual(recordsOf(place), [])
+    // Switched off, the log is read all the same.
+    await run(place, ['DELETE FROM commit_count', 'UPDATE commit_count SET number = 0'])
+    const found = await countOf(place)
+    await assertRefused(place, new RegExp(`has ${found} commits, the log .* knows of \\d`))
+    const other = await newPlace()
+    await startAndStop(other)
+    const foreign = { ...other, home: place.home }
+    const root = { settings: { audit_encryption: true, root_key_file: join(other.home, 'root.key') } }
+    await assertRefused(foreign, /encrypted by a key that this database does not have/, root)
+    await assertRefused(foreign, /^wrong root key/, encrypted)
+    await startAndStop(foreign, { ...root, acceptRollback: true })
+    await startAndStop(foreign, root)
+    const log = readdirSync(join(place.home, 'audit', 'test'))
+    assert.ok(log.includes('audit-0000000000000001.jsonl.enc'))
+    assert.equal(log.filter((file) => file.includes('.enc.broken-')).length, 1)
   })
 
   test(`${name}: a home of a version that did not count is adopted`, { skip }, async () => {

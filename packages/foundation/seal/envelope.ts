@@ -50,7 +50,7 @@ export function dataKeyIdOf(sealed: Uint8Array): string | undefined {
 }
 
 /** @throws when it was sealed by another key, for another place, or was changed */
-export function openWith(key: KeyObject, aad: Uint8Array, sealed: Uint8Array): Buffer {
+export function openWith(key: KeyObject | Uint8Array, aad: Uint8Array, sealed: Uint8Array): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
   const ivAt = 1 + idBytes
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(ivAt, ivAt + ivBytes), {

@@ -9,4 +9,5 @@ export {
 } from './rotate.ts'
 export { isUnsealed, type OpenSealOptions, openSeal } from './seal.ts'
 export { sealMigrations } from './seal-store.ts'
+export { openSealToRead } from './seal-to-read.ts'
 export type * from './types.ts'

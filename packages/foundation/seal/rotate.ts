@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { type Clock, systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { takeLock } from '../locks/process-lock.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
@@ -18,7 +17,6 @@ export interface SealedDatabase {
 
 export interface RotateOptions {
   readonly databases: readonly SealedDatabase[]
-  readonly clock?: Clock
   /** Called after each step with its name; a test stops there. */
   readonly onStep?: (step: string) => MaybePromise<void>
 }
@@ -45,7 +43,7 @@ export async function rotateRootKeyFile(path: string, options: RotateOptions): P
     }
     const fresh: RootKey = { kind: 'key', from: next, key: readRootKey(next) }
     for (const database of options.databases) {
-      await rewrap(database, old, fresh, options.clock ?? systemClock)
+      await rewrap(database, old, fresh)
       await step(`${database.service} wrapped`)
     }
     promoteNext(path)
@@ -65,18 +63,13 @@ export function requireRootKeyFile(path: string): RootKey {
 /** For root keys that are not files: the old and the new one are given. Started again it finishes what was begun. */
 export async function rotateRootKey(old: RootKey, fresh: RootKey, options: RotateOptions): Promise<void> {
   for (const database of options.databases) {
-    await rewrap(database, old, fresh, options.clock ?? systemClock)
+    await rewrap(database, old, fresh)
     await options.onStep?.(`${database.service} wrapped`)
   }
 }
 
-async function rewrap(
-  { db, service }: SealedDatabase,
-  old: RootKey,
-  fresh: RootKey,
-  clock: Clock,
-): Promise<void> {
-  const fitting = await findFitting({ db, service, rootKeys: [fresh, old], clock })
+async function rewrap({ db, service }: SealedDatabase, old: RootKey, fresh: RootKey): Promise<void> {
+  const fitting = await findFitting({ db, service, rootKeys: [fresh, old] })
   if (fitting === 'empty') return
   if (fitting === undefined) {
     throw new StartupError(

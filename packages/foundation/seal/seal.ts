@@ -37,7 +37,9 @@ export async function isUnsealed(db: Database): Promise<boolean> {
 }
 
 /** Finds which of the root keys the database was sealed with; undefined when none fits. */
-export async function findFitting(options: OpenSealOptions): Promise<FittingKey | 'empty' | undefined> {
+export async function findFitting(
+  options: Pick<OpenSealOptions, 'db' | 'rootKeys' | 'service'>,
+): Promise<FittingKey | 'empty' | undefined> {
   const row = await options.db.get(readRootKeyRow, rootKeyParameters)
   if (row === undefined) return 'empty'
   for (const root of options.rootKeys) {

@@ -7,6 +7,7 @@ import { checkpointKeyIn } from './checkpoint-key.ts'
 import { logsAt } from './logs.ts'
 import { archive, prune } from './old-files.ts'
 import { exportRecords, tail } from './records.ts'
+import { logKeysOf } from './unlocked.ts'
 import { verifyLogs } from './verify.ts'
 
 /** Longer than a service takes to write a line. */
@@ -19,7 +20,8 @@ const verify = homeVerb({
   about: `Exit code 1 when there is one, when the last line is torn, and when a log holds no record or is gone. Without a
 path: both services' logs of the home. A log that lost whole lines at its end still verifies; keep the head that is
 printed somewhere else and give it back as --expect-head. Files that were removed are held by their signed checkpoints;
-keep checkpoint.pub of the log somewhere else, too, and give it back as --key.`,
+keep checkpoint.pub of the log somewhere else, too, and give it back as --key. Encrypted files are opened by the root
+key and the database of the home; without them closed ones are verified as they are stored, by their checkpoints.`,
   examples: ['warder audit verify'],
   options: {
     'expect-head': { type: 'text', value: 'SEQ:HASH', help: 'the head that the one log has to have' },
@@ -41,7 +43,9 @@ keep checkpoint.pub of the log somewhere else, too, and give it back as --key.`,
         const trusted = key === undefined ? undefined : checkpointKeyIn(key)
         const anchors = ca === undefined ? undefined : timestampAnchors(ca)
         const logs = logsAt(path, context)
-        return await verifyLogs(logs, { head, trusted, anchors }, context.terminal, () =>
+        const where = { home: context.home, env: context.terminal.env }
+        const keysOf = (log: string) => logKeysOf(log, where)
+        return await verifyLogs(logs, { head, trusted, anchors, keysOf }, context.terminal, () =>
           setTimeout(writingMs),
         )
       } catch (error) {

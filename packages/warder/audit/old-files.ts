@@ -7,6 +7,7 @@ import { refusalOf } from '../cli/refused.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
 import { logsAt } from './logs.ts'
 import { timeNamed } from './times.ts'
+import { unlockedLog } from './unlocked.ts'
 
 const before = {
   type: 'text',
@@ -38,7 +39,8 @@ while the service does, and again after it was interrupted.`,
       return eachLog(path, context, limit, async (folder, common) => {
         const target = to === undefined ? undefined : `${to}/${folder.slice(folder.lastIndexOf('/') + 1)}`
         let count = 0
-        for await (const done of archiveOld({ folder, to: target, ...common })) {
+        const unlocked = await unlockedLog(folder, { home: context.home, env: terminal.env })
+        for await (const done of archiveOld({ folder, to: target, unlocked, ...common })) {
           terminal.out(said('archived', done))
           count += 1
         }

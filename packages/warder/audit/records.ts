@@ -6,6 +6,7 @@ import { refusalOf } from '../cli/refused.ts'
 import { homeVerb } from '../cli/verb-command.ts'
 import { logsAt } from './logs.ts'
 import { timeNamed } from './times.ts'
+import { logKeysOf } from './unlocked.ts'
 
 /** Options that say which records are wanted. */
 const filters = {
@@ -46,7 +47,8 @@ export const exportRecords = homeVerb({
       const { terminal } = context
       try {
         for (const folder of logsAt(path, context).paths) {
-          for await (const line of exportAudit({ folder, ...wanted })) {
+          const keys = await logKeysOf(folder, { home: context.home, env: terminal.env })
+          for await (const line of exportAudit({ folder, keys, ...wanted })) {
             if (terminal.isGone?.() === true) return 0
             terminal.out(line)
           }
@@ -79,7 +81,9 @@ export const tail = homeVerb({
       const { terminal } = context
       const stop = new AbortController()
       const print = async (folder: string): Promise<void> => {
-        for await (const line of tailAudit({ folder, lines, ...wanted }, follow ? stop.signal : undefined)) {
+        const keys = await logKeysOf(folder, { home: context.home, env: terminal.env })
+        const records = tailAudit({ folder, keys, lines, ...wanted }, follow ? stop.signal : undefined)
+        for await (const line of records) {
           if (terminal.isGone?.() === true) stop.abort()
           if (stop.signal.aborted) return
           terminal.out(line)

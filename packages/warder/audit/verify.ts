@@ -2,12 +2,15 @@ import type { KeyObject } from 'node:crypto'
 import { statSync } from 'node:fs'
 import {
   type ChainHead,
+  type LogKeys,
+  noLogKeys,
   publicCheckpointKey,
   type TimestampAnchors,
   type Verdict,
   verifyAudit,
   verifyTimestamps,
 } from '@warder/foundation/audit'
+import { StartupError } from '@warder/foundation/errors'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import type { Logs } from './logs.ts'
@@ -25,11 +28,14 @@ export async function verifyLogs(
     head,
     trusted,
     anchors,
+    keysOf,
   }: {
     readonly head?: string | undefined
     readonly trusted?: KeyObject | undefined
     /** Given: time stamps of closed files are checked, too. */
     readonly anchors?: TimestampAnchors | undefined
+    /** Opens the encrypted files of a log. @throws StartupError when that cannot be done */
+    readonly keysOf?: (path: string) => Promise<LogKeys>
   },
   terminal: Pick<Terminal, 'out'>,
   wait: Wait,
@@ -37,8 +43,9 @@ export async function verifyLogs(
   const expected = expectedHead(head, paths)
   const wrong = missing.map((line) => `MISSING ${line}`)
   for (const path of paths) {
-    const verdict = await verifyAtRest(path, expected, trusted, wait)
-    const found = whatIsWrong(path, verdict)
+    const { keys, refusal } = await unlocked(path, keysOf)
+    const verdict = await verifyAtRest(path, { ...expected, logKeys: keys }, trusted, wait)
+    const found = whatIsWrong(path, verdict, refusal)
     if (found !== undefined) wrong.push(found)
     else terminal.out(whole(path, verdict))
     if (anchors !== undefined && statSync(path).isDirectory())
@@ -48,10 +55,29 @@ export async function verifyLogs(
   return wrong.length === 0 ? 0 : 1
 }
 
+interface Unlocked {
+  readonly keys: LogKeys
+  /** Why they are not there. */
+  readonly refusal: string | undefined
+}
+
+/** Without keys, closed files are verified as they are stored. */
+async function unlocked(
+  path: string,
+  keysOf: ((path: string) => Promise<LogKeys>) | undefined,
+): Promise<Unlocked> {
+  try {
+    return { keys: (await keysOf?.(path)) ?? noLogKeys, refusal: undefined }
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    return { keys: noLogKeys, refusal: error.message }
+  }
+}
+
 /** A line without its end is torn only when nobody is writing it: the file then stays as it is. */
 async function verifyAtRest(
   path: string,
-  expected: { readonly expectHead?: ChainHead },
+  expected: { readonly expectHead?: ChainHead; readonly logKeys: LogKeys },
   trusted: KeyObject | undefined,
   wait: Wait,
 ): Promise<Verdict> {
@@ -68,27 +94,32 @@ async function verifyAtRest(
 
 function whatIsWrong(
   path: string,
-  { firstBroken, torn, records, removed, unexplained }: Verdict,
+  { firstBroken, torn, records, removed, unexplained, unread }: Verdict,
+  refusal: string | undefined,
 ): string | undefined {
   if (firstBroken !== undefined) {
     return `BROKEN  ${firstBroken.file}:${firstBroken.line}: ${firstBroken.reason}`
   }
-  if (torn?.hole === true) {
-    return `TORN    ${torn.file}: the end was not written whole (${torn.bytes} bytes at offset ${torn.at}, some of them zero), as after a power cut; the next start of the service puts it aside and records that`
+  if (torn?.hole === true || torn?.encrypted === true) {
+    const how = torn.hole ? ', some of them zero), as after a power cut' : '), as after a crash'
+    return `TORN    ${torn.file}: the end was not written whole (${torn.bytes} bytes at offset ${torn.at}${how}; the next start of the service puts it aside and records that`
   }
   if (torn !== undefined) {
     return `TORN    ${torn.file}: the last line has no end (${torn.bytes} bytes at offset ${torn.at}), as after a crash; the next start of the service cuts it off and records that`
   }
   if (unexplained.length > 0)
     return `MISSING ${path}: ${unexplained.join(', ')}: gone, and nobody said that they would be removed (warder audit prune says it)`
+  if (unread.length > 0)
+    return `UNREAD  ${path}: ${unread.join(', ')}: encrypted, and not checked${refusal === undefined ? '' : ` (${refusal})`}; the closed files before are whole`
   if (records > 0 || removed > 0) return undefined
   return `MISSING ${path}: holds no record; a service writes one at each start`
 }
 
-function whole(path: string, { records, files, removed, head }: Verdict): string {
+function whole(path: string, { records, files, removed, unopened, head }: Verdict): string {
   const last = head === undefined ? '' : `, head ${head.seq}:${head.hash}`
   const gone = removed === 0 ? '' : `, ${removed} older files removed`
-  return `ok      ${path}: ${records} records in ${files} files${gone}${last}`
+  const sealed = unopened === 0 ? '' : `, ${unopened} of them encrypted and verified without their key`
+  return `ok      ${path}: ${records} records in ${files} files${sealed}${gone}${last}`
 }
 
 /** Prints what the time stamps of a log say. @returns lines about those that do not hold */

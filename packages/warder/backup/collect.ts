@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { snapshotOf } from '@warder/foundation/runtime'
+import { logKeysOf } from '../audit/unlocked.ts'
 import type { Terminal } from '../cli/command.ts'
 import { version } from '../cli/version.ts'
 import { auditHead, fileLines } from './home-files.ts'
@@ -32,7 +33,8 @@ export async function* collect(options: CollectOptions): AsyncGenerator<BackupLi
   const { databases, isKept } = placesOf(home, env, { rootKey, audit })
   yield { kind: 'backup', warder: version, made_at: new Date(now).toISOString(), root_key: rootKey, audit }
   const heads = new Map<string, AuditHead | null>()
-  for (const { service, log } of databases) heads.set(service, await auditHead(log))
+  for (const { service, log } of databases)
+    heads.set(service, await auditHead(log, (path) => logKeysOf(path, { home, env })))
   let files = 0
   let rows = 0
   for await (const line of fileLines(home, isKept)) {

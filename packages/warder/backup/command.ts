@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { StartupError } from '@warder/foundation/errors'
 import { note } from '@warder/foundation/runtime'
+import { logKeysOf } from '../audit/unlocked.ts'
 import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments } from '../cli/options.ts'
@@ -125,7 +126,8 @@ Example:
       const { madeAt, rootKey, files, rows, heads } = restored
       terminal.out(`${home}: ${rows} rows and ${files} files, as of ${madeAt}`)
       if (!rootKey) terminal.out(`the backup has no root key: put root.key into ${home} before the start`)
-      if (audit !== undefined) for (const line of await sinceBackup(audit, heads)) terminal.out(line)
+      const keysOf = (log: string) => logKeysOf(log, { home, env: terminal.env })
+      if (audit !== undefined) for (const line of await sinceBackup(audit, heads, keysOf)) terminal.out(line)
       return 0
     } catch (error) {
       throw refusalOf(error)

@@ -1,6 +1,7 @@
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { tailAudit } from '@warder/foundation/audit'
+import { closedHead, type LogKeys, tailAudit } from '@warder/foundation/audit'
+import { StartupError } from '@warder/foundation/errors'
 import type { AuditHead, BackupLine } from './lines.ts'
 
 const partBytes = 512 * 1024
@@ -34,10 +35,21 @@ function filesBelow(folder: string): readonly string[] {
     .sort()
 }
 
-/** The last record of a log; null: there is none. */
-export async function auditHead(folder: string): Promise<AuditHead | null> {
+/**
+ * The last record of a log; null: there is none.
+ * @param keysOf opens a log that is encrypted; where it cannot, the last closed file tells: a backup needs no root key
+ */
+export async function auditHead(
+  folder: string,
+  keysOf: (folder: string) => Promise<LogKeys>,
+): Promise<AuditHead | null> {
   if (!existsSync(folder)) return null
-  for await (const line of tailAudit({ folder, format: 'json', lines: 1 })) {
+  const keys = await keysOf(folder).catch((error: unknown) => {
+    if (error instanceof StartupError) return undefined
+    throw error
+  })
+  if (keys === undefined) return closedHead(folder) ?? null
+  for await (const line of tailAudit({ folder, keys, format: 'json', lines: 1 })) {
     const { seq, hash } = JSON.parse(line) as AuditHead
     return { seq, hash }
   }

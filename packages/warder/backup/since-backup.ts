@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { LogReader } from '@warder/foundation/audit'
+import { type LogKeys, LogReader } from '@warder/foundation/audit'
+import { StartupError } from '@warder/foundation/errors'
 import { type ServiceName, serviceNames } from '../installation/services.ts'
 import type { AuditHead } from './lines.ts'
 
@@ -11,16 +12,25 @@ const mostLength = 8 * 1024 * 1024
  * What the logs of a lost installation say that was done after a backup of it: it is gone, and keys that were destroyed
  * work again.
  * @param folder `audit/` of that installation
+ * @param keysOf opens a log that is encrypted
  */
 export async function sinceBackup(
   folder: string,
   heads: Readonly<Partial<Record<ServiceName, AuditHead>>>,
+  keysOf: (log: string) => Promise<LogKeys>,
 ): Promise<readonly string[]> {
   const lines: string[] = []
   for (const service of serviceNames) {
     const log = join(folder, service)
     if (!existsSync(log)) continue
-    const counts = await doneAfter(log, heads[service]?.seq ?? 0)
+    const counts = await keysOf(log).then(
+      (keys) => doneAfter(log, heads[service]?.seq ?? 0, keys),
+      unlessRefused,
+    )
+    if (typeof counts === 'string') {
+      lines.push(`${service}: ${counts}`)
+      continue
+    }
     const told = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, count]) => `${name} ${count}`)
     lines.push(
       told.length === 0
@@ -31,8 +41,14 @@ export async function sinceBackup(
   return lines
 }
 
-async function doneAfter(log: string, seq: number): Promise<ReadonlyMap<string, number>> {
-  const reader = new LogReader(log, seq)
+/** What was restored is there, whether or not the old log can be opened. */
+function unlessRefused(error: unknown): string {
+  if (error instanceof StartupError) return error.message
+  throw error
+}
+
+async function doneAfter(log: string, seq: number, keys: LogKeys): Promise<ReadonlyMap<string, number>> {
+  const reader = new LogReader(log, seq, keys)
   const counts = new Map<string, number>()
   for (;;) {
     const records = await reader.next(most, mostLength)

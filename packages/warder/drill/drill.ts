@@ -15,6 +15,7 @@ import { inHome } from '@warder/foundation/home'
 import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
 import { loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { tryKeys } from '@warder/kms/drill'
+import { logKeysOf } from '../audit/unlocked.ts'
 import { type Restored, restore } from '../backup/restore.ts'
 import type { Unlock } from '../backup/wrapped-keys.ts'
 import { clientOf } from '../client/https-client.ts'
@@ -141,11 +142,15 @@ async function ask(home: string, { login, say }: DrillOptions): Promise<void> {
   say(`login       ${login.user} logged in${isHeld ? '' : ' and used keys'}: ${steps} steps`)
 }
 
-async function verifyLogs(home: string, { say }: DrillOptions): Promise<void> {
+async function verifyLogs(home: string, { say, env }: DrillOptions): Promise<void> {
   for (const name of serviceNames) {
-    const verdict = await verifyAudit(join(home, 'audit', name), { thorough: true })
+    const folder = join(home, 'audit', name)
+    const logKeys = await logKeysOf(folder, { home, env: throwAwayEnvironment(env) })
+    const verdict = await verifyAudit(folder, { thorough: true, logKeys })
     if (!verdict.ok)
-      throw new StartupError(`the audit chain of ${name} is broken: ${verdict.firstBroken?.reason}`)
+      throw new StartupError(
+        `the audit chain of ${name} is broken: ${verdict.firstBroken?.reason ?? `${verdict.unread.join(', ')} cannot be opened`}`,
+      )
   }
   say('chain       whole')
 }

@@ -69,6 +69,7 @@ const forward = (folder: string, target: ForwardTarget, log: AuditLog) =>
   startForwarder({
     folder,
     target,
+    keys: log.keys,
     clock: systemClock,
     log: quietLog,
     metrics: createMetrics(),

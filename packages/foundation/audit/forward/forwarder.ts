@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../clock/clock.ts'
 import type { Logger, Metrics } from '../../telemetry/types.ts'
+import type { LogKeys } from '../encrypted-bytes.ts'
 import { LogReader, type ReadRecord } from '../reader.ts'
 import { replaceFile } from '../segments.ts'
 import type { AuditEvent } from '../types.ts'
@@ -13,6 +14,8 @@ export interface ForwarderOptions {
   /** The log's. */
   readonly folder: string
   readonly target: ForwardTarget
+  /** Of encrypted files. */
+  readonly keys: LogKeys
   readonly clock: Clock
   readonly log: Logger
   readonly metrics: Metrics
@@ -86,10 +89,10 @@ class Forwarding {
 
   /** Behind what the target has; from the beginning where another log took the place of that one. */
   async #reader(): Promise<LogReader> {
-    const { folder, head } = this.#options
-    if (!(await isOfLog(folder, this.#position))) this.#position = nowhere
+    const { folder, head, keys } = this.#options
+    if (!(await isOfLog(folder, this.#position, keys))) this.#position = nowhere
     // What was sent and then lost with the power is not asked for again.
-    return new LogReader(folder, Math.min(this.#position.seq, head()))
+    return new LogReader(folder, Math.min(this.#position.seq, head()), keys)
   }
 
   async #forward(reader: LogReader): Promise<void> {
@@ -130,14 +133,18 @@ class Forwarding {
 
   async #save(): Promise<void> {
     this.#savedAt = this.#options.clock.monotonic()
-    this.#position = await positionAt(this.#options.folder, this.#position)
+    const { folder, keys } = this.#options
+    this.#position = await positionAt(folder, this.#position, keys)
     if (this.#position.seq > 0) replaceFile(this.#path, `${JSON.stringify(this.#position)}\n`)
   }
 
   #tellMissed(count: number): void {
     if (count === 0) return
     const { target, log, clock, record } = this.#options
-    log.error({ target: target.name, count }, 'audit records were pruned before they were sent')
+    log.error(
+      { target: target.name, count },
+      'audit records were pruned, or cannot be read, before they were sent',
+    )
     const details = { target: target.name, count }
     record({ ...ownEvent(clock.now(), 'audit.forward_missed'), outcome: 'failure', status: 500, details })
   }

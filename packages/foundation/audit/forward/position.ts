@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import type { LogKeys } from '../encrypted-bytes.ts'
 import { LogReader } from '../reader.ts'
 import { segmentNumbers } from '../segments.ts'
 
@@ -27,22 +28,22 @@ export function readPosition(path: string): Position {
 }
 
 /** The same place, with the file that it is in now. */
-export async function positionAt(folder: string, position: Position): Promise<Position> {
+export async function positionAt(folder: string, position: Position, keys: LogKeys): Promise<Position> {
   const file = segmentNumbers(folder).findLast((firstSeq) => firstSeq <= position.seq)
   if (file === undefined || file === position.file) return position
-  return { ...position, file, hash: (await firstHash(folder, file)) ?? '' }
+  return { ...position, file, hash: (await firstHash(folder, file, keys)) ?? '' }
 }
 
 /** Is it a place in this log? Of a file that is gone its number tells. */
-export async function isOfLog(folder: string, { file, hash }: Position): Promise<boolean> {
+export async function isOfLog(folder: string, { file, hash }: Position, keys: LogKeys): Promise<boolean> {
   if (file > (segmentNumbers(folder).at(-1) ?? 0)) return false
-  const first = await firstHash(folder, file)
+  const first = await firstHash(folder, file, keys)
   return first === undefined || hash === '' || first === hash
 }
 
 /** Of the record with this number, if it is still there. */
-async function firstHash(folder: string, seq: number): Promise<string | undefined> {
-  const [record] = await new LogReader(folder, seq - 1).next(1, 1)
+async function firstHash(folder: string, seq: number, keys: LogKeys): Promise<string | undefined> {
+  const [record] = await new LogReader(folder, seq - 1, keys).next(1, 1)
   return record?.seq === seq ? record.line.slice(-hashLength - 2, -2) : undefined
 }
 

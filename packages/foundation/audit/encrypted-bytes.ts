@@ -1,0 +1,292 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
+import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs'
+import { StartupError } from '../errors/index.ts'
+import { readTail } from './folder.ts'
+
+/**
+ * How an encrypted file of a log stands on disk. A header: `WARDAUD1` | id of the log key (16) | salt (32); then blocks:
+ * length of the plaintext (4, big-endian) | IV (12) | ciphertext | tag (16). AES-256-GCM (SP 800-38D) under a key of the
+ * file, HKDF-SHA-256 (RFC 5869) of log key and salt. The additional data of a block is its offset in the file, so that
+ * blocks cannot change places. IVs are random: a block that was cut off again is never written with the same one.
+ */
+
+/** Keys of encrypted files, by the hexadecimal id in their headers. */
+export type LogKeys = ReadonlyMap<string, KeyObject>
+
+/** The key that new files are encrypted by. */
+export interface LogKey {
+  readonly id: string
+  readonly key: KeyObject
+}
+
+export const noLogKeys: LogKeys = new Map()
+
+const magic = Buffer.from('WARDAUD1')
+const idBytes = 16
+const saltBytes = 32
+const headerBytes = magic.length + idBytes + saltBytes
+const ivBytes = 12
+const tagBytes = 16
+const lengthBytes = 4
+const overhead = lengthBytes + ivBytes + tagBytes
+/** A block ends with the last line that fits. */
+const usualBlock = 1_048_576
+const largestBlock = 2 * usualBlock
+const info = 'warder audit file 1'
+
+/** Whether the name of a file says that it is encrypted; also of one that was put aside. */
+export function isEncryptedName(path: string): boolean {
+  return /\.jsonl(?:\.zst)?\.enc(?:\.broken-[^/]*)?$/.test(path)
+}
+
+/** Whether the name of a file says that it is archived. */
+export function isCompressedName(path: string): boolean {
+  return /\.jsonl\.zst(?:\.enc)?$/.test(path)
+}
+
+/** Encrypts what is appended to one file. */
+export interface FileCipher {
+  readonly header: Buffer
+  /** Bytes as the blocks that stand at an offset of the file. */
+  blocks(bytes: Uint8Array, at: number): Buffer
+}
+
+export function newFileCipher({ id, key }: LogKey): FileCipher {
+  return cipherOf(Buffer.concat([magic, Buffer.from(id, 'hex'), randomBytes(saltBytes)]), key)
+}
+
+/** For the file that is there. @throws StartupError when its key is not among these */
+export function fileCipherAt(path: string, keys: LogKeys): FileCipher {
+  const header = headerAt(path)
+  if (header === undefined)
+    throw new DamagedFile(`${path} does not begin as an encrypted file of the log does`)
+  return cipherOf(header, logKeyOf(path, header, keys))
+}
+
+function cipherOf(header: Buffer, logKey: KeyObject): FileCipher {
+  const key = fileKey(header, logKey)
+  return {
+    header,
+    blocks(bytes, at) {
+      const parts: Buffer[] = []
+      let next = at
+      for (const piece of pieces(bytes)) {
+        const part = block(key, piece, next)
+        parts.push(part)
+        next += part.length
+      }
+      return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
+    },
+  }
+}
+
+/** Pieces that end with a line: no block ends in the middle of one, as far as lines have their usual length. */
+function* pieces(bytes: Uint8Array): Generator<Uint8Array> {
+  let rest = bytes
+  while (rest.length > usualBlock) {
+    const end = rest.subarray(0, usualBlock).lastIndexOf(10) + 1
+    const length = end === 0 ? usualBlock : end
+    yield rest.subarray(0, length)
+    rest = rest.subarray(length)
+  }
+  yield rest
+}
+
+function block(key: KeyObject, bytes: Uint8Array, at: number): Buffer {
+  const out = Buffer.allocUnsafe(bytes.length + overhead)
+  out.writeUInt32BE(bytes.length)
+  const iv = randomBytes(ivBytes)
+  iv.copy(out, lengthBytes)
+  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes })
+  cipher.setAAD(offsetBytes(at))
+  cipher.update(bytes).copy(out, lengthBytes + ivBytes)
+  cipher.final()
+  cipher.getAuthTag().copy(out, out.length - tagBytes)
+  return out
+}
+
+function offsetBytes(at: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(BigInt(at))
+  return bytes
+}
+
+function fileKey(header: Buffer, logKey: KeyObject): KeyObject {
+  const bytes = Buffer.from(hkdfSync('sha256', logKey, header.subarray(magic.length + idBytes), info, 32))
+  const key = createSecretKey(bytes)
+  bytes.fill(0)
+  return key
+}
+
+/** What was read of an encrypted file up to a place that cannot be read on. */
+export type Damage =
+  /** The last block has no end, as after a crash. */
+  | 'torn'
+  /** Bytes that are zero, as after a power cut. */
+  | 'hole'
+  /** It was changed, or stood elsewhere. */
+  | 'changed'
+
+export interface Block {
+  /** Where it begins, and where the next one does. */
+  readonly at: number
+  readonly next: number
+  /** Plaintext; of a damaged block its bytes as they are. */
+  readonly bytes: Buffer
+  readonly damage?: Damage
+}
+
+/** A file that does not hold what its name says. */
+export class DamagedFile extends Error {}
+
+/**
+ * The blocks of a file in their order; a damaged one is the last that is given.
+ * @param from where a block begins; 0 = the first one
+ * @throws StartupError when the key of the file is not among these
+ */
+export async function* blocksOf(path: string, keys: LogKeys, from = 0): AsyncGenerator<Block> {
+  const header = headerAt(path)
+  if (header === undefined) {
+    const bytes = readTail(path, 0)
+    const short = bytes.length < headerBytes && (bytes.length === 0 || startsAlike(bytes))
+    if (bytes.length > 0) yield { at: 0, next: 0, bytes, damage: short ? 'torn' : damageAt(path, 0) }
+    return
+  }
+  const key = fileKey(header, logKeyOf(path, header, keys))
+  let at = Math.max(from, headerBytes)
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of createReadStream(path, { start: at, highWaterMark: usualBlock })) {
+    rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
+    for (;;) {
+      if (rest.length < lengthBytes) break
+      const length = rest.readUInt32BE()
+      if (length === 0 || length > largestBlock) {
+        yield { at, next: at, bytes: rest, damage: damageAt(path, at) }
+        return
+      }
+      const end = length + overhead
+      if (rest.length < end) break
+      const bytes = opened(key, rest.subarray(0, end), at)
+      if (bytes === undefined) {
+        yield { at, next: at, bytes: rest.subarray(0, end), damage: damageAt(path, at) }
+        return
+      }
+      yield { at, next: at + end, bytes }
+      at += end
+      rest = rest.subarray(end)
+    }
+  }
+  if (rest.length > 0) yield { at, next: at, bytes: rest, damage: 'torn' }
+}
+
+/** The plaintext of an encrypted file. @throws DamagedFile, StartupError */
+export async function* plaintextOf(path: string, keys: LogKeys): AsyncGenerator<Buffer> {
+  for await (const { at, bytes, damage } of blocksOf(path, keys)) {
+    if (damage !== undefined) throw new DamagedFile(`${path} is damaged at offset ${at}`)
+    yield bytes
+  }
+}
+
+/** Encrypts a stream into a new file's bytes. */
+export async function* encryptedStream(
+  chunks: AsyncIterable<Uint8Array>,
+  logKey: LogKey,
+): AsyncGenerator<Buffer> {
+  const { header, blocks } = newFileCipher(logKey)
+  yield header
+  let at = header.length
+  for await (const chunk of chunks) {
+    const bytes = blocks(chunk, at)
+    at += bytes.length
+    yield bytes
+  }
+}
+
+/** The key, of these, that a file is encrypted by. */
+export function logKeyAt(path: string, keys: LogKeys): LogKey | undefined {
+  const header = headerAt(path)
+  const id = header === undefined ? '' : idOf(header)
+  const key = keys.get(id)
+  return key === undefined ? undefined : { id, key }
+}
+
+/** Is there one of the keys for it? */
+export function canRead(path: string, keys: LogKeys): boolean {
+  if (!isEncryptedName(path)) return true
+  const header = headerAt(path)
+  return header === undefined || keys.has(idOf(header))
+}
+
+function opened(key: KeyObject, sealed: Buffer, at: number): Buffer | undefined {
+  const ivEnd = lengthBytes + ivBytes
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(lengthBytes, ivEnd), {
+    authTagLength: tagBytes,
+  })
+  decipher.setAAD(offsetBytes(at))
+  decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes))
+  const bytes = decipher.update(sealed.subarray(ivEnd, sealed.length - tagBytes))
+  try {
+    decipher.final()
+    return bytes
+  } catch {
+    return undefined
+  }
+}
+
+/** undefined = the file has none, or less than one. */
+function headerAt(path: string): Buffer | undefined {
+  const file = openSync(path, 'r')
+  try {
+    const header = Buffer.alloc(headerBytes)
+    const length = readSync(file, header, 0, headerBytes, 0)
+    return length === headerBytes && startsAlike(header) ? header : undefined
+  } finally {
+    closeSync(file)
+  }
+}
+
+function startsAlike(bytes: Buffer): boolean {
+  const length = Math.min(magic.length, bytes.length)
+  return bytes.subarray(0, length).equals(magic.subarray(0, length))
+}
+
+function idOf(header: Buffer): string {
+  return header.toString('hex', magic.length, magic.length + idBytes)
+}
+
+function logKeyOf(path: string, header: Buffer, keys: LogKeys): KeyObject {
+  const key = keys.get(idOf(header))
+  if (key === undefined) throw new MissingLogKey(path)
+  return key
+}
+
+/** An encrypted file whose key cannot be opened. */
+export class MissingLogKey extends StartupError {
+  constructor(path: string) {
+    super(
+      `${path} is encrypted, and its key cannot be opened here: name the home that it was written in with --home, whose root key and database open it`,
+    )
+  }
+}
+
+/** A tail with holes may be so long: more does not wait for the disk. */
+const longestHole = 64 * 1_048_576
+const sector = 512
+const zeros = Buffer.alloc(16)
+
+/** Ciphertext has no 16 zero bytes in a row; after a power cut whole sectors, the last of them short, may be zero. */
+function damageAt(path: string, at: number): Damage {
+  const { size } = statSync(path)
+  if (size - at > longestHole) return 'changed'
+  const tail = readTail(path, at)
+  const lastSector = tail.subarray(Math.max(0, tail.length - (size % sector)))
+  const isHole = tail.includes(zeros) || (lastSector.length > 0 && lastSector.every((byte) => byte === 0))
+  return isHole ? 'hole' : 'changed'
+}

@@ -1,0 +1,39 @@
+import {
+  type FileCipher,
+  fileCipherAt,
+  isEncryptedName,
+  type LogKey,
+  type LogKeys,
+  newFileCipher,
+} from './encrypted-bytes.ts'
+import type { LogFile, OpenLogFile } from './files.ts'
+
+/** Opens files of a log: those that are named so are encrypted. @param logKey for those that are begun */
+export function encryptingOpener(open: OpenLogFile, keys: LogKeys, logKey: LogKey | undefined): OpenLogFile {
+  return (path) => (isEncryptedName(path) ? encryptedFile(path, open(path), keys, logKey) : open(path))
+}
+
+/** A group of records becomes one block; sizes are those of the file. */
+function encryptedFile(path: string, file: LogFile, keys: LogKeys, logKey: LogKey | undefined): LogFile {
+  let cipher: FileCipher | undefined
+  const begun = (): FileCipher => {
+    if (logKey === undefined) throw new Error(`there is no key to begin ${path} with`)
+    return newFileCipher(logKey)
+  }
+  if (file.size > 0) cipher = fileCipherAt(path, keys)
+  return {
+    get size() {
+      return file.size
+    },
+    append(bytes) {
+      if (file.size > 0 && cipher !== undefined) return file.append(cipher.blocks(bytes, file.size))
+      // What was cut off again took its header along.
+      const fresh = begun()
+      cipher = fresh
+      return file.append(Buffer.concat([fresh.header, fresh.blocks(bytes, fresh.header.length)]))
+    },
+    sync: () => file.sync(),
+    cutTo: (size) => file.cutTo(size),
+    close: () => file.close(),
+  }
+}

@@ -1,0 +1,62 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Seal, SealedPlace } from '../seal/types.ts'
+import type { LogKey, LogKeys } from './encrypted-bytes.ts'
+import { replaceFile } from './segments.ts'
+
+/** `encryption-ID.key`: a key of 32 bytes, sealed. The oldest that opens is the one in use. */
+const pattern = /^encryption-([0-9a-f]{32})\.key$/
+
+const placeOf = (id: string): SealedPlace => ({ table: 'audit_log', row: `encryption-${id}`, column: 'key' })
+
+/** The keys of a log that the seal opens. */
+export async function openLogKeys(folder: string, seal: Pick<Seal, 'open'>): Promise<LogKeys> {
+  const keys = new Map<string, KeyObject>()
+  for (const name of keyFiles(folder)) {
+    const id = pattern.exec(name)?.[1] ?? ''
+    const key = await opened(seal, id, readFileSync(join(folder, name)))
+    if (key !== undefined) keys.set(id, key)
+  }
+  return keys
+}
+
+/** The key that new files are encrypted by: made when none of the folder's opens. */
+export function logKeyFor(folder: string, seal: Seal, keys: LogKeys): LogKey {
+  const [known] = keys
+  if (known !== undefined) return { id: known[0], key: known[1] }
+  const id = randomBytes(16).toString('hex')
+  const bytes = randomBytes(32)
+  replaceFile(join(folder, `encryption-${id}.key`), seal.seal(placeOf(id), bytes))
+  const key = createSecretKey(bytes)
+  bytes.fill(0)
+  return { id, key }
+}
+
+/** Puts the keys, sealed as they are, beside files that are kept elsewhere. */
+export function copyLogKeys(folder: string, to: string): void {
+  for (const name of keyFiles(folder)) copyFileSync(join(folder, name), join(to, name))
+}
+
+function keyFiles(folder: string): readonly string[] {
+  return existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => pattern.test(name))
+        .sort()
+    : []
+}
+
+async function opened(
+  seal: Pick<Seal, 'open'>,
+  id: string,
+  sealed: Uint8Array,
+): Promise<KeyObject | undefined> {
+  try {
+    const bytes = Buffer.from(await seal.open(placeOf(id), sealed))
+    const key = createSecretKey(bytes)
+    bytes.fill(0)
+    return key
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs'
+import { StartupError } from '../errors/index.ts'
+import { inHome } from '../home/index.ts'
+import { loadRootKeys, openSealToRead } from '../seal/index.ts'
+import type { Seal } from '../seal/types.ts'
+import { isEmptyDatabase } from '../sql/index.ts'
+import { connect, databasePlace } from './database.ts'
+import { rootKeySource, type ServiceLaunch } from './launch.ts'
+
+/**
+ * Opens what a service has sealed, for a command: beside the running service or without it, and changes nothing.
+ * @throws StartupError naming what is missing: the database, or the root key that fits it
+ */
+export async function readSealed<Result>(
+  service: string,
+  { config, home, env }: Pick<ServiceLaunch, 'config' | 'home' | 'env'>,
+  work: (seal: Pick<Seal, 'open'>) => Promise<Result>,
+): Promise<Result> {
+  const rootKeys = loadRootKeys(
+    rootKeySource(config, (path) => inHome(home, path)),
+    env,
+    { create: false },
+  )
+  const place = databasePlace(config, home, service)
+  // Opening it would make it.
+  if (place.kind === 'sqlite' && !existsSync(place.path))
+    throw new StartupError(`the database ${place.path} is not there`)
+  const db = await connect(place, undefined)
+  try {
+    const seal = (await isEmptyDatabase(db)) ? undefined : await openSealToRead({ db, rootKeys, service })
+    if (seal === undefined)
+      throw new StartupError(
+        `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the ${service} database`,
+      )
+    return await work(seal)
+  } finally {
+    await db.close()
+  }
+}
