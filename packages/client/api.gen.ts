@@ -1275,6 +1275,10 @@ export interface Operations {
         readonly created_at: string
         /** When the next version took its place. */
         readonly superseded_at?: string
+        /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+        readonly disabled_at?: string
+        /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+        readonly destruction_at?: string
       }[]
     }
   }
@@ -1302,9 +1306,13 @@ export interface Operations {
       readonly created_at: string
       /** When the next version took its place. */
       readonly superseded_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
     }
   }
-  /** Wipe one version of a key: what it protected is lost */
+  /** Wipe one version of a key, or let that wait as the settings say: what it protected is lost */
   readonly 'crypto.keys.versions.destroy': {
     readonly path: {
       readonly kid: string
@@ -1328,6 +1336,100 @@ export interface Operations {
       readonly created_at: string
       /** When the next version took its place. */
       readonly superseded_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+    }
+  }
+  /** Take one version of a key out of use until it is enabled */
+  readonly 'crypto.keys.versions.disable': {
+    readonly path: {
+      readonly kid: string
+      readonly version: string
+    }
+    readonly body: {
+      /** Of revoke: others may know the version. Default: it has just served its time. */
+      readonly compromised?: boolean | null
+    }
+    readonly reply: {
+      /** Counted from 1. */
+      readonly version: number
+      /** Its own id, which headers of JWE and JWS name. */
+      readonly kid: string
+      /** The other half of a pair. */
+      readonly linked_kid?: string
+      readonly state: string
+      /** It protects when the key is named. */
+      readonly newest: boolean
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** When the next version took its place. */
+      readonly superseded_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+    }
+  }
+  /** Give one disabled version of a key back to use */
+  readonly 'crypto.keys.versions.enable': {
+    readonly path: {
+      readonly kid: string
+      readonly version: string
+    }
+    readonly body: {
+      /** Of revoke: others may know the version. Default: it has just served its time. */
+      readonly compromised?: boolean | null
+    }
+    readonly reply: {
+      /** Counted from 1. */
+      readonly version: number
+      /** Its own id, which headers of JWE and JWS name. */
+      readonly kid: string
+      /** The other half of a pair. */
+      readonly linked_kid?: string
+      readonly state: string
+      /** It protects when the key is named. */
+      readonly newest: boolean
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** When the next version took its place. */
+      readonly superseded_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
+    }
+  }
+  /** Take the destruction of one version of a key back that waits */
+  readonly 'crypto.keys.versions.restore': {
+    readonly path: {
+      readonly kid: string
+      readonly version: string
+    }
+    readonly body: {
+      /** Of revoke: others may know the version. Default: it has just served its time. */
+      readonly compromised?: boolean | null
+    }
+    readonly reply: {
+      /** Counted from 1. */
+      readonly version: number
+      /** Its own id, which headers of JWE and JWS name. */
+      readonly kid: string
+      /** The other half of a pair. */
+      readonly linked_kid?: string
+      readonly state: string
+      /** It protects when the key is named. */
+      readonly newest: boolean
+      /** RFC 3339, UTC. */
+      readonly created_at: string
+      /** When the next version took its place. */
+      readonly superseded_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
     }
   }
   /** Deactivate one version of a key, or say that others may know it */
@@ -1354,6 +1456,10 @@ export interface Operations {
       readonly created_at: string
       /** When the next version took its place. */
       readonly superseded_at?: string
+      /** Disabled: used for nothing until it is enabled. RFC 3339, UTC. */
+      readonly disabled_at?: string
+      /** It waits for its destruction, not before then, and is used for nothing. RFC 3339, UTC. */
+      readonly destruction_at?: string
     }
   }
   /** Compute or verify a MAC */
@@ -2124,6 +2230,9 @@ export const routes = {
   'crypto.keys.versions': { method: 'GET', path: '/v1/crypto/keys/{kid}/versions' },
   'crypto.keys.versions.activate': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/activate' },
   'crypto.keys.versions.destroy': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/destroy' },
+  'crypto.keys.versions.disable': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/disable' },
+  'crypto.keys.versions.enable': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/enable' },
+  'crypto.keys.versions.restore': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/restore' },
   'crypto.keys.versions.revoke': { method: 'POST', path: '/v1/crypto/keys/{kid}/versions/{version}/revoke' },
   'crypto.mac': { method: 'POST', path: '/v1/crypto/mac' },
   'crypto.rewrap': { method: 'POST', path: '/v1/crypto/rewrap' },

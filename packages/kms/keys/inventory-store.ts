@@ -64,8 +64,8 @@ const walks = {
   },
   state: { row: 'newest', where: 'newest.state = ?' },
   algorithm: { row: 'first', where: 'first.algorithm = ?' },
-  disabled: { row: 'first', where: 'first.disabled_at IS NOT NULL' },
-  waiting: { row: 'first', where: 'first.destruction_at IS NOT NULL' },
+  disabled: { row: 'newest', where: 'newest.disabled_at IS NOT NULL' },
+  waiting: { row: 'newest', where: 'newest.destruction_at IS NOT NULL' },
 } as const satisfies Readonly<Record<string, WalkRule>>
 type Walk = keyof typeof walks
 
@@ -96,7 +96,7 @@ const stateNow = `CASE
   ELSE newest.state END`
 
 // One text for all filters, so that requests do not choose what is prepared: what is not asked for is NULL. Name, owner,
-// tags and use are those of the first row, state and end those of the newest version. `+ 0` keeps indexes away: a list is
+// tags and use are those of the first row; state, end and what withholds it those of the newest version. `+ 0` keeps indexes away: a list is
 // walked along the one of its order.
 const conditions = `
   (CAST(? AS TEXT) IS NULL OR first.owner = ?)
@@ -105,8 +105,8 @@ const conditions = `
   AND (CAST(? AS TEXT) IS NULL OR first.bound_alg = ?)
   AND (CAST(? AS TEXT) IS NULL OR first.object_type = ?)
   AND (CAST(? AS TEXT) IS NULL OR ${stateNow} = ?)
-  AND (CAST(? AS TEXT) IS NULL OR (first.disabled_at IS NULL) = (CAST(? AS BIGINT) = 0))
-  AND (CAST(? AS TEXT) IS NULL OR (first.destruction_at IS NULL) = (CAST(? AS BIGINT) = 0))
+  AND (CAST(? AS TEXT) IS NULL OR (newest.disabled_at IS NULL) = (CAST(? AS BIGINT) = 0))
+  AND (CAST(? AS TEXT) IS NULL OR (newest.destruction_at IS NULL) = (CAST(? AS BIGINT) = 0))
   AND first.created_at + 0 >= ? AND first.created_at + 0 < ?
   AND newest.created_at + 0 >= ? AND newest.created_at + 0 < ?
   AND (CAST(? AS TEXT) IS NULL OR (newest.deactivation_at >= ? AND newest.deactivation_at < ?))

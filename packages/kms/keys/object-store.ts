@@ -38,8 +38,8 @@ const taggedPublic = query<[tag: string, looked: number, limit: number], { reado
      FROM (SELECT object_id FROM object_tag WHERE tag = ? ORDER BY object_id DESC LIMIT ?) t
        JOIN managed_object o ON o.id = t.object_id
      WHERE (o.object_type = 'PublicKey' OR (o.object_type = 'PrivateKey' AND o.linked_id IS NULL))
-       AND (o.state IN ('Active', 'PreActive') OR o.chain_id IS NOT NULL)
-       AND o.disabled_at IS NULL AND o.destruction_at IS NULL) shares
+       AND (o.chain_id IS NOT NULL OR
+         (o.state IN ('Active', 'PreActive') AND o.disabled_at IS NULL AND o.destruction_at IS NULL))) shares
    ORDER BY shares.place, shares.id DESC LIMIT ?`,
 )
 /** Beside as many as are wanted; each costs a microsecond or more of whoever asks, who need not say who it is. */

@@ -101,10 +101,8 @@ function requireRotatable(key: ManagedObject, newest: ManagedObject, now: number
   const state = stateAt(newest, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw refuse(`The newest version is ${state}: there is nothing to go on from.`)
-  for (const part of [key, newest]) {
-    const kept = withheld(part)
-    if (kept !== undefined) throw refuse(withheldSentences[kept])
-  }
+  const kept = withheld(newest)
+  if (kept !== undefined) throw refuse(withheldSentences[kept])
   if (form.wrapped === true || form.format !== undefined)
     throw refuse('The key is kept as somebody else made it: replace it over KMIP (ReKey).')
   if (algorithm === undefined || bits === undefined || !isJoseKey({ algorithm, bits, curve, boundAlg }))

@@ -4,12 +4,12 @@ import type { Database } from '@warder/foundation/sql'
 import type { Key, KeyRing } from './key-ring.ts'
 import { chainIdOf, linkedObject, type ManagedObject } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
-import { withheldSentences } from './state-machine.ts'
 import { versionsOf } from './version-store.ts'
 
 // Which version of a key is used (docs/adr/0060). Front ends ask for rights on what the caller named, then here, then
-// `mayUse` of what they got. All of it is synchronous for cached keys on SQLite, and a key that was never rotated costs
-// no look at all.
+// `mayUse` of what they got: it refuses a version that is disabled or waits for its destruction. A key that is withheld
+// as a whole has these marks on every version (docs/adr/0116). All of it is synchronous for cached keys on SQLite, and a
+// key that was never rotated costs no look at all.
 
 /** Where keys are read: the cache, or what a request has staged. */
 export type KeyReader = Pick<KeyRing, 'get'>
@@ -31,22 +31,13 @@ export function isLaterVersion({ id, chainId }: Pick<ManagedObject, 'id' | 'chai
  */
 export function protectingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
   const { newestId, supersededAt, chainId } = key.object
-  if (newestId !== undefined) {
-    requireNotWithheld(key.object)
-    return newest(keys, newestId)
-  }
+  if (newestId !== undefined) return newest(keys, newestId)
   if (supersededAt !== undefined)
     throw failure(
       'crypto_failure',
       `A newer version has replaced this one: it protects nothing new. Name the key ${chainIdOf(key.object)}.`,
     )
   return chainId === undefined ? key : processingVersion(keys, key)
-}
-
-/** What withholds generation 0 is said of the key. @throws failure('crypto_failure') */
-function requireNotWithheld({ disabledAt, destructionAt }: ManagedObject): void {
-  if (destructionAt !== undefined) throw failure('crypto_failure', withheldSentences['awaits destruction'])
-  if (disabledAt !== undefined) throw failure('crypto_failure', withheldSentences.disabled)
 }
 
 /** The newest version of the key that `key` is generation 0 of; else `key` itself. @throws failure('not_found') */
@@ -74,7 +65,7 @@ function there(key: Key | undefined): Key {
 }
 
 /**
- * The same version, if its key still lets it process: it is not withheld, and see `minGeneration`.
+ * The same version, if its key still lets it process: see `minGeneration`.
  * @throws failure('crypto_failure'); failure('not_found')
  */
 export function processingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
@@ -88,7 +79,6 @@ export function processingVersion(keys: KeyReader, key: Key): MaybePromise<Key> 
 
 function within(first: Key | undefined, key: Key): Key {
   const { object } = there(first)
-  requireNotWithheld(object)
   if (object.minGeneration > key.object.generation) throw tooOld(key.object.generation)
   return key
 }
@@ -113,7 +103,6 @@ export async function* versionsToTry(
     yield await processingVersion(keys, key)
     return
   }
-  requireNotWithheld(object)
   yield await newestVersion(keys, key)
   for (let before: number | undefined; ; ) {
     const page = await versionsOf(db, object, {

@@ -2,6 +2,7 @@ import { type AuditEvent, type AuditTrail, ownEvent } from '@warder/foundation/a
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Change, type Database, GuardFailed } from '@warder/foundation/sql'
 import {
+  chainIdOf,
   dayOf,
   destroyedAfterWait,
   isDestructionDue,
@@ -134,7 +135,7 @@ async function announce(environment: Environment, object: ManagedObject, now: nu
   if (destruction === undefined || destructionAt === undefined) return
   const step = destructionAt - now <= nearMs ? 2 : 1
   if (destruction.announced >= step) return
-  const users = await usersSince(db, object.id, dayOf(now) - noticeDays)
+  const users = await usersSince(db, chainIdOf(object), dayOf(now) - noticeDays)
   await db.commit(withholdingChanges(db, object, { destruction: { ...destruction, announced: step } }, now))
   const stage = step === 1 ? 'waits' : 'near'
   metrics.count('destructions_total', { outcome: stage })

@@ -40,7 +40,6 @@ const mostMuchUsed = 1000
 /** A key with what is to become of it. */
 interface Planned {
   readonly key: ManagedObject
-  readonly newest: ManagedObject
   readonly plan: RotationPlan
   readonly lookAt: number | undefined
 }
@@ -106,7 +105,7 @@ async function plansOf(
     const plan = planOf({ key, newest: version, schedule: scheduleOf(key, byPolicy) }, before, now)
     // Its date changes the row of the version, which is not looked at.
     const lookAt = state === 'PreActive' ? now + dayMs : lookAfter(plan, key, policy.noticeMs, now)
-    return { key, newest: version, plan, lookAt }
+    return { key, plan, lookAt }
   })
 }
 
@@ -116,7 +115,7 @@ async function plansOf(
  */
 async function announce(
   environment: RotationEnvironment,
-  { key, newest, plan }: Planned,
+  { key, plan }: Planned,
   policy: RotationPolicy,
   now: number,
 ): Promise<void> {
@@ -130,7 +129,7 @@ async function announce(
     throw error
   }
   const obstacle = await obstacleOf(environment, key, now)
-  const users = await usersSince(db, newest.id, dayOf(now) - usedWithinDays)
+  const users = await usersSince(db, key.id, dayOf(now) - usedWithinDays)
   const about = {
     owner: key.owner,
     rotates_at: new Date(plan.at ?? now).toISOString(),

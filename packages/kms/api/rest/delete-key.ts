@@ -110,7 +110,7 @@ export async function destructionOf(
   const users = master === undefined ? [] : await userKeysOf(db, master.id)
   const all = [...objects, ...users]
   requireNotNewest(object)
-  if (object.destructionAt !== undefined)
+  if (object.destructionAt !== undefined && (await waitsWhole(db, object)))
     return { objects, users, changes: [], destructionAt: object.destructionAt }
   const days = Math.max(...(await Promise.all(all.map((one) => daysLeft(roles, one)))))
   // Another part may wait already for a destruction of its own: nothing of the key goes before that.
@@ -118,14 +118,32 @@ export async function destructionOf(
   if (days === 0 && pending === undefined)
     return { objects, users, changes: await keyRemovalChanges(db, all), destructionAt: undefined }
   const now = clock.now()
+  const fresh = waiting({ days, by: name, manner: 'remove', now, ranMs: await runningTime(db) })
   const wanted =
-    days === 0 && pending?.destruction !== undefined
-      ? { destructionAt: pending.destructionAt, destruction: { ...pending.destruction, by: name } }
-      : waiting({ days, by: name, manner: 'remove', now, ranMs: await runningTime(db) })
+    pending?.destruction !== undefined && (pending.destructionAt ?? 0) > (fresh.destructionAt ?? 0)
+      ? {
+          destructionAt: pending.destructionAt,
+          destruction: { ...pending.destruction, by: name, manner: 'remove' as const },
+        }
+      : fresh
   const changes = (await withVersions(db, all))
-    .filter(({ destructionAt }) => destructionAt === undefined)
+    .filter((one) => one.destructionAt === undefined || isKeyWithVersions(one))
     .flatMap((one) => withholdingChanges(db, one, wanted, now))
   return { objects, users, changes, destructionAt: wanted.destructionAt }
+}
+
+/** Is it generation 0 of a key that was rotated, whose row stands for the key? */
+function isKeyWithVersions({ id, chainId }: ManagedObject): boolean {
+  return chainId === id
+}
+
+/**
+ * Whether what was named waits already, and not the first version of it alone: KMIP Destroy names single versions.
+ */
+async function waitsWhole(db: KmsServices['db'], object: ManagedObject): Promise<boolean> {
+  if (!isKeyWithVersions(object) || object.newestId === undefined) return true
+  const newest = await findObject(db, object.newestId)
+  return newest?.destruction?.askedAt === object.destruction?.askedAt
 }
 
 /** @throws failure('crypto_failure') for the newest version of a key: what would protect then? */
@@ -134,7 +152,7 @@ function requireNotNewest(object: ManagedObject): void {
   throw failure('crypto_failure', `This is the newest version of ${object.chainId}: rotate that key first.`)
 }
 
-/** Of what is destroyed, as KMIP does it, there is nothing left to wait for. */
+/** Of what is destroyed, as KMIP does it, there is nothing left to wait for; of a key with versions there are the others. */
 async function daysLeft({ destructions }: KmsServices['roles'], object: ManagedObject): Promise<number> {
-  return object.destroyedAt === undefined ? destructions.daysOf(object) : 0
+  return object.destroyedAt === undefined || isKeyWithVersions(object) ? destructions.daysOf(object) : 0
 }

@@ -67,7 +67,7 @@ async function* versionsWith(services: KmsServices, id: ObjectId): AsyncGenerato
 function shownKey(key: Key, log: Logger) {
   try {
     // The row may be older than its dates, and may have changed since it was listed.
-    if (!standsForItself(key.object) || key.state !== 'Active') return undefined
+    if (!standsForItself(key.object) || !mayStillVerify(key)) return undefined
     if (withheld(key.object) !== undefined) return undefined
     return publicJwkOf(key, 'verification')
   } catch (error) {
@@ -75,6 +75,11 @@ function shownKey(key: Key, log: Logger) {
     log.warn({ object: key.object.id, detail: String(error) }, 'a public key cannot be shown in the key set')
     return undefined
   }
+}
+
+/** A key is shown while it is Active; a version that was replaced also once it is Deactivated, as what it signed still verifies. */
+function mayStillVerify({ object, state }: Key): boolean {
+  return state === 'Active' || (state === 'Deactivated' && object.supersededAt !== undefined)
 }
 
 /** A public key, or a private one whose public half is derived from it: signatures name that one. */

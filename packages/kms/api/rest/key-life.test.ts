@@ -280,18 +280,92 @@ test('who used a key is known after a moment, and named when its destruction wai
   assert.notEqual(await findObject(kms.environment.db, kid as ObjectId), undefined)
 })
 
-test('a version is not wiped at once where the destruction of its key waits', async () => {
+test('the destruction of one version waits, too, and takes neither the key nor its other versions along', async () => {
   const { kid = '' } = await make({ tags: ['short'] })
-  const sealed = (await encrypt(kid)).json
-  const wipe = (version: number) => alice.post(path(kid, `/versions/${version}/destroy`), {})
-  const refused = await wipe(1)
-  assert.deepEqual([refused.status, refused.json.error], [422, 'crypto_failure'], refused.text)
-  assert.match(refused.json.description, /waits/)
+  const first = (await encrypt(kid)).json
+  const { version_kid } = (await alice.post(path(kid, '/rotate'), {})).json
+  const second = (await encrypt(kid)).json
+  const at = (version: number, verb: string) => alice.post(path(kid, `/versions/${version}/${verb}`), {})
+  const opens = async (jwe: object) => (await alice.post('/v1/crypto/decrypt', jwe)).status
+  const waits = await at(1, 'destroy')
+  assert.equal(waits.status, 200, waits.text)
+  assert.equal(waits.json.destruction_at, new Date(now + 7 * dayMs).toISOString())
+  assert.deepEqual([await opens(first), await opens(second)], [422, 200])
+  assert.equal((await encrypt(kid)).status, 200)
+  assert.equal(
+    (await at(1, 'destroy')).json.destruction_at,
+    waits.json.destruction_at,
+    'the first date stays',
+  )
+  assert.equal((await at(1, 'restore')).json.destruction_at, undefined)
+  assert.deepEqual([(await at(1, 'restore')).status, await opens(first)], [422, 200])
+  await at(1, 'destroy')
+  await looks(1)
+  await ran(7 * dayMs)
+  await looks(3)
+  renew()
+  const { versions } = (await alice.get(path(kid, '/versions'))).json
+  assert.deepEqual(
+    versions.map(({ state }: { state: string }) => state),
+    ['Active', 'Destroyed'],
+  )
+  assert.deepEqual([await opens(first), await opens(second)], [422, 200])
+  // What is gone of a key does not shorten the wait of what is left.
+  assert.equal((await alice.del(path(kid))).status, 202)
+  assert.equal((await encrypt(version_kid)).status, 422)
+  assert.equal((await at(2, 'restore')).json.destruction_at, undefined, 'the newest version is the key')
+})
+
+test('KMIP Destroy of the first version leaves the key in use, and a later DELETE waits with all of it', async () => {
+  const { kid = '' } = await make({ tags: ['short'] })
+  const first = (await encrypt(kid)).json
+  const { id: second } = await kmip.do('ReKey', [uid(kid)])
+  await kmip.do('Revoke', [uid(kid), revocation('Superseded')])
+  await kmip.do('Destroy', [uid(kid)])
+  for (const id of [kid, second]) assert.equal((await encrypt(id)).status, 200)
   assert.equal((await alice.post(path(kid, '/rotate'), {})).status, 200)
-  for (const version of [1, 2]) assert.equal((await wipe(version)).status, 422)
-  assert.equal((await alice.post('/v1/crypto/decrypt', sealed)).json.data, data)
-  const { kid: plain = '' } = await make()
-  assert.equal((await alice.post(path(plain, '/versions/1/destroy'), {})).status, 200)
+  assert.equal((await alice.post('/v1/crypto/decrypt', first)).status, 422)
+  assert.equal(
+    (await alice.get('/v1/crypto/keys?awaits_destruction=true&tag=short')).text.includes(kid),
+    false,
+  )
+  const gone = await alice.del(path(kid))
+  assert.equal(gone.status, 202)
+  assert.ok(Date.parse(gone.json.destruction_at) >= now + 7 * dayMs)
+  assert.equal((await encrypt(kid)).status, 422)
+  assert.ok((await alice.get('/v1/crypto/keys?awaits_destruction=true&tag=short')).text.includes(kid))
+  await looks(1)
+  await ran(7 * dayMs)
+  await looks(5)
+  renew()
+  for (const id of [kid, second]) assert.equal((await alice.get(path(id))).status, 404)
+})
+
+test('one version is disabled and enabled alone, the first one, too, whatever becomes of the key', async () => {
+  const { kid = '' } = await make()
+  const first = (await encrypt(kid)).json
+  await alice.post(path(kid, '/rotate'), {})
+  const second = (await encrypt(kid)).json
+  const at = (version: number, verb: string) => alice.post(path(kid, `/versions/${version}/${verb}`), {})
+  const opens = async (...jwes: readonly object[]) =>
+    Promise.all(jwes.map(async (jwe) => (await alice.post('/v1/crypto/decrypt', jwe)).status))
+  const disabled = await at(1, 'disable')
+  assert.equal(disabled.json.disabled_at, new Date(now).toISOString(), disabled.text)
+  assert.deepEqual(await opens(first, second), [422, 200])
+  assert.equal((await encrypt(kid)).status, 200)
+  now += 1000
+  assert.equal((await alice.post(path(kid, '/disable'), {})).status, 200)
+  assert.deepEqual(await opens(first, second), [422, 422])
+  const enabled = await alice.post(path(kid, '/enable'), {})
+  assert.equal(enabled.json.disabled_at, undefined, 'the key is enabled')
+  assert.deepEqual(await opens(first, second), [422, 200], 'the version stays disabled')
+  assert.equal((await at(1, 'enable')).status, 200)
+  assert.deepEqual(await opens(first, second), [200, 200])
+  assert.equal((await at(2, 'disable')).status, 200)
+  assert.deepEqual([(await encrypt(kid)).status, ...(await opens(first, second))], [422, 200, 422])
+  assert.equal((await alice.post(path(kid, '/rotate'), {})).status, 422, 'nothing goes on from it')
+  await grant(kid, 'bob', ['encrypt'])
+  assert.equal((await kms.user('bob').post(path(kid, '/versions/1/disable'), {})).status, 403)
 })
 
 test('while nothing waits nothing is looked at', async () => {

@@ -52,16 +52,27 @@ async function changeWithholding(
     if (object === undefined) throw keyNotFound()
     requireAllowed(await verdictOn(db, roles, object, name, right))
     const wanted = await decide(object, now)
-    if (wanted === undefined) return shownLife(object, now)
+    if (wanted === undefined) return shownKeyLife(db, object, now)
     const { parts, changed } = wanted
     if (object.linkedId !== undefined) context.audit({ details: { linked: object.linkedId } })
     await context.commit(parts.flatMap((part) => withholdingChanges(db, part, changed, now)))
-    return shownLife({ ...object, ...changed }, now)
+    return shownKeyLife(db, object, now)
   })
 }
 
+/** Of a key that was rotated: as its newest version is, which is the one that protects. */
+async function shownKeyLife(
+  db: Database,
+  { id, newestId = id }: ManagedObject,
+  now: number,
+): Promise<Static<typeof LifeReply>> {
+  const shown = await findObject(db, newestId)
+  if (shown === undefined) throw keyNotFound()
+  return { ...shownLife(shown, now), kid: id }
+}
+
 /** @throws failure('crypto_failure') for what is gone */
-function requireThere(object: ManagedObject, now: number): void {
+export function requireThere(object: ManagedObject, now: number): void {
   if (object.destroyedAt !== undefined)
     throw failure('crypto_failure', `The key is ${stateAt(object, now)}: nothing brings it back.`)
 }
@@ -129,10 +140,13 @@ const enable = lifeOperation({
   errors: { 404: 'No such key.', 422: 'It is destroyed.' },
   async decide(object, _now, db) {
     const rows = await withVersions(db, await wholeKey(db, object))
-    // A version that somebody disabled by itself stays so.
-    const since = object.disabledAt
+    // A version that somebody disabled by itself stays so: the newest one says since when the key is disabled.
+    const newest = rows.find(({ id }) => id === object.newestId) ?? object
+    const since = newest.disabledAt
+    const isRotated = object.newestId !== undefined
     const parts = rows.filter(
-      ({ disabledAt }) => disabledAt !== undefined && (since === undefined || disabledAt === since),
+      ({ disabledAt }) =>
+        disabledAt !== undefined && (disabledAt === since || (since === undefined && !isRotated)),
     )
     return parts.length === 0 ? undefined : { parts, changed: { disabledAt: undefined } }
   },

@@ -8,29 +8,27 @@ import {
 } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import {
-  approvalNeeded,
-  keyNotFound,
-  keyRight,
-  principalOf,
-  type Right,
-  requireAllowed,
-  verdictOn,
-} from '../../access/index.ts'
+import { keyNotFound, keyRight, principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
 import {
   findObject,
   isLaterVersion,
-  type LifeCycleEvent,
   type ManagedObject,
   maxVersions,
   stateAt,
-  transition,
   UnitOfWork,
   versionNumber,
   versionOf,
   versionsOf,
 } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
+import { lifeMembers, shownDates } from './life-shape.ts'
+import {
+  EventRequest,
+  type VersionEvent,
+  type VersionVerb,
+  versionEvents,
+  versionVerbs,
+} from './version-events.ts'
 
 type Context = OperationContext<KmsServices>
 
@@ -45,10 +43,13 @@ const Version = Type.Object({
   newest: Type.Boolean({ description: 'It protects when the key is named.' }),
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
   superseded_at: Type.Optional(Type.String({ description: 'When the next version took its place.' })),
+  disabled_at: lifeMembers.disabled_at,
+  destruction_at: lifeMembers.destruction_at,
 })
 
 function shown(object: ManagedObject, now: number): Static<typeof Version> {
   const { supersededAt, linkedId } = object
+  const { disabled_at, destruction_at } = shownDates(object)
   return {
     version: versionNumber(object),
     kid: object.id,
@@ -57,6 +58,8 @@ function shown(object: ManagedObject, now: number): Static<typeof Version> {
     newest: supersededAt === undefined,
     created_at: new Date(object.createdAt).toISOString(),
     ...(supersededAt !== undefined && { superseded_at: new Date(supersededAt).toISOString() }),
+    ...(disabled_at !== undefined && { disabled_at }),
+    ...(destruction_at !== undefined && { destruction_at }),
   }
 }
 
@@ -110,44 +113,6 @@ const listVersions = define({
   },
 })
 
-/** What happens to a version, and the rights on its key that it takes. */
-interface VersionEvent {
-  readonly right: Right
-  readonly more: readonly Right[]
-  readonly summary: string
-  /** Life cycle events, one after the other; those whose effect is there already are left out. */
-  events(object: ManagedObject, now: number, body: Static<typeof EventRequest>): readonly LifeCycleEvent[]
-}
-
-const EventRequest = Type.Object({
-  compromised: Type.Optional(
-    Type.Boolean({
-      description: 'Of revoke: others may know the version. Default: it has just served its time.',
-    }),
-  ),
-})
-
-const versionEvents: Readonly<Record<'activate' | 'revoke' | 'destroy', VersionEvent>> = {
-  activate: {
-    right: 'activate',
-    more: [],
-    summary: 'Activate one version of a key before its date',
-    events: () => ['activate'],
-  },
-  revoke: {
-    right: 'revoke',
-    more: [],
-    summary: 'Deactivate one version of a key, or say that others may know it',
-    events: (_object, _now, { compromised = false }) => [compromised ? 'compromise' : 'deactivate'],
-  },
-  destroy: {
-    right: 'destroy',
-    more: ['revoke'],
-    summary: 'Wipe one version of a key: what it protected is lost',
-    events: (object, now) => (stateAt(object, now) === 'Active' ? ['deactivate', 'destroy'] : ['destroy']),
-  },
-}
-
 interface VersionRequest {
   readonly kid: string
   readonly generation: number
@@ -160,7 +125,7 @@ function readVersionRequest({ path, body }: OperationInput): VersionRequest {
   return { kid, generation: Number(version) - 1, body: body as Static<typeof EventRequest> }
 }
 
-function versionOperation(name: keyof typeof versionEvents): Operation<KmsServices> {
+function versionOperation(name: VersionVerb): Operation<KmsServices> {
   const event = versionEvents[name]
   const access = keyRight<KmsServices, VersionRequest>(event.right, {
     read: readVersionRequest,
@@ -203,32 +168,17 @@ async function changed(context: Context, named: ManagedObject, request: VersionR
   if (version === undefined) throw failure('not_found', `The key has no version ${request.generation + 1}.`)
   const objects = new UnitOfWork(services, now)
   try {
-    for (const half of await halvesOf(objects, version)) {
-      const events = event.events(half, now, request.body)
-      if (events.includes('destroy') && (await roles.approvals.covers('destroy', half)))
-        throw approvalNeeded('destroy', roles.officers)
-      if (events.includes('destroy')) await requireNoWait(context, half)
-      stageEvents(objects, half, events, now)
-    }
+    const about = { context, objects, key, now, body: request.body }
+    for (const half of await halvesOf(objects, version)) await event.stage(half, about)
     const after = (await objects.read(version.id)) ?? version
-    context.audit({ details: { version_kid: version.id, state: after.state } })
+    const { state, destructionAt } = after
+    const waits = destructionAt !== undefined && { destruction_at: new Date(destructionAt).toISOString() }
+    context.audit({ details: { version_kid: version.id, state, ...waits } })
     await objects.commit(context.commit)
     return shown(after, now)
   } finally {
     objects.clear()
   }
-}
-
-/**
- * A destruction that waits is of a key, or of a version that is deleted by its own id: wiping one here would go around it.
- * @throws failure('crypto_failure')
- */
-async function requireNoWait({ services: { roles } }: Context, object: ManagedObject): Promise<void> {
-  if (object.destructionAt === undefined && (await roles.destructions.daysOf(object)) === 0) return
-  throw failure(
-    'crypto_failure',
-    'The destruction of this key waits (pending_destruction_days): no version is wiped at once. Delete the key, or a version that was replaced by its own kid.',
-  )
 }
 
 async function halvesOf(objects: UnitOfWork, version: ManagedObject): Promise<readonly ManagedObject[]> {
@@ -237,21 +187,7 @@ async function halvesOf(objects: UnitOfWork, version: ManagedObject): Promise<re
   return isOther ? [version, other] : [version]
 }
 
-function stageEvents(
-  objects: UnitOfWork,
-  object: ManagedObject,
-  events: readonly LifeCycleEvent[],
-  now: number,
-): void {
-  let cycle: ManagedObject = object
-  for (const event of events) cycle = { ...cycle, ...transition(cycle, event, now) }
-  const { state, activationAt, deactivationAt, compromisedAt, destroyedAt } = cycle
-  const dates = { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
-  const reason = events.includes('compromise') ? { revocationReason: 'KeyCompromise' } : {}
-  objects.update(object, { ...dates, ...reason }, events.includes('destroy') ? null : undefined)
-}
-
 export const versionOperations: readonly Operation<KmsServices>[] = [
   listVersions,
-  ...(['activate', 'revoke', 'destroy'] as const).map(versionOperation),
+  ...versionVerbs.map(versionOperation),
 ]

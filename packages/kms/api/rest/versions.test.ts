@@ -98,6 +98,8 @@ test('a pair is rotated as a pair: signatures of all versions verify, and the ke
     (await kms.user('alice').get('/.well-known/jwks.json')).json.keys.map((key: { kid: string }) => key.kid)
   const listed = await shown()
   assert.ok(listed.includes(kid_public) && listed.includes(rotated.version_kid_public))
+  assert.equal((await alice.post(`/v1/crypto/keys/${kid}/versions/1/revoke`, {})).json.state, 'Deactivated')
+  assert.ok((await shown()).includes(kid_public), 'what it signed still verifies')
   const revoked = await alice.post(`/v1/crypto/keys/${kid}/versions/1/revoke`, { compromised: true })
   assert.equal(revoked.json.state, 'Compromised')
   assert.ok(!(await shown()).includes(kid_public))

@@ -13,7 +13,6 @@ import {
   processingVersion,
   protectingVersion,
   type UseRefusal,
-  withheld,
 } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import { keyNamedIn } from './ciphertext-metadata.ts'
@@ -55,7 +54,7 @@ export function awsRight(
           if (named !== externalKeyId) context.audit({ object: named })
           return andThen(granted(named), (found) =>
             version === 'newest'
-              ? newestOf(services, found)
+              ? protectingVersion(services.keys, found)
               : exactKey(services, found, { exactId, named, isAlias: named !== externalKeyId, granted }),
           )
         })
@@ -87,11 +86,6 @@ function namedKey(
   })
 }
 
-/** One that is withheld stays itself: its use is refused in the words of AWS. */
-function newestOf({ keys }: KmsServices, key: Key): MaybePromise<Key> {
-  return withheld(key.object) === undefined ? protectingVersion(keys, key) : key
-}
-
 interface Exact {
   readonly exactId: string | undefined
   readonly named: string
@@ -101,7 +95,6 @@ interface Exact {
 
 /** @throws xksFailure('InvalidCiphertextException') for a ciphertext of a key that the path does not mean */
 function exactKey({ keys }: KmsServices, key: Key, { exactId, isAlias, granted }: Exact): MaybePromise<Key> {
-  if (withheld(key.object) !== undefined) return key
   if (exactId === undefined || exactId === key.object.id) return processingVersion(keys, key)
   return andThen(keys.get(exactId as ObjectId), (exact) => {
     const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')

@@ -35,6 +35,9 @@ import { type VersionForm, versionForm } from './version-form.ts'
 /** Stands for what cannot be an identifier, which no database has to be asked for: PostgreSQL takes no NUL in text. */
 const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
 
+/** Rights of operations that choose a version of the key that they name. */
+const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'])
+
 /** What one item is done with; see `KmipContext`. */
 export class ItemContext implements KmipContext {
   readonly objects: UnitOfWork
@@ -202,8 +205,10 @@ function passed<Found>(
     throw kmipFailure('ObjectNotFound', 'DENIED')
   if (verdict !== 'allowed')
     throw kmipFailure('PermissionDenied', 'The caller has other rights on the object, not this one.')
-  // Of what is destroyed the operation says that it is gone.
-  const kept = materialRights.has(right) ? withheld(object) : undefined
+  // Of what is destroyed the operation says that it is gone. The first id of a key with versions names the key when it is
+  // used: whether the version that does the work is withheld is asked of that one (`mayUse`).
+  const isKey = object.newestId !== undefined && versionRights.has(right)
+  const kept = materialRights.has(right) && !isKey ? withheld(object) : undefined
   if (kept !== undefined) throw kmipFailure(...withheldReasons[kept])
   return found
 }

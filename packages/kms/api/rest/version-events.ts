@@ -1,0 +1,134 @@
+import { failure } from '@warder/foundation/errors'
+import type { OperationContext } from '@warder/foundation/operations'
+import type { MaybePromise } from '@warder/foundation/promises'
+import Type, { type Static } from 'typebox'
+import { approvalNeeded, principalOf, type Right } from '../../access/index.ts'
+import {
+  type LifeCycleEvent,
+  type ManagedObject,
+  restored,
+  runningTime,
+  stateAt,
+  transition,
+  type UnitOfWork,
+  waiting,
+} from '../../keys/index.ts'
+import type { KmsServices } from '../../services.ts'
+import { requireThere } from './key-life.ts'
+
+export const EventRequest = Type.Object({
+  compromised: Type.Optional(
+    Type.Boolean({
+      description: 'Of revoke: others may know the version. Default: it has just served its time.',
+    }),
+  ),
+})
+
+/** What one event of a version is done with. */
+export interface EventOfVersion {
+  readonly context: OperationContext<KmsServices>
+  readonly objects: UnitOfWork
+  /** Generation 0. */
+  readonly key: ManagedObject
+  /** Unix milliseconds. */
+  readonly now: number
+  readonly body: Static<typeof EventRequest>
+}
+
+/** What happens to a version of a key, and the rights on its key that it takes. */
+export interface VersionEvent {
+  readonly right: Right
+  readonly more: readonly Right[]
+  readonly summary: string
+  /** Stages it for the version, and for the other half of it. @throws failure('crypto_failure') */
+  stage(half: ManagedObject, about: EventOfVersion): MaybePromise<void>
+}
+
+export const versionVerbs = ['activate', 'revoke', 'destroy', 'restore', 'disable', 'enable'] as const
+export type VersionVerb = (typeof versionVerbs)[number]
+
+export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
+  activate: {
+    right: 'activate',
+    more: [],
+    summary: 'Activate one version of a key before its date',
+    stage: (half, { objects, now }) => stageEvents(objects, half, ['activate'], now),
+  },
+  revoke: {
+    right: 'revoke',
+    more: [],
+    summary: 'Deactivate one version of a key, or say that others may know it',
+    stage: (half, { objects, now, body: { compromised = false } }) =>
+      stageEvents(objects, half, [compromised ? 'compromise' : 'deactivate'], now),
+  },
+  destroy: {
+    right: 'destroy',
+    more: ['revoke'],
+    summary: 'Wipe one version of a key, or let that wait as the settings say: what it protected is lost',
+    stage: stageDestruction,
+  },
+  restore: {
+    right: 'activate',
+    more: [],
+    summary: 'Take the destruction of one version of a key back that waits',
+    async stage(half, { objects, key }) {
+      if (half.destruction === undefined)
+        throw failure('crypto_failure', 'The destruction of this version does not wait.')
+      const newest = key.newestId === undefined ? key : await objects.read(key.newestId)
+      if (newest?.destruction?.askedAt === half.destruction.askedAt && newest.id !== half.id)
+        throw failure('crypto_failure', 'The version waits with its key: restore the key.')
+      objects.update(half, restored)
+    },
+  },
+  disable: {
+    right: 'revoke',
+    more: [],
+    summary: 'Take one version of a key out of use until it is enabled',
+    stage(half, { objects, now }) {
+      requireThere(half, now)
+      if (half.disabledAt === undefined) objects.update(half, { disabledAt: now })
+    },
+  },
+  enable: {
+    right: 'activate',
+    more: [],
+    summary: 'Give one disabled version of a key back to use',
+    stage(half, { objects, now }) {
+      requireThere(half, now)
+      if (half.disabledAt !== undefined) objects.update(half, { disabledAt: undefined })
+    },
+  },
+}
+
+/** What waits already keeps its date. */
+async function stageDestruction(
+  half: ManagedObject,
+  { context, objects, now }: EventOfVersion,
+): Promise<void> {
+  const { db, roles } = context.services
+  if (await roles.approvals.covers('destroy', half)) throw approvalNeeded('destroy', roles.officers)
+  if (half.destroyedAt === undefined && half.destructionAt !== undefined) return
+  const days = half.destroyedAt === undefined ? await roles.destructions.daysOf(half) : 0
+  if (days === 0) {
+    const isActive = stateAt(half, now) === 'Active'
+    stageEvents(objects, half, isActive ? ['deactivate', 'destroy'] : ['destroy'], now)
+    return
+  }
+  const { name: by } = principalOf(context)
+  objects.update(half, waiting({ days, by, manner: 'destroy', now, ranMs: await runningTime(db) }))
+}
+
+/** Life cycle events, one after the other. @throws failure('crypto_failure') */
+function stageEvents(
+  objects: UnitOfWork,
+  object: ManagedObject,
+  events: readonly LifeCycleEvent[],
+  now: number,
+): void {
+  let cycle: ManagedObject = object
+  for (const event of events) cycle = { ...cycle, ...transition(cycle, event, now) }
+  const { state, activationAt, deactivationAt, compromisedAt, destroyedAt } = cycle
+  const dates = { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
+  const reason = events.includes('compromise') ? { revocationReason: 'KeyCompromise' } : {}
+  objects.update(object, { ...dates, ...reason }, events.includes('destroy') ? null : undefined)
+}
