@@ -29,3 +29,15 @@ export function stepsOf(out: string): readonly Step[] {
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Step)
 }
+
+/** Steps of a driver that ends at its first failure: what it told before passed, and what it said last is why. */
+export function stepsUntilFailure(
+  told: readonly string[],
+  code: number | null,
+  err: string,
+): readonly Step[] {
+  const passed = told.map((step) => ({ step, passed: true }))
+  if (code === 0) return passed
+  const why = err.trim().split('\n').at(-1) ?? `it ended with ${code}`
+  return [...passed, { step: 'what follows', passed: false, why }]
+}

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestServer } from '../server/own-server.ts'
 import { clientFiles } from './client-files.ts'
-import type { ClientRun, Step } from './client-run.ts'
+import { type ClientRun, type Step, stepsUntilFailure } from './client-run.ts'
 import { canRun, runProgram } from './run-program.ts'
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
@@ -21,14 +21,6 @@ export async function installPython(
   if (code === 0) return { env: { PYTHONPATH: folder }, [Symbol.dispose]: remove }
   remove()
   return undefined
-}
-
-/** A driver that ends at its first failure: what it told before passed, and what it said last is why. */
-function stepsUntilFailure(steps: readonly string[], code: number | null, err: string): readonly Step[] {
-  const passed = steps.map((step) => ({ step, passed: true }))
-  if (code === 0) return passed
-  const why = err.trim().split('\n').at(-1) ?? `it ended with ${code}`
-  return [...passed, { step: 'what follows', passed: false, why }]
 }
 
 /** PyKMIP of one release, in one version of KMIP. */

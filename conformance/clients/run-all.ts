@@ -4,6 +4,7 @@ import { runCloudproof } from './cloudproof.ts'
 import { runJoseClients } from './jose-clients.ts'
 import { runKmipGo, runOpenssl, runPyKmip } from './kmip-clients.ts'
 import { runNodeVault, runTransitNodeVault } from './node-vault.ts'
+import { runPySaml2 } from './saml-pysaml2.ts'
 import { runSimpleSamlPhp } from './simplesamlphp.ts'
 import { runHvac } from './vault-hvac.ts'
 import { runTransitHvac } from './vault-transit.ts'
@@ -27,6 +28,7 @@ export async function runAllClients(print: (line: string) => void): Promise<read
     async () => [await runTransitNodeVault()],
     async () => [await runNodeVault()],
     runSimpleSamlPhp,
+    runPySaml2,
   ]) {
     for (const result of await run()) {
       runs.push(result)

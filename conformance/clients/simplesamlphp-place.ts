@@ -35,13 +35,17 @@ const extensions = [
   'xmlwriter',
 ]
 
+/** PHP that succeeds where those of its extensions are installed that are packages of their own. */
+const hasExtensions = "exit(extension_loaded('dom') && extension_loaded('mbstring') ? 0 : 1);"
+
 /** As installed, or in the folder of `WARDER_SIMPLESAMLPHP`, into which its packages were unpacked. */
 export function findSimpleSamlPhp(root = process.env.WARDER_SIMPLESAMLPHP ?? '/'): SimpleSamlPhp | undefined {
   const folder = join(root, 'usr/share/simplesamlphp')
   if (!existsSync(join(folder, 'www'))) return undefined
   if (root === '/') {
     const xmllint = canRun('xmllint', ['--version']) ? 'xmllint' : undefined
-    return canRun('php', ['-v']) ? { folder, php: 'php', phpOptions: [], env: {}, xmllint } : undefined
+    const canRunIt = canRun('php', ['-r', hasExtensions])
+    return canRunIt ? { folder, php: 'php', phpOptions: [], env: {}, xmllint } : undefined
   }
   const php = join(root, 'usr/bin/php8.2')
   const env = { LD_LIBRARY_PATH: join(root, 'usr/lib/x86_64-linux-gnu') }

@@ -7,7 +7,7 @@ test('SimpleSAMLphp, unmodified, logs its user in and out again', async (context
   const found = findSimpleSamlPhp()
   if (found === undefined) {
     context.skip(
-      'SimpleSAMLphp is not here: apt-get install simplesamlphp, or set WARDER_SIMPLESAMLPHP (see conformance/README.md)',
+      'SimpleSAMLphp is not here: apt-get install simplesamlphp php-xml php-mbstring, or set WARDER_SIMPLESAMLPHP (see conformance/README.md)',
     )
     return
   }

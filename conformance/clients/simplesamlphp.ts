@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Client, client } from '@warder/auth/methods/saml/testing'
 import { type Installation, startInstallation } from 'warder/testing'
 import type { ClientRun, Step } from './client-run.ts'
 import { runProgram } from './run-program.ts'
+import { browserOf, makeSamlRealm } from './saml-realm.ts'
 import { idpOrigin, type RunningIdp, startSimpleSamlPhp } from './simplesamlphp-idp.ts'
 import { findSimpleSamlPhp, type SimpleSamlPhp, unpackSimpleSamlPhp } from './simplesamlphp-place.ts'
 
@@ -26,7 +26,7 @@ export async function driveSimpleSamlPhp(found: SimpleSamlPhp): Promise<SimpleSa
   const warder = await startInstallation()
   try {
     const idpMetadata = (await idp.open(`${idpOrigin}/saml2/idp/metadata.php`)).text
-    await makeRealm(warder, idpMetadata)
+    await makeSamlRealm(warder, idpMetadata)
     const auth = browserOf(warder)
     const metadata = (await auth.call('GET', '/saml/sso/metadata')).text
     auth.close()
@@ -47,33 +47,6 @@ export async function driveSimpleSamlPhp(found: SimpleSamlPhp): Promise<SimpleSa
   } finally {
     await warder.stop()
   }
-}
-
-async function makeRealm(warder: Installation, metadata_xml: string): Promise<void> {
-  const auth = browserOf(warder)
-  const saml_params = {
-    metadata_xml,
-    sp_entity_id: `${warder.authUrl}/saml/sso`,
-    sp_acs_url: `${warder.authUrl}/saml/sso/acs`,
-    role_attribute: 'groups',
-    attribute_claim_map: { mail: 'mail' },
-    allowed_return_origins: ['https://app.example'],
-    default_return_url: 'https://app.example/home',
-  }
-  const realm = {
-    id: 'sso',
-    auth_params: { saml_params },
-    session_max_age_seconds: 3600,
-    session_max_stale_age_seconds: 600,
-  }
-  const headers = { cookie: `_ea_=${await warder.adminToken()}` }
-  const made = await auth.call('POST', '/admins/realms', { json: realm, headers })
-  auth.close()
-  if (made.status !== 201) throw new Error(`the realm was not made: ${made.text}`)
-}
-
-function browserOf({ authUrl, caFile }: Installation): Client {
-  return client(Number(new URL(authUrl).port), readFileSync(caFile, 'utf8'))
 }
 
 /** The steps of a browser: to Warder, to the identity provider, its form, its page that posts by itself, and back. */
