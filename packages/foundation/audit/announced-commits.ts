@@ -47,7 +47,7 @@ export function announcedCommits(db: Database, forgetEvery = usualForgetEvery): 
     try {
       await db.commit(settledBelow(source, below, open))
     } catch {
-      // What is not forgotten now is forgotten next time.
+      // The rest is forgotten the next time.
     } finally {
       forgetting = false
     }

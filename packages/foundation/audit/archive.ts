@@ -40,20 +40,20 @@ export interface OldFiles {
   readonly folder: string
   /** Unix milliseconds: files whose records are all older. */
   readonly before: number
-  /** Who asks for it: it is recorded. */
+  /** The person who asks for it; recorded in the log. */
   readonly by: string
   /** Unix milliseconds. */
   readonly now: number
 }
 
 export interface ArchiveOptions extends OldFiles {
-  /** Where to; absent = beside the log, where all commands still find the records. */
+  /** Destination folder; absent = beside the log, where every command still finds the records. */
   readonly to?: string | undefined
   /** Opens what is encrypted; without it, such files stay as they are. */
   readonly unlocked?: UnlockedLog | undefined
 }
 
-/** What an encrypted log is archived with. */
+/** Keys and root for archiving an encrypted log. */
 export interface UnlockedLog {
   readonly keys: LogKeys
   /** Set: what is archived is encrypted, also what was written in clear. */
@@ -62,7 +62,7 @@ export interface UnlockedLog {
   readonly signer: CheckpointSigner | undefined
 }
 
-/** What became of one file. */
+/** Outcome for one file. */
 export interface Done {
   readonly file: string
   readonly records: number

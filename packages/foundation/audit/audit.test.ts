@@ -405,7 +405,7 @@ function slowDisk() {
   }
 }
 
-/** What is not waited for by a timer or a disk has happened. */
+/** Lets everything run that waits for neither a timer nor the disk. */
 const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -18,7 +18,7 @@ export interface BatchMemory {
  * and `hash`. A worker lays them out and lends its memory; the writer fills the gaps and writes those very bytes.
  */
 export interface RecordBatch extends BatchMemory {
-  /** Where the last line ends. */
+  /** Offset of the end of the last line. */
   readonly end: number
   readonly count: number
   /** Width of the gap for `seq`. */
@@ -73,7 +73,7 @@ export class BatchBuilder {
     return true
   }
 
-  /** What was added. The builder is not used again. */
+  /** Returns the records added so far. The builder must not be used afterwards. */
   build(): RecordBatch {
     return {
       bytes: this.#bytes,
@@ -192,7 +192,7 @@ function fillGaps(batch: RecordBatch, head: ChainHead): ChainHead {
   return { seq, hash: prev }
 }
 
-/** Where the line of a record ends. */
+/** Offset of the end of a record's line. */
 function endOf({ end, count, marks }: RecordBatch, index: number): number {
   return index + 1 < count ? (marks[(index + 1) * marksOfOne] ?? 0) : end
 }

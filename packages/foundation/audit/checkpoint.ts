@@ -56,7 +56,7 @@ export interface ArchivedFile {
 export interface Removal {
   /** RFC 3339. */
   readonly at: string
-  /** Who did it, or `unknown`: the file was gone, and nobody had said so. */
+  /** The person who removed it, or `unknown`: the file was missing without a recorded removal. */
   readonly by: string
   /** Folder that it was moved to, as it was named then. */
   readonly to?: string
@@ -70,7 +70,7 @@ export interface CheckpointSigner {
   readonly keyId: string
   readonly publicKey: KeyObject
   sign(checkpoint: Checkpoint): SignedCheckpoint
-  /** What its file is stored as since it was archived. */
+  /** Signs how the file is stored after it was archived. */
   signArchived(
     checkpoint: Checkpoint,
     stored: { readonly bytes: number; readonly sha256: string },
@@ -119,7 +119,7 @@ export function isArchivedBy(
   return verify(null, archivedBytes(checkpoint, archived), key, Buffer.from(archived.signature, 'base64url'))
 }
 
-/** Where the chain stands behind the file. */
+/** State of the chain behind the file. */
 export function headOf({ last_seq, last_hash }: Checkpoint): ChainHead {
   return { seq: last_seq, hash: last_hash }
 }

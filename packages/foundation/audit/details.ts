@@ -8,7 +8,7 @@ const mostCharacters = 16_384
 const mostLevels = 80
 /** A member that does not fit gets at least this much: room for the note that says what was cut, and some text. */
 const leastRoom = 160
-/** What the note of an array or object takes, with its brackets. */
+/** Room for the note of an array or object, with its brackets. */
 const noteRoom = 130
 /** A text that is all note, or nearly. */
 const leastText = 100

@@ -125,7 +125,7 @@ function fileKey(header: Buffer, logKey: KeyObject): KeyObject {
   return key
 }
 
-/** What was read of an encrypted file up to a place that cannot be read on. */
+/** The reason why an encrypted file cannot be read beyond a place. */
 export type Damage =
   /** The last block has no end, as after a crash. */
   | 'torn'
@@ -135,7 +135,7 @@ export type Damage =
   | 'changed'
 
 export interface Block {
-  /** Where it begins, and where the next one does. */
+  /** Offsets of the block and of the block behind it. */
   readonly at: number
   readonly next: number
   /** Plaintext; of a damaged block its bytes as they are. */

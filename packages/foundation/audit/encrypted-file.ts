@@ -27,7 +27,7 @@ function encryptedFile(path: string, file: LogFile, keys: LogKeys, logKey: LogKe
     },
     append(bytes) {
       if (file.size > 0 && cipher !== undefined) return file.append(cipher.blocks(bytes, file.size))
-      // What was cut off again took its header along.
+      // The cut removed the header, too.
       const fresh = begun()
       cipher = fresh
       return file.append(Buffer.concat([fresh.header, fresh.blocks(bytes, fresh.header.length)]))

@@ -185,7 +185,7 @@ test('the setting changes with a new file, and what was written before is read a
   assert.equal(forms.at(-1), true)
   assert.deepEqual(await objects(folder), keyNames(15))
   assert.equal((await verified(folder)).ok, true)
-  // What was in clear is encrypted in the archive; switched off, what was encrypted stays so.
+  // Archiving encrypts a file in clear; after the setting is off, an encrypted file stays encrypted.
   const done = [...(await archive(folder, 4)), ...(await archive(folder, 15, undefined, false))]
   const inClear = done.filter(({ path: file }) => !file.endsWith('.enc'))
   assert.ok(inClear.length > 0 && inClear.length < done.length)

@@ -4,7 +4,7 @@ import { bytesOf, linesOf, storedDigestOf } from './lines.ts'
 import type { ChainHead } from './record.ts'
 import { checkRecord } from './verify.ts'
 
-/** What a file of a log holds. */
+/** Contents of a file of a log. */
 export interface Examined {
   readonly head: ChainHead
   readonly records: number

@@ -6,7 +6,7 @@ import type { ChainHead } from './record.ts'
 /** To the thread. */
 export interface Examination {
   readonly path: string
-  /** Where the chain stands before the file; undefined = its digest alone is wanted. */
+  /** State of the chain before the file; undefined = only its digest is wanted. */
   readonly from?: ChainHead
   /** For encrypted files: they stay inside this process. */
   readonly keys: LogKeys
@@ -16,7 +16,7 @@ export interface Examination {
 export interface Examiner {
   examine(path: string, from: ChainHead): Promise<Examined | string>
   digest(path: string): Promise<{ readonly bytes: number; readonly sha256: string }>
-  /** What is under way rejects. */
+  /** Rejects every examination that is under way. */
   stop(): Promise<void>
 }
 

@@ -15,9 +15,9 @@ import {
 export interface Line {
   /** Of a damaged block of an encrypted file: its bytes as they are. */
   readonly bytes: Buffer
-  /** Where it begins in the file; of an encrypted one, where its block does. */
+  /** Offset of the line in the file; in an encrypted file, the offset of its block. */
   readonly at: number
-  /** Where reading goes on: behind it, or at the block of an encrypted file that it and others are in. */
+  /** Offset at which reading continues: behind the line, or at the block of an encrypted file that holds it and others. */
   readonly next: number
   /** It ends with a newline, or is longer than any record. */
   readonly whole: boolean
@@ -26,7 +26,7 @@ export interface Line {
 }
 
 export interface ReadOptions {
-  /** Where a line begins, or a block. */
+  /** Offset of the beginning of a line or a block. */
   readonly from?: number
   /** For encrypted files. */
   readonly keys?: LogKeys | undefined

@@ -52,7 +52,7 @@ export interface AuditLog {
   /** For one worker, to give to `auditClient`. */
   connect(): AuditConnection
   readonly head: ChainHead
-  /** What opens its encrypted files. */
+  /** Keys that open its encrypted files. */
   readonly keys: LogKeys
   /** Records that wait for the disk. */
   readonly waiting: number
@@ -118,7 +118,7 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
   }
 }
 
-/** What was done to a log that was not whole. */
+/** The repair of a log that was not whole. */
 interface Repair {
   readonly event: AuditEvent
   /** @param path the file that the log goes on in */

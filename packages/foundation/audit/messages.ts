@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { BatchMemory, RecordBatch } from './batch.ts'
 
-/** What a worker needs to speak with the writer. The port is transferable. */
+/** Connection of a worker to the writer. The port is transferable. */
 export interface AuditConnection {
   readonly port: MessagePort
   readonly node: string

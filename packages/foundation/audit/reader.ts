@@ -72,7 +72,7 @@ export class LogReader {
     }
   }
 
-  /** Where the next record is. */
+  /** Finds the next record. */
   #place(numbers: readonly number[]): void {
     // A log that was put aside begins anew.
     if (this.#segment !== undefined && (numbers.at(-1) ?? 0) <= this.#last) this.#last = 0

@@ -7,19 +7,19 @@ import type { AuditEvent } from './types.ts'
 /** The first `prev` of a log. */
 export const genesis = '0'.repeat(64)
 
-/** Where a chain stands: the number and the hash of its last record. */
+/** State of a chain: number and hash of its last record. */
 export interface ChainHead {
   readonly seq: number
   readonly hash: string
 }
 
-/** Where a log begins. */
+/** State of an empty log. */
 export const beginning: ChainHead = { seq: 0, hash: genesis }
 
 /** Longest free text of a record; longer ones end with a note of their length and hash. */
 const longestText = 1024
 
-/** Who writes: the same in all records of a log. */
+/** The writer of a log: the same in all of its records. */
 export interface RecordOrigin {
   readonly node: string
   readonly service: string
@@ -41,7 +41,7 @@ export interface RecordText {
 export function recordMaker(origin: RecordOrigin): (event: AuditEvent) => RecordText {
   const node = text('node', origin.node)
   const service = text('service', origin.service)
-  // What records that follow each other have in common is put together once.
+  // The common part of consecutive records is built once.
   const opening = lately((algorithm, authMethod, clientIp) =>
     ['{', text('algorithm', algorithm), text('auth_method', authMethod), text('client_ip', clientIp)].join(
       '',

@@ -48,7 +48,7 @@ const seal = await newSeal()
 
 const day = 86_400_000
 const firstDay = Date.parse('2026-01-01T00:00:00Z')
-/** What the log says about itself is as old as the rest. */
+/** Gives the log's own records the age of the others. */
 const clock = { ...systemClock, now: () => firstDay }
 
 const options = (folder: string, more: Partial<AuditLogOptions> = {}): AuditLogOptions => ({

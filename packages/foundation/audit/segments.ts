@@ -8,7 +8,7 @@ import type { ChainHead } from './record.ts'
 /** One file of a log, whatever has become of it. */
 export interface Segment {
   readonly firstSeq: number
-  /** Where its records are: the file itself, or its compressed copy; undefined = they were taken away. */
+  /** Path of its records: the file or its compressed copy; undefined = they were removed. */
   readonly path: string | undefined
   readonly compressed: boolean
   /** undefined = it is being written, or was not checked yet. */
@@ -22,7 +22,7 @@ export function segmentsOf(folder: string): readonly Segment[] {
   return segmentNumbers(folder).map((firstSeq) => segmentOf(folder, firstSeq))
 }
 
-/** Where the segments of a log begin, in their order. */
+/** First record numbers of the segments of a log, in order. */
 export function segmentNumbers(folder: string): readonly number[] {
   const numbers = readdirSync(folder).flatMap((name) => {
     const match = pattern.exec(name)
@@ -75,7 +75,7 @@ export function isPresent({ path, compressed, signed }: Segment): boolean {
   return compressed || statSync(path).size === (isEncryptedName(path) ? stored_bytes : bytes)
 }
 
-/** Where the chain stands behind the last closed file; undefined = none is closed. */
+/** State of the chain behind the last closed file; undefined = no file is closed. */
 export function closedHead(folder: string): ChainHead | undefined {
   const last = segmentsOf(folder).findLast(({ signed }) => signed !== undefined)?.signed
   return last === undefined ? undefined : headOf(last.checkpoint)

@@ -132,7 +132,7 @@ function isOpen({ settled_below, still_open }: SourceRow, number: number): boole
   return number >= settled_below || (JSON.parse(still_open) as number[]).includes(number)
 }
 
-/** What the log says of a success that was announced in `line` and did not happen. */
+/** The event that corrects a success announced in `line` that did not happen. */
 function correction(line: Line, commit: string, now: number): AuditEvent {
   const text = (name: string): string => String(line[name] ?? '-')
   const optional = (name: string) => (typeof line[name] === 'string' ? { [name]: line[name] } : {})

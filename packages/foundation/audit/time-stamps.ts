@@ -53,7 +53,7 @@ export function timestampAuthority(
   }
 }
 
-/** What stands in the time stamps of a log. */
+/** Summary of the time stamps of a log. */
 export interface TimestampReport {
   /** Closed files whose time stamps hold. */
   readonly stamped: number

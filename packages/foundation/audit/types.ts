@@ -1,6 +1,6 @@
 import type { AnnouncedCommits } from './announced-commits.ts'
 
-/** What an operation says about itself; the writer adds seq, service, node, prev and hash. */
+/** An operation's own part of a record; the writer adds seq, service, node, prev and hash. */
 export interface AuditEvent {
   readonly time: number // Unix milliseconds
   readonly request_id: string
@@ -20,7 +20,7 @@ export interface AuditEvent {
 
 export type AuditFailureMode = 'continue' | 'reject'
 
-/** What workers see of the audit log. */
+/** The audit log as workers see it. */
 export interface AuditTrail {
   readonly mode: AuditFailureMode
   /** `continue`: returns at once; what cannot be written is counted and told by the next record that can. */

@@ -281,7 +281,7 @@ class Verification {
   }
 }
 
-/** Who took a file away of which nothing is said. */
+/** Name for the remover of a file whose removal was not recorded. */
 export const unknownRemover = 'unknown'
 
 /** One file by itself. A name that Warder does not give says nothing of what is in it. */
@@ -328,7 +328,7 @@ function storedAs(
   return bytes === undefined || sha256 === undefined ? undefined : { bytes, sha256 }
 }
 
-/** Where the chain stands before a file. */
+/** State of the chain before a file. */
 function startOf({ first_seq, first_prev }: Checkpoint): ChainHead {
   return { seq: first_seq - 1, hash: first_prev }
 }

@@ -60,7 +60,7 @@ export class AuditWriter {
   /** Memory of the queue. */
   #queuedBytes = 0
   #pumping: Promise<void> | undefined
-  /** Who asks whether the file can be written. */
+  /** Callers that wait to learn whether the file can be written. */
   #probes: Done[] = []
   /** The last thing that was tried with the file did not work. */
   #failing = false
@@ -171,7 +171,7 @@ export class AuditWriter {
   }
 
   async #pump(): Promise<void> {
-    // What is added in this turn shares the first group.
+    // Records added in this turn share the first group.
     await new Promise<void>((resolve) => setImmediate(resolve))
     do {
       await this.#writeGroup(this.#takeGroup())
@@ -275,9 +275,9 @@ export class AuditWriter {
     return now - this.#begunAt >= rotateMs
   }
 
-  /** What has been appended by now is on disk. One at a time: a sync under way may have begun before the last append. */
+  /** Resolves once everything appended so far is on disk. One at a time: a running sync may have begun before the last append. */
   async #sync(): Promise<void> {
-    // That it failed is told to who began it; what it left is tried again here.
+    // The caller that began the sync is told about its failure; here the rest is tried again.
     while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
     if (!this.#unsynced) return
     this.#syncing = this.#syncFile()

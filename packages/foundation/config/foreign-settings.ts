@@ -12,7 +12,7 @@ interface ForeignRow {
 export interface ForeignAlias extends ForeignRow {
   /** Our setting. */
   readonly to: string
-  /** What differs here, as a sentence for the notice. */
+  /** The difference here, as a sentence for the notice. */
   readonly but?: string
   /** Our value for theirs; undefined = the setting stays as it is. */
   value?(theirs: unknown, all: ReadonlyMap<string, unknown>): unknown
@@ -39,7 +39,7 @@ export function foreignSetting(rows: ForeignSettings, key: string): ForeignSetti
   return key.includes('.') && Object.hasOwn(rows, section) ? rows[section] : undefined
 }
 
-/** What one foreign setting comes to. */
+/** The translation of one foreign setting. */
 export type Translation =
   | { readonly to: string; readonly value: unknown; readonly notice: string }
   | { readonly notice: string }

@@ -10,7 +10,7 @@ import {
   text,
 } from './setting.ts'
 
-/** What the common settings need to know of a service. */
+/** The defaults of a service that the common settings need. */
 export interface ServiceDefaults {
   /** Of the database file, of the certificates of the local authority, and in front of environment variables. */
   readonly name: string

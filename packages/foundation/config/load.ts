@@ -74,7 +74,7 @@ type Sources = Omit<LoadOptions<SettingsTable>, 'contradictions'>
 interface Layer {
   readonly from: Provenance
   readonly found: ReadonlyMap<string, unknown>
-  /** What was read under a foreign name, a sentence each. */
+  /** A sentence for each setting that was read under a foreign name. */
   readonly notices: readonly string[]
 }
 

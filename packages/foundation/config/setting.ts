@@ -14,7 +14,7 @@ export interface Setting<T> {
   /** Full name of the environment variable where it does not follow from the key, e.g. `NOTES_PORT`. */
   readonly env?: string
   readonly flag?: string
-  /** What stands between the items of a list in a variable or a flag, where a comma is part of them. */
+  /** Separator of list items in a variable or flag, for lists whose items contain commas. */
   readonly separator?: RegExp
   /** Items of a list may be tables in the file, `[[section.key]]`; each is read as its JSON text. */
   readonly tables?: boolean

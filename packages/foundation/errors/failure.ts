@@ -42,7 +42,7 @@ export function failure(kind: ErrorKind, sentence?: string, options?: FailureOpt
   return new Failure(kind, sentence, options)
 }
 
-/** What to tell the caller about anything thrown: itself if it is a Failure, else `internal_error`. */
+/** Turns anything thrown into what the caller is told: a Failure stays itself, everything else is `internal_error`. */
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown
   return new Failure('internal_error', undefined, {

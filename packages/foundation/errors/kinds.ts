@@ -4,7 +4,7 @@
  */
 export interface ErrorKindRow {
   readonly status: number
-  /** What the caller reads when the thrower gave no sentence of its own. Holds no private detail. */
+  /** Sentence for the caller when the thrower gave none of its own. Holds no private detail. */
   readonly sentence: string
   /** true: the sentence is always this one, whatever the thrower says (nothing may leak through it). */
   readonly fixed?: true

@@ -49,7 +49,7 @@ export class BodyBudget {
   }
 }
 
-/** What one body takes from the budget, until it is given back, once. */
+/** The share of one body in the budget, until it is given back, once. */
 export class Holding {
   readonly #budget: BodyBudget
   readonly #address: string

@@ -36,7 +36,7 @@ export class BodyMessage extends IncomingMessage {
     this._read(0)
   }
 
-  /** What comes from now on is left to the stream, in which nobody reads it. */
+  /** Leaves the rest of the body to the stream, which discards it. */
   leaveBody(): void {
     this.#taker = undefined
   }

@@ -14,7 +14,7 @@ export function announcesBody(message: IncomingMessage): boolean {
   return (length !== undefined && length !== '0') || message.headers['transfer-encoding'] !== undefined
 }
 
-/** What the body takes stays counted in its holding, unless it is refused or aborted. */
+/** The size of the body stays counted in its holding, unless the body is refused or aborted. */
 export type BodyDone = (outcome: Uint8Array | Failure | typeof aborted) => void
 
 /** Throws, or rejects with, why a large body is not read. */

@@ -12,12 +12,12 @@ export interface Refusal {
   readonly requestId: string
 }
 
-/** What is known of one connection; made once, so that a request does not ask the operating system again. */
+/** Facts about one connection, collected once so that a request does not ask the operating system again. */
 export interface Connection extends SweptConnection {
   readonly peerAddress: string
   /** null = not looked at yet. */
   certificate: X509Certificate | undefined | null
-  /** That of a partner; null = not looked at yet. */
+  /** Certificate of a partner; null = not read yet. */
   partnerCertificate: X509Certificate | undefined | null
   /** Set where there are authorities of partners: those in force when the connection began. */
   readonly issuedUnder: IssuedUnder | undefined

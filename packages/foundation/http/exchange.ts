@@ -33,11 +33,11 @@ export class Exchange<Services> implements OperationContext<Services> {
   /** The path leads somewhere but its parameters cannot be read. */
   routeFailure: unknown
   preflightAnyOrigin = false
-  /** What the body takes from the budget. */
+  /** The body's share in the budget. */
   holding: Holding | undefined
   /** Status of the record that is on disk already. */
   recordedStatus: number | undefined
-  /** What became of the changes; unknown = the answer to the commit was lost. */
+  /** Fate of the changes; unknown = the answer to the commit was lost. */
   outcome: 'uncommitted' | 'committed' | 'unknown' = 'uncommitted'
   /** The commit that the first record comes before. */
   announced: AnnouncedCommit | undefined

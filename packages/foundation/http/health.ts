@@ -23,7 +23,7 @@ export interface HealthPart {
   readonly key: 'database' | 'audit' | 'auth_feed' | 'restore'
   /** `sqlite`, `postgresql`, `audit log`, `feed of ends`, `restored backup`. */
   readonly name: string
-  /** What callers read when it does not work. */
+  /** Sentence for callers when the part does not work. */
   readonly message: string
   /** false: the service goes on without it. */
   readonly required?: boolean

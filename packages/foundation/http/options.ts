@@ -63,18 +63,18 @@ export interface ServiceServerOptions<Services> {
   readonly serviceName: string
   /** undefined = plain HTTP (behind a proxy that ends TLS). */
   readonly tls?: (SecureContextOptions & TlsOptions) | undefined
-  /** Where `tls` trusts authorities of partners beside those of users. */
+  /** Partners' authorities that `tls` trusts beside those of users. */
   readonly clientAuthorities?: ClientAuthorities | undefined
   /** Asked with each request that shows a client certificate; undefined = there are no CRLs. */
   readonly clientRevocation?: ClientRevocation | undefined
   /** Origins besides the service's own, e.g. `https://console.example`. */
   readonly corsAllowedOrigins?: readonly string[]
   readonly trustedProxyCidrs?: readonly string[]
-  /** Who shows it in `peerSecretHeader` is believed as one of `trustedProxyCidrs` is. */
+  /** A peer that sends it in `peerSecretHeader` is trusted like one of `trustedProxyCidrs`. */
   readonly peerSecret?: string | undefined
   /** undefined = off. */
   readonly rateLimiter?: TokenBuckets | undefined
-  /** What is not named has its value of `defaultLimits`. */
+  /** Limits that are absent have their value of `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>
   /** Only for the same-origin rule: the public address when it differs from the Host header. */
   readonly baseUrl?: string

@@ -31,7 +31,7 @@ export function rawReply(reply: RawReply): BrandedReply {
   return new BrandedReply(reply)
 }
 
-/** What goes on the wire, before the headers that every response carries. */
+/** A reply for the wire, without the headers that every response carries. */
 export interface PreparedReply {
   readonly status: number
   readonly body: string | Uint8Array | undefined

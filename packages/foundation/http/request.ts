@@ -95,7 +95,7 @@ export class HttpRequest implements IncomingRequest {
     connection.certificate = certificate && new X509Certificate(certificate.raw)
   }
 
-  /** That of a partner, which is nobody's elsewhere. */
+  /** The certificate of a partner, which authenticates nobody elsewhere. */
   readonly partnerCertificate = (): X509Certificate | undefined => {
     const { connection } = this
     if (connection.partnerCertificate === null) {
@@ -108,7 +108,7 @@ export class HttpRequest implements IncomingRequest {
   }
 }
 
-/** Who presents a certificate that does not verify wants to be somebody, and must not pass as nobody. */
+/** A caller whose certificate does not verify must not be taken for an anonymous one. */
 function verifiedCertificate(socket: TLSSocket, { issuedUnder }: Connection): X509Certificate | undefined {
   if (presentedUnverified(socket)) {
     throw failure('unauthorized', undefined, {

@@ -16,7 +16,7 @@ interface Route<T> {
   readonly rawTail: boolean
 }
 
-/** What a path leads to. `allow` is set when the path exists but does not answer the method. */
+/** The result of looking up a path. `allow` is set when the path exists but does not answer the method. */
 export type Match<T> =
   | { readonly target: T; readonly parameters: Readonly<Record<string, string>>; readonly allow?: undefined }
   | { readonly target: undefined; readonly allow: readonly string[] | undefined }

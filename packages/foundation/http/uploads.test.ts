@@ -23,7 +23,7 @@ const base = { services: undefined, operations: [open, guarded], authenticate: k
 
 interface Upload extends Disposable {
   readonly socket: Socket
-  /** What has come back when there is nothing more for a moment. */
+  /** Everything received once nothing more arrives for a moment. */
   answer(): Promise<string>
 }
 
@@ -80,7 +80,7 @@ test('one client holds a quarter of what may be held; others have the rest', asy
     statuses.push(statusOf(await one.answer()))
   }
   assert.deepEqual(statuses, ['', '', '503', ''])
-  // What comes in one piece cannot be held up: it does not count for its client.
+  // A body that arrives in one piece cannot be delayed: it does not count for its client.
   using whole = await upload(server.port, '127.0.0.2', `${head('/open', 100)}${'a'.repeat(100)}`)
   assert.match(await whole.answer(), /^HTTP\/1\.1 200 /)
 })

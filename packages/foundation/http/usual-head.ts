@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import { securityHeaders } from './headers.ts'
 import { jsonType, type PreparedReply } from './reply.ts'
 
-/** Where node keeps the head that it made, until it sends it in front of the body. */
+/** Members in which node keeps the head that it made, until it sends it in front of the body. */
 interface MadeHead {
   _header: string | null
 }

@@ -1,7 +1,7 @@
 /** Members of a JWK of which a private or symmetric key has one (RFC 7517, RFC 7518 §6, RFC 8037 §2, RFC 9964). */
 export const secretJwkMembers = ['k', 'd', 'priv'] as const
 
-/** What RSA keys of two primes have besides `d` (RFC 7518 §6.3.2). */
+/** Private members that RSA keys of two primes have besides `d` (RFC 7518 §6.3.2). */
 export const factorJwkMembers = ['p', 'q', 'dp', 'dq', 'qi'] as const
 
 /** The material of public keys. */

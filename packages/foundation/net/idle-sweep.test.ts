@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createConnections } from '../http/connections.ts'
 import { startIdleSweep } from './idle-sweep.ts'
 
-/** What the sweep looks at. */
+/** A connection as the sweep sees it. */
 interface Watched {
   bytesRead: number
   writableLength: number
@@ -52,7 +52,7 @@ test('a kept connection ends when nothing moved for its time, and not before', (
   context.mock.timers.tick(55_000)
   assert.deepEqual(still(), [false, false, false, false])
   context.mock.timers.tick(15_000)
-  // Who only reads slowly, or has not sent a request yet, is for other bounds.
+  // Connections that read slowly, or have not sent a request yet, fall under other limits.
   assert.deepEqual(still(), [true, false, true, false])
   assert.deepEqual([slowReader.timeout, answered.timeout, fresh.timeout], [300_000, 0, 0])
   slowReader.writableLength = 0

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** What the sweep keeps of a connection. */
+/** State that the sweep keeps of a connection. */
 export interface SweptConnection {
   /** Requests begun and not answered. */
   readonly open: number

@@ -1,6 +1,6 @@
 import type { AuditFields } from './types.ts'
 
-/** What a record says of a request so far, and more: what is said again takes the place of what was, details add up. */
+/** Merges the audit fields of a request: later values replace earlier ones, details are added. */
 export function mergedAuditFields(before: AuditFields | undefined, more: AuditFields): AuditFields {
   if (before === undefined) return more
   if (before.details === undefined || more.details === undefined) return { ...before, ...more }

@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/types.ts'
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
 
-/** Who is asking. `name` is what rights, ownership and the audit log know. */
+/** The caller. `name` is the name that rights, ownership and the audit log use. */
 export interface Principal {
   readonly name: string
   /** e.g. 'session', 'jwt', 'tls_auth', 'app_token', 'api_token', 'default_username' */
@@ -48,7 +48,7 @@ export interface IncomingRequest {
   readonly body: Uint8Array
 }
 
-/** What a handler gets besides its input. */
+/** Everything a handler gets besides its input. */
 export interface OperationContext<Services> {
   readonly services: Services
   readonly request: IncomingRequest
@@ -56,7 +56,7 @@ export interface OperationContext<Services> {
   /** The only way for a handler to write: in audit mode `reject` the record is on disk before the commit. */
   readonly commit: Commit
   readonly log: Logger
-  /** What the access check read, kept for the handler behind it; only the access that put it there looks at it. */
+  /** Result of the access check, kept for the handler behind it; only the access that stored it reads it. */
   found: unknown
   /** Adds to the audit record of this request (object id, algorithm, before and after …). Never secrets. */
   audit(fields: AuditFields): void
@@ -64,7 +64,7 @@ export interface OperationContext<Services> {
   recorded?(): void
 }
 
-/** What the authenticator of an operation gets: the context before there is a principal and an input. */
+/** Context of an operation's authenticator: the context before there is a principal and an input. */
 export type AuthenticationContext<Services> = Pick<
   OperationContext<Services>,
   'services' | 'request' | 'log' | 'audit'

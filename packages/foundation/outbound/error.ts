@@ -13,7 +13,7 @@ export class OutboundError extends Error {
   }
 }
 
-/** What an exchange failed with, as one of these errors. */
+/** Turns a failed exchange into one of these errors. */
 export function failureOf(error: unknown, deadline: AbortSignal): OutboundError {
   if (error instanceof OutboundError) return error
   if (error instanceof TooLarge)

@@ -4,7 +4,7 @@ export interface OutboundResponse {
   readonly body: Uint8Array
 }
 
-/** What a service fetches: https only, no redirects, bounded in time and size, public addresses only unless allowed. */
+/** Requests of a service to others: https only, no redirects, bounded in time and size, public addresses only by default. */
 export interface Outbound {
   get(
     url: string,

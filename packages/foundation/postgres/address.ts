@@ -11,7 +11,7 @@ export interface PostgresHost {
 /** Which of the hosts is connected to: any that answers, one that takes writes, or one that is no standby. */
 export type SessionTarget = 'any' | 'read-write' | 'primary'
 
-/** What `database_url` says, as libpq understands it (PostgreSQL 18 §32.1.1.2). */
+/** The parts of `database_url`, read as libpq reads them (PostgreSQL 18 §32.1.1.2). */
 export interface PostgresAddress {
   /** At least one, in the order in which they are tried. */
   readonly hosts: readonly PostgresHost[]

@@ -12,13 +12,13 @@ export interface ClientsOptions {
   readonly address: PostgresAddress
   /** Absolute; see `PasswordSources`. */
   readonly passwordFile: string | undefined
-  /** Where paths of the address begin that are not absolute; undefined = the working directory. */
+  /** Base folder of relative paths in the address; undefined = the working directory. */
   readonly folder: string | undefined
   /** Of `PrimaryMemory`, shared by the threads of a process. */
   readonly memory: SharedArrayBuffer | undefined
   /** A host has answered by then. */
   readonly connectTimeoutMs: number
-  /** What is the same for all connections: time limits, parsers. */
+  /** Options shared by all connections: time limits, parsers. */
   readonly config: pg.ClientConfig
   readonly log: HostLog | undefined
 }
@@ -60,7 +60,7 @@ export function postgresClients(options: ClientsOptions): PostgresClients {
     connectionTimeoutMillis: connectTimeoutMs,
     ...(address.options && { options: address.options }),
     ...(address.applicationName && { application_name: address.applicationName }),
-    // What exactly is read at each connection; here only whether there is TLS.
+    // The files are read at each connection; here it matters only whether TLS is used.
     ...(verify && { ssl: verify === 'plain' ? false : {} }),
     ...(direct && { sslnegotiation: 'direct' }),
   }

@@ -139,7 +139,7 @@ export class Hosts {
   }
 }
 
-/** What waiting does not mend (a wrong password, a certificate) is told as it is. */
+/** Errors that waiting does not cure (a wrong password, a certificate) are reported as they are. */
 function noneOf(failures: readonly Failure[]): unknown {
   const lasting = failures.find(({ error }) => !isAway(error))
   if (lasting !== undefined) return lasting.error

@@ -54,7 +54,7 @@ test('a file that others can read is refused, and its content is told to nobody'
       })
     }
   }
-  // What is mounted for a group belongs to root; here it does only where the tests run as root.
+  // A file mounted for a group belongs to root; here it does only if the tests run as root.
   chmodSync(path, 0o640)
   const read = () => readPassword({ ...nothing, passfile: path }, place)
   if (process.getuid?.() === 0) assert.equal(read(), 'secret')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { StartupError } from '../errors/index.ts'
 import { readPrivateFile } from './private-file.ts'
 
-/** Where a password comes from, the first that is there. */
+/** Sources of a password; the first one present wins. */
 export interface PasswordSources {
   /** `database_password_file`, absolute: the whole file, without the line end. */
   readonly file: string | undefined
@@ -15,7 +15,7 @@ export interface PasswordSources {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Who is logged in where, as a line of a password file names it. */
+/** A login, as a line of a password file names it. */
 export interface PasswordPlace {
   readonly host: string
   readonly port: number

@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** What a host is at this moment. */
+/** State of a host at this moment. */
 export interface Standing {
   readonly standby: boolean
   readonly readOnly: boolean

@@ -21,7 +21,7 @@ import { connect, type DatabasePlace } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
 
-/** What the rows of a backup were made for. */
+/** The schema that the rows of a backup were made for. */
 export interface CopiedSchema {
   /** Of each component, the newest migration that was carried out. */
   readonly migrations: Readonly<Record<string, number>>

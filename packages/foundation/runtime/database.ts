@@ -18,7 +18,7 @@ import {
 import type { Database } from '../sql/types.ts'
 import type { RuntimeConfig, ServiceLaunch } from './launch.ts'
 
-/** Where a service keeps its rows. Plain data, which crosses threads. */
+/** Location of a service's database. Plain data, which crosses threads. */
 export type DatabasePlace =
   | { readonly kind: 'sqlite'; readonly path: string }
   | (PostgresOptions & { readonly kind: 'postgresql'; readonly migrationMs: number })

@@ -1,6 +1,6 @@
 import { failure } from '../errors/index.ts'
 
-/** Whose work it is. Both are the keys that turns are taken by; they need not be known to exist. */
+/** The owner of a piece of work. Both members are keys by which turns are taken; they need not be known to exist. */
 export interface QueueOwner {
   /** e.g. an IPv4 address, or the /64 of an IPv6 address */
   readonly client: string
@@ -77,7 +77,7 @@ class Places {
     this.count++
   }
 
-  /** Whose turn it is. Their client and tenant go to the end of the order. */
+  /** The next piece of work. Its client and tenant move to the end of the order. */
   next(): Waiting | undefined {
     for (const [client, tenants] of this.#clients) {
       for (const [tenant, list] of tenants) {

@@ -9,7 +9,7 @@ export function readableDatabase(db: Database): HealthPart {
   return { key: 'database', name: db.dialect, message: databaseDown, probe: () => db.ping() }
 }
 
-/** What `/health` tries in a started service. Another part is another element. */
+/** The parts that `/health` checks in a started service. Another part is another element. */
 export function healthParts(db: Database, audit: AuditTrail, clock: Clock): readonly HealthPart[] {
   const database: HealthPart = {
     key: 'database',

@@ -55,7 +55,7 @@ export interface RuntimeConfig {
   readonly node_name: string | undefined
 }
 
-/** What is needed to run one service. */
+/** Everything needed to run one service. */
 export interface ServiceLaunch {
   /** URL of the module and the name under which it exports its `ServiceDefinition`: workers load it themselves. */
   readonly module: string
@@ -64,13 +64,13 @@ export interface ServiceLaunch {
   readonly home: string
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Who started this process claimed them for it (`claimPort`), and lets go of them once it serves. */
+  /** Ports that the starter of this process claimed for it (`claimPort`) and releases once it serves. */
   readonly heldPorts?: readonly number[]
   /** The operator accepts, for this start, a database that is missing or behind the audit log. */
   readonly acceptRollback?: boolean
   /** All that the local authority of the home folder issues; undefined = one, named after the service. */
   readonly localCertificates?: readonly LocalCertificate[]
-  /** What the services of an installation know each other by (`WARDER_PEER_SECRET`). */
+  /** Secret by which the services of an installation recognise each other (`WARDER_PEER_SECRET`). */
   readonly peerSecret?: string | undefined
   /**
    * Called when the database was found to be one that this program can use, before it is changed; the start goes on when

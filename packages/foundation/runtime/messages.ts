@@ -4,7 +4,7 @@ import type { ClientAuthorities, RevokedCertificates } from '../tls/index.ts'
 import type { DatabasePlace } from './database.ts'
 import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 
-/** What a worker is started with. Everything here is plain data or a port: it crosses a thread boundary. */
+/** Start data of a worker. Everything here is plain data or a port: it crosses a thread boundary. */
 export interface WorkerStart {
   readonly index: number
   readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting' | 'beforeMigrating'>
@@ -32,7 +32,7 @@ export interface WorkerStart {
 /** Certificates and keys as read by the primary: a worker needs no file, and all workers serve the same. */
 export type TlsMaterial = Readonly<Record<string, unknown>>
 
-/** What the listener beside HTTPS is started with. */
+/** Start data of the listener beside HTTPS. */
 export interface SocketStart {
   readonly host: string
   readonly port: number

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a home notes of what was done with it. */
+/** Kinds of notes about a home. */
 export type Note = 'backup' | 'drill'
 
 /** Notes that it went well just now. */

@@ -3,7 +3,7 @@ import type { AuditLog } from '../audit/index.ts'
 import type { Metrics } from '../telemetry/types.ts'
 import { notedAt } from './notes.ts'
 
-/** What an operator looks at besides the requests: read when somebody asks. */
+/** Metrics for operators beside those of requests, collected on each scrape. */
 export function operatorMetrics(metrics: Metrics, home: string, audit: AuditLog | undefined): void {
   const startedAt = Date.now() / 1000
   metrics.gauge('start_timestamp_seconds', 'When the service was started.', () => startedAt)

@@ -21,7 +21,7 @@ export async function claimPort(host: string, port: number, name: string): Promi
   const held = port === 0 && canSharePort(process.platform)
   const holder = createServer((socket) => socket.destroy())
   const claimed = await listenOn(holder, { host, port, reusePort: held }, `${name}:`)
-  // Who could not start ends all the same.
+  // A failed start must still be able to end.
   holder.unref()
   if (!held) await new Promise((resolve) => holder.close(resolve))
   return { port: claimed.port, held, release: () => void holder.close() }

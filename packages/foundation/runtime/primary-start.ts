@@ -8,7 +8,7 @@ import { loadDefinition } from './load-definition.ts'
 import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
 import type { ServiceDefinition } from './service.ts'
 
-/** What the steps of a start share. */
+/** State shared by the steps of a start. */
 export interface Start {
   readonly launch: ServiceLaunch
   readonly definition: ServiceDefinition<unknown, unknown>
@@ -19,7 +19,7 @@ export interface Start {
   /** Of the workers. */
   readonly size: TeamSize
   readonly ports: StartPorts
-  /** What is open: closed in the reverse order when a later step fails, and when the service stops. */
+  /** Open resources: closed in reverse order when a later step fails, and when the service stops. */
   readonly opened: AsyncDisposableStack
 }
 

@@ -32,13 +32,13 @@ export interface Storage {
   readonly rootKeys: readonly RootKey[]
   readonly seal: Seal
   readonly auditFolder: string
-  /** What the operator accepted of a database that is not the one that the audit log knows. */
+  /** The difference between the database and the audit log that the operator accepted. */
   readonly rollback: Rollback | undefined
   /** Set where the database was waited for. */
   readonly standIn: StandIn | undefined
 }
 
-/** What answers for the service while its database is away. */
+/** The listener that answers for the service while its database is away. */
 interface StandIn {
   readonly port: number
   readonly listener: WaitingListener

@@ -13,7 +13,7 @@ import { canRequireCertificates } from './tls-material.ts'
 import { Pulse } from './watchdog.ts'
 import { startWorker } from './worker.ts'
 
-/** Where a service listens. */
+/** Addresses on which a service listens. */
 export interface Places {
   readonly url: string
   readonly port: number
@@ -54,7 +54,7 @@ export async function startWorkers(
   const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
   const rateMemory = tokenBucketMemory(sharedRateSlots)
   const { env: _, onWaiting: __, beforeMigrating: ___, ...plainLaunch } = launch
-  // Where a port cannot be shared, nothing answers for a moment.
+  // If a port cannot be shared, nothing answers for a moment.
   if (!sharePort) storage.standIn?.listener.close()
   const team = await startTeam({
     size: size.first,

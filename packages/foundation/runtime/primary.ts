@@ -109,7 +109,7 @@ async function startService(start: Start): Promise<RunningService> {
   }
 }
 
-/** What the service is given in this thread; its URL is known once it serves. */
+/** The service's environment in this thread; its URL is known once it serves. */
 async function environmentOf(
   { launch, log, metrics, clock, node }: Start,
   { db, seal }: Storage,

@@ -5,7 +5,7 @@ import { isEmptyDatabase, raiseCommitCount, readCommitCount } from '../sql/index
 import type { Database } from '../sql/types.ts'
 import type { DatabasePlace } from './database.ts'
 
-/** What is wrong with a database that is not the one that the audit log knows. */
+/** The difference between a database and the one that the audit log knows. */
 export interface Rollback {
   readonly state: 'missing' | 'behind'
   /** Commits that the log knows of. */

@@ -13,7 +13,7 @@ import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { AuthoritiesFile, ClientRevocation } from '../tls/index.ts'
 import type { TlsMaterial } from './messages.ts'
 
-/** What the runtime gives a service, in the primary and again in each worker. */
+/** Everything the runtime gives a service, in the primary and again in each worker. */
 export interface ServiceEnvironment<Config> {
   readonly config: Config
   /** `WARDER_HOME`, absolute. */
@@ -28,7 +28,7 @@ export interface ServiceEnvironment<Config> {
   readonly metrics: Metrics
   readonly clock: Clock
   readonly node: string
-  /** What `/health` tries. Known in workers. */
+  /** Parts that `/health` checks. Set in workers. */
   readonly health?: readonly HealthPart[] | undefined
   /** Shown to services of this installation alone: they believe what is said about the client then. */
   readonly peerSecret?: Secret | undefined
@@ -65,17 +65,17 @@ export interface ServiceSocket {
   drain(timeoutMs: number): Promise<void>
 }
 
-/** What such a listener is made with. */
+/** Options of such a listener. */
 export interface SocketOptions {
   /** Requires client certificates. */
   readonly tls: TlsMaterial
-  /** That of HTTPS: a peer has one rate, whatever it asks over. undefined = no limit. */
+  /** The rate limiter of HTTPS: a peer has one rate for all protocols. undefined = no limit. */
   readonly rateLimiter: TokenBuckets | undefined
   /** Asked with each message of a client. */
   readonly clientRevocation: ClientRevocation
 }
 
-/** Where such a listener is, as the configuration says. Its clients need certificates of the client authority. */
+/** Configured address of such a listener. Its clients need certificates of the client authority. */
 export interface SocketPlace {
   /** For people, in messages. */
   readonly name: string
@@ -117,6 +117,6 @@ export interface ServiceDefinition<Config = never, Services = never> {
   partners?(config: Config): AuthoritiesFile | undefined
   /** In the primary of each node, once the workers serve; the service is ready when it returns. undefined = nothing to do. */
   background?(environment: ServiceEnvironment<Config>): Promise<BackgroundWork | undefined>
-  /** Where the service listens beside HTTPS; undefined = nowhere. Only asked where there is TLS and a client authority. */
+  /** Address of the listener beside HTTPS; undefined = none. Called only if there is TLS and a client authority. */
   socket?(config: Config): SocketPlace | undefined
 }

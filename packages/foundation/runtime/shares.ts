@@ -1,4 +1,4 @@
-/** What many owners hold of something, bytes or places, bounded for all of them together and for each. */
+/** Counts what many owners hold of something, bytes or places, with a limit for all together and one for each. */
 export class Shares {
   readonly #most: number
   readonly #mostOfOwner: number

@@ -52,7 +52,7 @@ export class Stall {
 const beatsAt = 0
 const operationAt = 1
 
-/** What a worker and the thread that watches it share: beats, and which operation began last. */
+/** Memory shared by a worker and the thread that watches it: beats, and the operation that began last. */
 export class Pulse {
   readonly #state: Int32Array
 

@@ -74,7 +74,7 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
     }),
   )
   const listening = new Promise<number>((resolve, reject) => {
-    // What it opened before it failed would keep the thread: nobody would see that it serves nobody.
+    // Resources opened before the failure would keep the thread alive although it serves nobody.
     const fail = (reason: WorkerStartFailed): void => {
       reject(reason)
       void thread.terminate()

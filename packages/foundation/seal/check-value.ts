@@ -5,7 +5,7 @@ import type { SealedPlace } from './types.ts'
 const text = Buffer.from('warder root key check v1')
 const place: SealedPlace = { table: 'root_key', row: 'root', column: 'check_value' }
 
-/** What stands in the id of values that the service key seals itself: check value and data keys. */
+/** Id of values that the service key seals itself: check value and data keys. */
 export const noId = Buffer.alloc(16)
 
 /** A value that only this service key opens: by it a wrong root key is known before anything is read or written. */

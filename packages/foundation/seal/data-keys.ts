@@ -72,7 +72,7 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
       sealed = 0
     }
   }
-  /** Who waits for a look that has not begun shares it; one that has begun may have missed the key. */
+  /** Callers share a look that has not begun; one that has begun may have missed the key. */
   const look = async (): Promise<void> => {
     await looked
     const early = lookedAt + lookEveryMs - clock.monotonic()

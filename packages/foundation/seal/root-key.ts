@@ -17,7 +17,7 @@ import { promisify } from 'node:util'
 import { StartupError } from '../errors/index.ts'
 import { Secret } from '../memory/secret.ts'
 
-/** Where the root key comes from. A passphrase becomes a key only with the salt that the database keeps. */
+/** Source of the root key. A passphrase becomes a key only with the salt in the database. */
 export type RootKeySource =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'environment'; readonly variable: string }

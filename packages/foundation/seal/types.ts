@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../promises/and-then.ts'
-/** Where a sealed value lives. It is the additional data of the encryption, so values cannot be swapped between rows. */
+/** Place of a sealed value. It is the additional data of the encryption, so values cannot be swapped between rows. */
 export interface SealedPlace {
   readonly table: string
   readonly row: string

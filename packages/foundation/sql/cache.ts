@@ -71,7 +71,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     return entry.value
   }
 
-  /** What is being loaded may have been read before a commit that this caller already knows of. */
+  /** A load that is under way may have read before a commit that this caller already knows of. */
   const load = (key: string): Promise<V | undefined> => {
     const pending = loading.get(key)
     if (pending === undefined) return begin(key)

@@ -5,7 +5,7 @@ const settings = query<[], { readonly name: string; readonly setting: string }>(
   "SELECT CAST(name AS TEXT) AS name, setting FROM pg_settings WHERE name IN ('synchronous_commit', 'fsync', 'full_page_writes')",
 )
 
-/** What each of them costs when it is off. */
+/** The loss that each setting risks when it is off. */
 const losses: Readonly<Record<string, string>> = {
   synchronous_commit: 'a crash of the database server loses acknowledged changes',
   fsync: 'a power cut loses acknowledged changes and can leave the database unreadable',

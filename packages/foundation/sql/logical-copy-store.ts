@@ -14,7 +14,7 @@ export interface CopiedTable {
 
 export type CopiedRow = readonly SqlValue[]
 
-/** What a database held at one moment. */
+/** Contents of a database at one moment. */
 export interface DatabaseSnapshot {
   readonly tables: readonly CopiedTable[]
   /** In batches, the values of a row in the order of the columns. */
@@ -24,7 +24,7 @@ export interface DatabaseSnapshot {
 
 /** The table that says so. */
 const marker = 'restore_under_way'
-/** What a restore leaves for the first start: see `restored-store.ts`. */
+/** Table that a restore leaves for the first start: see `restored-store.ts`. */
 export const restoredTable = 'restored_backup'
 /** Rows read at once. */
 export const batchRows = 100

@@ -16,7 +16,7 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }
 
-/** What an error of the client library, or of the server, is to the service. */
+/** Classifies an error of the client library or of the server. */
 export function classify(error: unknown): Error {
   if (error instanceof GuardFailed) return error
   const {

@@ -17,9 +17,9 @@ export interface PostgresOptions {
   readonly url: string
   /** Absolute path of a file that holds the password; it is read at each connection. */
   readonly passwordFile?: string | undefined
-  /** Where paths in the address begin that are not absolute; default: the working directory. */
+  /** Base folder of relative paths in the address; default: the working directory. */
   readonly folder?: string | undefined
-  /** What the threads of a process know of the primary (`PrimaryMemory`); default: memory of its own. */
+  /** What the threads of a process know about the primary (`PrimaryMemory`); default: memory of its own. */
   readonly primary?: SharedArrayBuffer | undefined
   readonly log?: HostLog | undefined
   /** Connections for statements that stand alone (pipelined); default 2. */
@@ -140,7 +140,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     async commit(changes) {
       const results = await commit(changes)
-      // What follows the acknowledgement here must not use what was read before: the notice comes back some time later.
+      // After the acknowledgement nothing read earlier may be used: the notification arrives some time later.
       for (const { query: statement, params } of changes)
         if (statement === notify) tell(listeners, String(params[0]))
       return results

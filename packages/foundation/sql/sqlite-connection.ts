@@ -182,7 +182,7 @@ const constraintUnique = 2067
 const constraintPrimaryKey = 1555
 const unavailable = new Set([5, 6, 8, 10, 11, 13, 14, 26]) // BUSY LOCKED READONLY IOERR CORRUPT FULL CANTOPEN NOTADB
 
-/** What an error of SQLite means to the caller. */
+/** Classifies an error of SQLite. */
 export function classify(error: unknown): Error {
   if (error instanceof GuardFailed || error instanceof UniqueViolation) return error
   if (!(error instanceof Error)) return new Error(String(error))

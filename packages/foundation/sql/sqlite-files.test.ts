@@ -73,7 +73,7 @@ for (const ending of ['', '-wal', '-shm'] as const) {
     assert.equal(db.problem(), problem)
     await assert.rejects(db.ping(), { name: 'StorageUnavailable', detail: problem })
     assert.match(await ids(), /^a/, 'reads go on')
-    // What is put in its place does not bring back what is lost; who connects later is told, too.
+    // A replacement does not bring back what is lost; later connections are told, too.
     renameSync(join(folder, 'aside'), `${path}${ending}`)
     await assert.rejects(db.commit([change(insert, ['c'], 1)]), StorageUnavailable)
     const late = openSqlite({ path, writer: writer.port() })

@@ -47,7 +47,7 @@ export function databaseFiles(path: string, onProblem?: (problem: string) => voi
   const others = [openedFile(path), openedFile(`${path}-shm`)]
   let problem: string | undefined
   const lookAt = (one: OpenedFile): void => {
-    // What was written to a removed file stays lost, whatever is put in its place.
+    // Writes to a removed file stay lost, whatever replaces it.
     if (problem !== undefined || !isOther(one)) return
     problem =
       `${one.file} was removed or replaced by another program while the database was open; nothing is written any ` +

@@ -6,7 +6,7 @@ import { type CommitMessage, NumberedTexts, TextNumbers } from './sqlite-message
 const changesOf = (...texts: readonly string[]): PlainChange[] =>
   texts.map((text, index) => [text, [index, `p${index}`], index === 0 ? 1 : undefined])
 
-/** What a port does to a message. */
+/** A message as it arrives at the other end of a port. */
 const across = (message: CommitMessage): CommitMessage => structuredClone(message)
 
 test('a text crosses once, and its changes arrive as they were sent', () => {

@@ -77,7 +77,7 @@ export function openSqlite(options: {
   return database
 }
 
-/** What it throws says what it means to the caller. */
+/** Turns thrown errors into those that callers understand. */
 function classified<T>(read: () => T): T {
   try {
     return read()
@@ -201,7 +201,7 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
         if (waiting.size >= mostWaiting)
           return reject(new StorageUnavailable('too many commits wait for the writer'))
         const id = next++
-        // What cannot be sent waits for no answer.
+        // A message that cannot be sent gets no answer.
         numbers.send(id, plain(changes), (message) => port.postMessage(message))
         if (waiting.size === 0) port.ref()
         waiting.set(id, { resolve, reject })

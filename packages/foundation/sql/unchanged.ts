@@ -2,7 +2,7 @@ import { setBounded } from '../memory/bounded-map.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
 import type { Database } from './types.ts'
 
-/** What was read from the database lately, used again for as long as nobody has committed anything to it. */
+/** Rows read lately, reused until anybody commits a change. */
 export interface UnchangedRows<V> {
   /** @param read reads it now; undefined = it does not exist, which is not remembered */
   get(key: string, read: () => MaybePromise<V | undefined>): MaybePromise<V | undefined>

@@ -1,4 +1,4 @@
-// What a process needs that starts services and serves nothing itself: it stays small (`scripts/warder-folders.test.ts`).
+// Used by processes that start services and serve nothing themselves: it stays small (`scripts/warder-folders.test.ts`).
 export { takeLock } from '../locks/process-lock.ts'
 export { baseUrlOf, type ClaimedPort, claimPort } from '../runtime/ports.ts'
 export { watchBeats } from '../runtime/watchdog.ts'

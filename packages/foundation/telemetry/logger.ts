@@ -7,7 +7,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface LoggerOptions {
   readonly level: LogLevel
   readonly service: string
-  /** Where lines go; default standard error. */
+  /** Writes a line; default: to standard error. */
   readonly write?: (line: string) => void
 }
 

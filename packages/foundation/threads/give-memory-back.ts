@@ -8,7 +8,7 @@ const lookEveryMs = 60_000
 const quietBelow = 0.05
 const worthBytes = 8 * 1024 * 1024
 
-/** What is known of a thread's heap. */
+/** Figures about a thread's heap. */
 export interface Heap {
   /** Bytes that the heap takes from the system, used or not. */
   size(): number

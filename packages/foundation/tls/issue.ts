@@ -17,7 +17,7 @@ import {
   readKeyIdentifier,
 } from '@warder/pki/x509'
 
-/** What to put into a certificate of the local authority. */
+/** Contents of a certificate of the local authority. */
 export interface CertificatePlan {
   readonly commonName: string
   readonly purpose: Extract<ProfileName, 'authority' | 'server' | 'client'>

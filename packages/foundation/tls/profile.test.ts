@@ -35,7 +35,7 @@ async function live(more: Partial<TlsFiles> = {}, changes: Partial<TlsProfile> =
   return one
 }
 
-/** What a client says about itself; it does not check the server here. */
+/** Options of a client; it does not check the server here. */
 const client = (options: ConnectionOptions = {}): ConnectionOptions => ({
   rejectUnauthorized: false,
   ...options,

@@ -91,7 +91,7 @@ class Forwarding {
   async #reader(): Promise<LogReader> {
     const { folder, head, keys } = this.#options
     if (!(await isOfLog(folder, this.#position, keys))) this.#position = nowhere
-    // What was sent and then lost with the power is not asked for again.
+    // Records that were sent and then lost with the power are not sent again.
     return new LogReader(folder, Math.min(this.#position.seq, head()), keys)
   }
 

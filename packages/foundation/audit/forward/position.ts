@@ -14,7 +14,7 @@ export interface Position {
 
 export const nowhere: Position = { seq: 0, file: 0, hash: '' }
 
-/** What a file says; what cannot be read is sent once more, from the beginning. */
+/** Reads a position file; an unreadable one means: send everything again from the beginning. */
 export function readPosition(path: string): Position {
   try {
     const { seq, file, hash } = JSON.parse(

@@ -24,7 +24,7 @@ const byteOrderMark = '\ufeff'
  */
 export function syslogTarget(options: SyslogOptions): ForwardTarget {
   let socket: TLSSocket | undefined
-  /** What may not have arrived, should the connection be gone. */
+  /** The messages that may be lost if the connection breaks. */
   let unsure: Buffer | undefined
   const connected = async (): Promise<TLSSocket> => {
     if (socket !== undefined && !socket.destroyed && socket.writable) return socket

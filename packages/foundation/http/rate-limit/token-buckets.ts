@@ -23,7 +23,7 @@ export interface TokenBucketOptions {
   readonly clock: Clock
   /** From `tokenBucketMemory`, to share the buckets between threads; undefined = buckets of one's own. */
   readonly memory?: SharedArrayBuffer
-  /** What a bucket belongs to; default: the peer's address, or its /64. */
+  /** Key of a bucket; default: the peer's address, or its /64. */
   readonly key?: (name: string) => string
 }
 

@@ -4,7 +4,7 @@ import { migrate } from '../migrate.ts'
 import { openPostgres } from '../postgres.ts'
 import type { Migration } from '../types.ts'
 
-/** What a service has in its database when it starts: the migrations of each component, in their order. */
+/** Migrations of each component that a service applies at its start, in order. */
 export type Components = Readonly<Record<string, readonly Migration[]>>
 
 /** The databases that one test process makes in a server. */

@@ -4,7 +4,7 @@ import { type Cluster, guard, makeCluster, startServer } from './server.ts'
 
 /** A real PostgreSQL for tests, in a temporary folder and gone with the process that started it. */
 export interface TestPostgres extends Omit<TestDatabases, 'dropAll'> {
-  /** What a child process has to find in its environment to use this server instead of starting one. */
+  /** Environment with which a child process uses this server instead of starting one. */
   readonly environment: Readonly<Record<string, string>>
   /** Ends a server of one's own at once, as a power cut would; of a shared one, takes only one's databases away. */
   stop(): Promise<void>

@@ -19,7 +19,7 @@ export interface Cluster {
 export interface Server {
   readonly port: number
   readonly process: ChildProcess
-  /** What it said. */
+  /** Output of the server so far. */
   log(): string
   /** Ends it at once, as a power cut would. */
   kill(): Promise<void>

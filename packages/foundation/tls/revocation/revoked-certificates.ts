@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Crl } from '@warder/pki/x509/crl'
 
-/** What the CRLs of the client authorities say, as plain data: workers share the memory of `revoked`. */
+/** Contents of the CRLs of the client authorities, as plain data: workers share the memory of `revoked`. */
 export interface RevokedCertificates {
   /** First 64 bits of the digest of each revoked certificate (`certificateDigest`), ascending. */
   readonly revoked: SharedArrayBuffer
