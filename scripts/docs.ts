@@ -43,7 +43,7 @@ ${foreignReference('kms', foreignSettingsOf('kms'))}
 
 function authorization(): string {
   const db = openSqlite({ path: ':memory:' })
-  // What a setting switches on is described, too.
+  // Operations behind a setting are described, too.
   const authProxy = async () => assert.fail('only described')
   const kms = kmsOperations({
     db,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Who may import whom: `pki` is the lowest; the services never import each other, they meet over HTTP. */
+/** Allowed imports: `pki` is the lowest; the services never import each other, they meet over HTTP. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   pki: [],
   covercrypt: [],

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const kms = fileURLToPath(new URL('../packages/kms', import.meta.url))
 
-/** Where each file of a folder imports from: paths within packages/kms, and names of packages. */
+/** Imports of each file of a folder: paths within packages/kms, and names of packages. */
 function importsIn(folder: string): ReadonlyMap<string, readonly string[]> {
   const pattern =
     /(?:^|\n)\s*(?:import|export)\s[^'"]*?\sfrom\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g

@@ -14,7 +14,7 @@ const sources = globSync('**/*.ts', { cwd: packages })
   )
   .map((file) => ({ file, text: readFileSync(join(packages, file), 'utf8') }))
 
-/** What a file has that tells promises from values by itself, or names a type for either. */
+/** Signs that a file distinguishes promises from values by itself, or names a type for either. */
 const ownHelper =
   /instanceof Promise\b|\bisPromise|(?:function|const) (?:then|andThen)\b|type MaybePromise\s*[<=]|typeof \w+\.then\b|'then' in /
 

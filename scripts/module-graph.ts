@@ -1,4 +1,4 @@
-// What the modules of the workspace export and import, read from their text. For the tests of this folder.
+// Reads from their text what the modules of the workspace export and import. For the tests of this folder.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
@@ -13,7 +13,7 @@ export interface Declared {
 interface Link {
   /** Path of the other file. */
   readonly target: string
-  /** What it is called there and here. */
+  /** Its names there and here. */
   readonly names: readonly { readonly name: string; readonly as: string }[]
   /** true: `import *`, `export *`, `import(…)`. */
   readonly whole: boolean

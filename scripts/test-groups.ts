@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** What others in the process would notice, or would disturb. */
+/** Signs of effects that other tests in the process would notice, or would disturb. */
 const alone =
   /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|on-postgresql|bothEngines|startInstallation|takeHeapSnapshot|memoryUsage/
 const mostInGroup = 8

@@ -61,7 +61,7 @@ async function succeeds(answer: Promise<{ readonly status: number; readonly text
 interface Way {
   readonly name: string
   readonly files: ReadonlySet<string>
-  /** What another request of the same interface passes through. */
+  /** Files that another request of the same interface passes through. */
   readonly ofInterface: ReadonlySet<string>
 }
 

@@ -8,7 +8,7 @@ import { superRealm } from './realms/index.ts'
 import type { RealmRules } from './realms/operations.ts'
 import { realmSessionsEnd, type Session } from './sessions/index.ts'
 
-/** What the methods of login have to do with realms, out of their table. */
+/** Rules of realms, collected from the table of login methods. */
 export const realmRules: RealmRules<MethodServices> = {
   members: methods.map(({ settings }) => settings),
 

@@ -1,4 +1,4 @@
-// What the deployed implementation does wrong, and this one must not.
+// Defects of the deployed implementation that this one must not have.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decapsulate, encapsulate } from './encapsulation/index.ts'

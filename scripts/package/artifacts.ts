@@ -10,7 +10,7 @@ import { pack } from './pack.ts'
 import { runtimePackages } from './runtime.ts'
 
 interface Build {
-  /** Where the artifacts go. */
+  /** Folder for the artifacts. */
   readonly out: string
   /** For what is in the making; removed at the end. */
   readonly staged: string
@@ -23,7 +23,7 @@ interface Build {
   compiled(): string
 }
 
-/** What `npm run package` makes, in this order. */
+/** Artifacts of `npm run package`, in the order in which they are made. */
 export const artifacts: Readonly<Record<string, (build: Build) => Promise<void> | void>> = {
   npm({ out, version, time }) {
     pack(out)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { compile, root } from './compile.ts'
 import { manifestOf, packedManifest } from './manifest.ts'
 
-/** What it takes from the workspace, which becomes a folder of its own. */
+/** Folder of the workspace that becomes part of the client's archive. */
 const requests = 'http-client'
 
 /**

@@ -17,11 +17,11 @@ import { gzipSync } from 'node:zlib'
 import { root } from './compile.ts'
 import type { Platform } from './lock.ts'
 
-/** What Node and the native code are linked with: `objdump -T` of both. */
+/** Libraries that Node and the native code are linked with: `objdump -T` of both. */
 const needs = 'adduser, libatomic1, libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 9)'
 
 export interface DebSource {
-  /** What `stageLinux` laid out; stays as it is. */
+  /** Output of `stageLinux`; it is not changed. */
   readonly prefix: string
   readonly cpu: Platform['cpu']
   readonly version: string

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './compile.ts'
 
-/** What the lock file says of a package: the hash of its archive among it. */
+/** Entry of a package in the lock file, with the hash of its archive. */
 export interface Locked {
   readonly version: string
   readonly integrity?: string
@@ -16,7 +16,7 @@ export interface Locked {
   readonly libc?: string | readonly string[]
 }
 
-/** Where a package runs, in the words of npm. */
+/** Platform of a package, in the words of npm. */
 export interface Platform {
   readonly os: 'linux'
   readonly cpu: 'x64' | 'arm64'
@@ -79,7 +79,7 @@ export function neededPackages(
   return [...found.values()].map(({ needed }) => needed).toSorted((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** Where Node finds a package: in the folder of who imports it, else in those above. */
+/** Folder in which Node finds a package: that of the importing package, else one above it. */
 function resolved(packages: Packages, from: string, name: string): string | undefined {
   for (
     let folder = from;

@@ -19,7 +19,7 @@ export function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest
 }
 
-/** What every manifest that is packed says. */
+/** Members that every packed manifest has. */
 export function packedManifest({ name, version, description, license, type, exports, bin }: Manifest) {
   const compiled = Object.entries(exports ?? {}).map(([entry, file]) => [entry, file.replace(/\.ts$/, '.js')])
   return {
@@ -29,7 +29,7 @@ export function packedManifest({ name, version, description, license, type, expo
   }
 }
 
-/** What a package takes from registries: with the exact versions of the workspace. */
+/** Dependencies of a package on registries, with the exact versions of the workspace. */
 export function foreignDependencies(manifests: readonly Manifest[]): Readonly<Record<string, string>> {
   const all = manifests.flatMap(({ dependencies }) => Object.entries(dependencies ?? {}))
   return Object.fromEntries(all.filter(([name]) => !name.startsWith('@warder/')).toSorted())

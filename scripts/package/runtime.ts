@@ -21,7 +21,7 @@ function packagesWith(nodes: readonly string[], platform?: Platform): readonly N
   return neededPackages(lockedPackages(), [...members, ['', nodes]], platform)
 }
 
-/** What Warder needs of registries on a platform, its Node among it. @param platform absent: on all of them */
+/** Packages from registries that Warder needs on a platform, its Node included. @param platform absent: on all of them */
 export function runtimePackages(platform?: Platform): readonly Needed[] {
   return platform === undefined
     ? packagesWith(Object.keys(manifestOf('.').optionalDependencies ?? {}))

@@ -145,7 +145,7 @@ export async function adminsWithTotp(db: Database): Promise<ReadonlySet<string>>
   return new Set((await db.all(withTotp, [])).map(({ id }) => id))
 }
 
-/** What an Admin's `client_certificate` looks like when it is a fingerprint: no name of this form counts as a name. */
+/** Form of a fingerprint in an Admin's `client_certificate`: no name of this form counts as a name. */
 const fingerprint = /^[0-9a-f]{64}$/i
 
 /** Admins, by id, whose credential this session began with, and the realms of each. */

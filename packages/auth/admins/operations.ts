@@ -41,7 +41,7 @@ import {
 } from './admin-store.ts'
 import { requireCovered } from './powers.ts'
 
-/** What operations on administrators stand on. */
+/** Services used by operations on administrators. */
 export interface AdminServices {
   readonly db: Database
 }

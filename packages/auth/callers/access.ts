@@ -28,7 +28,7 @@ export const superAdmin: Access<unknown> = {
   },
 }
 
-/** Who administers the realm that the path names. */
+/** Requires an administrator of the realm that the path names. */
 export const realmAdmin: Access<unknown> = {
   name: 'administrator of the realm',
   async check({ path }, context) {

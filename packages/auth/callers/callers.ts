@@ -3,7 +3,7 @@ import type { OperationContext, Principal } from '@warder/foundation/operations'
 import type { AuthClaims } from '../identity/claims.ts'
 import type { AuthScheme } from '../identity/scheme.ts'
 
-/** What the admins behind a session may do right now. Read from the database at each request, never remembered. */
+/** Powers of the admins behind a session at this moment. Read from the database at each request, never cached. */
 export interface Powers {
   readonly isSuper: boolean
   /** Realms administered through this session, `_` left out. */
@@ -11,7 +11,7 @@ export interface Powers {
   administers(realm: string): boolean
 }
 
-/** Who calls through a session cookie. */
+/** A caller with a session cookie. */
 export interface SessionCaller extends Principal {
   readonly kind: 'session'
   readonly session: {
@@ -19,13 +19,13 @@ export interface SessionCaller extends Principal {
     readonly username: string
     readonly scheme: AuthScheme
   }
-  /** What the session token says. */
+  /** Claims of the session token. */
   readonly claims: AuthClaims
   /** Reads the powers of the session; undefined when no admin stands behind it. */
   powers(): Promise<Powers | undefined>
 }
 
-/** Who calls with a machine token. */
+/** A caller with a machine token. */
 export interface MachineCaller extends Principal {
   readonly kind: 'machine'
   readonly token: {

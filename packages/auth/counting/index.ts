@@ -58,7 +58,7 @@ export function countTokens(
   if (by > 0) metrics.count('auth_tokens_total', { event }, by)
 }
 
-/** What became of the response of an identity provider: `auth_saml_responses_total{outcome}`. @param outcome `accepted`, or the check that failed */
+/** Counts responses of identity providers: `auth_saml_responses_total{outcome}`. @param outcome `accepted`, or the check that failed */
 export function countSamlResponse(metrics: Metrics, outcome: string): void {
   metrics.count('auth_saml_responses_total', { outcome })
 }

@@ -30,7 +30,7 @@ export interface EndedEntry {
   readonly realm: string
   readonly username: string
   readonly endedAt: number
-  /** What is ended would have ended by itself at this time: the entry may be forgotten some time after it. */
+  /** Time at which the ended thing would have expired by itself: some time later the entry may be forgotten. */
   readonly untilAt: number
   readonly reason: string
 }

@@ -21,7 +21,7 @@ const append = query<
 const pageAfter = query<[after: number, most: number], Row>(
   'SELECT seq, kind, subject, until_at FROM ended WHERE seq > ? ORDER BY seq LIMIT ?',
 )
-/** What is told of everything else beside that. */
+/** Details of all other entries. */
 const detailsBetween = query<[after: number, last: number], Details>(
   `SELECT seq, realm_id, username, ended_at, reason FROM ended
      WHERE seq > ? AND seq <= ? AND kind <> 'session'`,
@@ -53,7 +53,7 @@ interface Details {
  */
 export function appended(db: Database, ...entries: readonly Change[]): readonly Change[] {
   const numbered = entries.flatMap((entry) => [entry, change(moveHead, [])])
-  // Where nothing is to be announced there must be no change either: results are counted by their place.
+  // Without an announcement there must be no change: results are counted by their place.
   const announced = db.dialect === 'postgresql' ? [db.changed(feedTopic, 'head')] : []
   return [change(takeHead, []), ...numbered, ...announced]
 }

@@ -100,7 +100,7 @@ describe('the feed of what ended', () => {
       numbers,
       numbers.map((_, index) => index + 1),
     )
-    // What did not end is not there: a refused request, and one about nothing.
+    // A refused request, and one that matched nothing, add no entry.
     const before = (await page(auth)).head
     assert.equal((await asSuper('DELETE', '/realms/r/userpass/ann')).status, 204)
     assert.equal(
@@ -121,7 +121,7 @@ describe('the feed of what ended', () => {
       await asSuper('DELETE', '/realms/r/userpass/ann')
     }
     assert.equal(ids.size, 3)
-    // Who never logged in is gone, too: grants may name them.
+    // A user who never logged in has an entry, too: grants may name them.
     await user('r', 'bob')
     const { head } = await page(auth)
     await asSuper('DELETE', '/realms/r/userpass/bob')

@@ -34,7 +34,7 @@ export interface Question {
   readonly waitMs: number
 }
 
-/** What has ended, for the services that accept what this one issues. */
+/** Feed of what has ended, for the services that accept this service's sessions and tokens. */
 export interface EndedFeed {
   page(question: Question): Promise<FeedPage>
   /** After a commit that may have ended something: returns when those who follow know of it, or the lease is over. */

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { AuthScheme } from './scheme.ts'
 
-/** Who has authenticated, and what the session token will say about them. */
+/** An authenticated user, with the claims of the session token to come. */
 export interface Subject {
   readonly username: string
   readonly scheme: AuthScheme

@@ -18,7 +18,7 @@ export const reservedClaims: ReadonlySet<string> = new Set([
   'prototype',
 ])
 
-/** What a session token says of these claims: a name that was reserved after they were set is left out. */
+/** Claims for a session token: a claim whose name was reserved after it was set is left out. */
 export function sessionClaims(
   claims: Readonly<Record<string, unknown>> | undefined,
 ): Readonly<Record<string, unknown>> | undefined {

@@ -99,7 +99,7 @@ describe('five hundred logins at once (A32)', () => {
         auth.call('POST', '/login?realm=r', { basic: `user${index}:wrong` }),
       ),
     )
-    // What is refused earlier than that never comes here, and ends the wait, too.
+    // Requests that are refused earlier never come here, and end the wait, too.
     await Promise.race([allAreThere.promise, flood])
     const sessionsAreAnswered = async () => {
       assert.equal((await auth.call('GET', '/whoami', { cookie })).status, 200)

@@ -79,7 +79,7 @@ describe('login', () => {
     const cookie = await auth.logIn('strict', 'ann:a longer secret')
     assert.equal((await change('an even longer one', 'ann:a longer secret')).status, 204)
     assert.equal((await as(cookie, 'GET', '/whoami')).status, 401, 'sessions of the old password end')
-    // Where expired passwords are allowed, the flag stops nobody.
+    // Where expired passwords are allowed, the flag does not prevent a login.
     await asSuper('PUT', '/realms/_/userpass/admin', { change_password: true })
     assert.equal((await auth.call('POST', '/login?realm=_', { basic: 'admin:correct horse' })).status, 200)
   })

@@ -69,7 +69,7 @@ async function prove<Services extends LoginServices>(
   return throttled(context, { realm, username, withCode }, () => finish(context, methods, proven, code))
 }
 
-/** What follows the first proof, whichever endpoint made it. @throws LoginRefused */
+/** Finishes a login after the first proof, whichever endpoint made it. @throws LoginRefused */
 async function finish(
   context: OperationContext<LoginServices>,
   methods: readonly MethodFacts[],

@@ -7,7 +7,7 @@ import type { Session } from '../sessions/index.ts'
 import type { Credential, CredentialOf } from './authorization.ts'
 import type { LoginRefused } from './refusal.ts'
 
-/** What was proven before a commit and has to hold when it is made; `lost` is the refusal when it does not. */
+/** A condition that was proven before a commit and must hold when it is made; `lost` is the refusal if it does not. */
 export interface Proof {
   readonly holds: Change
   lost(): LoginRefused
@@ -18,7 +18,7 @@ export interface Proven {
   readonly realm: Realm
   readonly subject: Subject
   readonly proofs: readonly Proof[]
-  /** What the user has to do before a session can begin. */
+  /** A step that the user must take before a session can begin. */
   readonly nextStep?: 'ChangePassword'
 }
 
@@ -51,7 +51,7 @@ export function firstProof<Services, Kind extends Credential['kind']>(
   return proof as unknown as FirstProof<Services>
 }
 
-/** What a second proof stands on. */
+/** Services used by a second proof. */
 export interface SecondProofServices {
   readonly db: Database
   readonly seal: Seal
@@ -74,7 +74,7 @@ export interface SecondProof {
   removal(realm: string, username: string): Change
 }
 
-/** What the rest of the service, and other methods, know of a method. */
+/** Facts about a method for the rest of the service and for other methods. */
 export interface MethodFacts {
   readonly name: string
   /** The scheme of the sessions that it begins. */
@@ -88,7 +88,7 @@ export interface MethodFacts {
    * @throws failure('bad_request') for a name that no user of the method can have
    */
   user?(db: Database, realm: Realm, username: string): Promise<Change | undefined>
-  /** What ends when `after` takes the place of `before`. */
+  /** Sessions and logins that end when `after` replaces `before`. */
   endings?(services: EndingServices, before: Realm, after: Realm): RealmEndings
   /** Whether the name of a session of this method can only mean one user; without this, it always does. */
   nameIsCertain?(db: Database, session: Session): Promise<boolean>

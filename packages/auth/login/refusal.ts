@@ -1,6 +1,6 @@
 import { type Failure, failure } from '@warder/foundation/errors'
 
-/** What somebody who guesses could have learned from an attempt: whether a password, or whether a code was right. */
+/** The secret that an attempt tested: an attacker could learn whether the password or the code was right. */
 export type Guess = 'password' | 'code'
 
 /**

@@ -4,13 +4,13 @@ import type { SessionBook } from '../sessions/index.ts'
 import type { Attempts, FailureCounter } from '../throttle/index.ts'
 import type { SecondProofServices } from './method.ts'
 
-/** What counts logins by address. */
+/** Services that limit logins by address. */
 export interface LoginLimitServices {
   /** Logins of every kind, by address. */
   readonly loginBuckets: TokenBuckets
 }
 
-/** What a login stands on, whatever its method. */
+/** Services used by a login, whatever its method. */
 export interface LoginServices extends SecondProofServices, LoginLimitServices {
   readonly metrics: Metrics
   readonly sessions: SessionBook

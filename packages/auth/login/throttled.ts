@@ -46,7 +46,7 @@ async function counting<R>(
     return await attempt()
   } catch (error) {
     if (!(error instanceof LoginRefused)) throw error
-    // What was typed into the name field may be a password: only what can be a name is recorded.
+    // People type passwords into the name field: only a valid name is recorded.
     if (isUsername(name.username)) context.audit({ object: name.username })
     if (error.guess !== undefined) await failures.count(slots.slot, now())
     if (error.guess === 'code') await failures.count(slots.codes, now())

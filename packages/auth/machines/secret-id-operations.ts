@@ -108,7 +108,7 @@ async function destroy(
   await context.commit([secretIdDestruction(accessor, role.name)])
 }
 
-/** What is known about a secret id of this role, never its value. @throws failure('not_found') */
+/** Describes a secret id of this role without its value. @throws failure('not_found') */
 function shown(role: AppRole, found: SecretId | undefined, now: number): Type.Static<typeof SecretIdReply> {
   const usable =
     found !== undefined &&

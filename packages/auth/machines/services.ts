@@ -3,7 +3,7 @@ import type { LoginLimitServices } from '../login/index.ts'
 import type { IdentityProviders } from '../methods/jwt/index.ts'
 import type { TokenServices } from './tokens.ts'
 
-/** What operations on machine identities stand on. */
+/** Services used by operations on machine identities. */
 export interface MachineServices extends TokenServices, LoginLimitServices {
   readonly clock: Clock
   /** Keeps the key sets of orchestrators. */

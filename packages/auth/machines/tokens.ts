@@ -12,7 +12,7 @@ import {
   tokenInsertion,
 } from './token-store.ts'
 
-/** What finding a token needs. */
+/** Services needed to find a token. */
 export interface TokenServices {
   readonly db: Database
   readonly metrics: Metrics

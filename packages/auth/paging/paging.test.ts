@@ -26,7 +26,7 @@ describe('lists', () => {
       whole.map(({ id }: { id: string }) => id),
       ids,
     )
-    // What is written a slice at a time has no seam where a slice ends with the table.
+    // A list written in slices has no gap where a slice ends with the table.
     const lastTwoSlices = (await asSuper('GET', `/admins/realms?after=${ids[8000]}`)).json
     assert.deepEqual(
       lastTwoSlices.map(({ id }: { id: string }) => id),

@@ -125,7 +125,7 @@ export function providerPersonsEnd(
   return [...appended(db, entries), change(removeProvider, [realm, realm, provider])]
 }
 
-/** Whom a realm knows through one identity provider it knows through another one from now on. */
+/** Moves the persons whom a realm knows through one identity provider to another one. */
 export function providerPersonsMove(realm: string, before: string, after: string): Change {
   return change(renameProvider, [after, realm, before])
 }

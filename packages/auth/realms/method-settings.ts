@@ -46,7 +46,7 @@ export function methodSettings<Schema extends TSchema, Kept = WithoutUnset<Stati
       const settings = withoutUnset(schema, input) as WithoutUnset<Static<Schema>>
       return check === undefined ? settings : check(settings, `auth_params.${member}`, saved)
     },
-    // What is in the database was read by this very declaration before it was stored.
+    // Values in the database were read by this very declaration before they were stored.
     of: ({ auth_params }) => auth_params[member] as Kept | undefined,
   }
 }

@@ -26,7 +26,7 @@ export interface RealmServices {
   now(): number
 }
 
-/** What the methods of login have to do with realms. */
+/** Rules of the login methods about realms. */
 export interface RealmRules<Services> {
   /** The members of `auth_params`. */
   readonly members: readonly RealmMember[]
@@ -35,9 +35,9 @@ export interface RealmRules<Services> {
    * @throws failure('conflict') when nobody could administer the service any more, or somebody else could
    */
   guardsOf(services: Services, before: Realm, after: Realm): Promise<readonly Change[]>
-  /** What ends when `after` takes the place of `before`. */
+  /** Sessions and logins that end when `after` replaces `before`. */
   endingsOf(services: Services, before: Realm, after: Realm): RealmEndings
-  /** What is told to those who follow the feed of ends when the realm is deleted; before its rows are. */
+  /** Entries for the feed of ends when the realm is deleted; committed before its rows are removed. */
   deletionOf(services: Services, realm: string): readonly Change[]
 }
 

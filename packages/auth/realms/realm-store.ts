@@ -124,14 +124,14 @@ export async function insertRealm(commit: Commit, realm: Realm): Promise<void> {
   }
 }
 
-/** What ends when the configuration of a realm is replaced. */
+/** Sessions and logins that end when the configuration of a realm is replaced. */
 export interface RealmEndings {
   /** Groups, of which each ends with the change that deletes sessions. */
   readonly sessions: readonly (readonly Change[])[]
   readonly others: readonly Change[]
 }
 
-/** What endings are made with. */
+/** Services needed to end them. */
 export interface EndingServices {
   readonly db: Database
   /** Unix seconds. */

@@ -4,14 +4,14 @@ import { machineOf, sessionOf } from '../callers/index.ts'
 import type { AuthScheme } from '../identity/index.ts'
 import { superRealm } from '../realms/index.ts'
 
-/** Whose session it is about. */
+/** Owner of the session in question. */
 export interface SessionOwner {
   readonly realm: string
   readonly username: string
   readonly scheme: AuthScheme
 }
 
-/** What the caller may do with sessions. */
+/** Rights of the caller on sessions. */
 export interface SessionRights {
   sees(owner: SessionOwner): boolean
   ends(owner: SessionOwner): boolean

@@ -51,7 +51,7 @@ function readCursor(text: string): SessionPlace {
   throw failure('bad_request', 'after: is not the `next` of a page.')
 }
 
-/** Who is logged in to a realm. Unlike the look at a single session, this one is no use of it and prolongs nothing. */
+/** Lists the sessions of a realm. Unlike a look at a single session, listing does not count as use and prolongs nothing. */
 export const sessionListing = defineOperation<SessionServices>()({
   name: 'sessions.of_realm',
   route: get('/sessions/realms/{realm_id}'),

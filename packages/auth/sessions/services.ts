@@ -2,7 +2,7 @@ import type { Database } from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
 import type { SessionBook } from './session-book.ts'
 
-/** What operations on sessions stand on. */
+/** Services used by operations on sessions. */
 export interface SessionServices {
   readonly db: Database
   readonly metrics: Metrics

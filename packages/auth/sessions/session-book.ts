@@ -69,7 +69,7 @@ export function createSessionBook(parts: {
     return claims
   }
 
-  /** What is not written now is written by the next use: a failed write must not fail the request. */
+  /** The next use writes it again: a failed write must not fail the request. */
   async function countUse(session: Session, now: number): Promise<void> {
     const end = worthwhileEnd(session, now)
     if (end === undefined) return

@@ -42,7 +42,7 @@ export function showSession(session: Session, cookie: string): Static<typeof Ses
   }
 }
 
-/** Where the end of a session lies when it is used at `now`: sliding, but never past its absolute limit. */
+/** End of a session that is used at `now`: sliding, but never past its absolute limit. */
 export function endAfterUse(
   session: Pick<Session, 'createdAt' | 'maxAge' | 'maxStaleAge'>,
   now: number,

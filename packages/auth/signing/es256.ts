@@ -31,7 +31,7 @@ export function headerOf(kid: string): string {
   return jsonSegment({ alg: es256, typ: 'JWT', kid })
 }
 
-/** What signs session tokens. */
+/** Algorithm of session tokens. */
 export const es256 = 'ES256'
 const verifiable = { algorithms: [es256] }
 

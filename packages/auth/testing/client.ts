@@ -27,7 +27,7 @@ export interface Client {
   close(): void
 }
 
-/** What tells one client from another: its certificate and key, the address that it comes from. */
+/** Distinguishes one client from another: its certificate and key, the address that it comes from. */
 export interface ClientIdentity {
   readonly cert?: string
   readonly key?: string

@@ -2,7 +2,7 @@ import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { type Database, StorageUnavailable } from '@warder/foundation/sql'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 
-/** What a test breaks under a running service, and mends again. */
+/** Faults that a test injects into a running service, and removes again. */
 export interface Faults {
   /** The database cannot be reached. */
   database: boolean

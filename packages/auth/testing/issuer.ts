@@ -12,7 +12,7 @@ export interface TestIssuer extends AsyncDisposable {
   readonly url: string
   /** PEM file of its authority, for the service's outbound requests. */
   readonly caFile: string
-  /** What the next requests answer; keys by path. */
+  /** Sets the answer to the next requests for a path. */
   serve(path: string, answer: TestAnswer): void
   readonly requests: string[]
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Answer } from './client.ts'
 import { knownHash, knownPassword, type TestService } from './start.ts'
 
-/** What a test needs before it begins: realms, users, administrators, sessions. */
+/** Setup of a test: realms, users, administrators, sessions. */
 export interface Scene {
   /** A realm with passwords; members given replace those of the default. */
   realm(id: string, members?: Record<string, unknown>): Promise<void>

@@ -74,7 +74,7 @@ export async function testAuthority(): Promise<TestAuthority> {
 
 export interface TestService extends AsyncDisposable {
   readonly faults: Faults
-  /** What was counted: `name{label="value"}` and how often. */
+  /** Counters: `name{label="value"}` and the count. */
   readonly counted: ReadonlyMap<string, number>
   /** Gauges by name. */
   readonly gauges: ReadonlyMap<string, () => number>
@@ -112,7 +112,7 @@ export interface TestOptions {
   readonly postgresSettings?: Readonly<Record<string, string>>
 }
 
-/** What the services of an installation of the tests know each other by. */
+/** Secret by which the services of a test's installation recognise each other. */
 export const peerSecret = 'the secret of the services of a test'
 
 const config: AuthConfig = {
@@ -177,7 +177,7 @@ async function openDatabase(
   }
 }
 
-/** What the nodes of one installation have in common. */
+/** State shared by the nodes of one installation. */
 interface Installation {
   readonly home: string
   readonly clock: TestClock

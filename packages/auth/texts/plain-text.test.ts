@@ -45,7 +45,7 @@ it('texts with control characters are refused wherever they would reach the data
     assert.ok([401, 429].includes((await auth.call('POST', '/login?realm=r', { basic })).status))
     assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: 'wt.x' })).status, 403)
   }
-  // What is kept inside a JSON text is kept as it is.
+  // Text inside a stored JSON text stays as it is.
   const kept = { auth_params: { client_certificate_params: { allowed_common_names: ['a\u0000b'] } } }
   await realm('s', kept)
   assert.deepEqual((await asSuper('GET', '/admins/realms/s')).json.auth_params, kept.auth_params)

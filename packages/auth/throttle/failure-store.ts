@@ -1,6 +1,6 @@
 import { type Commit, change, type Database, query } from '@warder/foundation/sql'
 
-/** What is kept of the failures of one slot. Times are Unix seconds. */
+/** Stored failures of one slot. Times are Unix seconds. */
 export interface FailureRow {
   readonly failures: number
   readonly last_at: number

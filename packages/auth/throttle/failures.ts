@@ -20,7 +20,7 @@ const clockDifference = 5
 /** Rows at most: names and addresses fall into slots, so that no flood of names makes the table grow. */
 const slots = 2 ** 20
 
-/** What is known about one (realm, name, address prefix). */
+/** State of one (realm, name, address prefix). */
 export interface FailureState {
   readonly failures: number
   /** Seconds until the next attempt is heard; 0 = now. */

@@ -17,7 +17,7 @@ const Question = Type.Object({
   entity: Type.String({ minLength: 1, maxLength: 512, description: 'Entity of a machine.' }),
 })
 
-/** Whom a key may be granted to: asked before somebody grants to a name with a typing error in it. */
+/** Tells whether a name is known: asked before a grant, to catch a name with a typing error. */
 export const knownOperations: readonly Operation<KnownServices>[] = [
   define({
     name: 'names.known',

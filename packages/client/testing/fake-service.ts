@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { issueCertificate } from '@warder/foundation/tls'
 
-/** What the service received. */
+/** A request that the service received. */
 export interface Received {
   readonly method: string
   /** Path with query, as it was sent. */

@@ -36,7 +36,7 @@ export class Reader {
     return taken
   }
 
-  /** What was read since `from`, a former `position`. */
+  /** Bytes read since `from`, a former `position`. */
   since(from: number): Uint8Array {
     return this.#bytes.subarray(from, this.#at)
   }

@@ -5,7 +5,7 @@ import type { SecurityMode } from '../structure/index.ts'
 export const tagBytes = 16
 export const seedBytes = 32
 
-/** What one right opens: F, and in the modes with ML-KEM its ciphertext E. */
+/** Part of an encapsulation that one right opens: F, and in the modes with ML-KEM its ciphertext E. */
 export interface Target {
   readonly kemCiphertext: Uint8Array | undefined
   readonly maskedSeed: Uint8Array

@@ -93,7 +93,7 @@ export function refreshUserKey(master: MasterKey, userKey: UserKey): UserKey {
   return signed({ ...userKey, rights }, master.signingKey)
 }
 
-/** What the master key has from the newest down to the oldest that the user has; all of it when the user has none of it. */
+/** Secrets of the master key from the newest down to the oldest that the user has; all of them when the user has none. */
 function refreshed(present: readonly RightSecret[], held: readonly RightSecret[]): readonly RightSecret[] {
   const oldest = present.findLastIndex((one) => held.some((other) => isSameSecret(one, other)))
   return oldest < 0 ? present : present.slice(0, oldest + 1)

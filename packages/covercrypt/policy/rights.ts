@@ -68,7 +68,7 @@ export function userRights(structure: Structure, policy: Policy): ReadonlySet<Ri
   return rights
 }
 
-/** What a dimension offers to a user who has `attribute` of it; all of it to one whose policy does not name it. */
+/** Attributes of a dimension for a user who has `attribute`; all of them if the user's policy does not name the dimension. */
 function included(dimension: Dimension, attribute: Attribute | undefined): readonly Attribute[] {
   if (attribute === undefined) return dimension.attributes
   if (!dimension.ordered) return [attribute]

@@ -1,4 +1,4 @@
-/** What protects a right: ristretto255, ML-KEM-512, or both. */
+/** Protection of a right: ristretto255, ML-KEM-512, or both. */
 export type SecurityMode = 'Classic' | 'PostQuantum' | 'Hybridized'
 
 /** From the weakest to the strongest: a right has the strongest mode of its attributes. */

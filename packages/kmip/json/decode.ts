@@ -18,7 +18,7 @@ export function decodeJson(text: string | Uint8Array, limits: DecodeLimits = {})
   return new JsonReader(limits).node(parseRoot(text), 1)
 }
 
-/** What the root of a JSON body is called and holds, before any of it is a node: bare requests name an operation. */
+/** Name and contents of the root of a JSON body, before any of it is a node: bare requests name an operation. */
 export function parseRoot(text: string | Uint8Array): JsonNode {
   const source = typeof text === 'string' ? text : utf8Text(text)
   if (hasEscapedName(source))

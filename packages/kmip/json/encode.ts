@@ -26,7 +26,7 @@ export function encodeJsonAs(rootName: string, node: StructureNode): string {
   return nodeText(node, rootName, node.tag, 1)
 }
 
-/** What `encodeJson` writes, as JSON.parse would give it: for nodes that become part of another JSON text. */
+/** The value that JSON.parse would read from the text of `encodeJson`: for nodes that become part of another JSON text. */
 export function jsonValue(node: TtlvNode): JsonForm {
   return nodeValue(node, node.tag, 1)
 }

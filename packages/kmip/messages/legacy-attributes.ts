@@ -139,7 +139,7 @@ function legacyNamed(version: KmipVersion, node: TtlvNode): Named | undefined {
     : undefined
 }
 
-/** What 2.x dropped is the vendor's, unless the server makes it of what 2.x has (the names of a certificate). */
+/** Attributes that 2.x dropped are the vendor's, unless the server derives them from those of 2.x (the names of a certificate). */
 function isKeptFor1x({ until, readOnly }: AttributeRow): boolean {
   return until !== undefined && !readOnly
 }

@@ -6,12 +6,12 @@ import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 /** The forms in which a message travels. */
 export type Encoding = 'ttlv' | 'json' | 'xml'
 
-/** What to do with the rest of a batch after one item failed (KMIP 2.1 §9.6). Stop when absent. */
+/** How a batch goes on after one item failed (KMIP 2.1 §9.6). Stop when absent. */
 export type BatchErrorContinuation = 'Continue' | 'Stop' | 'Undo'
 
-/** What a client asks, in one form whatever its version and encoding. */
+/** A request, in one form for all versions and encodings. */
 export interface RequestMessage {
-  /** What the client speaks; answer in it. */
+  /** Version of the request; the answer has the same. */
   readonly version: KmipVersion
   /**
    * true: a single operation without envelope, JSON only (`{"tag":"Create",…}`); the answer is one too.
@@ -58,7 +58,7 @@ export interface ItemFailure {
   readonly message: string
 }
 
-/** What a server answers, in one form whatever the client's version and encoding. */
+/** A response, in one form for all versions and encodings. */
 export interface ResponseMessage {
   readonly version: KmipVersion
   readonly bare: boolean

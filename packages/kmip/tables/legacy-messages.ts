@@ -16,7 +16,7 @@ const published: ReadonlySet<string> = new Set<`${OperationName} ${ResultReason}
   'Encrypt PermissionDenied',
 ])
 
-/** What a client of 1.x is told in the place of a reason that its version does not have. */
+/** Message for a 1.x client in place of a reason that its version does not have. */
 const sentences: Readonly<Partial<Record<ResultReason, string>>> = {
   AttributeReadOnly: 'Clients do not set or change this attribute.',
   AttributeSingleValued: 'The attribute has one value only.',
@@ -33,7 +33,7 @@ const sentences: Readonly<Partial<Record<ResultReason, string>>> = {
   WrongKeyLifecycleState: 'The state or the dates of the object do not allow this.',
 }
 
-/** What 2.1 says precisely and versions before it do not, in the words of the public test cases (AKLC-M-3, SKLC-M-3). */
+/** Messages that are precise in 2.1 and general before it, in the words of the public test cases (AKLC-M-3, SKLC-M-3). */
 const precise: ReadonlySet<string> = new Set(['ACTIVATION_DATE:!PRE_ACTIVE'])
 
 /** The message of a failure as a client of this version is told it. */

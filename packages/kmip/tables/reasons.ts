@@ -14,7 +14,7 @@ const lastReasonOf: readonly (readonly [KmipVersion, number])[] = [
   ['1.4', 0x18],
 ]
 
-/** What a 1.x server says instead (KMIP 1.4 §11, error handling by operation); all else is GeneralFailure. */
+/** Reasons of 1.x servers (KMIP 1.4 §11, error handling by operation); all others become GeneralFailure. */
 const legacyReason: Readonly<Partial<Record<ResultReason, ResultReason>>> = {
   AttestationFailed: 'AuthenticationNotSuccessful',
   AttestationRequired: 'AuthenticationNotSuccessful',

@@ -64,7 +64,7 @@ export type TtlvNode =
 /** The nodes of one type: `NodeOf<'Integer'>`. */
 export type NodeOf<T extends ItemType> = Extract<TtlvNode, { readonly type: T }>
 
-/** What a node of each type holds: `ItemValues['Integer']` is number. */
+/** Value type of each item type: `ItemValues['Integer']` is number. */
 export interface ItemValues {
   readonly Structure: readonly TtlvNode[]
   readonly Integer: number

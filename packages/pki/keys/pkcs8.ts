@@ -15,7 +15,7 @@ import {
 } from '../asn1/der.ts'
 import { pkiError } from '../error.ts'
 
-/** What a PKCS#8 or SPKI structure says, its key still in the encoding of its algorithm. */
+/** Contents of a PKCS#8 or SPKI structure, its key still in the encoding of its algorithm. */
 export interface WrappedKeyBytes {
   readonly identifier: string
   /** The whole element of the algorithm's parameters. */

@@ -5,7 +5,7 @@ import { pkiError } from '../error.ts'
 export const rsaMembers = ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const
 export type RsaNumbers = Readonly<Record<(typeof rsaMembers)[number], bigint>>
 
-/** What a new key must have at least. */
+/** Smallest size of a new key in bits. */
 const smallestRsaBits = 2048
 const largestBits = 8192
 /**

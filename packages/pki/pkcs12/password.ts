@@ -12,7 +12,7 @@ const mostIterations = 1_000_000
 const roundsInOneTurn = 2000
 const longestSalt = 1024
 
-/** What a derived value is for (RFC 7292 §B.3). */
+/** Purpose of a derived value (RFC 7292 §B.3). */
 export const purpose = { key: 1, iv: 2, mac: 3 } as const
 
 /** PBKDF2 of a password in UTF-8 (RFC 8018 §5.2), on the thread pool. @throws PkiError */

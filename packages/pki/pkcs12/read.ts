@@ -15,7 +15,7 @@ import { unprotect } from './encryption.ts'
 import { hashes, oid } from './identifiers.ts'
 import { pkcs12Key, purpose } from './password.ts'
 
-/** What a PKCS#12 file holds, as far as it is used here. */
+/** The used contents of a PKCS#12 file. */
 export interface Pkcs12Content {
   /** PKCS#8 DER. The caller wipes it. */
   readonly privateKey: Uint8Array

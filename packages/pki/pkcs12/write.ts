@@ -61,7 +61,7 @@ function bag(identifier: string, value: Buffer, attributes: Buffer | undefined):
 
 const bmpString = 0x1e
 
-/** What ties a certificate to its key. A SET in DER is sorted: the shorter of the two stands first. */
+/** Attributes that tie a certificate to its key. A SET in DER is sorted: the shorter of the two stands first. */
 function bagAttributes(friendlyName: string | undefined, localKeyId: Uint8Array): Buffer {
   const attribute = (identifier: string, value: Buffer) =>
     derSequence(derObjectIdentifier(identifier), der(derTag.set, value))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 export const missingOpenssl: string | false =
   spawnSync('openssl', ['version']).status === 0 ? false : 'the program openssl is not installed'
 
-/** What the program did. */
+/** Result of a run of the program. */
 export interface OpensslRun {
   readonly status: number | null
   /** Both outputs. */

@@ -15,7 +15,7 @@ const what = 'The time-stamp token'
 
 /** A CMS SignedData (RFC 5652 §5) of one signer with signed attributes, as time-stamp tokens are. */
 export interface SignedData {
-  /** What is signed. */
+  /** The signed bytes. */
   readonly content: Uint8Array
   /** DER of the certificates that came along. */
   readonly certificates: readonly Uint8Array[]

@@ -84,7 +84,7 @@ test('property: two names have the same text only when they are the same', () =>
       assert.equal(nameText(first) === nameText(second), first.equals(second))
     }),
   )
-  // What would be read as another part if it were not escaped.
+  // Values that would read as another part if they were not escaped.
   const [inside, beside] = [
     nameFromParts([['CN', 'a,O=b']]),
     nameFromParts([

@@ -38,7 +38,7 @@ export function namePartsOf(name: Uint8Array): NameParts {
   )
 }
 
-/** What RFC 4514 §3 and the registry of LDAP call the parts. */
+/** Names of the attributes in RFC 4514 §3 and in the registry of LDAP. */
 const descriptors: ReadonlyMap<string, string> = new Map(
   Object.entries({
     ...namePartIdentifiers,

@@ -53,7 +53,7 @@ export function spiffeName(id: string): Buffer {
   return generalName(`URI:${id}`)
 }
 
-/** What a GeneralName is. */
+/** Kind of a GeneralName. */
 export type GeneralNameKind = keyof typeof tags | 'IP' | 'directory' | 'other'
 
 export interface ReadGeneralName {

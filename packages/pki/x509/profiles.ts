@@ -21,10 +21,10 @@ import {
   ocspNoCheck,
 } from './revocation-access.ts'
 
-/** What a key can do: sign, encapsulate or encrypt a key, or agree on one. */
+/** Ability of a key: to sign, to encapsulate or encrypt a key, or to agree on one. */
 export type KeyCapability = 'sign' | 'encipher' | 'agree'
 
-/** What certificates of one kind have in common. */
+/** Properties shared by the certificates of one kind. */
 export interface Profile {
   readonly authority: boolean
   /** For each kind of key that the profile takes, what it may do. */
@@ -106,7 +106,7 @@ export const profiles = {
 } as const satisfies Readonly<Record<string, Profile>>
 export type ProfileName = keyof typeof profiles
 
-/** What one certificate of a profile has of its own. */
+/** Properties of one certificate of a profile. */
 export interface ProfileWish {
   readonly spki: Uint8Array
   /** DER of each alternative name. */

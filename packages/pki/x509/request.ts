@@ -5,7 +5,7 @@ import { type Extension, readExtensions } from './extensions.ts'
 import { publicKeyFromSpki } from './signed.ts'
 import { signatureHolds } from './signing.ts'
 
-/** What a certificate is asked for with. */
+/** A certification request. */
 export interface CertificationRequest {
   /** DER of the name. */
   readonly subject: Uint8Array

@@ -25,7 +25,7 @@ function urlName(url: string): Buffer {
   return der(uri, Buffer.from(url, 'latin1'))
 }
 
-/** Where revocation lists are: one URL for each point (RFC 5280 §4.2.1.13). @throws PkiError */
+/** Extension with the URLs of revocation lists, a point for each (RFC 5280 §4.2.1.13). @throws PkiError */
 export function crlDistributionPoints(urls: readonly string[]): Extension {
   const points = urls.map((url) => derSequence(der(contextTag(0), der(contextTag(0), urlName(url)))))
   return {

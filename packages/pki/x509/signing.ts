@@ -23,7 +23,7 @@ interface Scheme {
 const rsa = ['rsa']
 const ec = ['ec']
 
-/** What is read; new signatures with SHA-1 or MD5 are neither made nor taken. */
+/** Schemes that are read; new signatures with SHA-1 or MD5 are neither made nor accepted. */
 const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
   ['1.2.840.113549.1.1.14', { hash: 'sha224', keyType: rsa }],
   ['1.2.840.113549.1.1.11', { hash: 'sha256', keyType: rsa }],
@@ -150,7 +150,7 @@ export function signatureHolds(
   return verifies(scheme, key, data, signature)
 }
 
-/** What is signed and by which algorithm: the outside of a certificate, a CRL and an OCSP response. */
+/** The signed bytes and their algorithm: the outside of a certificate, a CRL and an OCSP response. */
 export interface Signed {
   /** DER of the AlgorithmIdentifier. */
   readonly algorithm: Uint8Array

@@ -45,7 +45,7 @@ describe('login with a client certificate', () => {
     assert.equal(chief.status, 200)
     assert.equal((await as(cookieOf(chief), 'GET', '/realms/none/userpass')).status, 200)
     assert.equal((await as(cookieOf(chief), 'GET', '/realms/any/userpass')).status, 403)
-    // Who gets a certificate for a name that reads like the fingerprint is not its holder.
+    // A certificate for a name that reads like the fingerprint does not stand for its holder.
     const impostor = await auth.authority.issue(fingerprint, 'client')
     for (const name of ['none', '_']) assert.equal((await logIn(impostor, name)).status, 401, name)
     const welcome = await logIn(impostor, 'any')

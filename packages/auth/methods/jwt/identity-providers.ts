@@ -19,7 +19,7 @@ export interface TokenSubject {
 
 /** The identity providers whose tokens realms accept. */
 export interface IdentityProviders {
-  /** Who a token of one of the realm's providers is about; undefined when none of them issued it. */
+  /** Subject of a token; undefined if none of the realm's providers issued it. */
   subjectOf(settings: JwtSettings, token: string): Promise<TokenSubject | undefined>
   /** Key set at a URL, kept from request to request. */
   keySet(url: string, smallestRefreshSeconds: number): KeySet

@@ -64,7 +64,7 @@ export function showCredential(
   return extraClaims === undefined ? shown : { ...shown, extra_claims: { ...extraClaims } }
 }
 
-/** What a request says about a credential, checked; `password` only when it brings one. */
+/** A checked change of a credential; `password` only if the request has one. */
 export interface CredentialChange {
   readonly changePassword: boolean
   readonly roles: readonly string[]

@@ -5,7 +5,7 @@ const shortest = 8
 /** A bound for the hash, far above any password that somebody types or a manager makes. */
 export const longestPassword = 1024
 
-/** What is hashed: NFC, so that one password is one text whatever keyboard typed it (SP 800-63B §3.1.1.2). */
+/** Normalizes a password before it is hashed: NFC, so that every keyboard gives the same text (SP 800-63B §3.1.1.2). */
 export function normalPassword(password: string): string {
   return password.normalize('NFC')
 }
@@ -56,7 +56,7 @@ function commonProblem(normal: string, username: string): string | undefined {
   return commonPasswords.has(folded) ? 'is among the most common passwords; choose another' : undefined
 }
 
-/** What people may choose for themselves; no rules of composition (SP 800-63B). @throws failure('bad_request') */
+/** Checks a password that a person chose; no rules of composition (SP 800-63B). @throws failure('bad_request') */
 export function checkChosenPassword(password: string, username: string): void {
   const length = lengthOf(normalPassword(password))
   if (length < shortest || length > longestPassword) {

@@ -145,7 +145,7 @@ async function begin(
   return { session, cookie: pending.recipient === undefined ? cookie : undefined, returnUrl }
 }
 
-/** Where the browser goes on, and what is kept for the one who gets the session. */
+/** URL at which the browser continues, and the record for the recipient of the session. */
 function handedOver(
   { id, realm }: Session,
   { recipient, returnUrl }: PendingRequest,
@@ -161,7 +161,7 @@ function handedOver(
   }
 }
 
-/** What a single logout will ask for, where the identity provider has one. */
+/** Data for a single logout, if the identity provider supports it. */
 function idpSession(session: Session, settings: SamlSettings, assertion: Assertion): readonly Change[] {
   const { nameId, sessionIndex } = assertion
   if (settings.idp_slo_url === undefined || nameId === undefined) return []

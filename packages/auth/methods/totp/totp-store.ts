@@ -24,7 +24,7 @@ interface TotpRow {
 const byUser = query<[realm: string, username: string], TotpRow>(
   'SELECT sealed_secret, algorithm, period, last_step FROM totp WHERE realm_id = ? AND username = ?',
 )
-/** Who enrolls again, perhaps with the same secret, does not make steps fresh that are used up. */
+/** A new enrolment, even with the same secret, does not make used time steps valid again. */
 const upsert = query<[string, string, Uint8Array, string, number, number], unknown>(
   `INSERT INTO totp (realm_id, username, sealed_secret, algorithm, period, last_step) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (realm_id, username) DO UPDATE SET sealed_secret = excluded.sealed_secret,

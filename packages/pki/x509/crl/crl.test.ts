@@ -168,7 +168,7 @@ test('property: a damaged CRL is refused with a PkiError, or its signature does 
       if (!cut) changed[at] = (changed[at] ?? 0) ^ flip
       try {
         const crl = readCrl(changed)
-        // What was read can be walked through and searched.
+        // A CRL that was read can be iterated and searched.
         for (const entry of crl.entries()) crl.find(entry.serial)
         assert.ok(!crlIsSignedWith(crl, root.publicKey))
       } catch (error) {

@@ -138,7 +138,7 @@ function finder(revoked: Uint8Array): Crl['find'] {
   }
 }
 
-/** Where the entry of each serial begins. A map of strings, whose hashes cannot be made to collide from outside. */
+/** Offset of each serial's entry. A map of strings, whose hashes cannot be made to collide from outside. */
 function indexOf(revoked: Uint8Array): Map<string, number> {
   const index = new Map<string, number>()
   let at = 0

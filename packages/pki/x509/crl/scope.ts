@@ -9,7 +9,7 @@ export interface CrlScope {
   readonly only?: 'users' | 'authorities'
 }
 
-/** What the extension of a CRL says when it is read. */
+/** Contents of the scope extension of a CRL. */
 export interface ReadCrlScope {
   /** DER of each GeneralName; undefined: the CRL is about certificates of any distribution point. */
   readonly names: readonly Uint8Array[] | undefined

@@ -23,7 +23,7 @@ export type Severity = 'error' | 'warning'
 export interface Rule {
   /** Stable, for tests and for those who accept a finding. */
   readonly name: string
-  /** Where the standard says so. */
+  /** Clause of the standard. */
   readonly clause: string
   readonly severity: Severity
   readonly check: (facts: Facts) => string | undefined

@@ -6,10 +6,10 @@ import { nameRules } from './names.ts'
 import { structureRules } from './structure.ts'
 import { usageRules } from './usages.ts'
 
-/** What is wrong with a certificate. */
+/** A defect of a certificate. */
 export interface Finding {
   readonly rule: string
-  /** Where the standard says so. */
+  /** Clause of the standard. */
   readonly clause: string
   readonly severity: Severity
   readonly sentence: string

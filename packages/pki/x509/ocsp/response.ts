@@ -19,7 +19,7 @@ export const ocspErrors = {
 } as const
 export type OcspError = keyof typeof ocspErrors
 
-/** What is said about a certificate. Times are Unix milliseconds, kept to the second. */
+/** Status of a certificate. Times are Unix milliseconds, kept to the second. */
 export type OcspStatus =
   | { readonly kind: 'good' }
   | {
@@ -45,7 +45,7 @@ export interface NewOcspResponse {
   readonly nonce?: Uint8Array | undefined
 }
 
-/** Who answers: prepared once, for many answers. */
+/** The responder: prepared once, for many answers. */
 export interface OcspResponder {
   readonly signer: CertificateSigner
   /** The member ResponderID, and the certificates that come with each response. */

@@ -18,7 +18,7 @@ export interface OcspQuestion {
   readonly mayVerify?: () => boolean
 }
 
-/** What a response says about a certificate, or the sentence why it says nothing. */
+/** Status of a certificate by a response, or the reason why the response is of no use. */
 export type OcspVerdict =
   | { readonly status: OcspStatus; readonly thisUpdate: number; readonly problem: undefined }
   | { readonly status: undefined; readonly problem: string }

@@ -2,7 +2,7 @@ import type { KeyUsageName } from '../extensions.ts'
 import { anyPurpose, inconsistentPurpose } from '../purposes.ts'
 import type { PathNode } from './node.ts'
 
-/** What is wrong with a certificate, wherever in a path it stands. */
+/** Finds a defect of a certificate that counts at every place of a path. */
 export function certificateProblem(node: PathNode, at: number): string | undefined {
   const { notBefore, notAfter } = node.certificate
   if (at < notBefore) return `The certificate of ${node.who} is not valid yet.`

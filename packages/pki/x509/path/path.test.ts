@@ -174,7 +174,7 @@ test('hostile meshes of certificates end within the work that is allowed', async
   assert.match(outcome(certificate, others), /^Unknown: No path .* within the work/)
   assert.match(outcome(l, [m], { signatures: 1 }), /^Unknown: No path .* within the work/)
   assert.equal(outcome(l, [m], { signatures: 2 }), 'Valid')
-  // What is behind the bound is not looked at.
+  // Certificates beyond the limit are not read.
   assert.equal(validate(l, [...Array.from({ length: mostCertificates }, () => w), m]).validity, 'Unknown')
 })
 

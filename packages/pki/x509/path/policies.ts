@@ -1,7 +1,7 @@
 import { anyPolicy } from '../policies.ts'
 import type { PathNode } from './node.ts'
 
-/** What the caller wants of policies (RFC 5280 §6.1.1 c to g). */
+/** The caller's demands on policies (RFC 5280 §6.1.1 c to g). */
 export interface PolicyWish {
   /** Policies that are good enough; all of them when not given. */
   readonly acceptable?: readonly string[]

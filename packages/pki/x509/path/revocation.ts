@@ -33,7 +33,7 @@ const toleranceMs = 5 * 60_000
 /** Responses, and CRLs of one issuer, that are looked at for one certificate. */
 const mostSources = 16
 
-/** What CRLs and responses of OCSP say about a certificate; of several the newest counts. */
+/** Status of a certificate by CRLs and OCSP responses; the newest of several counts. */
 export function revocationOf(
   node: PathNode,
   issuer: PathNode,

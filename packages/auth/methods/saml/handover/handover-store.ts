@@ -5,7 +5,7 @@ import { type Change, change, type Database, insertInto, query } from '@warder/f
 export interface Handover {
   readonly sessionId: string
   readonly realm: string
-  /** What its `code_verifier` must hash to (RFC 7636 §4.2, S256). */
+  /** Hash that its `code_verifier` must have (RFC 7636 §4.2, S256). */
   readonly challenge: string
   /** Unix seconds. */
   readonly expiresAt: number

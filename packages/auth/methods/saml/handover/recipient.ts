@@ -27,7 +27,7 @@ export function newCode(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Where the browser takes the code. @param url without a fragment */
+/** URL that takes the code to the recipient. @param url without a fragment */
 export function urlWithCode(url: string, code: string, state: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}code=${code}&state=${state}`
 }

@@ -8,7 +8,7 @@ import { nameIdFormats } from '../xml/names.ts'
 /** As for `extra_claims` of users with a password. */
 const largestClaims = 4096
 
-/** Who logs in by an assertion, as the realm maps its attributes. @throws SamlRefused */
+/** Maps an assertion to a user by the realm's attributes. @throws SamlRefused */
 export function subjectOf(assertion: Assertion, settings: SamlSettings): Subject {
   const found = namedSubject(assertion, settings)
   const username = settings.normalize_subject_case ? found.toLowerCase() : found

@@ -32,7 +32,7 @@ export interface LogoutRealm {
   readonly settings: SamlSettings
 }
 
-/** Where logout messages come to; the metadata says so. */
+/** URL for logout messages, as the metadata names it. */
 export function logoutUrl({ sp_acs_url }: Pick<SamlSettings, 'sp_acs_url'>): string {
   return sp_acs_url.replace(/acs$/, 'slo')
 }

@@ -49,7 +49,7 @@ function message(
   return `<samlp:${name} xmlns:samlp="${namespaces.protocol}" xmlns:saml="${namespaces.assertion}"${attributes}>${issuer}${inside}</samlp:${name}>`
 }
 
-/** What a LogoutRequest asks for. */
+/** Contents of a LogoutRequest. */
 export interface AskedLogout {
   readonly id: string
   /** Unix seconds. */
@@ -62,7 +62,7 @@ export interface AskedLogout {
 
 interface Expected {
   readonly settings: Pick<SamlSettings, 'idp_entity_id'>
-  /** Where the message came to. */
+  /** URL at which the message arrived. */
   readonly destination: string
   readonly now: number
 }

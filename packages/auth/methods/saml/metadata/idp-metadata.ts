@@ -6,7 +6,7 @@ import { attributeOf, children, isNamed, readXml, textOf, type XmlDocument } fro
 import { XmlRefused } from '../xml/refused.ts'
 import { readTime } from '../xml/time.ts'
 
-/** What is derived from the metadata of an identity provider (SAML 2.0 metadata §2.4.3). */
+/** Facts derived from the metadata of an identity provider (SAML 2.0 metadata §2.4.3). */
 export interface IdpFacts {
   readonly idp_entity_id: string
   /** HTTP-Redirect. */

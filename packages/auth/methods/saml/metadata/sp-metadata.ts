@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { bindings, namespaces } from '../xml/names.ts'
 import { escaped } from '../xml/write.ts'
 
-/** What an identity provider has to know of a realm (SAML 2.0 metadata §2.4.4). */
+/** Facts about a realm that an identity provider needs (SAML 2.0 metadata §2.4.4). */
 export interface SpDescription {
   readonly settings: {
     readonly sp_entity_id: string

@@ -4,7 +4,7 @@ import type { SpKeys } from '../keys/sp-keys.ts'
 import type { Crowd } from '../store/crowd.ts'
 import type { Verification } from '../thread/verification.ts'
 
-/** What SAML stands on, besides a login. */
+/** Services used by SAML, besides those of a login. */
 export interface SamlServices extends LoginServices {
   readonly spKeys: SpKeys
   readonly samlVerification: Verification

@@ -6,7 +6,7 @@ import { checkConditions, notAfter, notBefore } from './conditions.ts'
 import { type Expected, longestAssertionAge, skewSeconds } from './expected.ts'
 import { rejected, SamlRefused } from './refused.ts'
 
-/** Whom an assertion is about. Absent members are null, so that it is the same in a database. */
+/** Subject of an assertion. Absent members are null, so that it is the same in a database. */
 export interface NameId {
   readonly value: string
   readonly format: string | null
@@ -14,7 +14,7 @@ export interface NameId {
   readonly spNameQualifier: string | null
 }
 
-/** What an assertion says, once it has passed every check. Times are Unix seconds. */
+/** Contents of an assertion that passed every check. Times are Unix seconds. */
 export interface Assertion {
   readonly id: string
   readonly issuedAt: number

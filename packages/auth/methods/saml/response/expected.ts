@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 
-/** What a response has to fit. Times are Unix seconds. */
+/** Values that a response must match. Times are Unix seconds. */
 export interface Expected {
   readonly idpEntityId: string
   /** PEM. Only these count. */

@@ -94,7 +94,7 @@ function requireOneAssertion(wrapper: XmlElement): void {
     throw new XmlRefused('it has a Signature that is not directly in its Assertion')
 }
 
-/** What was encrypted, in an element with the prefixes that are declared where it stood (XML Encryption §4.4). */
+/** Decrypted element, with the prefixes that were declared at its place (XML Encryption §4.4). */
 function decryptedDocument(encrypted: XmlElement, expected: Expected): XmlDocument {
   const plain = utf8(decryptedBytes(encrypted, expected.decryptionKeys))
   const declared = [...prefixesAt(encrypted)]

@@ -16,7 +16,7 @@ export function readHttpsUrl(text: string): URL | undefined {
   return url
 }
 
-/** Where programs on the user's own computer listen: any port (RFC 8252 §7.3). Never `localhost`, which is a name. */
+/** Origins of programs on the user's own computer, on any port (RFC 8252 §7.3). Never `localhost`, which is a name. */
 export const loopbackOrigins: readonly string[] = ['http://127.0.0.1', 'http://[::1]']
 const loopbackUrl = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):[1-9][0-9]{0,4}(?:\/[A-Za-z0-9._~/-]*)?$/
 

@@ -38,7 +38,7 @@ const Given = Type.Object({
 /** `saml_params` of a realm as kept. */
 export interface SamlSettings extends IdpFacts {
   readonly metadata_xml: string
-  /** Where newer metadata is fetched from. */
+  /** URL of newer metadata. */
   readonly metadata_url?: string
   /** PEM: metadata that is fetched must be signed by one of them. Without any, TLS has to do. */
   readonly metadata_certificates?: readonly string[]

@@ -9,7 +9,7 @@ import type { SignatureFacts } from './structure.ts'
 
 type ByUri = Readonly<Record<string, unknown>>
 
-/** What is used of xml-crypto: see `xml/dom.ts` for why its declarations are not. */
+/** The used part of xml-crypto: see `xml/dom.ts` for why its own declarations are not used. */
 interface LibraryVerifier {
   CanonicalizationAlgorithms: ByUri
   HashAlgorithms: ByUri

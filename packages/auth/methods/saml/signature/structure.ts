@@ -4,12 +4,12 @@ import { attributeOf, childElements, children, isNamed, textOf } from '../xml/re
 import { XmlRefused } from '../xml/refused.ts'
 import { isDigestAlgorithm, isSignatureAlgorithm } from './algorithms.ts'
 
-/** What a signature says of itself, once its structure is the one that SAML allows. */
+/** Contents of a signature whose structure is the one that SAML allows. */
 export interface SignatureFacts {
   readonly signedInfo: XmlElement
   readonly signatureAlgorithm: string
   readonly signatureValue: Buffer
-  /** Where there is one; nobody reads it. */
+  /** Present in some signatures; never read. */
   readonly keyInfo: XmlElement | undefined
 }
 

@@ -1,6 +1,6 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** Whom an identity provider knows a user as. */
+/** Name of a user at an identity provider. */
 export interface IdpName {
   readonly value: string
   readonly format: string | null

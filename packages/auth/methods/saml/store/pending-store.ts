@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** Who is to get the session of a login instead of the browser: the one who knows what the challenge was made of. */
+/** Receives the session of a login instead of the browser, if it knows the verifier behind the challenge. */
 export interface Recipient {
   /** BASE64URL(SHA-256(code_verifier)) (RFC 7636 §4.2). */
   readonly challenge: string
@@ -17,7 +17,7 @@ export interface PendingRequest {
   readonly realm: string
   readonly returnUrl: string
   readonly expiresAt: number
-  /** Who gets the session; undefined = the browser. */
+  /** Recipient of the session; undefined = the browser. */
   readonly recipient: Recipient | undefined
 }
 

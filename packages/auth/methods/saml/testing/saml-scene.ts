@@ -59,7 +59,7 @@ export function samlParams(idp: TestIdp, realm: string, members: Record<string, 
   }
 }
 
-/** What a browser sends after the login at the identity provider. @param response XML */
+/** Request that a browser sends after the login at the identity provider. @param response XML */
 export function acsCall(login: Pick<BegunLogin, 'requestId' | 'cookie'>, response: string): Call {
   const fields = { SAMLResponse: Buffer.from(response).toString('base64'), RelayState: login.requestId }
   return {

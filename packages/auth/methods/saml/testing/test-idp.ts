@@ -6,7 +6,7 @@ import { namespaces } from '../xml/names.ts'
 import { writeTime } from '../xml/time.ts'
 import { escaped } from '../xml/write.ts'
 
-/** What is used of xml-crypto to sign. */
+/** The used part of xml-crypto for signing. */
 interface Signer {
   SignatureAlgorithms: Record<string, unknown>
   HashAlgorithms: Record<string, unknown>
@@ -109,7 +109,7 @@ function withoutStray(xml: string): string {
   )
 }
 
-/** What a response says; every member may be replaced by a test. Times are Unix seconds. */
+/** Contents of a response; a test may replace every member. Times are Unix seconds. */
 export interface ResponseWishes {
   readonly requestId: string
   readonly now: number

@@ -10,7 +10,7 @@ import { SamlRefused } from '../response/refused.ts'
 
 const define = defineOperation<SamlServices>()
 
-/** What a captured response would have come to. It begins no session and uses nothing up. */
+/** Judges a captured response. It begins no session and uses nothing up. */
 export const trialOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.test',

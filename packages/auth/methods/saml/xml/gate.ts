@@ -1,7 +1,7 @@
 import { XmlRefused } from './refused.ts'
 import { outermost, type Scope, scopeOf } from './scope.ts'
 
-/** What a document may have. */
+/** Limits of a document. */
 export interface XmlBounds {
   /** UTF-16 code units of the text. */
   readonly length: number
