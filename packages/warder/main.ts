@@ -76,6 +76,19 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
       terminal.err(alarm(`warder ${name}: ${error.message}`))
       return 1
     }
+    const trouble = databaseTrouble(error)
+    if (trouble !== undefined) {
+      terminal.err(alarm(`warder ${name}: the database cannot be used now: ${trouble}`))
+      return 1
+    }
     throw error
   }
+}
+
+/** What a database says that is away, or whose disk is full; undefined = it is something else. */
+function databaseTrouble(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { kind, detail } = error as Error & { readonly kind?: unknown; readonly detail?: unknown }
+  if (kind !== 'storage_unavailable') return undefined
+  return typeof detail === 'string' ? detail : error.message
 }

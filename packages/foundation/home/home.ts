@@ -12,6 +12,9 @@ import {
 import { isAbsolute, join, resolve } from 'node:path'
 import { StartupError } from '../errors/index.ts'
 
+/** Folder of a home that is being restored: all of it is there until everything has come. */
+export const restoreFolder = '.restoring'
+
 /**
  * Opens `WARDER_HOME`: makes it with mode 0700 where it is missing, and proves that it can be written.
  * @returns its absolute path
@@ -30,6 +33,10 @@ export function openHome(path: string): string {
   if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
     throw new StartupError(`the home folder ${home} can be written by other users: run chmod 700 on it`)
   }
+  if (existsSync(join(home, restoreFolder)))
+    throw new StartupError(
+      `a restore into ${home} is under way, or did not come to its end: run warder restore again with the same backup`,
+    )
   const probe = resolve(home, `.writable-${randomUUID()}`)
   try {
     closeSync(openSync(probe, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600))

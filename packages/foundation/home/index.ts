@@ -1,1 +1,1 @@
-export { inHome, openHome, writeOnce } from './home.ts'
+export { inHome, openHome, restoreFolder, writeOnce } from './home.ts'

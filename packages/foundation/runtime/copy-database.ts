@@ -7,6 +7,7 @@ import {
   emptied,
   endOfRestore,
   insertionOf,
+  lockForRestore,
   migrate,
   openPostgresSnapshot,
   type RestoredBackup,
@@ -64,7 +65,10 @@ export interface DatabaseRestore {
 export async function restoreDatabase(
   launch: Pick<ServiceLaunch, 'module' | 'exportName'>,
   place: DatabasePlace,
-  schema: CopiedSchema,
+  schema: CopiedSchema & {
+    /** When a restore was begun that was interrupted: what it has finished is taken away, too. Unix milliseconds. */
+    readonly interruptedAt?: number | undefined
+  },
 ): Promise<DatabaseRestore> {
   const known = componentsOf(await loadDefinition(launch))
   for (const [component, number] of Object.entries(schema.migrations)) {
@@ -74,13 +78,21 @@ export async function restoreDatabase(
         `the backup is newer than this program: ${component} has migration ${number}, this program knows ${newest}; restore it with the version of Warder that made it, or a newer one`,
       )
   }
-  const db = await connect(place, undefined)
+  const unlock = place.kind === 'sqlite' ? undefined : await lockForRestore(place)
+  const db = await connect(place, undefined).catch(async (error: unknown) => {
+    await unlock?.()
+    throw error
+  })
+  const close = async (): Promise<void> => {
+    await db.close()
+    await unlock?.()
+  }
   try {
-    await beginRestore(db)
+    await beginRestore(db, schema.interruptedAt)
     for (const [component, migrations] of known)
       await migrate(db, component, migrations.slice(0, schema.migrations[component] ?? 0))
   } catch (error) {
-    await db.close()
+    await close()
     throw error
   }
   let insert: ReturnType<typeof insertionOf> | undefined
@@ -97,6 +109,6 @@ export async function restoreDatabase(
       const counted = missing > 0 ? [raiseCommitCount(missing)] : []
       await db.commit([...counted, ...restoredChanges(origin), endOfRestore()])
     },
-    close: () => db.close(),
+    close,
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Kinds of notes about a home. */
@@ -8,6 +8,9 @@ export type Note = 'backup' | 'drill'
 export function note(home: string, what: Note, now: number): void {
   const path = join(home, `${what}.json`)
   writeFileSync(`${path}.new`, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`, { mode: 0o600 })
+  // The service that reads it may be another user than root, who made the backup.
+  const { uid, gid } = statSync(home)
+  if (process.getuid?.() === 0 && uid !== 0) chownSync(`${path}.new`, uid, gid)
   renameSync(`${path}.new`, path)
 }
 

@@ -1,6 +1,6 @@
 import type { DatabaseSnapshot } from './logical-copy-store.ts'
 import type { PostgresOptions } from './postgres.ts'
-import type { SnapshotOptions } from './postgres-snapshot-store.ts'
+import type { SessionOptions } from './postgres-session.ts'
 import type { Database } from './types.ts'
 
 export { createRowCache, type RowCacheOptions } from './cache.ts'
@@ -46,7 +46,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 }
 
 /** See `postgres-snapshot-store.ts`. */
-export async function openPostgresSnapshot(options: SnapshotOptions): Promise<DatabaseSnapshot> {
+export async function openPostgresSnapshot(options: SessionOptions): Promise<DatabaseSnapshot> {
   const { postgresSnapshot } = await import('./postgres-snapshot-store.ts')
   return postgresSnapshot(options)
+}
+
+/** See `postgres-restore-lock-store.ts`. */
+export async function lockForRestore(options: SessionOptions): Promise<() => Promise<void>> {
+  const lock = await import('./postgres-restore-lock-store.ts')
+  return lock.lockForRestore(options)
 }

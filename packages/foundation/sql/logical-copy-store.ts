@@ -17,6 +17,8 @@ export type CopiedRow = readonly SqlValue[]
 /** Contents of a database at one moment. */
 export interface DatabaseSnapshot {
   readonly tables: readonly CopiedTable[]
+  /** How many rows all tables have; an estimate where counting would read them all. */
+  count(): Promise<number>
   /** In batches, the values of a row in the order of the columns. */
   rows(table: CopiedTable): AsyncIterable<readonly CopiedRow[]>
   close(): Promise<void>
@@ -50,6 +52,10 @@ export function sqliteSnapshot(path: string): DatabaseSnapshot {
   }))
   return {
     tables,
+    async count() {
+      const counts = tables.map(({ name }) => db.prepare(`SELECT count(*) AS n FROM ${quoted(name)}`).get())
+      return counts.reduce((sum, row) => sum + Number(row?.n), 0)
+    },
     async *rows(table) {
       const statement = db.prepare(`SELECT ${list(table.columns)} FROM ${quoted(table.name)}`)
       statement.setReturnArrays(true)
@@ -134,16 +140,25 @@ export async function isRestoreUnderWay(db: Database): Promise<boolean> {
   return (await tablesOf(db)).includes(marker)
 }
 
+const finishedAt = query<[], { readonly restored_at: number }>(`SELECT restored_at FROM ${restoredTable}`)
+
 /**
  * Says that a restore begins. What one that was interrupted has left is removed.
+ * @param interruptedAt of the interrupted restore: a database that it has finished is one that no service has used
  * @throws StartupError when the database holds something
  */
-export async function beginRestore(db: Database): Promise<void> {
+export async function beginRestore(db: Database, interruptedAt?: number): Promise<void> {
   const names = await tablesOf(db)
-  if (names.includes(marker)) {
+  const isItsWork = async (): Promise<boolean> =>
+    interruptedAt !== undefined &&
+    names.includes(restoredTable) &&
+    (await db.get(finishedAt, []))?.restored_at === interruptedAt
+  if (names.includes(marker) || (await isItsWork())) {
     const others = names.filter((name) => name !== marker)
     await db.commit(
-      [...others, marker].map((name) => change(query<[], unknown>(`DROP TABLE ${quoted(name)}`), [])),
+      [...others, ...names.filter((name) => name === marker)].map((name) =>
+        change(query<[], unknown>(`DROP TABLE ${quoted(name)}`), []),
+      ),
     )
   } else if (names.length > 0)
     throw new StartupError(

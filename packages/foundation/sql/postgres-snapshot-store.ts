@@ -1,5 +1,3 @@
-import { parsePostgresUrl } from '../postgres/address.ts'
-import { postgresClients } from '../postgres/clients.ts'
 import {
   batchRows,
   type CopiedRow,
@@ -9,47 +7,15 @@ import {
   quoted,
   sorted,
 } from './logical-copy-store.ts'
-import type { PostgresOptions } from './postgres.ts'
 import { classify } from './postgres-errors.ts'
-import { parserOf } from './postgres-statement.ts'
-
-/** Which database, as for `openPostgres`. */
-export type SnapshotOptions = Pick<PostgresOptions, 'url' | 'passwordFile' | 'folder'>
+import { postgresSession, type SessionOptions } from './postgres-session.ts'
 
 /**
  * A snapshot of a PostgreSQL database: one read-only transaction, which nobody waits for.
  * @throws StorageUnavailable when it cannot be reached
  */
-export async function postgresSnapshot({
-  url,
-  passwordFile,
-  folder,
-}: SnapshotOptions): Promise<DatabaseSnapshot> {
-  const address = parsePostgresUrl(url)
-  const config = {
-    types: { getTypeParser: parserOf as never },
-    application_name: 'warder backup',
-    keepAlive: true,
-  }
-  const clients = postgresClients({
-    address,
-    passwordFile,
-    folder,
-    memory: undefined,
-    connectTimeoutMs: address.connectTimeoutMs ?? 10_000,
-    config,
-    log: undefined,
-  })
-  const client = await clients
-    .again(async () => {
-      const fresh = new clients.Client()
-      fresh.on('error', () => undefined)
-      await fresh.connect()
-      return fresh
-    })
-    .catch((error: unknown) => {
-      throw classify(error)
-    })
+export async function postgresSnapshot(options: SessionOptions): Promise<DatabaseSnapshot> {
+  const client = await postgresSession(options, 'warder backup')
   const ask = async <Row extends CopiedRow>(text: string): Promise<Row[]> => {
     try {
       return (await client.query<Row>({ text, rowMode: 'array' } as never)).rows
@@ -72,6 +38,13 @@ export async function postgresSnapshot({
   }))
   return {
     tables,
+    async count() {
+      const [row] = await ask<readonly [rows: number]>(
+        `SELECT CAST(COALESCE(sum(GREATEST(reltuples, 0)), 0) AS BIGINT) FROM pg_class
+          WHERE relnamespace = CAST(current_schema() AS regnamespace) AND relkind = 'r'`,
+      )
+      return Number(row?.[0])
+    },
     async *rows(table) {
       await ask(
         `DECLARE copied NO SCROLL CURSOR FOR SELECT ${list(table.columns)} FROM ${quoted(table.name)}`,

@@ -4,6 +4,7 @@ import { snapshotOf } from '@warder/foundation/runtime'
 import { logKeysOf } from '../audit/unlocked.ts'
 import type { Terminal } from '../cli/command.ts'
 import { version } from '../cli/version.ts'
+import type { ServiceName } from '../installation/services.ts'
 import { auditHead, fileLines } from './home-files.ts'
 import { type AuditHead, type BackupLine, rowLines } from './lines.ts'
 import { placesOf } from './places.ts'
@@ -18,17 +19,23 @@ export interface CollectOptions {
   readonly audit: boolean
   /** Unix milliseconds. */
   readonly now: number
-  /** Told how many rows were read so far. */
-  onRow?(rows: number): void
+  /** Told how many rows were read so far, of about how many. */
+  onRow?(rows: number, all: number): void
+  /** Ends the work. */
+  readonly signal?: AbortSignal | undefined
 }
 
+type DatabaseCopy = Awaited<ReturnType<typeof snapshotOf>> & { readonly service: ServiceName }
+
 /**
- * Everything that a restore needs, read while the services run: the logs and files first, then each database as it is
- * at one moment, so that no log knows more than the database that comes back with it.
+ * Everything that a restore needs, read while the services run: the logs and files first, so that no log knows more
+ * than the database that comes back with it, then both databases, each as it is at one moment. The two moments are
+ * milliseconds apart, whatever the copy takes. That of the kms is the earlier one: a name that it gives rights to is
+ * then one that auth knows.
  * @throws StartupError when there is no installation in the home
  */
 export async function* collect(options: CollectOptions): AsyncGenerator<BackupLine> {
-  const { home, env, rootKey, audit, now } = options
+  const { home, env, rootKey, audit, now, signal } = options
   if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
   const { databases, isKept } = placesOf(home, env, { rootKey, audit })
   yield { kind: 'backup', warder: version, made_at: new Date(now).toISOString(), root_key: rootKey, audit }
@@ -41,21 +48,26 @@ export async function* collect(options: CollectOptions): AsyncGenerator<BackupLi
     if (line.kind === 'file' && line.first) files += 1
     yield line
   }
-  for (const { service, place } of databases) {
-    const { snapshot, schema } = await snapshotOf(place)
-    try {
+  const copies: DatabaseCopy[] = []
+  try {
+    for (const { service, place } of [...databases].reverse())
+      copies.push({ service, ...(await snapshotOf(place)) })
+    let all = 0
+    for (const { snapshot } of copies) all += await snapshot.count()
+    for (const { service, snapshot, schema } of copies) {
       yield { kind: 'database', service, schema, audit_head: heads.get(service) ?? null }
       for (const table of snapshot.tables) {
         yield { kind: 'table', ...table }
         for await (const batch of snapshot.rows(table)) {
+          signal?.throwIfAborted()
           rows += batch.length
           yield* rowLines(batch)
-          options.onRow?.(rows)
+          options.onRow?.(rows, all)
         }
       }
-    } finally {
-      await snapshot.close()
     }
+  } finally {
+    for (const { snapshot } of copies) await snapshot.close()
   }
   yield { kind: 'end', files, rows }
 }

@@ -1,19 +1,24 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { StartupError } from '@warder/foundation/errors'
 import { note } from '@warder/foundation/runtime'
 import { logKeysOf } from '../audit/unlocked.ts'
-import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
+import { type Command, homeOf, homeOption, type Terminal, UsageError } from '../cli/command.ts'
+import { exitCodeOf } from '../cli/exit-codes.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments } from '../cli/options.ts'
 import { realPerson } from '../cli/person.ts'
+import { progressBar } from '../cli/progress.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { collect } from './collect.ts'
 import { compressedLines } from './lines.ts'
+import { placesOf } from './places.ts'
+import { rowProgress, watched } from './progress.ts'
 import { restore } from './restore.ts'
 import { sealStream } from './sealed-stream.ts'
 import { recipientOptions, recipientsOf, unlockOf, unlockOptions } from './secrets.ts'
+import { sendFrom, standardOutput } from './send.ts'
 import { sinceBackup } from './since-backup.ts'
 import { writeBackup } from './write.ts'
 
@@ -22,6 +27,16 @@ const backupOptions = {
   ...recipientOptions,
   'root-key': { type: 'flag', help: 'with the root key: whoever opens the backup has everything' },
   audit: { type: 'flag', help: 'with the files of the audit logs (default: their heads alone)' },
+  spool: {
+    type: 'text',
+    value: 'FILE',
+    help: 'with -: the backup is written there, read back, and then sent, so that it can be sent on after a break',
+  },
+  from: {
+    type: 'text',
+    value: 'BYTES',
+    help: 'sends the --spool FILE that is there already, from this byte on',
+  },
 } as const
 
 export const backup: Command = {
@@ -33,41 +48,88 @@ Both databases, each as it is at one moment, the settings, the certificates and 
 for SQLite and PostgreSQL: restore puts either into either. FILE is written under another name and read back first;
 - is standard output. Without --root-key the backup is of no use without a copy of root.key.
 
+A backup that is interrupted leaves nothing, and is begun anew. Where a line may break on the way, --spool keeps the whole
+file here, and --from goes on behind what the other side has.
+
 ${optionsHelp(backupOptions)}
 
 Examples:
   warder backup nightly.backup --passphrase-file /etc/warder/backup-passphrase
-  warder backup - --to officer.pub.pem | ssh vault 'cat > warder.backup'`,
+  warder backup - --to officer.pub.pem | ssh vault 'cat > warder.backup'
+  warder backup - --to officer.pub.pem --spool tonight.backup | ssh vault 'cat > warder.backup'
+  warder backup - --spool tonight.backup --from "$(ssh vault 'stat -c %s warder.backup')" | ssh vault 'cat >> warder.backup'`,
   async run(args, terminal) {
     const { values, names } = readArguments(args, backupOptions)
     const path = oneFile(names)
-    const recipients = recipientsOf(values['passphrase-file'], values.to, terminal.env)
-    const home = resolve(homeOf(values.home, terminal.env))
-    const options = {
-      home,
-      env: terminal.env,
-      rootKey: values['root-key'],
-      audit: values.audit,
-      now: Date.now(),
-      onRow: counter(terminal.err),
-    }
+    const { spool, from } = values
+    if (path !== '-' && spool !== undefined) throw new UsageError('--spool belongs to standard output (-)')
+    if (from !== undefined && spool === undefined) throw new UsageError('--from belongs to --spool')
+    if (path === '-' && process.stdout.isTTY)
+      throw new UsageError('a backup is not for a terminal: name a file, or send it into a pipe')
+    const output = standardOutput()
     try {
-      if (path === '-') {
-        const person = realPerson()
-        for await (const chunk of sealStream(compressedLines(collect(options)), recipients))
-          await person.writeOutput(chunk)
-      } else {
-        const { bytes, files, rows } = await writeBackup(options, recipients, path)
-        terminal.out(`${path}: ${rows} rows and ${files} files in ${bytes} bytes, read back`)
+      if (from !== undefined && spool !== undefined) {
+        await sendFrom(spool, bytesOf(from), output)
+        return 0
       }
-      note(home, 'backup', options.now)
-      if (!values['root-key'])
-        terminal.err('the root key is not in the backup: keep a copy of it apart from this file')
-      return 0
+      return await makeBackup(path, values, terminal, output)
     } catch (error) {
-      throw refusalOf(error)
+      throw refusalOf(error, path)
     }
   },
+}
+
+async function makeBackup(
+  path: string,
+  values: ReturnType<typeof readArguments<typeof backupOptions>>['values'],
+  terminal: Terminal,
+  output: ReturnType<typeof standardOutput>,
+): Promise<number> {
+  const recipients = recipientsOf(values['passphrase-file'], values.to, terminal.env)
+  const home = resolve(homeOf(values.home, terminal.env))
+  const person = realPerson()
+  const progress = rowProgress(person.screen, terminal.err)
+  const interruption = new AbortController()
+  let stoppedBy: NodeJS.Signals | undefined
+  const unlisten = person.onInterrupt((signal) => {
+    stoppedBy = signal
+    interruption.abort()
+  })
+  const { signal } = interruption
+  const { 'root-key': rootKey, audit, spool } = values
+  const options = { home, env: terminal.env, rootKey, audit, now: Date.now(), onRow: progress.update, signal }
+  const { elsewhere } = placesOf(home, terminal.env, { rootKey, audit })
+  try {
+    const file = path === '-' ? spool : path
+    if (file === undefined) {
+      for await (const chunk of sealStream(compressedLines(collect(options)), recipients))
+        await output.write(chunk)
+      progress.clear()
+      terminal.err(`${output.bytes} bytes, SHA-256 ${output.digest()}; nobody has read them back`)
+    } else {
+      const { bytes, files, rows, digest } = await writeBackup(options, recipients, file)
+      progress.clear()
+      const tell = path === '-' ? terminal.err : terminal.out
+      tell(`${file}: ${rows} rows and ${files} files in ${bytes} bytes, read back, SHA-256 ${digest}`)
+      if (path === '-') await sendFrom(file, 0, output)
+    }
+  } catch (error) {
+    if (stoppedBy === undefined) throw error
+    terminal.err(`interrupted (${stoppedBy}): nothing was left, begin anew`)
+    return exitCodeOf(stoppedBy)
+  } finally {
+    progress.clear()
+    unlisten()
+  }
+  note(home, 'backup', options.now)
+  for (const one of elsewhere) terminal.err(`not in the backup, as it is not in the home: ${one}`)
+  if (!rootKey) terminal.err('the root key is not in the backup: keep a copy of it apart from this file')
+  return 0
+}
+
+function bytesOf(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`--from takes a number of bytes, not ${text}`)
+  return Number(text)
 }
 
 const restoreOptions = {
@@ -111,8 +173,12 @@ Example:
     const { 'auth-database': auth, 'kms-database': kms, 'surviving-audit': audit } = values
     if (path !== '-' && !existsSync(path)) throw new StartupError(`${path} is not there`)
     if (audit !== undefined && !existsSync(audit)) throw new StartupError(`${audit} is not there`)
+    const { screen } = realPerson()
+    const progress = path === '-' ? rowProgress(screen, terminal.err) : progressBar(screen)
     const source: AsyncIterable<Uint8Array> =
-      path === '-' ? Readable.from(process.stdin) : createReadStream(path)
+      path === '-'
+        ? Readable.from(process.stdin)
+        : watched(createReadStream(path), statSync(path).size, progress)
     try {
       const restored = await restore({
         source,
@@ -121,8 +187,9 @@ Example:
         now: Date.now(),
         env: terminal.env,
         databases: { ...(auth !== undefined && { auth }), ...(kms !== undefined && { kms }) },
-        onRow: counter(terminal.err),
+        onRow: (rows) => path === '-' && progress.update(rows, 0),
       })
+      progress.clear()
       const { madeAt, rootKey, files, rows, heads } = restored
       terminal.out(`${home}: ${rows} rows and ${files} files, as of ${madeAt}`)
       if (!rootKey) terminal.out(`the backup has no root key: put root.key into ${home} before the start`)
@@ -130,7 +197,8 @@ Example:
       if (audit !== undefined) for (const line of await sinceBackup(audit, heads, keysOf)) terminal.out(line)
       return 0
     } catch (error) {
-      throw refusalOf(error)
+      progress.clear()
+      throw refusalOf(error, path)
     }
   },
 }
@@ -139,16 +207,4 @@ function oneFile(names: readonly string[]): string {
   const [path, ...rest] = names
   if (path === undefined || rest.length > 0) throw new UsageError('name one file, or - for a pipe')
   return path
-}
-
-const tellEvery = 100_000
-
-/** Says how far it is, now and then. */
-function counter(say: (line: string) => void): (rows: number) => void {
-  let told = 0
-  return (rows) => {
-    if (rows - told < tellEvery) return
-    told = rows
-    say(`${rows} rows …`)
-  }
 }

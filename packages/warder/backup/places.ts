@@ -10,7 +10,7 @@ import { type ServiceName, serviceNames } from '../installation/services.ts'
 
 /** What belongs to the moment, not to the installation. */
 const passing =
-  /^(?:logins\/|drill\.json$|backup\.json$)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.(?:new|restoring))$/
+  /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
 
 export interface Places {
   readonly databases: readonly {
@@ -18,6 +18,8 @@ export interface Places {
     readonly place: DatabasePlace
     readonly log: string
   }[]
+  /** Files that settings name and no backup has, as they are not in the home: `SETTING PATH`. */
+  readonly elsewhere: readonly string[]
   /** Whether a file of the home belongs into a backup: none of a database ever does. */
   isKept(path: string): boolean
 }
@@ -32,11 +34,13 @@ export function placesOf(
   wanted: { readonly rootKey: boolean; readonly audit: boolean },
 ): Places {
   const services = serviceNames.map((service) => {
-    const { config } = configure(service, home, [], env).launch
+    const { launch, loaded } = configure(service, home, [], env)
+    const { config } = launch
     const place = databasePlace(config, home, service)
     const source = rootKeySource(config, (path) => inHome(home, path))
     const rootKeys = source.kind === 'file' ? [resolve(source.path)] : []
-    return { service, place, log: join(home, 'audit', service), rootKeys }
+    const elsewhere = filesElsewhere(loaded.values, home)
+    return { service, place, log: join(home, 'audit', service), rootKeys, elsewhere }
   })
   const rootKeys = services.flatMap((one) => one.rootKeys)
   const outside = wanted.rootKey ? rootKeys.find((path) => isOutside(home, path)) : undefined
@@ -48,6 +52,7 @@ export function placesOf(
   const databases = services.flatMap(({ place }) => (place.kind === 'sqlite' ? [resolve(place.path)] : []))
   return {
     databases: services,
+    elsewhere: [...new Set(services.flatMap((one) => one.elsewhere))],
     isKept(path) {
       const name = relative(home, path)
       if (passing.test(name) || databases.some((database) => path.startsWith(database))) return false
@@ -57,7 +62,15 @@ export function placesOf(
   }
 }
 
-function isOutside(home: string, path: string): boolean {
+function filesElsewhere(values: Readonly<Record<string, unknown>>, home: string): readonly string[] {
+  return Object.entries(values)
+    .filter(([name]) => /_files?$/.test(name) && name !== 'root_key_file')
+    .flatMap(([name, value]) => [value].flat().map((path) => [name, path] as const))
+    .filter(([, path]) => typeof path === 'string' && isAbsolute(path) && isOutside(home, path))
+    .map(([name, path]) => `${name} ${path}`)
+}
+
+export function isOutside(home: string, path: string): boolean {
   const name = relative(home, path)
   return name.startsWith('..') || isAbsolute(name)
 }

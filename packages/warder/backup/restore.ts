@@ -1,20 +1,19 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { type DatabaseRestore, takeLock } from '@warder/foundation/runtime'
+import type { DatabaseRestore } from '@warder/foundation/runtime'
 import type { ServiceName } from '../installation/services.ts'
 import { digested } from './digest.ts'
 import { type AuditHead, type BackupLine, linesIn, rowsOf } from './lines.ts'
 import { BackupRefused } from './refused.ts'
 import { type DatabaseChoice, RestoredDatabases } from './restored-databases.ts'
+import { type Complete, type HomeRestore, type Move, takeHome } from './restored-home.ts'
 import { openStream } from './sealed-stream.ts'
-import { freshFolder, intoPlace, placeFile, removeFolder } from './staging.ts'
+import { placeFile } from './staging.ts'
 import type { Unlock } from './wrapped-keys.ts'
 
 export interface RestoreOptions extends DatabaseChoice {
   readonly source: AsyncIterable<Uint8Array>
   readonly unlock: Unlock
-  /** Absolute; missing or empty. */
+  /** Absolute; missing, or holding nothing but a root key. */
   readonly home: string
   /** Unix milliseconds. */
   readonly now: number
@@ -30,63 +29,77 @@ export interface Restored {
 }
 
 /**
- * Restores an installation into a home that is missing or empty, and into empty databases. Until all of it is there the
- * home has another name, and no service starts on a database; what is interrupted is begun anew by the next restore.
+ * Restores an installation into a home that is missing or empty, and into empty databases. Until all of it is there no
+ * service starts on either; what is interrupted is begun anew by the next restore, or finished by it where everything
+ * was there already.
  * @throws StartupError when something is in the way
  * @throws BackupRefused when the backup is not whole
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
-  const { home } = options
-  if (existsSync(home) && readdirSync(home).length > 0)
-    throw new StartupError(
-      `${home} is not empty: a restore replaces nothing. Name a new folder with --home, or move this one away`,
-    )
-  mkdirSync(dirname(home), { recursive: true })
-  const unlock = takeLock(
-    `${home}.restore.lock`,
-    (pid) => `a restore into ${home} is under way (process ${pid})`,
-  )
-  const staging = `${home}.restoring`
+  const { home, source, unlock, now } = options
+  const target = takeHome<Restored>(home, now)
   try {
-    freshFolder(staging)
-    const work = new Restoring(options, staging)
+    if (target.complete !== undefined) return await finishInterrupted(source, home, target, target.complete)
+    const work = new Restoring(options, target)
     try {
-      const { bytes, digest } = digested(options.source)
-      for await (const line of linesIn(openStream(bytes, options.unlock))) await work.take(line)
+      const { bytes, digest } = digested(source)
+      for await (const line of linesIn(openStream(bytes, unlock))) await work.take(line)
+      target.requirePlace()
       await work.finish(digest())
+      target.finish({ digest: digest(), moves: work.moves, told: work.result })
+      return work.result
     } catch (error) {
       await work.abandon()
-      removeFolder(staging)
+      target.abandon()
       throw error
+    } finally {
+      work.release()
     }
-    if (existsSync(home)) rmdirSync(home)
-    intoPlace(staging, home)
-    return work.result
   } finally {
-    unlock()
-    rmSync(`${home}.restore.lock`, { force: true })
+    target.release()
   }
+}
+
+/** @throws StartupError when this is not the backup that was being restored */
+async function finishInterrupted(
+  source: AsyncIterable<Uint8Array>,
+  home: string,
+  target: HomeRestore<Restored>,
+  complete: Complete<Restored>,
+): Promise<Restored> {
+  const { bytes, digest } = digested(source)
+  for await (const _ of bytes);
+  if (digest() !== complete.digest)
+    throw new StartupError(
+      `${home} holds the restore of another backup (of ${complete.told.madeAt}, SHA-256 ${complete.digest}), which was interrupted at its end: restore that one again to finish it, or name another folder`,
+    )
+  target.finish(complete)
+  return complete.told
 }
 
 class Restoring {
   readonly #options: RestoreOptions
-  readonly #staging: string
+  readonly #files: string
   readonly #databases: RestoredDatabases
   readonly #heads: Partial<Record<ServiceName, AuditHead>> = {}
   #database: DatabaseRestore | undefined
   #begun: { readonly madeAt: string; readonly rootKey: boolean } | undefined
-  #files = 0
+  #fileCount = 0
   #rows = 0
   #ended = false
 
-  constructor(options: RestoreOptions, staging: string) {
+  constructor(options: RestoreOptions, { files, interruptedAt }: HomeRestore<Restored>) {
     this.#options = options
-    this.#staging = staging
-    this.#databases = new RestoredDatabases(staging, options)
+    this.#files = files
+    this.#databases = new RestoredDatabases({ home: options.home, files, interruptedAt }, options)
+  }
+
+  get moves(): readonly Move[] {
+    return this.#databases.moves
   }
 
   get result(): Restored {
-    return { ...this.#start, files: this.#files, rows: this.#rows, heads: this.#heads }
+    return { ...this.#start, files: this.#fileCount, rows: this.#rows, heads: this.#heads }
   }
 
   get #start() {
@@ -103,7 +116,7 @@ class Restoring {
     void this.#start
     switch (line.kind) {
       case 'file':
-        this.#files += placeFile(this.#staging, line) ? 1 : 0
+        this.#fileCount += placeFile(this.#files, line) ? 1 : 0
         return
       case 'database':
         return this.#open(line)
@@ -115,7 +128,7 @@ class Restoring {
         this.#options.onRow?.(this.#rows)
         return
       case 'end':
-        if (line.files !== this.#files || line.rows !== this.#rows)
+        if (line.files !== this.#fileCount || line.rows !== this.#rows)
           throw new BackupRefused('the backup does not hold as much as it says')
         this.#ended = true
     }
@@ -141,5 +154,9 @@ class Restoring {
 
   async abandon(): Promise<void> {
     await this.#databases.abandon()
+  }
+
+  release(): void {
+    this.#databases.release()
   }
 }

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import {
   type CopiedSchema,
@@ -6,12 +7,14 @@ import {
   type DatabaseRestore,
   databasePlace,
   restoreDatabase,
+  takeLock,
 } from '@warder/foundation/runtime'
 import type { RestoredBackup } from '@warder/foundation/sql'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceModules } from '../installation/services.ts'
-import { freshFolder, intoPlace, removeFolder, setDatabase } from './staging.ts'
+import type { Move } from './restored-home.ts'
+import { freshFolder, removeFolder, setDatabase } from './staging.ts'
 
 export interface DatabaseChoice {
   readonly env: Terminal['env']
@@ -19,52 +22,83 @@ export interface DatabaseChoice {
   readonly databases: Readonly<Partial<Record<ServiceName, string>>>
 }
 
+export interface RestoredPlaces {
+  /** Absolute. */
+  readonly home: string
+  /** Where its files are put meanwhile. */
+  readonly files: string
+  /** When a restore into this home was begun that was interrupted: databases that it has finished are emptied. */
+  readonly interruptedAt: number | undefined
+}
+
 /** The databases of a restore. A file of SQLite lies in a folder of its own until everything has come. */
 export class RestoredDatabases {
-  readonly #home: string
+  readonly #places: RestoredPlaces
   readonly #choice: DatabaseChoice
   readonly #begun: DatabaseRestore[] = []
   /** Files that lie elsewhere than in the home. */
-  readonly #moves: { readonly from: string; readonly path: string }[] = []
+  readonly moves: Move[] = []
+  readonly #locks: (() => void)[] = []
 
-  /** @param home that is being filled */
-  constructor(home: string, choice: DatabaseChoice) {
-    this.#home = home
+  /** @throws StartupError when a database is chosen that the environment overrules */
+  constructor(places: RestoredPlaces, choice: DatabaseChoice) {
+    this.#places = places
     this.#choice = choice
+    for (const [service, url] of Object.entries(choice.databases)) {
+      const name = `${service.toUpperCase()}_DATABASE_URL`
+      const other = choice.env[name]
+      if (other !== undefined && other !== '' && other !== url)
+        throw new StartupError(
+          `${name} is set and names another database than --${service}-database: unset it`,
+        )
+    }
   }
 
   /** @throws StartupError when there is something in its place */
   async begin(service: ServiceName, schema: CopiedSchema): Promise<DatabaseRestore> {
-    const database = await restoreDatabase(serviceModules[service], this.#placeOf(service), schema)
+    const { interruptedAt } = this.#places
+    const place = this.#placeOf(service)
+    const database = await restoreDatabase(serviceModules[service], place, { ...schema, interruptedAt })
     this.#begun.push(database)
     return database
   }
 
   #placeOf(service: ServiceName): DatabasePlace {
+    const { files, home } = this.#places
     const { env, databases } = this.#choice
     const given = databases[service]
-    if (given !== undefined) setDatabase(this.#home, service, given)
-    const { config } = configure(service, this.#home, [], env).launch
-    const place = databasePlace(config, this.#home, service)
-    if (place.kind !== 'sqlite' || place.path.startsWith(`${this.#home}/`)) return place
+    if (given !== undefined) setDatabase(files, service, given)
+    const { config } = configure(service, files, [], env).launch
+    const place = databasePlace(config, files, service)
+    if (place.kind !== 'sqlite' || place.path.startsWith(`${files}/`)) return place
+    if (place.path.startsWith(`${home}/`)) return { ...place, path: join(files, relative(home, place.path)) }
     if (existsSync(place.path))
       throw new StartupError(`the database ${place.path} is there: a restore replaces nothing; move it away`)
+    this.#locks.push(
+      takeLock(
+        `${place.path}.restore.lock`,
+        (pid) => `a restore into ${place.path} is under way (process ${pid})`,
+      ),
+    )
     const from = freshFolder(`${place.path}.restoring`)
-    this.#moves.push({ from, path: place.path })
-    return { kind: 'sqlite', path: `${from}/database` }
+    this.moves.push({ from: join(from, 'database'), path: place.path })
+    return { kind: 'sqlite', path: join(from, 'database') }
   }
 
-  /** From now on services can use them. */
+  /** From now on services can use them, once their files are in their places. */
   async finish(origin: RestoredBackup): Promise<void> {
     for (const database of this.#begun) {
       await database.finish(origin)
       await database.close()
     }
-    for (const { from, path } of this.#moves) intoPlace(`${from}/database`, path, from)
   }
 
   async abandon(): Promise<void> {
     for (const database of this.#begun) await database.close().catch(() => undefined)
-    for (const { from } of this.#moves) removeFolder(from)
+    for (const { from } of this.moves) removeFolder(dirname(from))
+  }
+
+  release(): void {
+    for (const unlock of this.#locks) unlock()
   }
 }

@@ -21,6 +21,9 @@ const prefixBytes = 7
 const macBytes = 32
 const longestHeader = 64 * 1024
 
+/** What every backup begins with. */
+export const firstBytes = Buffer.from(`{"format":"${format}"`)
+
 interface Header {
   readonly format: typeof format
   readonly version: typeof version

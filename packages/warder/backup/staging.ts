@@ -1,13 +1,9 @@
 import {
   appendFileSync,
   chmodSync,
-  closeSync,
   existsSync,
-  fsyncSync,
   mkdirSync,
-  openSync,
   readFileSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -27,18 +23,6 @@ export function freshFolder(path: string): string {
 
 export function removeFolder(path: string): void {
   rmSync(path, { recursive: true, force: true })
-}
-
-/** Gives something that is whole its name, for good. @param left what is not needed any more */
-export function intoPlace(from: string, path: string, left?: string): void {
-  renameSync(from, path)
-  const folder = openSync(dirname(path), 'r')
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
-  if (left !== undefined) removeFolder(left)
 }
 
 /**

@@ -1,17 +1,39 @@
-import { createReadStream, existsSync, renameSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  existsSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { open } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { type CollectOptions, collect } from './collect.ts'
+import { digested } from './digest.ts'
 import { compressedLines, linesIn } from './lines.ts'
+import { isOutside } from './places.ts'
 import { BackupRefused } from './refused.ts'
-import { openStream, sealStream } from './sealed-stream.ts'
+import { firstBytes, openStream, sealStream } from './sealed-stream.ts'
 import { type Recipients, unlockFor } from './wrapped-keys.ts'
 
 export interface Written {
   readonly bytes: number
+  /** SHA-256 of the file, in lower-case hexadecimal digits. */
+  readonly digest: string
   readonly files: number
   readonly rows: number
 }
+
+const thisHost = hostname().replaceAll('.', '_')
+/** What nobody on another host has written into for so long was left by a process that was killed. */
+const leftAfterMs = 3_600_000
 
 /**
  * Writes a backup into a new file and reads it back. Until that is done the file has another name.
@@ -22,14 +44,17 @@ export async function writeBackup(
   recipients: Recipients,
   path: string,
 ): Promise<Written> {
-  if (existsSync(path)) throw new StartupError(`${path} is there already: a backup overwrites nothing`)
-  const part = `${path}.part`
+  requireNew(path)
+  requireOutside(options.home, path)
+  removeLeftovers(dirname(resolve(path)), options.now)
+  const part = `${path}.${thisHost}-${process.pid}.part`
+  const file = await open(part, 'wx', 0o600)
   try {
-    const file = await open(part, 'w', 0o600)
     let bytes = 0
     const own = unlockFor(recipients)
     try {
       for await (const chunk of sealStream(compressedLines(collect(options)), own.recipients)) {
+        options.signal?.throwIfAborted()
         await file.writeFile(chunk)
         bytes += chunk.length
       }
@@ -38,11 +63,78 @@ export async function writeBackup(
       await file.close()
     }
     const found = await readBack(part, own)
-    renameSync(part, path)
+    give(part, path)
+    await syncFolder(dirname(resolve(path)))
     return { bytes, ...found }
-  } catch (error) {
+  } finally {
     rmSync(part, { force: true })
-    throw error
+  }
+}
+
+function requireNew(path: string): void {
+  if (existsSync(path)) throw new StartupError(`${path} is there already: a backup overwrites nothing`)
+}
+
+/** One in the home would be lost with it, and would be part of the next one. */
+function requireOutside(home: string, path: string): void {
+  const folder = dirname(resolve(path))
+  if (existsSync(folder) && existsSync(home) && !isOutside(realpathSync(home), realpathSync(folder)))
+    throw new StartupError(
+      `${path} is in the home that is backed up: name a file elsewhere, best on another disk`,
+    )
+}
+
+/** Gives the file its name, unless another one has got that meanwhile. */
+function give(part: string, path: string): void {
+  try {
+    linkSync(part, path)
+  } catch (error) {
+    requireNew(path)
+    // A file system without hard links.
+    if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EINVAL'].includes(String((error as NodeJS.ErrnoException).code)))
+      throw error
+    renameSync(part, path)
+  }
+}
+
+/** Parts of backups that were killed: their names are of another day, and nobody would look for them. */
+function removeLeftovers(folder: string, now: number): void {
+  if (!existsSync(folder)) return
+  for (const name of readdirSync(folder)) {
+    const [, host, pid] = /\.([^./]+)-(\d+)\.part$/.exec(name) ?? []
+    if (host === undefined) continue
+    const path = join(folder, name)
+    const isLeft = host === thisHost ? !isAlive(Number(pid)) : now - statSync(path).mtimeMs > leftAfterMs
+    if (isLeft && isBackup(path)) rmSync(path, { force: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function isBackup(path: string): boolean {
+  const file = openSync(path, 'r')
+  try {
+    const begin = Buffer.alloc(firstBytes.length)
+    const length = readSync(file, begin)
+    // It may have been killed before it wrote anything.
+    return begin.subarray(0, length).equals(firstBytes.subarray(0, length))
+  } finally {
+    closeSync(file)
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
   }
 }
 
@@ -51,12 +143,13 @@ async function readBack(path: string, { unlock }: ReturnType<typeof unlockFor>) 
   let files = 0
   let rows = 0
   let ended = false
-  for await (const line of linesIn(openStream(createReadStream(path), unlock))) {
+  const { bytes, digest } = digested(createReadStream(path))
+  for await (const line of linesIn(openStream(bytes, unlock))) {
     if (line.kind === 'file' && line.first) files += 1
     if (line.kind === 'rows') rows += line.rows.length
     ended = line.kind === 'end' && line.files === files && line.rows === rows
   }
   if (!ended)
     throw new BackupRefused(`${path} could not be read back as it was written: is the disk in order?`)
-  return { files, rows }
+  return { digest: digest(), files, rows }
 }

@@ -11,12 +11,23 @@ export interface Progress {
   clear(): void
 }
 
+/** In what amounts are told. */
+export interface ProgressUnit {
+  readonly name: string
+  readonly size: number
+}
+
 const everyMs = 100
-const mebibyte = 1024 * 1024
+const mebibytes: ProgressUnit = { name: 'MiB', size: 1024 * 1024 }
 const clearLine = '\r\u001b[K'
 
 /** A bar that shows share, amount and speed, drawn at most ten times a second; nothing where there is no terminal. */
-export function progressBar(output: ProgressOutput, now: () => number = () => performance.now()): Progress {
+export function progressBar(
+  output: ProgressOutput,
+  now: () => number = () => performance.now(),
+  { name, size: unit }: ProgressUnit = mebibytes,
+): Progress {
+  const amount = (value: number): string => String(Math.round(value / unit))
   if (output.isTTY !== true) return { update: () => undefined, clear: () => undefined }
   const started = now()
   let drawn = Number.NEGATIVE_INFINITY
@@ -29,7 +40,7 @@ export function progressBar(output: ProgressOutput, now: () => number = () => pe
       shown = true
       const seconds = Math.max((time - started) / 1000, 0.001)
       const share = size === 0 ? 1 : Math.min(done / size, 1)
-      const numbers = `${String(Math.floor(share * 100)).padStart(3)}%  ${mib(done)} of ${mib(size)} MiB  ${mib(done / seconds)} MiB/s`
+      const numbers = `${String(Math.floor(share * 100)).padStart(3)}%  ${amount(done)} of ${amount(size)} ${name}  ${amount(done / seconds)} ${name}/s`
       // Terminals that do not know their width say 0.
       const columns = output.columns === undefined || output.columns === 0 ? 80 : output.columns
       const room = Math.min(columns - numbers.length - 4, 40)
@@ -42,8 +53,4 @@ export function progressBar(output: ProgressOutput, now: () => number = () => pe
       shown = false
     },
   }
-}
-
-function mib(bytes: number): string {
-  return String(Math.round(bytes / mebibyte))
 }

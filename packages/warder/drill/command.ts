@@ -5,8 +5,10 @@ import { inHome } from '@warder/foundation/home'
 import { note, rootKeySource } from '@warder/foundation/runtime'
 import { unlockOf, unlockOptions } from '../backup/secrets.ts'
 import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
+import { exitCodeOf } from '../cli/exit-codes.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments } from '../cli/options.ts'
+import { realPerson } from '../cli/person.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { configure } from '../installation/configuration.ts'
@@ -59,6 +61,12 @@ Example:
       user === undefined || passwordFile === undefined
         ? undefined
         : { realm, user, password: readSecretFile(passwordFile) }
+    const interruption = new AbortController()
+    let stoppedBy: NodeJS.Signals | undefined
+    const unlisten = realPerson().onInterrupt((signal) => {
+      stoppedBy = signal
+      interruption.abort()
+    })
     try {
       const backup = newest(path)
       terminal.out(`backup      ${backup}`)
@@ -69,15 +77,22 @@ Example:
         env: terminal.env,
         login,
         keys: values.keys ?? usualKeys,
+        signal: interruption.signal,
         say: terminal.out,
       })
       if (existsSync(home)) note(home, 'drill', Date.now())
       terminal.out('the drill went well')
       return 0
     } catch (error) {
+      if (stoppedBy !== undefined) {
+        terminal.err(`interrupted (${stoppedBy}): what the drill had made is removed`)
+        return exitCodeOf(stoppedBy)
+      }
       if (!(error instanceof TryFailed)) throw refusalOf(error)
       terminal.err(`warder drill: ${error.message}`)
       return 1
+    } finally {
+      unlisten()
     }
   },
 }

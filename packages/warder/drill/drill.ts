@@ -1,14 +1,5 @@
-import {
-  copyFileSync,
-  createReadStream,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { createReadStream, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { verifyAudit } from '@warder/foundation/audit'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
@@ -24,17 +15,20 @@ import { readEndpoints, serverAt } from '../installation/endpoints.ts'
 import { serviceNames } from '../installation/services.ts'
 import { throwAwayEnvironment, whileStarted } from '../installation/throw-away.ts'
 import { tryServices } from '../try/run.ts'
+import { removeRoom, takeRoom } from './room.ts'
 
 export interface DrillOptions {
   readonly backup: string
   readonly unlock: Unlock
   /** Where the root key is, when the backup has none. */
   readonly rootKeyFile: string | undefined
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: NodeJS.ProcessEnv
   /** Somebody who can log in; undefined = nobody does. */
   readonly login: { readonly realm: string; readonly user: string; readonly password: string } | undefined
   /** Keys that are opened at most. */
   readonly keys: number
+  /** Ends the drill; what it has made is removed. */
+  readonly signal: AbortSignal
   say(line: string): void
 }
 
@@ -43,30 +37,33 @@ export interface DrillOptions {
  * whether everything works: nothing of the installation that runs is touched.
  * @throws StartupError at the first step that fails, which says what to do
  */
-export async function drill(options: DrillOptions): Promise<void> {
-  const room = mkdtempSync(join(tmpdir(), 'warder-drill-'))
+export async function drill(given: DrillOptions): Promise<void> {
+  const room = takeRoom()
   const home = join(room, 'home')
+  const options = { ...given, env: throwAwayEnvironment(given.env) }
+  const { signal, say } = options
   try {
     const restored = await restoreInto(home, options)
-    options.say(`restored    ${restored.rows} rows and ${restored.files} files, as of ${restored.madeAt}`)
-    provideRootKey(home, restored, options)
+    say(`restored    ${restored.rows} rows and ${restored.files} files, as of ${restored.madeAt}`)
+    const env = { ...options.env, ...rootKeyEnvironment(home, restored, options) }
     for (const name of serviceNames) silence(join(home, `${name}.toml`))
-    await openKeys(home, options)
-    await startAndAsk(home, options)
-    await verifyLogs(home, options)
+    for (const step of [openKeys, startAndAsk, verifyLogs]) {
+      signal.throwIfAborted()
+      await step(home, { ...options, env })
+    }
   } finally {
-    rmSync(room, { recursive: true, force: true, maxRetries: 3 })
+    removeRoom(room)
   }
 }
 
-async function restoreInto(home: string, { backup, unlock, env }: DrillOptions): Promise<Restored> {
+async function restoreInto(home: string, { backup, unlock, env, signal }: DrillOptions): Promise<Restored> {
   if (!existsSync(backup)) throw new StartupError(`${backup} is not there`)
   return restore({
-    source: createReadStream(backup),
+    source: createReadStream(backup, { signal }),
     unlock,
     home,
     now: systemClock.now(),
-    env: throwAwayEnvironment(env),
+    env,
     databases: { auth: 'sqlite:auth.db', kms: 'sqlite:kms.db' },
   })
 }
@@ -78,19 +75,28 @@ function silence(file: string): void {
   if (existsSync(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(spoken, ''))
 }
 
-function provideRootKey(home: string, { rootKey }: Restored, { rootKeyFile, env }: DrillOptions): void {
-  const source = rootKeySource(configure('kms', home, [], throwAwayEnvironment(env)).launch.config, (path) =>
-    inHome(home, path),
-  )
-  if (rootKey || source.kind !== 'file') return
-  if (rootKeyFile === undefined || !existsSync(rootKeyFile))
+/**
+ * The root key is used where it is: a drill that is killed leaves no copy of it.
+ * @throws StartupError when it is nowhere
+ */
+function rootKeyEnvironment(
+  home: string,
+  { rootKey }: Restored,
+  { rootKeyFile, env }: DrillOptions,
+): NodeJS.ProcessEnv {
+  const { launch } = configure('kms', home, [], env)
+  const source = rootKeySource(launch.config, (path) => inHome(home, path))
+  if (rootKey || source.kind !== 'file') return {}
+  if (rootKeyFile === undefined || !existsSync(rootKeyFile)) {
+    if (existsSync(source.path)) return {}
     throw new StartupError('the backup has no root key: name the copy of it with --root-key-file')
-  // A key that lies elsewhere is where the settings say already.
-  if (!existsSync(source.path)) copyFileSync(rootKeyFile, source.path)
+  }
+  const path = resolve(rootKeyFile)
+  return { AUTH_ROOT_KEY_FILE: path, KMS_ROOT_KEY_FILE: path }
 }
 
 async function openKeys(home: string, { env, keys, say }: DrillOptions): Promise<void> {
-  const { launch } = configure('kms', home, [], throwAwayEnvironment(env))
+  const { launch } = configure('kms', home, [], env)
   const { db, close } = await openSealedDatabase('kms', launch)
   try {
     const source = rootKeySource(launch.config, (path) => inHome(home, path))
@@ -109,7 +115,7 @@ async function openKeys(home: string, { env, keys, say }: DrillOptions): Promise
 
 async function startAndAsk(home: string, options: DrillOptions): Promise<void> {
   const what = 'the services of the backup'
-  await whileStarted(home, throwAwayEnvironment(options.env), what, () => ask(home, options))
+  await whileStarted(home, options.env, what, () => ask(home, options), options.signal)
 }
 
 async function ask(home: string, { login, say }: DrillOptions): Promise<void> {
@@ -145,7 +151,7 @@ async function ask(home: string, { login, say }: DrillOptions): Promise<void> {
 async function verifyLogs(home: string, { say, env }: DrillOptions): Promise<void> {
   for (const name of serviceNames) {
     const folder = join(home, 'audit', name)
-    const logKeys = await logKeysOf(folder, { home, env: throwAwayEnvironment(env) })
+    const logKeys = await logKeysOf(folder, { home, env })
     const verdict = await verifyAudit(folder, { thorough: true, logKeys })
     if (!verdict.ok)
       throw new StartupError(

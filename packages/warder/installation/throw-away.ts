@@ -41,14 +41,15 @@ export async function whileStarted<T>(
 ): Promise<T> {
   const child = spawn(process.execPath, [entry, 'start', '--home', home], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    // It stops when this process ends, however that comes: nothing that was thrown away is served on.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let output = ''
   const collect = (text: Buffer): void => {
     output = (output + text.toString()).slice(-mostOutput)
   }
-  child.stdout.on('data', collect)
-  child.stderr.on('data', collect)
+  child.stdout?.on('data', collect)
+  child.stderr?.on('data', collect)
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   const isRunning = (): boolean => child.exitCode === null && child.signalCode === null
   try {

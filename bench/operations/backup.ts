@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  copyFileSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { cleanEnvironment, startInstallation } from 'warder/testing'
+import { seedKeys } from '../kms/seed.ts'
+
+/**
+ * What a backup of many keys takes while they are used, what its restore takes beside a copy of the databases, and what a
+ * drill takes. SQLite.
+ *
+ * Run: `node bench/operations/backup.ts [--keys 1000000] [--rate 200]`. `beside` is the 99th percentile of encryptions
+ * that are asked for at that rate while the backup is made, divided by that of the same time without one.
+ */
+const { values } = parseArgs({
+  options: { keys: { type: 'string', default: '1000000' }, rate: { type: 'string', default: '200' } },
+})
+const keys = Number(values.keys)
+const everyMs = 1000 / Number(values.rate)
+const entry = fileURLToPath(new URL('../../packages/warder/bin/warder.mjs', import.meta.url))
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const room = mkdtempSync(join(tmpdir(), 'warder-bench-'))
+const home = join(room, 'home')
+const passphrase = join(room, 'passphrase')
+writeFileSync(passphrase, 'correct horse battery staple')
+const secret = ['--passphrase-file', passphrase]
+
+/** @returns seconds */
+async function command(...words: readonly string[]): Promise<number> {
+  const began = performance.now()
+  const child = spawn(process.execPath, [entry, ...words], {
+    env: cleanEnvironment({}),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let errors = ''
+  child.stderr.on('data', (text) => {
+    errors += text
+  })
+  await once(child, 'close')
+  if (child.exitCode !== 0) throw new Error(`warder ${words.join(' ')}: ${errors}`)
+  return (performance.now() - began) / 1000
+}
+
+/** Copies the databases as any program would, and waits for the disk. @returns seconds */
+function plainCopy(to: string): number {
+  mkdirSync(to)
+  const began = performance.now()
+  for (const name of ['auth.db', 'kms.db']) {
+    copyFileSync(join(home, name), join(to, name))
+    const file = openSync(join(to, name), 'r+')
+    fsyncSync(file)
+    closeSync(file)
+  }
+  return (performance.now() - began) / 1000
+}
+
+function p99(times: number[]): number {
+  times.sort((a, b) => a - b)
+  return times[Math.floor(times.length * 0.99)] ?? Number.NaN
+}
+
+const seconds = (value: number): string => `${value.toFixed(1)} s`
+
+try {
+  const first = await startInstallation({ home })
+  await first.stop()
+  const seeded = await seedKeys(home, 'admin', keys)
+  const warder = await startInstallation({ home })
+  const client = warder.client('kms')
+  const headers = { authorization: `Bearer ${await warder.adminToken()}` }
+  let turn = 0
+  const encrypt = async (times: number[]): Promise<void> => {
+    const kid = seeded.own[turn++ % seeded.own.length]
+    const asked = performance.now()
+    const json = { kid, alg: 'dir', enc: 'A256GCM', data: 'aGVsbG8' }
+    const { status, text } = await client.ask('/v1/crypto/encrypt', { json, headers })
+    if (status !== 200) throw new Error(text)
+    times.push(performance.now() - asked)
+  }
+  /** Asks at the same rate, however long an answer takes, until `work` is done. */
+  const during = async (work: Promise<unknown>): Promise<number> => {
+    const times: number[] = []
+    const waiting = new Set<Promise<void>>()
+    let done = false
+    void work.finally(() => {
+      done = true
+    })
+    for (let next = performance.now(); !done; next += everyMs) {
+      const one = encrypt(times).finally(() => waiting.delete(one))
+      waiting.add(one)
+      await setTimeout(Math.max(0, next + everyMs - performance.now()))
+    }
+    await Promise.all(waiting)
+    return p99(times)
+  }
+  await during(setTimeout(3000))
+  const calm = await during(setTimeout(10_000))
+  const file = join(room, 'all.backup')
+  const backing = command('backup', file, '--home', home, ...secret)
+  const beside = await during(backing)
+  const backup = await backing
+  const again = await during(setTimeout(10_000))
+  client.close()
+  await warder.stop()
+  const size = statSync(join(home, 'kms.db')).size
+  print(
+    `${keys} keys, ${Math.round(size / 2 ** 20)} MiB, backup ${Math.round(statSync(file).size / 2 ** 20)} MiB`,
+  )
+  const usual = Math.max(calm, again)
+  print(
+    `backup      ${seconds(backup)}; p99 of encrypt ${usual.toFixed(1)} ms, beside it ${beside.toFixed(1)} ms: ${(beside / usual).toFixed(2)} times`,
+  )
+  const copies = [plainCopy(join(room, 'copy-1'))]
+  const restored = join(room, 'restored')
+  const restore = await command('restore', file, '--home', restored, ...secret)
+  copies.push(plainCopy(join(room, 'copy-2')))
+  const copy = copies.reduce((sum, one) => sum + one, 0) / copies.length
+  print(
+    `restore     ${seconds(restore)}; plain copy ${copies.map(seconds).join(', ')}: ${(copy / restore).toFixed(3)} of it`,
+  )
+  writeFileSync(join(room, 'root.key'), readFileSync(join(home, 'root.key')), { mode: 0o600 })
+  const drill = await command(
+    'drill',
+    file,
+    '--home',
+    home,
+    ...secret,
+    '--root-key-file',
+    join(room, 'root.key'),
+  )
+  print(`drill       ${seconds(drill)}`)
+} finally {
+  rmSync(room, { recursive: true, force: true })
+}

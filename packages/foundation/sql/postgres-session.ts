@@ -1,0 +1,42 @@
+import type pg from 'pg'
+import { parsePostgresUrl } from '../postgres/address.ts'
+import { postgresClients } from '../postgres/clients.ts'
+import type { PostgresOptions } from './postgres.ts'
+import { classify } from './postgres-errors.ts'
+import { parserOf } from './postgres-statement.ts'
+
+/** Which database, as for `openPostgres`. */
+export type SessionOptions = Pick<PostgresOptions, 'url' | 'passwordFile' | 'folder'>
+
+const connectWithinMs = 10_000
+
+/**
+ * One connection for itself, for what lasts as long as a session does. Whoever asked for it ends it.
+ * @param name that the server shows for it
+ * @throws StorageUnavailable when the database cannot be reached
+ */
+export async function postgresSession(
+  { url, passwordFile, folder }: SessionOptions,
+  name: string,
+): Promise<pg.Client> {
+  const address = parsePostgresUrl(url)
+  const clients = postgresClients({
+    address,
+    passwordFile,
+    folder,
+    memory: undefined,
+    connectTimeoutMs: address.connectTimeoutMs ?? connectWithinMs,
+    config: { types: { getTypeParser: parserOf as never }, application_name: name, keepAlive: true },
+    log: undefined,
+  })
+  try {
+    return await clients.again(async () => {
+      const fresh = new clients.Client()
+      fresh.on('error', () => undefined)
+      await fresh.connect()
+      return fresh
+    })
+  } catch (error) {
+    throw classify(error)
+  }
+}

@@ -1,0 +1,32 @@
+import { type Progress, type ProgressOutput, progressBar } from '../cli/progress.ts'
+
+const tellEvery = 100_000
+
+/** A bar that counts rows; where there is no terminal, a line now and then. @param size 0 = nobody knows */
+export function rowProgress(screen: ProgressOutput, say: (line: string) => void): Progress {
+  const bar = progressBar(screen, undefined, { name: 'rows', size: 1 })
+  let told = 0
+  return {
+    update(done, size) {
+      if (screen.isTTY === true && size > 0) return bar.update(done, size)
+      if (done - told < tellEvery) return
+      told = done
+      say(size > 0 ? `${done} of ${size} rows …` : `${done} rows …`)
+    },
+    clear: bar.clear,
+  }
+}
+
+/** The same bytes; tells how many have come. */
+export async function* watched(
+  source: AsyncIterable<Uint8Array>,
+  size: number,
+  progress: Progress,
+): AsyncGenerator<Uint8Array> {
+  let done = 0
+  for await (const chunk of source) {
+    done += chunk.length
+    progress.update(done, size)
+    yield chunk
+  }
+}

@@ -1,0 +1,170 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lchownSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { restoreFolder } from '@warder/foundation/home'
+import { takeLock } from '@warder/foundation/runtime'
+import { removeFolder } from './staging.ts'
+
+// A home that is being restored has a folder in which everything is put first, and no service starts while it is there:
+//
+//   files      what the home will hold
+//   restored_at  when this restore was begun: databases that it has finished are known by it
+//   complete   JSON: all of it is there, in the databases too; only renames are left
+
+const lockName = 'restore.lock'
+const rootKeyName = 'root.key'
+/** A file system that is mounted at the home has its own folder there. */
+const ignored: ReadonlySet<string> = new Set([restoreFolder, lockName, 'lost+found'])
+
+export interface Move {
+  readonly from: string
+  readonly path: string
+}
+
+/** What is left to be done, and what is told then. */
+export interface Complete<Told> {
+  readonly digest: string
+  /** Files that lie elsewhere than in the home. */
+  readonly moves: readonly Move[]
+  readonly told: Told
+}
+
+/** A home that is being filled. */
+export interface HomeRestore<Told> {
+  /** Where its files are put. */
+  readonly files: string
+  /** `restored_at` of a restore into this home that was interrupted, Unix milliseconds. */
+  readonly interruptedAt: number | undefined
+  /** Everything was there when that one was interrupted. */
+  readonly complete: Complete<Told> | undefined
+  /** @throws StartupError when a file is in the way */
+  requirePlace(): void
+  /** Puts everything into its place, for good. What is interrupted here is finished by the next restore. */
+  finish(complete: Complete<Told>): void
+  /** Takes away what was put there. */
+  abandon(): void
+  /** Lets go of the home. */
+  release(): void
+}
+
+/**
+ * Takes a home that is missing or holds nothing but a root key.
+ * @param home absolute
+ * @param now Unix milliseconds
+ * @throws StartupError when there is something in it, or another restore has it
+ */
+export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
+  const made = mkdirSync(home, { recursive: true, mode: 0o700 }) !== undefined
+  const staging = join(home, restoreFolder)
+  const files = join(staging, 'files')
+  let unlock: () => void = () => undefined
+  const release = (): void => {
+    unlock()
+    if (made && readdirSync(home).length === 0) rmdirSync(home)
+  }
+  try {
+    unlock = takeLock(join(home, lockName), (pid) => `a restore into ${home} is under way (process ${pid})`)
+    const complete = readComplete<Told>(staging)
+    if (complete === undefined) requireEmpty(home)
+    const interruptedAt = readTime(join(staging, 'restored_at'))
+    if (complete === undefined) {
+      removeFolder(staging)
+      mkdirSync(files, { recursive: true, mode: 0o700 })
+      writeDurably(join(staging, 'restored_at'), String(now))
+    }
+    return {
+      files,
+      interruptedAt,
+      complete,
+      requirePlace: () => requireOneRootKey(home, files),
+      finish(found) {
+        giveToOwner(home, [join(home, rootKeyName), files, ...found.moves.map(({ from }) => from)])
+        writeDurably(join(staging, 'complete'), JSON.stringify(found))
+        for (const { from, path } of found.moves) if (existsSync(from)) intoPlace(from, path)
+        for (const name of readdirSync(files)) intoPlace(join(files, name), join(home, name))
+        for (const { from } of found.moves) removeFolder(dirname(from))
+        removeFolder(staging)
+      },
+      abandon() {
+        removeFolder(files)
+        // What the interrupted one has left in the databases is still to be known.
+        if (interruptedAt === undefined) removeFolder(staging)
+        else writeDurably(join(staging, 'restored_at'), String(interruptedAt))
+      },
+      release,
+    }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function requireEmpty(home: string): void {
+  const found = readdirSync(home).filter((name) => !ignored.has(name) && name !== rootKeyName)
+  if (found.length > 0)
+    throw new StartupError(
+      `${home} is not empty (${found[0]}): a restore replaces nothing. Name a new folder with --home, or move what is in it away`,
+    )
+}
+
+/** The one that was put there beforehand stays. */
+function requireOneRootKey(home: string, files: string): void {
+  const [there, restored] = [join(home, rootKeyName), join(files, rootKeyName)]
+  if (!existsSync(there) || !existsSync(restored)) return
+  if (!readFileSync(there).equals(readFileSync(restored)))
+    throw new StartupError(`${there} is another root key than the one in the backup: move it away`)
+}
+
+/** What root restores into the folder of a service belongs to that service. */
+function giveToOwner(home: string, paths: readonly string[]): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(home)
+  if (uid === 0) return
+  const give = (path: string): void => lchownSync(path, uid, gid)
+  for (const path of paths.filter(existsSync)) {
+    give(path)
+    if (!statSync(path).isDirectory()) continue
+    for (const entry of readdirSync(path, { recursive: true, withFileTypes: true }))
+      give(join(entry.parentPath, entry.name))
+  }
+}
+
+function readComplete<Told>(staging: string): Complete<Told> | undefined {
+  const path = join(staging, 'complete')
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Complete<Told>) : undefined
+}
+
+function readTime(path: string): number | undefined {
+  const time = existsSync(path) ? Number(readFileSync(path, 'utf8')) : Number.NaN
+  return Number.isSafeInteger(time) ? time : undefined
+}
+
+/** Whole, or not there. */
+function writeDurably(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true })
+  intoPlace(`${path}.new`, path)
+}
+
+/** Gives something that is whole its name, for good. */
+function intoPlace(from: string, path: string): void {
+  renameSync(from, path)
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}

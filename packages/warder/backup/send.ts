@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync, statSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+
+/** Standard output of this process, as far as it was taken. */
+export interface StandardOutput {
+  readonly bytes: number
+  /** SHA-256 of them, in lower-case hexadecimal digits. */
+  digest(): string
+  /** @throws StartupError when nobody takes it any more */
+  write(bytes: Uint8Array): Promise<void>
+}
+
+export function standardOutput(): StandardOutput {
+  const hash = createHash('sha256')
+  let taken = 0
+  return {
+    get bytes() {
+      return taken
+    },
+    digest: () => hash.copy().digest('hex'),
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(bytes, (error) => {
+          if (error)
+            return reject(
+              new StartupError(`standard output was closed (${error.message}): what was sent is not whole`),
+            )
+          taken += bytes.length
+          hash.update(bytes)
+          resolve()
+        })
+      }),
+  }
+}
+
+/**
+ * Sends a backup that is whole, from a byte on.
+ * @throws StartupError when it is not there, is shorter, or is not taken
+ */
+export async function sendFrom(path: string, from: number, output: StandardOutput): Promise<void> {
+  if (!existsSync(path))
+    throw new StartupError(
+      `${path} is not there: what the other side has belongs to a backup that is gone; begin anew`,
+    )
+  const { size } = statSync(path)
+  if (from > size)
+    throw new StartupError(`${path} has ${size} bytes and the other side ${from}: that is another backup`)
+  if (from === size) return
+  try {
+    for await (const chunk of createReadStream(path, { start: from })) await output.write(chunk)
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error
+    throw new StartupError(`${error.message}; ${path} is, go on with --from and what the other side has`)
+  }
+}

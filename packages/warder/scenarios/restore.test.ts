@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { findRestored, openPostgres } from '@warder/foundation/sql'
+import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { type BackedUp, backedUp } from '../testing/backed-up.ts'
+import { cleanEnvironment, startInstallation } from '../testing/installation.ts'
+
+const postgres = await startTestPostgres()
+const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
+let there: BackedUp
+
+/** What a restore has left in a database for the first start. */
+async function restoredAt(url: string): Promise<number> {
+  const db = await openPostgres({ url, readers: 1, writers: 1 })
+  try {
+    return (await findRestored(db))?.restoredAt ?? Number.NaN
+  } finally {
+    await db.close()
+  }
+}
+
+before(async () => {
+  there = await backedUp()
+})
+after(async () => {
+  await there?.stop()
+  if (!('missing' in postgres)) await postgres.stop()
+})
+
+test('an installation moves to PostgreSQL and back', {
+  skip: 'missing' in postgres && postgres.missing,
+}, async () => {
+  if ('missing' in postgres) return
+  const { room, nightly, secret, run, opensThere } = there
+  const [auth, kms] = [await postgres.database(), await postgres.database()]
+  const home = join(room, 'on-postgresql')
+  const databases = ['--auth-database', auth, '--kms-database', kms]
+  const moved = await run('restore', nightly, '--home', home, ...secret, ...databases)
+  assert.equal(moved.code, 0, moved.err)
+  await opensThere(home)
+  // Not empty any more.
+  const second = await run('restore', nightly, '--home', join(room, 'second'), ...secret, ...databases)
+  assert.match(second.err, /the database is not empty/)
+  const back = join(room, 'from-postgresql.backup')
+  assert.equal((await run('backup', back, '--home', home, '--root-key', '--audit', ...secret)).code, 0)
+  const again = join(room, 'on-sqlite')
+  const sqlite = ['--auth-database', 'sqlite:auth.db', '--kms-database', 'sqlite:kms.db']
+  assert.equal((await run('restore', back, '--home', again, ...secret, ...sqlite)).code, 0)
+  await opensThere(again)
+  assert.equal((await run('audit', 'verify', '--home', again)).code, 0)
+})
+
+test('a key pair of an officer opens a backup, and nobody else', async () => {
+  const { room, source, secret, run } = there
+  const officer = generateKeyPairSync('x25519')
+  const other = generateKeyPairSync('x25519')
+  const files = {
+    public: join(room, 'officer.pub'),
+    private: join(room, 'officer.key'),
+    other: join(room, 'other.key'),
+  }
+  writeFileSync(files.public, officer.publicKey.export({ type: 'spki', format: 'pem' }))
+  writeFileSync(files.private, officer.privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  writeFileSync(files.other, other.privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  const file = join(room, 'for-officer.bak')
+  assert.equal((await run('backup', file, '--home', source.home, '--to', files.public)).code, 0)
+  const home = join(room, 'by-officer')
+  for (const wrong of [['--key', files.other], secret]) {
+    const refused = await run('restore', file, '--home', home, ...wrong)
+    assert.deepEqual([refused.code, existsSync(home)], [1, false])
+    assert.match(refused.err, /is opened with a private key/)
+  }
+  assert.equal((await run('restore', file, '--home', home, '--key', files.private)).code, 0)
+  assert.ok(existsSync(join(home, 'kms.db')) && !existsSync(join(home, 'root.key')))
+})
+
+test('a backup that is cut, changed, longer, of another passphrase or no backup restores nothing', async () => {
+  const { room, nightly, secret, run } = there
+  const whole = readFileSync(nightly)
+  const wrong = join(room, 'wrong-passphrase')
+  writeFileSync(wrong, 'another long passphrase')
+  const damaged = join(room, 'damaged')
+  const home = join(room, 'from-damaged')
+  const flipped = (at: number): Buffer => {
+    const bytes = Buffer.from(whole)
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)
+    return bytes
+  }
+  const header = whole.indexOf(10)
+  const cases: readonly (readonly [string, Buffer])[] = [
+    ['cut', whole.subarray(0, whole.length - 1)],
+    ['cut in the header', whole.subarray(0, header - 10)],
+    ['cut behind the header', whole.subarray(0, header + 1)],
+    ['empty', Buffer.alloc(0)],
+    ['longer', Buffer.concat([whole, Buffer.alloc(1)])],
+    ['twice', Buffer.concat([whole, whole])],
+    ['header', flipped(header - 30)],
+    ['code of the header', flipped(header + 5)],
+    ['in the middle', flipped(whole.length >> 1)],
+    ['at the end', flipped(whole.length - 1)],
+    ['something else', Buffer.from('{"format":"tar"}\n')],
+  ]
+  for (const [what, bytes] of cases) {
+    writeFileSync(damaged, bytes)
+    const refused = await run('restore', damaged, '--home', home, ...secret)
+    assert.deepEqual([refused.code, existsSync(home)], [1, false], what)
+    assert.match(refused.err, /^warder restore: /, what)
+  }
+  const refused = await run('restore', nightly, '--home', home, '--passphrase-file', wrong)
+  assert.match(refused.err, /the passphrase is not the one of this backup/)
+})
+
+test('a restore replaces nothing, and one that was killed is begun anew', async () => {
+  const { room, source, nightly, secret, run, opensThere } = there
+  const full = await run('restore', nightly, '--home', source.home, ...secret)
+  assert.match(full.err, /is not empty \(audit\): a restore replaces nothing/)
+  const home = join(room, 'killed')
+  // Each round kills it later: before it has begun, while it fills the home, and when it may be done.
+  for (const afterMs of [300, 600, 900, 1200]) {
+    if (existsSync(home)) break
+    const child = spawn(process.execPath, [entry, 'restore', nightly, '--home', home, ...secret], {
+      env: cleanEnvironment({}),
+      stdio: 'ignore',
+    })
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    await new Promise((resolve) => setTimeout(resolve, afterMs))
+    child.kill('SIGKILL')
+    await ended
+  }
+  if (!existsSync(home)) assert.equal((await run('restore', nightly, '--home', home, ...secret)).code, 0)
+  await opensThere(home)
+})
+
+test('two restores at once: one does it', async () => {
+  const { room, nightly, secret, run } = there
+  const home = join(room, 'twice')
+  const both = await Promise.all([
+    run('restore', nightly, '--home', home, ...secret),
+    run('restore', nightly, '--home', home, ...secret),
+  ])
+  assert.deepEqual(both.map(({ code }) => code).sort(), [0, 1])
+  assert.ok(existsSync(join(home, 'auth.db')))
+})
+
+test('what the surviving log knows is told, and the start next to it asks before it loses that', async () => {
+  const { room, source, nightly, secret, run, asAdmin } = there
+  const made = await asAdmin(source, '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
+  assert.ok(made.kid)
+  const home = join(room, 'older')
+  const audit = join(source.home, 'audit')
+  const told = await run('restore', nightly, '--home', home, '--surviving-audit', audit, ...secret)
+  assert.match(told.out, /kms: done after the backup, and missing now: .*keys\.create \d/)
+})
+
+test('a folder that is there already is filled as it is, beside a root key', async () => {
+  const { room, source, nightly, secret, run, opensThere } = there
+  const home = join(room, 'made-by-the-package')
+  mkdirSync(home, { mode: 0o700 })
+  writeFileSync(join(home, 'root.key'), readFileSync(join(source.home, 'root.key')), { mode: 0o600 })
+  const { ino } = statSync(home)
+  const restored = await run('restore', nightly, '--home', home, ...secret)
+  assert.equal(restored.code, 0, restored.err)
+  assert.deepEqual([statSync(home).ino, readdirSync(home).filter((name) => /restor/.test(name))], [ino, []])
+  await opensThere(home)
+  const withKey = join(room, 'with-key.bak')
+  assert.equal((await run('backup', withKey, '--root-key', '--home', source.home, ...secret)).code, 0)
+  const other = join(room, 'with-another-key')
+  mkdirSync(other)
+  writeFileSync(join(other, 'root.key'), 'another one')
+  const refused = await run('restore', withKey, '--home', other, ...secret)
+  assert.match(refused.err, /root\.key is another root key than the one in the backup/)
+  assert.deepEqual(readdirSync(other), ['root.key'])
+})
+
+test('a restore that was interrupted at its end is finished by the same backup, and nothing starts before', async () => {
+  const { room, nightly, secret, run, opensThere } = there
+  const home = join(room, 'at-its-end')
+  assert.equal((await run('restore', nightly, '--home', home, ...secret)).code, 0)
+  // As it was between two renames.
+  const staging = join(home, '.restoring')
+  mkdirSync(join(staging, 'files'), { recursive: true })
+  for (const name of ['kms.db', 'tls']) renameSync(join(home, name), join(staging, 'files', name))
+  const digest = createHash('sha256').update(readFileSync(nightly)).digest('hex')
+  const told = { madeAt: '2026-01-01T00:00:00.000Z', rootKey: false, files: 1, rows: 1, heads: {} }
+  writeFileSync(join(staging, 'complete'), JSON.stringify({ digest, moves: [], told }))
+  await assert.rejects(startInstallation({ home }), /a restore into .* did not come to its end/)
+  const other = join(room, 'another.bak')
+  assert.equal((await run('backup', other, '--home', there.source.home, ...secret)).code, 0)
+  const refused = await run('restore', other, '--home', home, ...secret)
+  assert.match(refused.err, /holds the restore of another backup \(of 2026-01-01/)
+  const finished = await run('restore', nightly, '--home', home, ...secret)
+  assert.equal(finished.code, 0, finished.err)
+  await opensThere(home)
+})
+
+test('PostgreSQL: two restores at once, and one that was killed between its two databases', {
+  skip: 'missing' in postgres && postgres.missing,
+}, async () => {
+  if ('missing' in postgres) return
+  const { room, nightly, secret, run } = there
+  const [auth, kms] = [await postgres.database(), await postgres.database()]
+  const databases = ['--auth-database', auth, '--kms-database', kms]
+  const homes = [join(room, 'pg-first'), join(room, 'pg-second')] as const
+  const both = await Promise.all(
+    homes.map((home) => run('restore', nightly, '--home', home, ...secret, ...databases)),
+  )
+  assert.deepEqual(both.map(({ code }) => code).sort(), [0, 1])
+  const [first, second] = both[0]?.code === 0 ? homes : ([homes[1], homes[0]] as const)
+  assert.match(
+    both.map(({ err }) => err).join(''),
+    /another restore into this database is under way|is not empty/,
+  )
+  assert.ok(!existsSync(second))
+  // Both databases were finished when the power went, and no service has started on them.
+  const at = await restoredAt(auth)
+  const staging = join(first, '.restoring')
+  for (const name of readdirSync(first)) rmSync(join(first, name), { recursive: true })
+  mkdirSync(staging)
+  writeFileSync(join(staging, 'restored_at'), String(at + 1))
+  const foreign = await run('restore', nightly, '--home', first, ...secret, ...databases)
+  assert.match(foreign.err, /the database is not empty/)
+  writeFileSync(join(staging, 'restored_at'), String(at))
+  const again = await run('restore', nightly, '--home', first, ...secret, ...databases)
+  assert.equal(again.code, 0, again.err)
+})
