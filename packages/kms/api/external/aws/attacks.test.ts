@@ -73,10 +73,62 @@ test('headers that are missing, doubled, changed or unsigned do not authenticate
   for (const headers of wrong)
     assert.deepEqual(await raw(xks, path, headers), unauthenticated, JSON.stringify(headers))
   // Of these the service keeps one: two readers could each take another.
-  for (const name of ['host', 'authorization'])
+  for (const name of ['host', 'authorization', 'content-type'])
     assert.deepEqual(await raw(xks, path, [...signed, [name, headerOf(name)]]), [400, 'ValidationException'])
   const cookies = [...without('authorization'), ['cookie', 'auth_session=x']] as const
   assert.deepEqual(await raw(xks, path, cookies), unauthenticated)
+})
+
+test('a header that is folded, and a body whose end two readers could see at two places, are not read', async () => {
+  await using xks = await startXks()
+  const path = `/aws/kms/xks/v1/keys/${xks.kid}/metadata`
+  const signed = Object.entries(
+    await signedHeaders(path, body, { credential: xks.credential, headers: { 'x-more': 'a b' } }),
+  )
+  const withValue = (name: string, value: (old: string) => string) =>
+    signed.map(([known, old]) => [known, known === name ? value(old) : old] as const)
+  for (const headers of [
+    withValue('x-more', () => 'a\r\n b'),
+    withValue('x-more', () => 'a\n b'),
+    withValue('authorization', (old) => old.replace(', ', ',\r\n ')),
+    withValue('x-amz-date', (old) => `\r\n ${old}`),
+    [...signed, ['transfer-encoding', 'chunked']],
+    [...signed, ['content-length', '1']],
+    [...signed, ['content-length', String(body.length + 1)]],
+  ] as const) {
+    const [status, errorName] = await raw(xks, path, headers as readonly (readonly [string, string])[])
+    assert.ok(
+      status === 400 || (status === 401 && errorName === 'AuthenticationFailedException'),
+      `${JSON.stringify(headers)}: ${status} ${errorName}`,
+    )
+  }
+})
+
+test('a member that is there twice is refused', async () => {
+  await using xks = await startXks()
+  const mallory = body.replaceAll('Alice', 'Mallory')
+  const doubled = `${body.slice(0, -1)},${mallory.slice(1)}`
+  const { status, json } = await xks.send(`keys/${xks.kid}/metadata`, doubled)
+  assert.deepEqual([status, json.errorName], [400, 'ValidationException'])
+})
+
+test('a request whose body is still under way when the store is stopped is refused', async () => {
+  await using xks = await startXks()
+  const path = `/aws/kms/xks/v1/keys/${xks.kid}/metadata`
+  const headers = Object.entries(await signedHeaders(path, body, { credential: xks.credential }))
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const socket = connect({ port: xks.kms.port, host: '127.0.0.1', servername: 'localhost', ca: xks.kms.ca })
+  const half = Math.floor(body.length / 2)
+  socket.write(`POST ${path} HTTP/1.1\r\n${lines}content-length: ${body.length}\r\nconnection: close\r\n\r\n`)
+  await new Promise<void>((resolve, reject) => {
+    socket.write(body.slice(0, half), (error) => (error ? reject(error) : resolve()))
+  })
+  assert.equal((await xks.kms.user('admin').post('/v1/external-stores/aws/stop', {})).status, 200)
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.write(body.slice(half))
+  await once(socket, 'close')
+  assert.match(Buffer.concat(chunks).toString(), /^HTTP\/1\.1 400 .*InvalidStateException/s)
 })
 
 test('a body that was changed after signing, and requests that were signed for others, do not authenticate', async () => {

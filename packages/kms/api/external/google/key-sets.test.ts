@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startIssuers } from '../testing/issuers.ts'
-import { dataKey, type GoogleWorld, startGoogle } from './testing/world.ts'
+import { exchangePair, startIssuers } from '../testing/issuers.ts'
+import { dataKey, type GoogleWorld, provider, startGoogle } from './testing/world.ts'
 
 function heldClock() {
   let ahead = 0
@@ -56,4 +56,32 @@ test('without a key set nobody is let in, and it is tried again', async () => {
   assert.equal((await wrap(world)).status, 401, 'not asked at once again')
   clock.advance(5)
   assert.equal((await wrap(world)).status, 200)
+})
+
+test('an issuer that exchanges its key during an outage: old tokens count until the new set is there, new ones from then on', async () => {
+  await using issuers = await startIssuers()
+  const clock = heldClock()
+  await using world = await startGoogle({ issuers, clock })
+  const wrapWith = async (authentication: string) => {
+    const authorization = await world.authorization()
+    return (await world.post('wrap', { authentication, authorization, key: dataKey })).status
+  }
+  const tokens = [await world.authentication({ exp: Math.floor(clock.now() / 1000) + 100_000 })]
+  assert.equal(await wrapWith(tokens[0] ?? ''), 200)
+  await exchangePair(provider, 'exchanged')
+  tokens.push(await world.authentication({ exp: Math.floor(clock.now() / 1000) + 100_000 }))
+  const each = async () => [await wrapWith(tokens[0] ?? ''), await wrapWith(tokens[1] ?? '')]
+
+  issuers.up = false
+  clock.advance(61)
+  const before = issuers.requests.length
+  assert.deepEqual(await each(), [200, 401])
+  for (let index = 0; index < 5; index += 1) assert.deepEqual(await each(), [200, 401])
+  assert.equal(issuers.requests.length, before + 1, 'an unknown kid asks once a minute')
+
+  issuers.up = true
+  clock.advance(61)
+  // The first token of the new key brings the new set, in which the old key is not any more.
+  assert.equal(await wrapWith(tokens[1] ?? ''), 200)
+  assert.deepEqual(await each(), [401, 200])
 })

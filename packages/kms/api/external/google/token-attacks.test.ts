@@ -237,6 +237,39 @@ test('a session of this service, its cookie and its certificate do not stand in 
   assert.equal((await world.kms.user('cse-owner').post('/google_cse/wrap', body)).status, 401)
 })
 
+test('of several audiences one has to be this service, and each has to be a text', async () => {
+  for (const [aud, status] of [
+    [['another', 'cse'], 200],
+    [['another'], 401],
+    [[], 401],
+    [[['cse']], 401],
+    [{ 0: 'cse' }, 401],
+    [['kacls-migration', 'kacls-delegation', 'cse-authorization', 'warder-trial'], 401],
+  ] as const)
+    assert.equal(
+      await wrapWith({ authentication: await world.authentication({ aud } as unknown as JWTPayload) }),
+      status,
+      JSON.stringify(aud),
+    )
+  // The two tokens do not stand in for each other.
+  const { authentication, authorization } = await world.tokens()
+  assert.equal(await wrapWith({ authentication: authorization, authorization: authentication }), 401)
+  assert.equal(await wrapWith({ authentication, authorization: authentication }), 401)
+  assert.equal(await wrapWith({ authentication: authorization, authorization }), 401)
+})
+
+test('a member that is there twice is refused: it might be verified as one and used as the other', async () => {
+  const { authentication, authorization } = await world.tokens()
+  const other = await world.authorization({ resource_name: 'another', role: 'reader' })
+  const text = (first: string, second: string) =>
+    `{"authorization":"${first}","authentication":"${authentication}","key":"${dataKey}","authorization":"${second}"}`
+  for (const doubled of [text(authorization, other), text(other, authorization)]) {
+    const answer = await world.kms.with({}).call('POST', '/google_cse/wrap', { text: doubled })
+    assert.equal(answer.status, 400, answer.text)
+    assert.equal(answer.json.wrapped_key, undefined)
+  }
+})
+
 test('guests are refused unless a provider of guests says who they are', async () => {
   for (const email_type of ['google-visitor', 'customer-idp'])
     assert.equal(await wrapWith({ authorization: await world.authorization({ email_type }) }), 403)

@@ -15,6 +15,16 @@ export function pairOf(issuer: string): Promise<Pair> {
   return known
 }
 
+/** `kid` of the keys of issuers that exchanged theirs; else it is the name of the issuer. */
+const kids = new Map<string, string>()
+
+/** An issuer exchanges its key: the key set has the new one alone. */
+export async function exchangePair(issuer: string, kid: string): Promise<void> {
+  pairs.set(issuer, generateKeyPair('RS256', { extractable: true }))
+  kids.set(issuer, kid)
+  await pairs.get(issuer)
+}
+
 /** Signs with the key of an issuer, by the `jose` library. */
 export async function signedBy(
   issuer: string,
@@ -22,7 +32,9 @@ export async function signedBy(
   header: Partial<JWTHeaderParameters> = {},
 ): Promise<string> {
   const { privateKey } = await pairOf(issuer)
-  return new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: issuer, ...header }).sign(privateKey)
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: 'RS256', kid: kids.get(issuer) ?? issuer, ...header })
+    .sign(privateKey)
 }
 
 /** The key sets of all issuers over HTTPS: `/keys/<issuer>`, and paths of their own. */
@@ -56,7 +68,9 @@ export async function startIssuers(): Promise<IssuerServer> {
     }
     void known
       .then(({ publicKey }) => exportJWK(publicKey))
-      .then((jwk) => response.end(JSON.stringify({ keys: [{ ...jwk, kid: issuer, use: 'sig' }] })))
+      .then((jwk) =>
+        response.end(JSON.stringify({ keys: [{ ...jwk, kid: kids.get(issuer) ?? issuer, use: 'sig' }] })),
+      )
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const state: IssuerServer = {
