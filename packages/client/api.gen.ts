@@ -1578,6 +1578,8 @@ export interface Operations {
       readonly name: string
       /** Whether the settings of this node switch it on. */
       readonly enabled: boolean
+      /** Where clouds reach this service: `kms_public_url`, if it is set. */
+      readonly public_url: string
       readonly stopped: null | {
         readonly at: string
         readonly by: string
@@ -1594,6 +1596,8 @@ export interface Operations {
       readonly name: string
       /** Whether the settings of this node switch it on. */
       readonly enabled: boolean
+      /** Where clouds reach this service: `kms_public_url`, if it is set. */
+      readonly public_url: string
       readonly stopped: null | {
         readonly at: string
         readonly by: string
@@ -1610,6 +1614,8 @@ export interface Operations {
       readonly name: string
       /** Whether the settings of this node switch it on. */
       readonly enabled: boolean
+      /** Where clouds reach this service: `kms_public_url`, if it is set. */
+      readonly public_url: string
       readonly stopped: null | {
         readonly at: string
         readonly by: string

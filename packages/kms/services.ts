@@ -29,6 +29,8 @@ import type {
 export interface ExternalServices {
   readonly stopSwitch: StopSwitch
   readonly grants: KnownGrants
+  /** Where clouds reach this service, without a slash at its end. */
+  readonly publicUrl: string
   /** What callers are told of those that are enabled. */
   readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
 }

@@ -212,6 +212,7 @@ function servicesOf(
     external: {
       stopSwitch: createStopSwitch({ db, clock, leaseMs: config.cache_lease_ms }),
       grants: createKnownGrants(db),
+      publicUrl: (config.kms_public_url ?? baseUrl).replace(/\/+$/, ''),
       enabled: enabledStores(config, baseUrl),
     },
     revocation,

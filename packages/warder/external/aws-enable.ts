@@ -1,7 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
 import { writeWhole } from './settings-file.ts'
-import { grantKey, setStopped, stateOf, writeSettings } from './store.ts'
+import { addressNotes, grantKey, publicUrlOf, setStopped, stateOf, writeSettings } from './store.ts'
 
 export interface AwsWish {
   readonly region: string
@@ -41,7 +41,7 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
     XksProxyAuthenticationCredential: { AccessKeyId: accessKey.id, RawSecretAccessKey: accessKey.secret },
   }
   if (out !== undefined) writeWhole(out, `${JSON.stringify(file, undefined, 2)}\n`)
-  const endpoint = typeof state.endpoint === 'string' ? state.endpoint : context.places.kms.url
+  const endpoint = publicUrlOf(context, state)
   const secretLine =
     out === undefined
       ? [`  Secret access key       ${accessKey.secret}`, '  It is shown this once and can be read nowhere.']
@@ -59,6 +59,7 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
       ...secretLine,
       'Connect it, then create a key in it:',
       `  External key ID         ${kid}`,
+      ...addressNotes(endpoint),
       '',
       'AWS reaches the endpoint by its public name on port 443, or by a VPC endpoint service, with a certificate of a',
       'public authority. `warder external aws test` tries the exchange from here.',

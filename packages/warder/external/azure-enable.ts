@@ -1,7 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
 import { azureFiles, readAzureCertificates, testClientName, writeAzureFiles } from './azure-client.ts'
-import { grantKey, setStopped, stateOf, writeSettings } from './store.ts'
+import { addressNotes, grantKey, publicUrlOf, setStopped, stateOf, writeSettings } from './store.ts'
 
 export interface AzureWish {
   /** What `az keyvault ekm-connection certificate show` printed. */
@@ -30,7 +30,7 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
   await writeAzureFiles(places.home, authorities, Date.now())
   const settings = writeSettings(context, settingsFor(name, wish.prefix), state.enabled)
   if (state.stopped !== null) await setStopped(context, 'azure', false)
-  const endpoint = typeof state.endpoint === 'string' ? state.endpoint : places.kms.url
+  const endpoint = publicUrlOf(context, state)
   const path = wish.prefix === '' ? 'azureekm' : `azureekm/${wish.prefix}`
   context.show({ key: kid, pool: name, endpoint, path_prefix: path, authorities: files.authorities }, [
     ...settings,
@@ -48,6 +48,7 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
     '  az keyvault ekm-connection check --hsm-name HSM',
     `  az keyvault key create --hsm-name HSM --name NAME --external-key-id ${kid}`,
     'ROOT.pem is the root of the certificate of this service, whose name has to be that host.',
+    ...addressNotes(endpoint),
     '',
     `Azure reaches the host by its public name on port 443. \`warder external azure test\` tries the exchange from here, as`,
     `${testClientName}, with a certificate that was made for it and runs out in 30 days.`,

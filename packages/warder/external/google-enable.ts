@@ -1,6 +1,14 @@
 import type { KmsContext } from '../kms/verb.ts'
 import { makeSigningKey } from './own-token.ts'
-import { grantKey, requireServing, setStopped, stateOf, writeSettings } from './store.ts'
+import {
+  addressNotes,
+  grantKey,
+  publicUrlOf,
+  requireServing,
+  setStopped,
+  stateOf,
+  writeSettings,
+} from './store.ts'
 
 export interface GoogleWish {
   readonly domain: string
@@ -17,7 +25,7 @@ const section = 'google_cse_config.google_cse_'
 
 /** Makes what client-side encryption needs, and says what to enter at Google. */
 export async function enableGoogle(context: KmsContext, wish: GoogleWish): Promise<number> {
-  const { places, show } = context
+  const { show } = context
   const state = await stateOf(context, 'google')
   if (state.enabled) {
     // The settings have its keys: they stay, and nothing new would be used.
@@ -30,16 +38,17 @@ export async function enableGoogle(context: KmsContext, wish: GoogleWish): Promi
   const signing = await makeSigningKey(context, everybody, 'google-cse')
   const settings = writeSettings(context, settingsFor(wish, wrapping, signing), false)
   if (state.stopped !== null) await setStopped(context, 'google', false)
-  const url = `${places.kms.url.replace(/\/+$/, '')}/google_cse`
+  const publicUrl = publicUrlOf(context, state)
+  const url = `${publicUrl}/google_cse`
   show({ wrapping_key: wrapping, signing_key: signing, kacls_url: url }, [
     ...settings,
     `Key ${wrapping} wraps for ${everybody}, key ${signing} signs tokens of this key service.`,
     '',
     'In the Google Admin console: Security, Access and data control, Client-side encryption:',
     `  External key service    name Warder, URL ${url}`,
-    '                          (kms_public_url in kms.toml is what stands before /google_cse)',
     '  Identity provider       the one of --idp, with the same client ID as audience',
     'Then assign the key service to organisational units.',
+    ...addressNotes(publicUrl),
     '',
     "Browsers of your users and Google's servers reach the URL by its public name. `warder external google test` tries the",
     'exchange from here.',

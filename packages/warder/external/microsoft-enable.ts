@@ -2,7 +2,16 @@ import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../cli/table.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { makeSigningKey } from './own-token.ts'
-import { grantKey, requireServing, type StoreState, setStopped, stateOf, writeSettings } from './store.ts'
+import {
+  addressNotes,
+  grantKey,
+  publicUrlOf,
+  requireServing,
+  type StoreState,
+  setStopped,
+  stateOf,
+  writeSettings,
+} from './store.ts'
 
 export interface MicrosoftWish {
   readonly tenants: readonly string[]
@@ -18,7 +27,7 @@ export const trialName = 'warder-trial'
 
 /** Makes what Double Key Encryption needs, and says what to enter at Microsoft. */
 export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish): Promise<number> {
-  const { places, show } = context
+  const { show } = context
   const { name, tenants } = wish
   const state = await stateOf(context, 'microsoft')
   if (state.enabled) {
@@ -46,17 +55,18 @@ export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish):
   ])
   const written = writeSettings(context, settings, false)
   if (state.stopped !== null) await setStopped(context, 'microsoft', false)
-  const url = places.kms.url.replace(/\/+$/, '')
+  const url = publicUrlOf(context, state)
   show({ key: kid, name, url: `${url}/ms_dke/${name}`, users }, [
     ...written,
     `Key ${kid} decrypts for ${users.join(', ')}.`,
     '',
     `In the Entra admin center of ${tenants.join(', ')}: App registrations, New registration:`,
-    `  Application ID URI      ${url} (it is the audience of tokens: kms_public_url in kms.toml)`,
+    `  Application ID URI      ${new URL(url).origin} (it is the audience of tokens)`,
     '  Scope                   user_impersonation, for admins and users',
     '  Authorized client       d3590ed6-52b3-4102-aeff-aad2292ab01c (Office), and the same for the other clients',
     'In the Microsoft Purview portal, the sensitivity label: Control access, Use Double Key Encryption:',
     `  Key service URL         ${url}/ms_dke/${name}`,
+    ...addressNotes(url),
     '',
     'Office reaches the URL by its public name. `warder external microsoft test` tries the exchange from here.',
   ])

@@ -12,8 +12,9 @@ export type StoreName = 'aws' | 'google' | 'microsoft' | 'azure'
 export interface StoreState {
   readonly name: string
   readonly enabled: boolean
+  /** Where clouds reach the service; absent where it is older than this command. */
+  readonly public_url?: unknown
   readonly stopped: { readonly at: string; readonly by: string } | null
-  readonly endpoint?: unknown
   readonly paths?: unknown
   readonly [fact: string]: unknown
 }
@@ -23,6 +24,20 @@ export async function stateOf({ kms }: KmsContext, name: StoreName): Promise<Sto
   const found = stores.find((store) => store.name === name)
   if (found === undefined) throw new StartupError(`this server knows no external key store ${name}`)
   return found
+}
+
+/** What is entered at the cloud: `kms_public_url` of the server, without a slash at its end. */
+export function publicUrlOf({ places }: KmsContext, { public_url }: StoreState): string {
+  return (typeof public_url === 'string' ? public_url : places.kms.url).replace(/\/+$/, '')
+}
+
+/** What is still to do where the address is of this machine alone. */
+export function addressNotes(publicUrl: string): readonly string[] {
+  const { hostname } = new URL(publicUrl)
+  if (!/^(?:localhost|127\..*|\[::1\]|0\.0\.0\.0)$/.test(hostname)) return []
+  return [
+    `No cloud reaches ${hostname}: set kms_public_url in kms.toml, restart, and enter that address instead.`,
+  ]
 }
 
 /** One line about the state, for people. */

@@ -20,6 +20,9 @@ const Store = Type.Object(
   {
     name: Type.String(),
     enabled: Type.Boolean({ description: 'Whether the settings of this node switch it on.' }),
+    public_url: Type.String({
+      description: 'Where clouds reach this service: `kms_public_url`, if it is set.',
+    }),
     stopped: Type.Union([
       Type.Null(),
       Type.Object({ at: Type.String({ format: 'date-time' }), by: Type.String() }),
@@ -34,7 +37,7 @@ async function shown(name: ExternalStoreName, { external }: KmsServices): Promis
   const { stopped_at: at, stopped_by: by } = await external.stopSwitch.state(name)
   const enabled = external.enabled.find((store) => store.name === name)
   const stopped = at === null ? null : { at: new Date(at).toISOString(), by: by ?? '' }
-  return { ...enabled, name, enabled: enabled !== undefined, stopped }
+  return { ...enabled, name, enabled: enabled !== undefined, public_url: external.publicUrl, stopped }
 }
 
 const list = define({
