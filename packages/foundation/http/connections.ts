@@ -17,8 +17,8 @@ export interface Connection extends SweptConnection {
   readonly peerAddress: string
   /** null = not looked at yet. */
   certificate: X509Certificate | undefined | null
-  /** Certificate of a partner; null = not read yet. */
-  partnerCertificate: X509Certificate | undefined | null
+  /** Certificates of partners by their names, as they were asked for; undefined = it is not one of that partner. */
+  readonly partnerCertificates: Map<string, X509Certificate | undefined>
   /** Set where there are authorities of partners: those in force when the connection began. */
   readonly issuedUnder: IssuedUnder | undefined
   /** Of `certificate`; undefined where nobody asks whether it was revoked. */
@@ -58,7 +58,7 @@ export function createConnections(issuedUnder: () => IssuedUnder | undefined = (
       const connection: Connection = {
         peerAddress: normalAddress(socket.remoteAddress ?? '') ?? 'unknown',
         certificate: null,
-        partnerCertificate: null,
+        partnerCertificates: new Map(),
         issuedUnder: issuedUnder(),
         chain: undefined,
         reading: 0,

@@ -96,15 +96,15 @@ export class HttpRequest implements IncomingRequest {
   }
 
   /** The certificate of a partner, which authenticates nobody elsewhere. */
-  readonly partnerCertificate = (): X509Certificate | undefined => {
-    const { connection } = this
-    if (connection.partnerCertificate === null) {
-      const { socket } = this.#message
-      const found = socket instanceof TLSSocket ? verifiedPeerCertificate(socket) : undefined
-      const isPartner = found !== undefined && connection.issuedUnder?.(found, 'partners') === true
-      connection.partnerCertificate = isPartner ? new X509Certificate(found.raw) : undefined
-    }
-    return connection.partnerCertificate
+  readonly partnerCertificate = (partner: string): X509Certificate | undefined => {
+    const { partnerCertificates, issuedUnder } = this.connection
+    if (partnerCertificates.has(partner)) return partnerCertificates.get(partner)
+    const { socket } = this.#message
+    const found = socket instanceof TLSSocket ? verifiedPeerCertificate(socket) : undefined
+    const isPartner = found !== undefined && issuedUnder?.partner(found, partner) === true
+    const certificate = isPartner ? new X509Certificate(found.raw) : undefined
+    partnerCertificates.set(partner, certificate)
+    return certificate
   }
 }
 
@@ -116,7 +116,7 @@ function verifiedCertificate(socket: TLSSocket, { issuedUnder }: Connection): X5
     })
   }
   const certificate = verifiedPeerCertificate(socket)
-  if (certificate !== undefined && issuedUnder?.(certificate, 'users') === false) {
+  if (certificate !== undefined && issuedUnder?.users(certificate) === false) {
     throw failure('unauthorized', undefined, { detail: 'the client certificate is not one of a user' })
   }
   return certificate

@@ -38,10 +38,10 @@ export interface IncomingRequest {
    */
   readonly peerCertificate: () => X509Certificate | undefined
   /**
-   * The client certificate, if it verified under an authority of partners: it counts for the interface of that partner
-   * alone. undefined where there are none.
+   * The client certificate, if it verified under an authority of this partner: it counts for the interface of that
+   * partner alone.
    */
-  readonly partnerCertificate?: () => X509Certificate | undefined
+  readonly partnerCertificate?: (partner: string) => X509Certificate | undefined
   /** The connection it came over: one object for all of its requests, to remember things by for as long as it lives. */
   readonly connection: object
   /** Raw body bytes; empty when none. */

@@ -113,8 +113,8 @@ export interface ServiceDefinition<Config = never, Services = never> {
   /** In each worker. */
   build(environment: ServiceEnvironment<Config>): Promise<ServiceInstance<Services>>
   readonly periodic: readonly PeriodicWork<Config>[]
-  /** PEM file of authorities of partners (`ClientAuthorities`), and the setting that names it; undefined = none. */
-  partners?(config: Config): AuthoritiesFile | undefined
+  /** PEM files of authorities of partners by their names (`ClientAuthorities`), each with the setting that names it. */
+  partners?(config: Config): Readonly<Record<string, AuthoritiesFile>>
   /** In the primary of each node, once the workers serve; the service is ready when it returns. undefined = nothing to do. */
   background?(environment: ServiceEnvironment<Config>): Promise<BackgroundWork | undefined>
   /** Address of the listener beside HTTPS; undefined = none. Called only if there is TLS and a client authority. */

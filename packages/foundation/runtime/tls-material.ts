@@ -43,7 +43,7 @@ export function tlsReader(
   service: string,
   options: {
     readonly requireClientCertificate: boolean
-    readonly partnersCaFile?: AuthoritiesFile | undefined
+    readonly partnersCaFiles?: readonly AuthoritiesFile[] | undefined
   } = { requireClientCertificate: false },
 ): () => TlsMaterial | undefined {
   if (config.plaintext_http) return () => undefined

@@ -12,8 +12,11 @@ export function materialsReader(
   home: string,
 ): () => Omit<TlsMaterials, 'revoked'> {
   const { name } = definition
-  const partnersCaFile = partnersIn(home, definition.partners?.(config))
-  const readTls = tlsReader(config, home, name, { requireClientCertificate: false, partnersCaFile })
+  const partners = partnersIn(home, definition.partners?.(config) ?? {})
+  const readTls = tlsReader(config, home, name, {
+    requireClientCertificate: false,
+    partnersCaFiles: Object.values(partners),
+  })
   const beside = canRequireCertificates(config) && definition.socket?.(config) !== undefined
   const readSocketTls = beside
     ? tlsReader(config, home, name, { requireClientCertificate: true })
@@ -21,7 +24,7 @@ export function materialsReader(
   return () => ({
     https: readTls(),
     socket: readSocketTls(),
-    clientAuthorities: readClientAuthorities(config, home, partnersCaFile),
+    clientAuthorities: readClientAuthorities(config, home, partners),
   })
 }
 
@@ -29,19 +32,29 @@ export function materialsReader(
 function readClientAuthorities(
   { clients_ca_cert_file: users, plaintext_http }: RuntimeConfig,
   home: string,
-  partners: AuthoritiesFile | undefined,
+  partners: Readonly<Record<string, AuthoritiesFile>>,
 ): ClientAuthorities | undefined {
-  if (partners === undefined || plaintext_http) return undefined
+  if (Object.keys(partners).length === 0 || plaintext_http) return undefined
   return {
     users:
       users === undefined
         ? undefined
         : readAuthorities(inHome(home, users), 'clients_ca_cert_file').toString(),
-    partners: readAuthorities(partners.file, partners.setting).toString(),
+    partners: Object.fromEntries(
+      Object.entries(partners).map(([name, { file, setting }]) => [
+        name,
+        readAuthorities(file, setting).toString(),
+      ]),
+    ),
   }
 }
 
-/** The file of a service's partners, with its place in the home folder. */
-function partnersIn(home: string, partners: AuthoritiesFile | undefined): AuthoritiesFile | undefined {
-  return partners && { ...partners, file: inHome(home, partners.file) }
+/** The files of a service's partners, with their places in the home folder. */
+function partnersIn(
+  home: string,
+  partners: Readonly<Record<string, AuthoritiesFile>>,
+): Readonly<Record<string, AuthoritiesFile>> {
+  return Object.fromEntries(
+    Object.entries(partners).map(([name, file]) => [name, { ...file, file: inHome(home, file.file) }]),
+  )
 }

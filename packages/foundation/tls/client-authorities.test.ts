@@ -12,19 +12,29 @@ test('a certificate is that of a user, of a partner, of both, or of none', async
   const users = await issue({ ...authority, commonName: 'users' })
   const partners = await issue({ ...authority, commonName: 'partners' })
   const twin = await issue({ ...authority, commonName: 'users' })
+  const other = await issue({ ...authority, commonName: 'other partner' })
   let now = Date.now()
   const under = issuedUnder(
-    { users: users.certificatePem, partners: `${partners.certificatePem}\n${twin.certificatePem}` },
+    {
+      users: users.certificatePem,
+      partners: { one: `${partners.certificatePem}\n${twin.certificatePem}`, other: other.certificatePem },
+    },
     () => now,
   )
   const kinds = ({ certificatePem }: { readonly certificatePem: string }) => {
     const certificate = new X509Certificate(certificatePem)
-    return [under(certificate, 'users'), under(certificate, 'partners')]
+    assert.equal(under.partner(certificate, 'constructor'), false)
+    return [under.users(certificate), under.partner(certificate, 'one')]
   }
   const user = await issue(client, users)
   const partner = await issue(client, partners)
   assert.deepEqual(kinds(user), [true, false])
   assert.deepEqual(kinds(partner), [false, true])
+  // A partner's certificate is none of another partner.
+  const ofOther = await issue(client, other)
+  assert.deepEqual(kinds(ofOther), [false, false])
+  assert.equal(under.partner(new X509Certificate(ofOther.certificatePem), 'other'), true)
+  assert.equal(under.partner(new X509Certificate(partner.certificatePem), 'other'), false)
   // An authority of the same name with another key.
   assert.deepEqual(kinds(await issue(client, twin)), [false, true])
   assert.deepEqual(kinds(await issue(client, await issue({ ...authority, commonName: 'users' }))), [
@@ -42,8 +52,8 @@ test('a certificate is that of a user, of a partner, of both, or of none', async
 test('an intermediate of the file leads to its root, and is no root itself', async () => {
   const root = await issue({ ...authority, commonName: 'root' })
   const certificate = new X509Certificate((await issue(client, root)).certificatePem)
-  const none = issuedUnder({ users: undefined, partners: root.certificatePem }, () => Date.now())
-  assert.deepEqual([none(certificate, 'users'), none(certificate, 'partners')], [false, true])
-  const leafOnly = issuedUnder({ users: undefined, partners: certificate.toString() }, () => Date.now())
-  assert.equal(leafOnly(certificate, 'partners'), false)
+  const of = (pem: string) => issuedUnder({ users: undefined, partners: { one: pem } }, () => Date.now())
+  const byRoot = of(root.certificatePem)
+  assert.deepEqual([byRoot.users(certificate), byRoot.partner(certificate, 'one')], [false, true])
+  assert.equal(of(certificate.toString()).partner(certificate, 'one'), false)
 })

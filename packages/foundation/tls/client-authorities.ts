@@ -9,13 +9,16 @@ import { validatePath } from '@warder/pki/x509/path'
  */
 export interface ClientAuthorities {
   readonly users: string | undefined
-  readonly partners: string
+  /** By the names of the partners. */
+  readonly partners: Readonly<Record<string, string>>
 }
 
-export type AuthorityKind = keyof ClientAuthorities
-
-/** Whether a certificate that the handshake has verified was issued under authorities of this kind. */
-export type IssuedUnder = (certificate: X509Certificate, kind: AuthorityKind) => boolean
+/** Under whose authorities a certificate that the handshake has verified was issued. */
+export interface IssuedUnder {
+  users(certificate: X509Certificate): boolean
+  /** Those of this partner, and of no other. */
+  partner(certificate: X509Certificate, name: string): boolean
+}
 
 interface Authorities {
   readonly anchors: readonly Uint8Array[]
@@ -24,12 +27,11 @@ interface Authorities {
 
 /** @param now Unix milliseconds */
 export function issuedUnder(authorities: ClientAuthorities, now: () => number): IssuedUnder {
-  const kinds: Readonly<Record<AuthorityKind, Authorities>> = {
-    users: readPem(authorities.users ?? ''),
-    partners: readPem(authorities.partners),
-  }
-  return (certificate, kind) => {
-    const { anchors, others } = kinds[kind]
+  const users = readPem(authorities.users ?? '')
+  const partners = new Map(
+    Object.entries(authorities.partners).map(([name, pem]) => [name, readPem(pem)] as const),
+  )
+  const isUnder = (certificate: X509Certificate, { anchors, others }: Authorities): boolean => {
     if (anchors.length === 0) return false
     const { validity } = validatePath({
       certificate: certificate.raw,
@@ -39,6 +41,13 @@ export function issuedUnder(authorities: ClientAuthorities, now: () => number): 
       purpose: keyPurposes.clientAuth,
     })
     return validity === 'Valid'
+  }
+  return {
+    users: (certificate) => isUnder(certificate, users),
+    partner(certificate, name) {
+      const known = partners.get(name)
+      return known !== undefined && isUnder(certificate, known)
+    },
   }
 }
 

@@ -34,7 +34,7 @@ export interface TlsFiles {
   /** PEM: authorities whose client certificates are accepted; a certificate is then asked for. */
   readonly clientsCaFile?: string | undefined
   /** PEM: authorities of partners, beside those (`ClientAuthorities`). */
-  readonly partnersCaFile?: AuthoritiesFile | undefined
+  readonly partnersCaFiles?: readonly AuthoritiesFile[] | undefined
   readonly cipherSuites?: string | undefined
   /** true: a connection without a verified client certificate is closed in the handshake (a listener beside HTTPS). */
   readonly requireClientCertificate?: boolean
@@ -68,9 +68,7 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
     ...(files.clientsCaFile === undefined
       ? []
       : [readAuthorities(files.clientsCaFile, 'clients_ca_cert_file')]),
-    ...(files.partnersCaFile === undefined
-      ? []
-      : [readAuthorities(files.partnersCaFile.file, files.partnersCaFile.setting)]),
+    ...(files.partnersCaFiles ?? []).map(({ file, setting }) => readAuthorities(file, setting)),
   ])
   return {
     cert: second === undefined ? first.cert : pairs.map(({ cert }) => cert),

@@ -5,7 +5,7 @@ import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
 import { sweepAcme } from '../api/acme/sweep.ts'
-import { refuseHalfStores } from '../api/external/settings.ts'
+import { externalPartners, refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { renewablePage } from '../api/kmip/renewal/renewable-store.ts'
@@ -63,11 +63,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     config.socket_server_start
       ? { name: 'kmip', host: config.socket_server_hostname ?? config.host, port: config.socket_server_port }
       : undefined,
-  partners(config) {
-    const file = config['azure_ekm_config.azure_ekm_ca_cert_file']
-    if (!config['azure_ekm_config.azure_ekm_enable'] || file === undefined) return undefined
-    return { file, setting: 'azure_ekm_config.azure_ekm_ca_cert_file' }
-  },
+  partners: externalPartners,
   periodic: [
     { name: 'kms dates of keys', everySeconds: 60, run: persistDates },
     { name: 'kms destructions that wait', everySeconds: lookEveryMs / 1000, due: waits, run: carryOut },

@@ -35,8 +35,8 @@ export interface StartOptions {
   /** true: tokens of `user()` are the only way in. Default. */
   readonly tokens?: boolean
   readonly clientCertificates?: boolean
-  /** PEM of authorities of partners (`ClientAuthorities`). */
-  readonly partners?: string
+  /** PEM of authorities of partners, by their names (`ClientAuthorities`). */
+  readonly partners?: Readonly<Record<string, string>>
   /** Where keys are used; default is in this process. */
   readonly backend?: KeyBackend
   /** Whom outbound requests trust; default is the home's own authority. */
@@ -172,7 +172,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
       cert: pem('kms.crt'),
       key: pem('kms.key'),
       ...((options.clientCertificates === true || options.partners !== undefined) && {
-        ca: `${options.clientCertificates === true ? pem('ca.crt') : ''}\n${options.partners ?? ''}`,
+        ca: `${options.clientCertificates === true ? pem('ca.crt') : ''}\n${Object.values(options.partners ?? {}).join('\n')}`,
         requestCert: true,
         rejectUnauthorized: false,
       }),

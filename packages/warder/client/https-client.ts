@@ -34,20 +34,30 @@ export interface Server {
 }
 
 /** A client of a server. @throws StartupError when it cannot be used */
-export function clientOf({ url, caFile, serverName }: Server): HttpsClient {
-  return httpsClient(url, caFile, serverName)
+export function clientOf(
+  { url, caFile, serverName }: Server,
+  certificate?: { readonly cert: string; readonly key: string },
+): HttpsClient {
+  return httpsClient(url, caFile, serverName, certificate)
 }
 
 /**
  * @param baseUrl e.g. `https://127.0.0.1:8443`
  * @param caFile PEM of the authority to trust; undefined = the system's
+ * @param certificate PEM of a client certificate and its private key
  * @throws StartupError when they cannot be used
  */
-export function httpsClient(baseUrl: string, caFile: string | undefined, serverName?: string): HttpsClient {
+export function httpsClient(
+  baseUrl: string,
+  caFile: string | undefined,
+  serverName?: string,
+  certificate?: { readonly cert: string; readonly key: string },
+): HttpsClient {
   const transport = openTransport({
     baseUrl,
     ca: caFile === undefined ? undefined : readFileSync(caFile, 'utf8'),
     serverName,
+    certificate,
     timeoutMs: 30_000,
     maxConnections: 8,
     maxAnswerBytes,

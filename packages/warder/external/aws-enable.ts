@@ -1,5 +1,7 @@
+import { settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
+import { authoritiesSetting, partners, readAuthoritiesFile, writePartnerFiles } from './partner-files.ts'
 import { writeWhole } from './settings-file.ts'
 import { addressNotes, grantKey, publicUrlOf, setStopped, stateOf, writeSettings } from './store.ts'
 
@@ -10,14 +12,21 @@ export interface AwsWish {
   readonly key: string | undefined
   /** Names as AWS writes them; empty = everybody at AWS. */
   readonly principals: readonly string[]
+  /** PEM file of the authorities of AWS KMS's client certificates; undefined = signatures are enough. */
+  readonly clientCa: string | undefined
   /** Where the configuration file for the console goes; undefined = the secret is printed. */
   readonly out: string | undefined
 }
 
 /** Makes what a new external key store needs, and says what to enter at AWS. */
 export async function enableAws(context: KmsContext, wish: AwsWish): Promise<number> {
-  const { kms } = context
-  const { region, prefix, key, out } = wish
+  const { kms, places } = context
+  const { region, prefix, key, out, clientCa } = wish
+  if (clientCa !== undefined && places.elsewhere)
+    throw new StartupError(
+      '--client-ca writes files into the home of the service: run it there, without --url',
+    )
+  const authorities = clientCa === undefined ? undefined : readAuthoritiesFile(clientCa)
   const state = await stateOf(context, 'aws')
   if (state.enabled && Array.isArray(state.paths) && !state.paths.includes(`${prefix}/kms/xks/v1`))
     throw new StartupError(
@@ -33,7 +42,8 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
     names.map((name) => `aws:${name}`),
   )
   const accessKey = await kms.call('external.aws.keys.create', { body: { region, uri_prefix: prefix } })
-  const settings = writeSettings(context, settingsFor(prefix), state.enabled)
+  if (authorities !== undefined) await writePartnerFiles(places.home, 'aws', authorities, Date.now())
+  const settings = writtenSettings(context, wish, state.enabled)
   if (state.stopped !== null) await setStopped(context, 'aws', false)
   const uriPath = `${prefix}/kms/xks/v1`
   const file = {
@@ -66,6 +76,30 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
     ],
   )
   return 0
+}
+
+/** Writes the settings, or says what to write. @returns lines for people */
+function writtenSettings(
+  context: KmsContext,
+  { region, prefix, clientCa }: AwsWish,
+  isEnabled: boolean,
+): readonly string[] {
+  const certified = clientCa === undefined ? new Map<string, unknown>() : clientSettings(region)
+  const lines = writeSettings(context, new Map([...settingsFor(prefix), ...certified]), isEnabled)
+  if (clientCa === undefined || !isEnabled) return lines
+  const [, ...missing] = settingsToml(certified).trim().split('\n')
+  return [
+    'For client certificates kms.toml needs this in [aws_xks_config], and then a restart:',
+    ...missing.map((line) => `  ${line}`),
+  ]
+}
+
+/** By which requests need a client certificate of AWS KMS in this region; the test client has one, too. */
+function clientSettings(region: string): ReadonlyMap<string, unknown> {
+  return new Map<string, unknown>([
+    ['aws_xks_config.aws_xks_client_names', [`cks.kms.${region}.amazonaws.com`, partners.aws.testClient]],
+    ['aws_xks_config.aws_xks_client_ca_cert_file', authoritiesSetting('aws')],
+  ])
 }
 
 function settingsFor(prefix: string): ReadonlyMap<string, unknown> {

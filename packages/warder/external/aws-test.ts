@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { clientOf, type HttpsClient } from '../client/index.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { type AwsCredential, awsHeaders } from './aws-signing.ts'
+import { readTestClient } from './partner-files.ts'
 import { cleanUp, grantKey, requireServing, type Step, showSteps, stateOf } from './store.ts'
 
 const principal = 'arn:aws:iam::000000000000:role/warder-external-test'
@@ -21,24 +22,34 @@ interface Asker {
  * @param prefix path before `/kms/xks/v1`
  */
 export async function testAws(context: KmsContext, prefix: string, region: string): Promise<number> {
-  requireServing(await stateOf(context, 'aws'))
+  const state = await stateOf(context, 'aws')
+  requireServing(state)
   const { kms, places } = context
+  const certified = Array.isArray(state.client_names) && state.client_names.length > 0
+  const certificate = certified
+    ? readTestClient(places.home, 'aws', 'warder external aws enable --client-ca FILE')
+    : undefined
   const { id, secret } = await kms.call('external.aws.keys.create', {
     body: { region, uri_prefix: prefix },
   })
-  const http = clientOf(places.kms)
+  const http = clientOf(places.kms, certificate)
+  const stranger = certified ? clientOf(places.kms) : undefined
   try {
     const { kid } = await kms.call('crypto.keys.create', {
       body: { kty: 'oct', alg: 'A256GCM', tags: ['warder-external-test'] },
     })
     try {
-      const asker = askerOf(http, places.kms.url, prefix, { id, secret, region })
-      return showSteps(context, 'aws', await steps(context, asker, kid, { id, secret, region }))
+      const credential = { id, secret, region }
+      const askerBy = (client: HttpsClient) => askerOf(client, places.kms.url, prefix, credential)
+      const done = await steps(context, askerBy(http), kid, credential)
+      const refused = stranger && (await withoutCertificate(askerBy(stranger)))
+      return showSteps(context, 'aws', refused === undefined ? done : [...done, refused])
     } finally {
       await cleanUp(context, () => kms.call('crypto.keys.destroy', { path: { kid } }), `the test key ${kid}`)
     }
   } finally {
     http.close()
+    stranger?.close()
     await cleanUp(
       context,
       () => kms.call('external.aws.keys.delete', { path: { id } }),
@@ -57,6 +68,16 @@ function askerOf(http: HttpsClient, url: string, prefix: string, own: AwsCredent
       const { json } = answer
       return { status: answer.status, json: typeof json === 'object' && json !== null ? { ...json } : {} }
     },
+  }
+}
+
+async function withoutCertificate({ ask }: Asker): Promise<Step> {
+  const { status } = await ask('health', {
+    requestMetadata: { kmsOperation: 'KmsHealthCheck', kmsRequestId: 'warder-external-test' },
+  })
+  return {
+    what: 'a signature without a client certificate is refused',
+    problem: status === 401 ? undefined : String(status),
   }
 }
 

@@ -21,6 +21,11 @@ async function show(context: KmsContext): Promise<number> {
   ])
   context.show({ ...state, access_keys: keys }, [
     stateLine(state),
+    ...(Array.isArray(state.client_names)
+      ? [
+          `  and a client certificate of ${state.client_names.map((name) => printable(String(name))).join(', ')}`,
+        ]
+      : []),
     ...tableLines(
       ['access key', 'region', 'path', 'made', 'by'],
       rows,
@@ -77,13 +82,18 @@ new-credential, remove-credential ID    exchange the access key without an inter
       help: 'who at AWS may use the key; also several times (default: everybody whom its policy at AWS lets)',
     },
     prefix: { type: 'text', value: 'P', help: 'path before /kms/xks/v1 (default /aws)' },
+    'client-ca': {
+      type: 'text',
+      value: 'F',
+      help: 'PEM file of Amazon Trust Services: requests then need the client certificate of AWS KMS, too',
+    },
     out: {
       type: 'text',
       value: 'F',
       help: 'writes the credential to a file that the AWS console takes, in place of printing it',
     },
   },
-  parse({ region, key, principal, prefix = '/aws', out }, names) {
+  parse({ region, key, principal, prefix = '/aws', out, 'client-ca': clientCa }, names) {
     const action = readAction('aws', names, actions)
     const [, ...rest] = names
     const id = action === 'remove-credential' ? rest.shift() : undefined
@@ -96,6 +106,7 @@ new-credential, remove-credential ID    exchange the access key without an inter
           key: key === undefined ? undefined : readKid(key),
           principals: principal,
           out,
+          clientCa,
         }
         return (context) => enableAws(context, wish)
       }

@@ -1,6 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
-import { azureFiles, readAzureCertificates, testClientName, writeAzureFiles } from './azure-client.ts'
+import { readAzureCertificates } from './azure-client.ts'
+import { authoritiesSetting, partnerFiles, partners, writePartnerFiles } from './partner-files.ts'
 import { addressNotes, grantKey, publicUrlOf, setStopped, stateOf, writeSettings } from './store.ts'
 
 export interface AzureWish {
@@ -26,8 +27,8 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
       })
     ).kid
   await grantKey(context, kid, [`azure:${name}`])
-  const files = azureFiles(places.home)
-  await writeAzureFiles(places.home, authorities, Date.now())
+  const files = partnerFiles(places.home, 'azure')
+  await writePartnerFiles(places.home, 'azure', authorities, Date.now())
   const settings = writeSettings(context, settingsFor(name, wish.prefix), state.enabled)
   if (state.stopped !== null) await setStopped(context, 'azure', false)
   const endpoint = publicUrlOf(context, state)
@@ -51,7 +52,7 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
     ...addressNotes(endpoint),
     '',
     `Azure reaches the host by its public name on port 443. \`warder external azure test\` tries the exchange from here, as`,
-    `${testClientName}, with a certificate that was made for it and runs out in 30 days.`,
+    `${partners.azure.testClient}, with a certificate that was made for it and runs out in 30 days.`,
   ])
   return 0
 }
@@ -59,8 +60,8 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
 function settingsFor(name: string, prefix: string): ReadonlyMap<string, unknown> {
   return new Map<string, unknown>([
     ['azure_ekm_config.azure_ekm_enable', true],
-    ['azure_ekm_config.azure_ekm_ca_cert_file', 'azure-ekm/authorities.pem'],
-    ['azure_ekm_config.azure_ekm_client_names', [name, testClientName]],
+    ['azure_ekm_config.azure_ekm_ca_cert_file', authoritiesSetting('azure')],
+    ['azure_ekm_config.azure_ekm_client_names', [name, partners.azure.testClient]],
     ...(prefix === '' ? [] : ([['azure_ekm_config.azure_ekm_path_prefixes', [prefix]]] as const)),
   ])
 }

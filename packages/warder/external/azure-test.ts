@@ -1,25 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
-import { azureFiles, type EkmAnswer, postEkm, testClientName } from './azure-client.ts'
+import { type EkmAnswer, postEkm } from './azure-client.ts'
+import { partners, readTestClient, type TestClient } from './partner-files.ts'
 import { cleanUp, grantKey, requireServing, type Step, showSteps, stateOf } from './store.ts'
 
 /** A whole exchange as Managed HSM has it, with a key that is made for it and destroyed again. */
 export async function testAzure(context: KmsContext, prefix: string): Promise<number> {
   const { kms, places } = context
   requireServing(await stateOf(context, 'azure'))
-  const files = azureFiles(places.home)
-  if (!existsSync(files.certificate))
-    throw new StartupError(
-      `${files.certificate} is not there: \`warder external azure enable\` makes it, in the home of the service`,
-    )
-  const identity = { cert: readFileSync(files.certificate, 'utf8'), key: readFileSync(files.key, 'utf8') }
+  const identity = readTestClient(places.home, 'azure', 'warder external azure enable')
   const { kid } = await kms.call('crypto.keys.create', {
     body: { kty: 'RSA', bits: 2048, alg: 'RSA-OAEP-256', tags: ['warder-external-test'] },
   })
   const root = prefix === '' ? '/azureekm' : `/azureekm/${prefix}`
-  const asker = (as: Identity | undefined): Ask => {
+  const asker = (as: TestClient | undefined): Ask => {
     return (rest, body) =>
       postEkm(places.kms, `${root}/${rest}`, { request_context: requestContext(), ...body }, as)
   }
@@ -31,14 +25,12 @@ export async function testAzure(context: KmsContext, prefix: string): Promise<nu
   }
 }
 
+const { testClient } = partners.azure
+
 function requestContext() {
-  return { request_id: randomUUID(), correlation_id: randomUUID(), pool_name: testClientName }
+  return { request_id: randomUUID(), correlation_id: randomUUID(), pool_name: testClient }
 }
 
-interface Identity {
-  readonly cert: string
-  readonly key: string
-}
 type Ask = (rest: string, body: object) => Promise<EkmAnswer>
 
 /** @param stranger asks without a certificate */
@@ -55,7 +47,7 @@ async function steps(context: KmsContext, ask: Ask, stranger: Ask, kid: string):
   const refused = expect(await stranger('info', {}), 401, 'Unauthorized')
   step('without a client certificate it is refused', refused)
   step('a key without a grant is not there', expect(await ask(`${kid}/metadata`, {}), 404, 'KeyNotFound'))
-  await grantKey(context, kid, [`azure:${testClientName}`])
+  await grantKey(context, kid, [`azure:${testClient}`])
   const metadata = await ask(`${kid}/metadata`, {})
   const { key_type, key_size } = metadata.json
   const right = key_type === 'RSA' && key_size === 2048 ? undefined : `${key_type} ${key_size}`

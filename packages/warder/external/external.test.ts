@@ -62,6 +62,25 @@ test('AWS: a fresh installation is set up, tried, and cut off, with what has to 
   assert.match(await runOk('aws', 'new-credential', '--region', 'eu-west-1'), /Secret access key/)
   const json = JSON.parse(await runOk('aws', 'test', '--json'))
   assert.deepEqual([json.store, json.ok], ['aws', true])
+
+  // From the next start on requests need the client certificate of AWS KMS, too.
+  const ca = join(home, 'amazon.pem')
+  writeFileSync(ca, '-')
+  assert.match(
+    (await run('aws', 'enable', '--region', 'eu-west-1', '--client-ca', ca)).err,
+    /no certificate in PEM/,
+  )
+  const now = Date.now()
+  const plan = { hostnames: [], addresses: [], notBefore: new Date(now - 1e6), notAfter: new Date(now + 1e9) }
+  const amazon = await issueCertificate({ ...plan, commonName: 'Amazon', purpose: 'authority' }, undefined)
+  writeFileSync(ca, amazon.certificatePem)
+  const certified = await runOk('aws', 'enable', '--region', 'eu-west-1', '--key', kid, '--client-ca', ca)
+  const [lines = ''] =
+    /^ {2}aws_xks_client_names = .*\n {2}aws_xks_client_ca_cert_file = .*$/m.exec(certified) ?? []
+  assert.match(lines, /"cks\.kms\.eu-west-1\.amazonaws\.com"/)
+  const toml = join(home, 'kms.toml')
+  const enabled = 'aws_xks_enable = true'
+  writeFileSync(toml, readFileSync(toml, 'utf8').replace(enabled, `${enabled}\n${lines}`))
 })
 
 test('Azure: a fresh installation is set up, tried, and cut off, with what has to be entered at Azure', async () => {
@@ -103,6 +122,10 @@ test('Azure: a fresh installation is set up, tried, and cut off, with what has t
   assert.equal(authorities.match(/BEGIN CERTIFICATE/g)?.length, 2)
   // One cloud that is stopped leaves the other alone.
   assert.match(await runOk('aws', 'show'), /^aws: on/)
+  const tested = await runOk('aws', 'test')
+  assert.match(tested, /^ok +a signature without a client certificate is refused$/m)
+  assert.doesNotMatch(tested, /FAILED/)
+  assert.equal(tested.match(/^ok /gm)?.length, 8)
 })
 
 test('Google: a fresh installation is set up, tried, and cut off, with what has to be entered at Google', async () => {

@@ -1,5 +1,7 @@
 import type { SettingValues } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
+import type { AuthoritiesFile } from '@warder/foundation/tls'
+import type { ExternalStoreName } from '../../external/index.ts'
 import { awsSettings, awsSettingsProblem } from './aws/settings.ts'
 import { azureSettings, azureSettingsProblem } from './azure/settings.ts'
 import { googleSettings, googleSettingsProblem } from './google/scope/settings.ts'
@@ -12,6 +14,22 @@ export const externalSettings = {
   ...googleSettings,
   ...microsoftSettings,
 } as const
+
+/** Files of authorities of the clouds that show client certificates, by the names of the stores. */
+export function externalPartners(
+  config: SettingValues<typeof externalSettings>,
+): Readonly<Record<string, AuthoritiesFile>> {
+  const files = {
+    aws: ['aws_xks_config.aws_xks_enable', 'aws_xks_config.aws_xks_client_ca_cert_file'],
+    azure: ['azure_ekm_config.azure_ekm_enable', 'azure_ekm_config.azure_ekm_ca_cert_file'],
+  } as const satisfies Partial<Record<ExternalStoreName, unknown>>
+  return Object.fromEntries(
+    Object.entries(files).flatMap(([name, [enabled, setting]]) => {
+      const file = config[setting]
+      return config[enabled] && file !== undefined ? [[name, { file, setting }] as const] : []
+    }),
+  )
+}
 
 /** What is given in part, of any store. @throws StartupError */
 export function refuseHalfStores(

@@ -34,7 +34,7 @@ test('all four stores are listed, described, counted by operation, and readable 
   const authority = await issue('Azure clients')
   const client = await issue(pool, authority)
   const metrics = createMetrics()
-  await using kms = await startKms({ config, partners: authority.certificatePem, metrics })
+  await using kms = await startKms({ config, partners: { azure: authority.certificatePem }, metrics })
   const admin = kms.user('admin')
   const { external_stores } = (await admin.get('/server-info')).json
   const names = external_stores.map(({ name, stopped }: Record<string, unknown>) => [name, stopped])

@@ -14,6 +14,7 @@ import {
 } from '../../../external/aws/index.ts'
 import { externalPrincipal } from '../../../external/index.ts'
 import type { KmsServices } from '../../../services.ts'
+import { partnerNamed } from '../scope/index.ts'
 
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000
@@ -24,6 +25,8 @@ const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/
 export interface SignatureOptions {
   readonly accessKeys: AccessKeys
   readonly service: string
+  /** Common Names of the client certificates of AWS KMS; empty = none is asked for. */
+  readonly clientNames: readonly string[]
 }
 
 /** Who signed the request, for the key store at `uriPrefix`. */
@@ -33,8 +36,14 @@ export type Authenticator = (context: AuthenticationContext<KmsServices>) => May
  * The authenticator of one path prefix: AWS Signature Version 4 over method, path, headers and the whole body
  * (XKS Proxy API, appendix A). Whose signature does not hold learns in one sentence why, and nothing of keys.
  */
-export function signedBy({ accessKeys, service }: SignatureOptions, uriPrefix: string): Authenticator {
-  return ({ request, services, audit }) => {
+export function signedBy(
+  { accessKeys, service, clientNames }: SignatureOptions,
+  uriPrefix: string,
+): Authenticator {
+  const requireCertificate = clientNames.length === 0 ? undefined : certificateRequired(clientNames)
+  return (context) => {
+    const { request, services, audit } = context
+    requireCertificate?.(context)
     const { path, headers } = request
     if (!plainPath.test(path)) throw refused('The path holds characters that no path of this API has.')
     if (request.rawQuery !== '') throw refused('This API takes no query.')
@@ -53,6 +62,18 @@ export function signedBy({ accessKeys, service }: SignatureOptions, uriPrefix: s
         throw refused('The signature does not match the request.')
       return { name: externalPrincipal('aws', key.id), method: 'sigv4' }
     })
+  }
+}
+
+/** The client certificate of AWS KMS, beside the signature (XKS Proxy API, Authentication). */
+function certificateRequired(names: readonly string[]) {
+  const certificateOf = partnerNamed('aws', names)
+  return (context: AuthenticationContext<KmsServices>): void => {
+    const verdict = certificateOf(context)
+    if ('problem' in verdict)
+      throw failure('unauthorized', 'The client certificate of AWS KMS is needed.', {
+        detail: verdict.problem,
+      })
   }
 }
 

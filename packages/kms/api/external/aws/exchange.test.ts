@@ -38,7 +38,7 @@ const refused = async (xks: Xks, rest: string, body: unknown) => {
 }
 
 test('the examples of the XKS Proxy API are answered as they are written there', async () => {
-  await using xks = await startXks()
+  await using xks = await startXks({ config: { 'aws_xks_config.aws_xks_fleet_size': 3 } })
   const health = await xks.send('health', {
     requestMetadata: {
       kmsRequestId: '4112f4d6-db54-4af4-ae30-c55a22a8dfae',
@@ -47,7 +47,7 @@ test('the examples of the XKS Proxy API are answered as they are written there',
   })
   assert.equal(health.status, 200, health.text)
   const { xksProxyFleetSize, ekmFleetDetails, ...named } = health.json
-  assert.equal(xksProxyFleetSize, 1)
+  assert.equal(xksProxyFleetSize, 3)
   assert.deepEqual(Object.keys(named).sort(), ['ekmVendor', 'xksProxyModel', 'xksProxyVendor'])
   assert.deepEqual(
     ekmFleetDetails.map(({ healthStatus }: Record<string, string>) => healthStatus),

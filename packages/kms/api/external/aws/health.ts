@@ -57,7 +57,7 @@ export function healthOperation(route: XksRoute) {
       await requireHealth(context.services)
       const model = `Warder ${version}`
       return {
-        xksProxyFleetSize: 1,
+        xksProxyFleetSize: route.fleetSize,
         xksProxyVendor: 'Warder',
         xksProxyModel: model,
         ekmVendor: 'Warder',

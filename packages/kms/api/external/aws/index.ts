@@ -22,6 +22,9 @@ export const aws: ExternalStore<AwsConfig> = {
   facts: (config, baseUrl) => ({
     endpoint: config.kms_public_url ?? baseUrl,
     paths: config['aws_xks_config.aws_xks_uri_path_prefixes'].map((prefix) => `${prefix}/kms/xks/v1`),
+    ...(config['aws_xks_config.aws_xks_client_names'].length > 0 && {
+      client_names: config['aws_xks_config.aws_xks_client_names'],
+    }),
   }),
   securitySchemes: {
     awsSigV4: { type: 'apiKey', in: 'header', name: 'Authorization' },
@@ -37,9 +40,14 @@ export const aws: ExternalStore<AwsConfig> = {
       leaseMs: config.cache_lease_ms,
       configured: configuredKey(config),
     })
-    const service = config['aws_xks_config.aws_xks_service']
+    const signatures = {
+      accessKeys,
+      service: config['aws_xks_config.aws_xks_service'],
+      clientNames: config['aws_xks_config.aws_xks_client_names'],
+    }
+    const fleetSize = config['aws_xks_config.aws_xks_fleet_size']
     return prefixes.flatMap((prefix) => {
-      const route = xksRoute(prefix, signedBy({ accessKeys, service }, prefix), { node, accessKeys })
+      const route = xksRoute(prefix, signedBy(signatures, prefix), { node, fleetSize, accessKeys })
       return [
         healthOperation(route),
         metadataOperation(route),

@@ -8,6 +8,8 @@ import { xksErrors } from './errors.ts'
 export interface XksRoute {
   /** Name of this node. */
   readonly node: string
+  /** Nodes that serve AWS KMS. */
+  readonly fleetSize: number
   /** The access keys that sign. */
   readonly accessKeys: AccessKeys
   path(rest: string): string
@@ -24,12 +26,13 @@ const bodyLimit = 64 * 1024
 export function xksRoute(
   prefix: string,
   authenticate: Authenticator,
-  { node, accessKeys }: Pick<XksRoute, 'node' | 'accessKeys'>,
+  { node, fleetSize, accessKeys }: Pick<XksRoute, 'node' | 'fleetSize' | 'accessKeys'>,
 ): XksRoute {
   // The first of all prefixes is the usual one: its operations have the plain names.
   const suffix = prefix === '/aws' ? '' : `.${prefix === '' ? 'root' : prefix.slice(1).replaceAll('/', '.')}`
   return {
     node,
+    fleetSize,
     accessKeys,
     path: (rest) => `${prefix}/kms/xks/v1${rest}`,
     common: (operation) => ({

@@ -1,5 +1,6 @@
 import {
   boolean,
+  integer,
   list,
   optionalInteger,
   optionalText,
@@ -25,11 +26,23 @@ const accessKeySettings = [
   'aws_xks_config.aws_xks_sigv4_secret_access_key',
 ] as const
 
-/** @returns a sentence where an access key is given in part */
-export function awsSettingsProblem(config: SettingValues<typeof awsSettings>): string | undefined {
+/** @returns a sentence where an access key, or the client certificate of AWS KMS, is given in part */
+export function awsSettingsProblem(
+  config: SettingValues<typeof awsSettings> & { readonly plaintext_http: boolean },
+): string | undefined {
   const missing = accessKeySettings.filter((name) => config[name] === undefined)
-  if (missing.length === 0 || missing.length === accessKeySettings.length) return undefined
-  return `an access key of AWS KMS needs ${accessKeySettings.join(', ')}: ${missing.join(' and ')} is not set`
+  if (missing.length > 0 && missing.length < accessKeySettings.length)
+    return `an access key of AWS KMS needs ${accessKeySettings.join(', ')}: ${missing.join(' and ')} is not set`
+  const names = config['aws_xks_config.aws_xks_client_names']
+  const file = config['aws_xks_config.aws_xks_client_ca_cert_file']
+  if (names.length === 0 && file === undefined) return undefined
+  if (names.length === 0)
+    return 'aws_xks_client_ca_cert_file is set: aws_xks_config.aws_xks_client_names is empty'
+  if (file === undefined)
+    return 'aws_xks_client_names is set: aws_xks_config.aws_xks_client_ca_cert_file is not set'
+  if (config.plaintext_http)
+    return 'aws_xks_client_names needs client certificates: it cannot be used with plaintext_http'
+  return undefined
 }
 
 /** Settings of the AWS XKS proxy. The names are those of the deployed peer where it has them. */
@@ -57,12 +70,31 @@ export const awsSettings = {
     flag: 'aws-xks-service',
     docs: 'The service in the scope of signatures. AWS KMS writes the default.',
   }),
+  'aws_xks_config.aws_xks_fleet_size': integer({
+    default: 1,
+    min: 1,
+    max: 1000,
+    env: 'KMS_AWS_XKS_FLEET_SIZE',
+    flag: 'aws-xks-fleet-size',
+    docs: 'Nodes that serve AWS KMS behind its address: health checks tell it, and AWS shows it as a risk where there is one alone.',
+  }),
   'aws_xks_config.aws_xks_rate_limit_per_second': optionalInteger({
     env: 'KMS_AWS_XKS_RATE_LIMIT_PER_SECOND',
     flag: 'aws-xks-rate-limit-per-second',
     min: 1,
     max: 1_000_000,
     docs: 'Requests a second of AWS KMS on one node; more are told to come later. AWS KMS sends 1800 unless another quota was agreed. Unset = no limit.',
+  }),
+  'aws_xks_config.aws_xks_client_names': list({
+    default: [],
+    env: 'KMS_AWS_XKS_CLIENT_NAMES',
+    flag: 'aws-xks-client-names',
+    docs: 'Subject Common Names of AWS KMS: `cks.kms.eu-west-1.amazonaws.com` of that region. Where there are some, a request needs a client certificate with one of them beside its signature, so that a secret access key alone opens nothing. Empty: signatures are enough.',
+  }),
+  'aws_xks_config.aws_xks_client_ca_cert_file': optionalText({
+    env: 'KMS_AWS_XKS_CLIENT_CA_CERT_FILE',
+    flag: 'aws-xks-client-ca-cert-file',
+    docs: 'PEM file of the authorities that these client certificates come from: those of Amazon Trust Services, roots and intermediates. Their certificates are nobody anywhere else.',
   }),
   'aws_xks_config.aws_xks_region': optionalText({
     env: 'KMS_AWS_XKS_REGION',

@@ -112,7 +112,7 @@ for (const engine of await bothEngines()) {
         'azure_ekm_config.azure_ekm_ca_cert_file': 'in the test',
         'azure_ekm_config.azure_ekm_client_names': [pool],
       },
-      { partners: authority.certificatePem },
+      { partners: { azure: authority.certificatePem } },
     )
     const callers = [nodes.near, nodes.far].map((kms) => kms.presenting(client.certificatePem, client.keyPem))
     const kid = await aesKey(nodes.near)

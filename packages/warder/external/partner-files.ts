@@ -1,0 +1,105 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { issueCertificate } from '@warder/foundation/tls'
+import { writeWhole } from './settings-file.ts'
+
+/** What a home keeps about the client certificates of a cloud: the authorities, and the client that tries the exchange. */
+interface Partner {
+  readonly folder: string
+  /** Common Name of the certificate of that client. */
+  readonly testClient: string
+  /** Of the authority that was made for it. */
+  readonly testAuthority: string
+}
+
+export const partners = {
+  aws: { folder: 'aws-xks', testClient: 'warder-xks-test', testAuthority: 'Warder XKS test authority' },
+  azure: { folder: 'azure-ekm', testClient: 'warder-ekm-test', testAuthority: 'Warder EKM test authority' },
+} as const satisfies Readonly<Record<string, Partner>>
+
+export type PartnerName = keyof typeof partners
+
+const testDays = 30
+const day = 24 * 60 * 60 * 1000
+
+export function partnerFiles(home: string, partner: PartnerName) {
+  const folder = join(home, partners[partner].folder)
+  return {
+    folder,
+    authorities: join(folder, 'authorities.pem'),
+    certificate: join(folder, 'test-client.crt'),
+    key: join(folder, 'test-client.key'),
+  }
+}
+
+/** The file of authorities as a setting names it. */
+export function authoritiesSetting(partner: PartnerName): string {
+  return `${partners[partner].folder}/authorities.pem`
+}
+
+/**
+ * Adds authorities to the file of the home, and an authority of its own for the test client, whose certificate is made
+ * anew: it runs out by itself.
+ */
+export async function writePartnerFiles(
+  home: string,
+  partner: PartnerName,
+  authorities: readonly X509Certificate[],
+  now: number,
+): Promise<void> {
+  const files = partnerFiles(home, partner)
+  const { testClient, testAuthority } = partners[partner]
+  const plan = {
+    hostnames: [],
+    addresses: [],
+    notBefore: new Date(now - 60 * 60 * 1000),
+    notAfter: new Date(now + testDays * day),
+  } as const
+  const own = await issueCertificate({ ...plan, purpose: 'authority', commonName: testAuthority }, undefined)
+  const client = await issueCertificate({ ...plan, purpose: 'client', commonName: testClient }, own)
+  mkdirSync(files.folder, { recursive: true, mode: 0o700 })
+  const kept = existsSync(files.authorities) ? certificatesIn(readFileSync(files.authorities, 'utf8')) : []
+  const all = [...kept.filter(({ subject }) => subject !== `CN=${testAuthority}`), ...authorities]
+  const distinct = new Map(all.map((one) => [one.fingerprint256, one.toString()]))
+  writeWhole(
+    files.authorities,
+    [...distinct.values(), own.certificatePem].map((pem) => `${pem.trim()}\n`).join(''),
+  )
+  writeWhole(files.key, client.keyPem)
+  writeWhole(files.certificate, client.certificatePem)
+}
+
+export interface TestClient {
+  readonly cert: string
+  readonly key: string
+}
+
+/** @throws StartupError that says what makes it */
+export function readTestClient(home: string, partner: PartnerName, enable: string): TestClient {
+  const files = partnerFiles(home, partner)
+  if (!existsSync(files.certificate))
+    throw new StartupError(
+      `${files.certificate} is not there: \`${enable}\` makes it, in the home of the service`,
+    )
+  return { cert: readFileSync(files.certificate, 'utf8'), key: readFileSync(files.key, 'utf8') }
+}
+
+/** The certificates of a PEM file. @throws StartupError when it has none, or one that cannot be read */
+export function readAuthoritiesFile(file: string): readonly X509Certificate[] {
+  try {
+    const found = certificatesIn(readFileSync(file, 'utf8'))
+    if (found.length > 0) return found
+  } catch (error) {
+    throw new StartupError(
+      `${file} cannot be used: ${error instanceof Error ? error.message : String(error)}`,
+    )
+  }
+  throw new StartupError(`${file} has no certificate in PEM`)
+}
+
+function certificatesIn(pem: string): readonly X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
+  return blocks.map((block) => new X509Certificate(block))
+}
