@@ -375,4 +375,18 @@ export const kmsMigrations: readonly Migration[] = [
       "INSERT INTO rotation_policy (name, digest) VALUES ('settings', '')",
     ],
   },
+  {
+    number: 27,
+    name: 'indexes that leave out keys as most are: Active, without a date to come',
+    older: true,
+    statements: [
+      'DROP INDEX managed_object_by_activation',
+      "CREATE INDEX managed_object_to_activate ON managed_object (activation_at) WHERE state = 'PreActive'",
+      'DROP INDEX managed_object_by_deactivation',
+      `CREATE INDEX managed_object_to_deactivate ON managed_object (deactivation_at)
+         WHERE state = 'Active' AND deactivation_at IS NOT NULL`,
+      'DROP INDEX managed_object_by_state',
+      "CREATE INDEX managed_object_not_active ON managed_object (state, id) WHERE state <> 'Active'",
+    ],
+  },
 ]
