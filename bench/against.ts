@@ -1,4 +1,5 @@
-// Drives this checkout and another one in turn: `node bench/against.ts DIR [--seconds 1] [--rounds 5] [--only NAME]`.
+// Drives this checkout and another one in turn: `node bench/against.ts DIR [--seconds 1] [--rounds 5] [--only NAME]…`;
+// NAME is a part of a scenario's name.
 //
 // DIR is a checkout of another commit, prepared with `node scripts/prepare.mjs`. Each starts its own Warder with its own
 // benchmark; the requests are those of the scenarios that both have. A ratio above 1: this one needs less processor time.
@@ -17,7 +18,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '5' },
     warmup: { type: 'string', default: '4' },
-    only: { type: 'string', default: '' },
+    only: { type: 'string', multiple: true, default: [''] },
   },
 })
 const [other] = positionals
@@ -55,7 +56,7 @@ try {
   try {
     for (const scenario of here.scenarios) {
       const same = there.scenarios.find(({ name }) => name === scenario.name)
-      if (same === undefined || !scenario.name.includes(values.only)) continue
+      if (same === undefined || !values.only.some((part) => scenario.name.includes(part))) continue
       const ratios = await ratioOf({ subjects: here, scenario }, { subjects: there, scenario: same })
       const [least = 0, most = 0] = [ratios[0], ratios.at(-1)]
       process.stdout.write(
