@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
@@ -12,55 +12,6 @@ const sources = new Map(
     .filter((file) => !/(?:^|\/)(?:node_modules|fixtures|testing)\/|\.test\.ts$/.test(file))
     .map((file) => [file, readFileSync(join(foundation, file), 'utf8')] as const),
 )
-
-const specifiers = /(?:\bfrom\s+|\bimport\(\s*|^import\s+)['"](\.[^'"]+)['"]/gm
-
-function importsOf(file: string): readonly string[] {
-  const source = sources.get(file) ?? ''
-  return [...source.matchAll(specifiers)].map(([, specifier = '']) =>
-    normalize(join(dirname(file), specifier)),
-  )
-}
-
-/** A cycle of the graph as a list of its nodes; undefined when there is none. */
-function cycleOf(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] | undefined {
-  const done = new Set<string>()
-  const path: string[] = []
-  const visit = (node: string): readonly string[] | undefined => {
-    if (path.includes(node)) return [...path.slice(path.indexOf(node)), node]
-    if (done.has(node)) return undefined
-    path.push(node)
-    for (const next of graph.get(node) ?? []) {
-      const found = visit(next)
-      if (found !== undefined) return found
-    }
-    path.pop()
-    done.add(node)
-    return undefined
-  }
-  for (const node of graph.keys()) {
-    const found = visit(node)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
-test('files of foundation form no cycle of imports, types included', () => {
-  const graph = new Map([...sources.keys()].map((file) => [file, new Set(importsOf(file))]))
-  assert.ok([...graph.values()].flatMap((targets) => [...targets]).every((target) => sources.has(target)))
-  assert.equal(cycleOf(graph)?.join(' -> '), undefined)
-})
-
-test('folders of foundation form no cycle of imports, types included', () => {
-  const graph = new Map<string, Set<string>>()
-  for (const file of sources.keys()) {
-    const from = dirname(file)
-    const targets = graph.get(from) ?? new Set()
-    graph.set(from, targets)
-    for (const to of importsOf(file).map(dirname)) if (to !== from) targets.add(to)
-  }
-  assert.equal(cycleOf(graph)?.join(' -> '), undefined)
-})
 
 const sql =
   /(['"`])\s*(?:SELECT\s|INSERT\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|(?:CREATE|DROP|ALTER)\s+TABLE\s|PRAGMA\s)/

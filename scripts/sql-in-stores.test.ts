@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const packages = fileURLToPath(new URL('../packages', import.meta.url))
 
 /** Packages whose SQL stands in files named `…-store.ts` or in a folder `store`, and in their migrations. */
-const checked: readonly string[] = ['auth', 'kms', 'pki']
+const checked: readonly string[] = ['auth', 'client', 'covercrypt', 'kmip', 'kms', 'pki', 'warder']
 
 const store = /-store\.ts$|(^|\/)store\/|(^|\/)migrations\.ts$/
 const beside = /node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\//

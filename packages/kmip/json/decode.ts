@@ -1,9 +1,10 @@
 import { Buffer, isUtf8 } from 'node:buffer'
+import type { ItemType } from '../tables/enumerations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { tagByName } from '../tables/tags.ts'
 import { Budget } from '../text/budget.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
-import type { DecodeLimits, ItemType, StructureNode, TtlvNode } from '../ttlv/node.ts'
+import type { DecodeLimits, StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { type JsonNode, unwrapMembers } from './dialect.ts'
 import { scalarNode } from './scalars.ts'
 

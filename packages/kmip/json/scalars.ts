@@ -1,4 +1,4 @@
-import { maskOf } from '../tables/enumerations.ts'
+import { type ItemType, maskOf } from '../tables/enumerations.ts'
 import {
   parseDate,
   parseEnumeration,
@@ -9,7 +9,7 @@ import {
 } from '../text/values.ts'
 import { shortest } from '../ttlv/build.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
-import { fits, type ItemType, type TtlvNode } from '../ttlv/node.ts'
+import { fits, type TtlvNode } from '../ttlv/node.ts'
 
 /**
  * The node of a JSON value that is no structure, in every form that is read.

@@ -1,4 +1,4 @@
-import type { ItemType } from '../ttlv/node.ts'
+import type { ItemType } from './enumerations.ts'
 import { normaliseName } from './names.ts'
 import { Tag } from './tags.gen.ts'
 import type { TagName } from './tags.ts'

@@ -7,6 +7,9 @@ export type EnumerationName = keyof typeof Enumeration
 /** The member names of an enumeration: `ValueName<'State'>` is `'PreActive' | 'Active' | …`. */
 export type ValueName<E extends EnumerationName> = Extract<keyof (typeof Enumeration)[E], string>
 
+/** The item types of TTLV (KMIP 2.1 §10.1.2). */
+export type ItemType = ValueName<'ItemType'>
+
 /** The integers that are bit masks (KMIP 2.1 §12). */
 const maskNames = new Set<string>(['CryptographicUsageMask', 'ProtectionStorageMask', 'StorageStatusMask'])
 

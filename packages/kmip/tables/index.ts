@@ -15,6 +15,7 @@ export { Enumeration } from './enumerations.gen.ts'
 export {
   type EnumerationName,
   enumerationOf,
+  type ItemType,
   maskOf,
   maskValueNames,
   type ValueName,

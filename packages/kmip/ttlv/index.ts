@@ -47,7 +47,6 @@ export type {
   EnumerationNode,
   IntegerNode,
   IntervalNode,
-  ItemType,
   ItemValues,
   LongIntegerNode,
   NodeOf,

@@ -1,7 +1,7 @@
-import { type EnumerationName, type ValueName, valueName } from '../tables/enumerations.ts'
+import { type EnumerationName, type ItemType, type ValueName, valueName } from '../tables/enumerations.ts'
 import { tagText } from '../tables/tags.ts'
 import { KmipDecodeError } from './error.ts'
-import type { ItemType, ItemValues, NodeOf, StructureNode, TtlvNode } from './node.ts'
+import type { ItemValues, NodeOf, StructureNode, TtlvNode } from './node.ts'
 
 /** The members of a structure that have this tag, in order. */
 export function membersOf(parent: StructureNode, tag: number): readonly TtlvNode[] {

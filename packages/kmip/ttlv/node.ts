@@ -1,18 +1,5 @@
+import type { ItemType } from '../tables/enumerations.ts'
 import { isTag } from '../tables/tags.ts'
-
-/** The item types of TTLV (KMIP 2.1 §10.1.2). */
-export type ItemType =
-  | 'Structure'
-  | 'Integer'
-  | 'LongInteger'
-  | 'BigInteger'
-  | 'Enumeration'
-  | 'Boolean'
-  | 'TextString'
-  | 'ByteString'
-  | 'DateTime'
-  | 'Interval'
-  | 'DateTimeExtended'
 
 interface Item<T extends ItemType, V> {
   /** 0x42.... (the standard's) or 0x54.... (an extension). */
