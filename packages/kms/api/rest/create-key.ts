@@ -25,7 +25,7 @@ import {
   UnitOfWork,
 } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { abe, abeMembers, createAbeKey } from './abe-keys.ts'
+import { abe, abeMembers, createAbeKey } from './abe/keys.ts'
 import { Ext, extractabilityOf } from './extractable.ts'
 import { jwksTag } from './jwks.ts'
 import { crvOf, encrypts, KeyReply, ktyOf, opsOf, usageOf } from './key-shape.ts'

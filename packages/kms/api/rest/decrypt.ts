@@ -20,8 +20,8 @@ import {
 } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { abe } from './abe-keys.ts'
-import { openAbe, requireAbePermitted } from './abe-use.ts'
+import { abe } from './abe/keys.ts'
+import { openAbe, requireAbePermitted } from './abe/use.ts'
 import { managementOf, requireContentKey, requireUse } from './key-use.ts'
 
 /** The members of a flattened JWE (RFC 7516 §7.2.2) that is opened. */

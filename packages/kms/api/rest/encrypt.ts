@@ -17,8 +17,8 @@ import {
 } from '../../jose/index.ts'
 import type { Key, ObjectId } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { abe } from './abe-keys.ts'
-import { requireAbePermitted, sealAbe } from './abe-use.ts'
+import { abe } from './abe/keys.ts'
+import { requireAbePermitted, sealAbe } from './abe/use.ts'
 import { counted, managementOf, requireContentKey, requireUse } from './key-use.ts'
 
 const EncryptRequest = Type.Object({

@@ -15,7 +15,7 @@ import {
   withheld,
 } from '../../keys/index.ts'
 import type { KmsServices } from '../../services.ts'
-import { abe } from './abe-keys.ts'
+import { abe } from './abe/keys.ts'
 
 type Context = Pick<OperationContext<KmsServices>, 'services' | 'commit' | 'principal'>
 

@@ -11,7 +11,7 @@ import {
   versionNumber,
 } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { AbeRotation, AbeRotationReply, rotateAbe } from './abe-rotate.ts'
+import { AbeRotation, AbeRotationReply, rotateAbe } from './abe/rotate.ts'
 
 const attempts = 10
 

@@ -4,7 +4,7 @@ import { approvalNeeded } from '../../../../access/index.ts'
 import { runningTime, stateAt, transition, waiting } from '../../../../keys/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
-import { destroyUserKeys, withholdUserKeys } from './abe-cascade.ts'
+import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
 
 /**
  * Destroy (KMIP 2.1 §6.1.15): the material is gone for good, the attributes stay. What is Active has to be revoked

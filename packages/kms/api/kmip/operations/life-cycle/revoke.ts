@@ -13,7 +13,7 @@ import { type ManagedObject, stateAt, transition } from '../../../../keys/index.
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
-import { revokeUserKeys } from './abe-cascade.ts'
+import { revokeUserKeys } from '../abe/cascade.ts'
 import { registerRevocation } from './certificate-revocation.ts'
 
 const longestMessage = 1024

@@ -16,7 +16,7 @@ import { creates, type KmipContext, type KmipOperation, kmipFailure } from '../.
 import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode, type CurveName, storedKeyKind } from '../../stored/stored-algorithm.ts'
-import { createMaster } from './abe-create-master.ts'
+import { createMaster } from '../abe/create-master.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects that know each other, stored together. */

@@ -21,7 +21,7 @@ import {
 } from '../../engine/index.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
-import { createUserKey } from './abe-create-user-key.ts'
+import { createUserKey } from '../abe/create-user-key.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
 
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */

@@ -17,7 +17,7 @@ import {
 } from '../../key-blocks/index.ts'
 import { storedColumns } from '../../key-blocks/object-shape.ts'
 import { policyAttribute } from '../../stored/abe-attributes.ts'
-import { newAbeKey } from './abe-new-key.ts'
+import { newAbeKey } from '../abe/new-key.ts'
 import { withoutPassword } from './encrypted-key.ts'
 
 /** The object that a request carries, under the tag of its type. @throws kmipFailure MissingData, InvalidField */

@@ -10,8 +10,8 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { readKeyBlock, type StoredObject, unwrapObject } from '../../key-blocks/index.ts'
+import { adoptUserKeys, withFormerIds, withMaster } from '../abe/brought.ts'
 import { withoutEncodedLength } from '../crypto/encoded-length.ts'
-import { adoptUserKeys, withFormerIds, withMaster } from '../objects/abe-brought.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { toUnwrap, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { type BroughtFile, fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'

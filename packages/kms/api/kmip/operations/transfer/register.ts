@@ -5,7 +5,7 @@ import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { creates, type KmipContext, type KmipOperation, uniqueIdentifier } from '../../engine/index.ts'
 import type { KmipObjectType, PlainKeyValue } from '../../key-blocks/index.ts'
 import { checkTemplate, namesHeldBy, requireTemplates } from '../../locate/templates.ts'
-import { adoptUserKeys, withMaster } from '../objects/abe-brought.ts'
+import { adoptUserKeys, withMaster } from '../abe/brought.ts'
 import { newBrought, objectNode, readBrought } from '../objects/registered-object.ts'
 import { fileIn, linkToKey, readFile, stageCertificates } from './certificate-files.ts'
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { decodeUserKey } from '@warder/covercrypt/keys'
-import { type Started, startKms } from '../../testing/index.ts'
-import { AbeClient } from '../kmip/testing/abe.ts'
-import { kmipClient } from '../kmip/testing/index.ts'
+import { type Started, startKms } from '../../../testing/index.ts'
+import { AbeClient } from '../../kmip/testing/abe.ts'
+import { kmipClient } from '../../kmip/testing/index.ts'
 
 let kms: Started
 before(async () => {

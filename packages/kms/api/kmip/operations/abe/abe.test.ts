@@ -5,11 +5,21 @@ import { encodeItems, encodeSealRequest } from '@warder/covercrypt/frames'
 import { decodeMasterKey, decodePublicKey, decodeUserKey } from '@warder/covercrypt/keys'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import type { KmsConfig } from '../../../service/settings.ts'
-import { type Started, startKms } from '../../../testing/index.ts'
-import { attributesOf, revocation } from '../operations/fixtures/peer-requests.ts'
-import { AbeClient, aad, bulk, coverCrypt, format, hospital, parent, past, vendor } from '../testing/abe.ts'
-import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
+import type { KmsConfig } from '../../../../service/settings.ts'
+import { type Started, startKms } from '../../../../testing/index.ts'
+import {
+  AbeClient,
+  aad,
+  bulk,
+  coverCrypt,
+  format,
+  hospital,
+  parent,
+  past,
+  vendor,
+} from '../../testing/abe.ts'
+import { attributes, kmipClient, objectType, uid } from '../../testing/index.ts'
+import { attributesOf, revocation } from '../fixtures/peer-requests.ts'
 
 let kms: Started
 let alice: AbeClient

@@ -8,7 +8,7 @@ import { stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { linkedMaster } from '../../locate/index.ts'
 import { policyAttribute } from '../../stored/abe-attributes.ts'
-import { newAbeKey } from './abe-new-key.ts'
+import { newAbeKey } from './new-key.ts'
 
 /**
  * Create of a user key: what a policy lets read, of the master key that ParentLink names, on which the caller needs

@@ -6,7 +6,7 @@ import { asObjectId, newObjectId, type ObjectId } from '../../../../keys/index.t
 import { requiredJson, structureAttribute } from '../../attributes/abe-request.ts'
 import { clientIdOf, stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { newAbeKey } from './abe-new-key.ts'
+import { newAbeKey } from './new-key.ts'
 
 /**
  * CreateKeyPair of an attribute-based master key and its public key, from an access structure.

@@ -1,7 +1,7 @@
 import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
-import { anybody, define } from '../../services.ts'
-import { contentType, escaped } from './ui-page.ts'
+import { anybody, define } from '../../../services.ts'
+import { contentType, escaped } from './page.ts'
 
 /** No script and no style; its one form goes to this service. */
 const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"

@@ -5,12 +5,12 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
-import { type Started, startKms } from '../../../testing/index.ts'
-import { AbeClient, aad, bulk, parent, vendor } from '../testing/abe.ts'
-import { kmipClient, uid } from '../testing/index.ts'
+import { type Started, startKms } from '../../../../testing/index.ts'
+import { AbeClient, aad, bulk, parent, vendor } from '../../testing/abe.ts'
+import { kmipClient, uid } from '../../testing/index.ts'
 
 /** Exchanged keys and texts, and public requests: `$WARDER_VECTORS/covercrypt`, by default beside the checkout. */
-const beside = fileURLToPath(new URL('../../../../../../shared/vectors', import.meta.url))
+const beside = fileURLToPath(new URL('../../../../../../../shared/vectors', import.meta.url))
 const folder = join(process.env.WARDER_VECTORS ?? beside, 'covercrypt')
 const skip = existsSync(folder) ? false : 'the vectors of Covercrypt are not here (WARDER_VECTORS)'
 const vectors = <File>(name: string): File => JSON.parse(readFileSync(join(folder, name), 'utf8')) as File

@@ -3,10 +3,10 @@ import { after, before, test } from 'node:test'
 import { decodeMasterKey, encodeMasterKey } from '@warder/covercrypt/keys'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, textString } from '@warder/kmip/ttlv'
-import { type Started, startKms } from '../../../testing/index.ts'
-import { attributesOf, revocation } from '../operations/fixtures/peer-requests.ts'
-import { AbeClient, hospital, parent } from '../testing/abe.ts'
-import { attributes, kmipClient, uid } from '../testing/index.ts'
+import { type Started, startKms } from '../../../../testing/index.ts'
+import { AbeClient, hospital, parent } from '../../testing/abe.ts'
+import { attributes, kmipClient, uid } from '../../testing/index.ts'
+import { attributesOf, revocation } from '../fixtures/peer-requests.ts'
 
 let kms: Started
 let alice: AbeClient

@@ -2,9 +2,9 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { endedSamlCookie, samlCallbackPath, samlCookieName, sessionCookie } from '../../identity/index.ts'
-import { anybody, define, type KmsServices } from '../../services.ts'
-import { pagePath } from './ui-page.ts'
+import { endedSamlCookie, samlCallbackPath, samlCookieName, sessionCookie } from '../../../identity/index.ts'
+import { anybody, define, type KmsServices } from '../../../services.ts'
+import { pagePath } from './page.ts'
 
 const tag = 'Web page'
 

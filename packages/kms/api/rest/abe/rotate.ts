@@ -8,12 +8,12 @@ import {
   readAction,
   rotateMaster,
   shownAction,
-} from '../../abe/index.ts'
-import { keyNotFound } from '../../access/index.ts'
-import { keyFacts, requirePermitted } from '../../crypto/index.ts'
-import { UnitOfWork } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
-import { PublicDigest, publicKeyOf } from './abe-pair.ts'
+} from '../../../abe/index.ts'
+import { keyNotFound } from '../../../access/index.ts'
+import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
+import { UnitOfWork } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
+import { PublicDigest, publicKeyOf } from './pair.ts'
 
 type Context = OperationContext<KmsServices>
 

@@ -1,11 +1,18 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
-import { abeAlgorithm, abeMaterial, abeThread, inFailures, requireAbe, sealRequest } from '../../abe/index.ts'
-import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../crypto/index.ts'
-import { encodeBase64Url, jweHeader } from '../../jose/index.ts'
-import { type Key, UnitOfWork } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
-import { abe } from './abe-keys.ts'
+import {
+  abeAlgorithm,
+  abeMaterial,
+  abeThread,
+  inFailures,
+  requireAbe,
+  sealRequest,
+} from '../../../abe/index.ts'
+import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
+import { encodeBase64Url, jweHeader } from '../../../jose/index.ts'
+import { type Key, UnitOfWork } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
+import { abe } from './keys.ts'
 
 /** The one content encryption beside `alg` ABE. */
 const abeEncryption = 'A256GCM'

@@ -10,11 +10,11 @@ import {
   type NewAbeObjects,
   newMasterObjects,
   newUserObject,
-} from '../../abe/index.ts'
-import { keyNotFound, permittedKey, principalOf } from '../../access/index.ts'
-import { keyFacts, requirePermitted } from '../../crypto/index.ts'
-import { type Extractability, stageNew, UnitOfWork } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
+} from '../../../abe/index.ts'
+import { keyNotFound, permittedKey, principalOf } from '../../../access/index.ts'
+import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
+import { type Extractability, stageNew, UnitOfWork } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
 
 /** `kty` and `alg` of attribute-based keys. */
 export const abe = 'ABE'

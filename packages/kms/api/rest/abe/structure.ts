@@ -1,10 +1,10 @@
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { abeMaterial, abeThread, inFailures, userKeysOf } from '../../abe/index.ts'
-import { keyRight } from '../../access/index.ts'
-import { stateAt, UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
-import { PublicDigest, publicKeyOf } from './abe-pair.ts'
+import { abeMaterial, abeThread, inFailures, userKeysOf } from '../../../abe/index.ts'
+import { keyRight } from '../../../access/index.ts'
+import { stateAt, UnitOfWork } from '../../../keys/index.ts'
+import { define, type KmsServices } from '../../../services.ts'
+import { PublicDigest, publicKeyOf } from './pair.ts'
 
 /** User keys that one answer tells about. */
 const maxShown = 1000

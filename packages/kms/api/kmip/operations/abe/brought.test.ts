@@ -4,10 +4,10 @@ import { decodeMasterKey } from '@warder/covercrypt/keys'
 import { attributesOf as allAttributes } from '@warder/covercrypt/structure'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { type Started, startKms } from '../../../testing/index.ts'
-import { attributesOf, revocation } from '../operations/fixtures/peer-requests.ts'
-import { AbeClient, coverCrypt, format, parent, vendor } from '../testing/abe.ts'
-import { attributes, kmipClient, objectType, uid } from '../testing/index.ts'
+import { type Started, startKms } from '../../../../testing/index.ts'
+import { AbeClient, coverCrypt, format, parent, vendor } from '../../testing/abe.ts'
+import { attributes, kmipClient, objectType, uid } from '../../testing/index.ts'
+import { attributesOf, revocation } from '../fixtures/peer-requests.ts'
 
 let kms: Started
 let alice: AbeClient

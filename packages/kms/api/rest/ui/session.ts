@@ -9,11 +9,11 @@ import {
   openedSessions,
   sessionCookie,
   sessionCookieName,
-} from '../../identity/index.ts'
-import { anybody, define, type KmsServices } from '../../services.ts'
-import { loginPage } from './ui-login-page.ts'
-import { pagePath, uiPage } from './ui-page.ts'
-import { samlOperations } from './ui-saml.ts'
+} from '../../../identity/index.ts'
+import { anybody, define, type KmsServices } from '../../../services.ts'
+import { loginPage } from './login-page.ts'
+import { pagePath, uiPage } from './page.ts'
+import { samlOperations } from './saml.ts'
 
 const LoginRequest = Type.Object({
   username: Type.String({ maxLength: 256 }),

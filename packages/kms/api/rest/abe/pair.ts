@@ -1,10 +1,10 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { requireAbe } from '../../abe/index.ts'
-import { permittedKey, principalOf, type Right } from '../../access/index.ts'
-import { linkedObject, type ManagedObject, type UnitOfWork } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
+import { requireAbe } from '../../../abe/index.ts'
+import { permittedKey, principalOf, type Right } from '../../../access/index.ts'
+import { linkedObject, type ManagedObject, type UnitOfWork } from '../../../keys/index.ts'
+import type { KmsServices } from '../../../services.ts'
 
 type Context = OperationContext<KmsServices>
 
