@@ -13,37 +13,12 @@ import {
   type Usage,
   type UseRefusal,
 } from '../../../../keys/index.ts'
-import { storedAttributes } from '../../attributes/index.ts'
 import type { AlgorithmName } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { withheldReasons } from '../../failure/withheld-reasons.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
-
-/** What an object says about its use over KMIP, beside its columns and its bounds. */
-interface UseRules {
-  readonly algorithm: AlgorithmName | undefined
-  /** The first CryptographicParameters attribute: what holds when a request has none (KMIP 2.1 §6.1.17). */
-  readonly parameters: CryptographicParameters
-}
-
-/** By row that is in memory: read once for each version of it. */
-const known = new WeakMap<ManagedObject, UseRules>()
-
-function rulesOf(object: ManagedObject): UseRules {
-  const before = known.get(object)
-  if (before !== undefined) return before
-  let parameters: CryptographicParameters | undefined
-  for (const node of storedAttributes(object))
-    if (node.tag === Tag.CryptographicParameters && node.type === 'Structure')
-      parameters ??= readParameters(node)
-  const rules: UseRules = {
-    algorithm: algorithmOf(object),
-    parameters: parameters ?? noParameters,
-  }
-  known.set(object, rules)
-  return rules
-}
+import { storedWithTag } from '../../stored/stored-attributes.ts'
 
 /** What a refusal of the rule of use is called in KMIP (KMIP 2.1 §11.48). */
 const reasons: Readonly<Record<Exclude<UseRefusal, 'policy'>, readonly [ResultReason, message: string]>> = {
@@ -88,12 +63,16 @@ export function takeInvocation(
   return services.budgets.take(object)
 }
 
-/** What the request asks for, or the key when it asks for nothing. @throws as `readParameters` */
+/**
+ * What the request asks for; of one that asks for nothing the first CryptographicParameters of the key (KMIP 2.1
+ * §6.1.17). @throws as `readParameters`
+ */
 export function parametersOf(
   object: ManagedObject,
   asked: StructureNode | undefined,
 ): CryptographicParameters {
-  return asked === undefined ? rulesOf(object).parameters : readParameters(asked)
+  const node = asked ?? storedWithTag(object, Tag.CryptographicParameters)[0]
+  return node?.type === 'Structure' ? readParameters(node) : noParameters
 }
 
 /**
@@ -108,7 +87,7 @@ export function requireBinding({ boundAlg }: ManagedObject, jose: readonly strin
 
 /** The algorithm of a key. @throws InvalidObjectType for what is no key */
 export function algorithmInUse(object: ManagedObject): AlgorithmName {
-  const { algorithm } = rulesOf(object)
+  const algorithm = algorithmOf(object)
   if (algorithm === undefined) throw kmipFailure('InvalidObjectType', 'The object is no key.')
   return algorithm
 }
