@@ -1511,7 +1511,7 @@ export interface Operations {
     readonly body: {
       /** The private key. */
       readonly kid: string
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65 or ML-DSA-87 */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87 */
       readonly alg: string
       /** Payload, base64url. */
       readonly data: string
@@ -1831,7 +1831,7 @@ export interface Operations {
     readonly body: {
       /** RFC 4514: `CN=Root, O=Acme` */
       readonly subject?: string | null
-      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; of an authority all but those with RSASSA-PSS */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null
@@ -1953,7 +1953,7 @@ export interface Operations {
       readonly public_key?: string | null
       /** A key that is here. */
       readonly kid?: string | null
-      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; of an authority all but those with RSASSA-PSS */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null
@@ -2125,7 +2125,7 @@ export interface Operations {
     readonly body: {
       /** RFC 4514: `CN=Root, O=Acme` */
       readonly subject: string
-      /** ES256, ES384, ES512, RS256, EdDSA or MLDSA44 */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; of an authority all but those with RSASSA-PSS */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null

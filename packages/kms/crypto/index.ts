@@ -6,6 +6,7 @@
 export {
   type Algorithm,
   algorithmFor,
+  algorithmNames,
   algorithms,
   type ContentEncryption,
   canonicalName,
@@ -23,7 +24,7 @@ export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/fail
 export { isFipsSymmetric } from './algorithms/fips-symmetric.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName } from './algorithms/hashes.ts'
 export { ecdhCurves, type KeyType, keyTypes, type MaterialAlgorithm } from './algorithms/key-types.ts'
-export { joseHmac } from './algorithms/macs.ts'
+export { hmacs, joseHmac } from './algorithms/macs.ts'
 export {
   type CryptographicParameters,
   noParameters,

@@ -79,14 +79,9 @@ const rows = [
 
 export type ByteKeyAlgorithm = (typeof rows)[number]['algorithm']
 
-const families: readonly ByteKeyFamily[] = rows
-const byName = new Map(families.map((family) => [family.algorithm, family]))
-const byIdentifier = new Map(families.map((family) => [family.identifier, family]))
+export const byteKeyFamilies: readonly ByteKeyFamily[] = rows
+const byIdentifier = new Map(byteKeyFamilies.map((family) => [family.identifier, family]))
 
 export function byteKeysByIdentifier(dotted: string): ByteKeyFamily | undefined {
   return byIdentifier.get(dotted)
-}
-
-export function byteKeysByName(name: ByteKeyAlgorithm): ByteKeyFamily {
-  return byName.get(name) as ByteKeyFamily
 }

@@ -3,7 +3,7 @@
  * numbers of every key are checked when it is read.
  */
 export { privateFromPkcs8, publicFromSpki, requireLoadable } from './asymmetric.ts'
-export { type ByteKeyAlgorithm, type ByteKeyFamily, byteKeysByName } from './byte-key-families.ts'
+export { type ByteKeyAlgorithm, type ByteKeyFamily, byteKeyFamilies } from './byte-key-families.ts'
 export { bytePrivateFromRaw, bytePublicFromRaw, rawOf } from './byte-keys.ts'
 export { type Curve, curveByName } from './curves.ts'
 export {

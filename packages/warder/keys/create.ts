@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { onlyName, requireNoNames } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { printable } from '../cli/table.ts'
+import { keyAlgorithms } from '../kms/declared.gen.ts'
 import { sentenceOf } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { importRequest, mostKeyBytes, readKeyFile } from './import-file.ts'
@@ -25,6 +26,20 @@ function linesOf({ kid, kid_public, kty, alg }: Reply<'crypto.keys.create'>): re
   return [`${printable(kid)}  ${what}, private`, `${printable(kid_public)}  ${what}, public`]
 }
 
+/** The algorithms that sign, in lines of the text below. */
+function signing(): string {
+  const names = [...keyAlgorithms].filter(([, { use, optional }]) => use === 'signature' && !optional)
+  const lines = ['']
+  for (const [name] of names) {
+    const last = lines.at(-1) ?? ''
+    if (last.length + name.length > 60) lines.push(name)
+    else lines[lines.length - 1] = `${last} ${name}`.trim()
+  }
+  return lines
+    .map((line, index) => (index === 0 ? `  ${line.padEnd(65)}signs, a pair` : `  ${line}`))
+    .join('\n')
+}
+
 export const createKeyVerb = kmsVerb({
   name: 'create',
   words: '',
@@ -36,8 +51,7 @@ export const createKeyVerb = kmsVerb({
                                                                    half alone can encrypt and not decrypt
   ECDH-ES+A128KW … A256KW                                          the same, on P-256 or --crv
   A192KW A256KW A128GCMKW … A256GCMKW                              wraps the keys of what others encrypt
-  ML-DSA-65 ML-DSA-87                                              signs, a pair
-  ES256 ES384 ES512 EdDSA MLDSA44 PS256 … PS512 RS256 … RS512      signs, a pair
+${signing()}
   HS256 HS384 HS512                                                MACs
 --kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.`,
   examples: [

@@ -5,28 +5,30 @@ export interface KeyAlgorithm {
   readonly use: "key management" | "other key management" | "content encryption" | "signature" | "mac"
   readonly kty: string
   readonly crv?: string
+  /** Only where a setting of the service opens it. */
+  readonly optional?: true
 }
 
 /** By the names that the service takes. */
 export const keyAlgorithms: ReadonlyMap<string, KeyAlgorithm> = new Map<string, KeyAlgorithm>([
   ["RSA-OAEP",{"use":"key management","kty":"RSA"}],
   ["RSA-OAEP-256",{"use":"key management","kty":"RSA"}],
-  ["A128KW",{"use":"other key management","kty":"oct"}],
+  ["A128KW",{"use":"other key management","kty":"oct","optional":true}],
   ["A192KW",{"use":"other key management","kty":"oct"}],
   ["A256KW",{"use":"other key management","kty":"oct"}],
   ["A128GCMKW",{"use":"other key management","kty":"oct"}],
   ["A192GCMKW",{"use":"other key management","kty":"oct"}],
   ["A256GCMKW",{"use":"other key management","kty":"oct"}],
-  ["ECDH-ES",{"use":"other key management","kty":"EC","crv":"P-256"}],
+  ["ECDH-ES",{"use":"other key management","kty":"EC","crv":"P-256","optional":true}],
   ["ECDH-ES+A128KW",{"use":"other key management","kty":"EC","crv":"P-256"}],
   ["ECDH-ES+A192KW",{"use":"other key management","kty":"EC","crv":"P-256"}],
   ["ECDH-ES+A256KW",{"use":"other key management","kty":"EC","crv":"P-256"}],
-  ["ML-KEM-512",{"use":"other key management","kty":"AKP"}],
-  ["ML-KEM-512+A128KW",{"use":"other key management","kty":"AKP"}],
-  ["ML-KEM-768",{"use":"other key management","kty":"AKP"}],
-  ["ML-KEM-768+A192KW",{"use":"other key management","kty":"AKP"}],
-  ["ML-KEM-1024",{"use":"other key management","kty":"AKP"}],
-  ["ML-KEM-1024+A256KW",{"use":"other key management","kty":"AKP"}],
+  ["ML-KEM-512",{"use":"other key management","kty":"AKP","optional":true}],
+  ["ML-KEM-512+A128KW",{"use":"other key management","kty":"AKP","optional":true}],
+  ["ML-KEM-768",{"use":"other key management","kty":"AKP","optional":true}],
+  ["ML-KEM-768+A192KW",{"use":"other key management","kty":"AKP","optional":true}],
+  ["ML-KEM-1024",{"use":"other key management","kty":"AKP","optional":true}],
+  ["ML-KEM-1024+A256KW",{"use":"other key management","kty":"AKP","optional":true}],
   ["A128GCM",{"use":"content encryption","kty":"oct"}],
   ["A192GCM",{"use":"content encryption","kty":"oct"}],
   ["A256GCM",{"use":"content encryption","kty":"oct"}],
@@ -39,7 +41,7 @@ export const keyAlgorithms: ReadonlyMap<string, KeyAlgorithm> = new Map<string, 
   ["ES256",{"use":"signature","kty":"EC","crv":"P-256"}],
   ["ES384",{"use":"signature","kty":"EC","crv":"P-384"}],
   ["ES512",{"use":"signature","kty":"EC","crv":"P-521"}],
-  ["ES256K",{"use":"signature","kty":"EC","crv":"secp256k1"}],
+  ["ES256K",{"use":"signature","kty":"EC","crv":"secp256k1","optional":true}],
   ["EdDSA",{"use":"signature","kty":"OKP"}],
   ["MLDSA44",{"use":"signature","kty":"AKP"}],
   ["ML-DSA-44",{"use":"signature","kty":"AKP"}],

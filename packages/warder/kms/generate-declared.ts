@@ -9,10 +9,15 @@ function spellings(name: string, { material }: Algorithm): readonly string[] {
   return canonicalName(material) === name ? [...new Set([name, material])] : [name]
 }
 
-function rowOf(algorithm: Algorithm): { readonly use: string; readonly kty: string; readonly crv?: string } {
-  const { use, kty } = algorithm
+function rowOf(algorithm: Algorithm): {
+  readonly use: string
+  readonly kty: string
+  readonly crv?: string
+  readonly optional?: true
+} {
+  const { use, kty, optional } = algorithm
   const curve = use === 'signature' ? algorithm.curve : undefined
-  return { use, kty, ...(kty === 'EC' && { crv: curve ?? usualCurve }) }
+  return { use, kty, ...(kty === 'EC' && { crv: curve ?? usualCurve }), ...(optional && { optional }) }
 }
 
 const linesOf = (values: readonly unknown[]): string =>
@@ -33,6 +38,8 @@ export interface KeyAlgorithm {
   readonly use: ${[...new Set(rows.map(([, { use }]) => JSON.stringify(use)))].join(' | ')}
   readonly kty: string
   readonly crv?: string
+  /** Only where a setting of the service opens it. */
+  readonly optional?: true
 }
 
 /** By the names that the service takes. */

@@ -3,6 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import { constraintName, generalName, nameFromText, type ProfileName } from '@warder/pki/x509'
 import Type from 'typebox'
 import { withPkiFailures } from '../../authority/index.ts'
+import { algorithmNames } from '../../crypto/index.ts'
 
 /** Members of requests that several operations have. */
 
@@ -44,7 +45,7 @@ export const ConstraintsMember = Type.Array(Type.String({ minLength: 1, maxLengt
 })
 export const AlgMember = Type.String({
   maxLength: 64,
-  description: 'ES256, ES384, ES512, RS256, EdDSA or MLDSA44',
+  description: `${algorithmNames('signature').join(', ')}; of an authority all but those with RSASSA-PSS`,
 })
 
 /** DER of the name. @throws Failure bad_request */

@@ -1,7 +1,7 @@
 import { publicJwkMembers } from '@warder/foundation/memory'
 import { algorithms } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { encrypts } from './key-shape.ts'
+import { encrypts, ktyOf } from './key-shape.ts'
 
 const bySize: Readonly<Record<number, string>> = { 2048: 'RS256', 3072: 'RS384', 4096: 'RS512' }
 /** Without those that settings open: not every verifier has them. */
@@ -30,8 +30,8 @@ export function publicJwkOf(
   if (key.state === 'Destroyed' || key.state === 'Destroyed_Compromised') return undefined
   const exported = key.publicMaterial.key.export({ format: 'jwk' }) as Readonly<Record<string, unknown>>
   // Signatures name the public half where there is one.
-  const named = object.type === 'PrivateKey' ? (object.linkedId ?? object.id) : object.id
-  const jwk: Record<string, string> = { kid: named }
+  const kid = object.type === 'PrivateKey' ? (object.linkedId ?? object.id) : object.id
+  const jwk: Record<string, string> = { kid }
   for (const name of publicMembers) {
     const value = exported[name]
     if (typeof value === 'string') jwk[name] = value
@@ -39,14 +39,11 @@ export function publicJwkOf(
   // An RSA key that is not bound does both; saying one would make clients refuse the other.
   if (purpose === 'any' && object.algorithm === 'RSA' && object.boundAlg === undefined) return jwk
   jwk.use = encrypts(object.algorithm, object.boundAlg) ? 'enc' : 'sig'
-  const alg = isPure(object.algorithm) ? object.algorithm : (object.boundAlg ?? usualAlg(object))
+  // ML-DSA: the name of the key is that of its algorithm (RFC 9964), however it was asked for.
+  const named = jwk.use === 'sig' && ktyOf(object.algorithm) === 'AKP'
+  const alg = named ? object.algorithm : (object.boundAlg ?? usualAlg(object))
   if (alg !== undefined) jwk.alg = alg
   return jwk
-}
-
-/** ML-DSA: the name of the key is that of its algorithm (RFC 9964). */
-function isPure(algorithm: string | undefined): algorithm is string {
-  return algorithm?.startsWith('ML-DSA-') === true
 }
 
 /** Where a key is not bound: the algorithm that verifiers take a key of this size for. */
@@ -58,11 +55,7 @@ function usualAlg({ algorithm, bits, curve }: Key['object']): string | undefined
       return byCurve.get(curve ?? '')
     case 'Ed25519':
       return 'EdDSA'
-    case 'ML-KEM-512':
-    case 'ML-KEM-768':
-    case 'ML-KEM-1024':
-      return algorithm
     default:
-      return undefined
+      return ktyOf(algorithm) === 'AKP' ? algorithm : undefined
   }
 }

@@ -1,17 +1,14 @@
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { keyRight } from '../../access/index.ts'
-import { algorithmFor } from '../../crypto/index.ts'
+import { algorithmFor, algorithmNames } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsSign } from '../../jose/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { counted, requireUse } from './key-use.ts'
 
 const SignRequest = Type.Object({
   kid: Type.String({ description: 'The private key.' }),
-  alg: Type.String({
-    description:
-      'RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65 or ML-DSA-87',
-  }),
+  alg: Type.String({ description: algorithmNames('signature').join(', ') }),
   data: Type.String({ description: 'Payload, base64url.' }),
 })
 

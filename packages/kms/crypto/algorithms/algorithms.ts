@@ -149,6 +149,13 @@ export function isServed(name: string, algorithm: Algorithm, policy: AlgorithmPo
   return algorithm.optional !== true || policy.opened?.has(name) === true
 }
 
+/** Names of those that are served without a setting, for documents. */
+export function algorithmNames(use: Algorithm['use']): readonly string[] {
+  return Object.entries(algorithms)
+    .filter(([, row]) => row.use === use && row.optional !== true)
+    .map(([name]) => name)
+}
+
 /** Names of those that are served only where the settings open them. */
 export const optionalAlgorithms: readonly string[] = Object.entries(algorithms)
   .filter(([, { optional }]) => optional === true)

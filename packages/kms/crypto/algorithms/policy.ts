@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { keyTypes } from './key-types.ts'
 
 /** The lists of a policy, and what a name in each of them is called. */
 const what = {
@@ -98,23 +99,8 @@ export function plainName(name: string): string {
 /** Names of KMIP and JOSE that FIPS builds do not have (SP 800-140C, SP 800-186), as `plainName` writes them. */
 const notFips: ReadonlySet<string> = new Set(
   [
-    ...[
-      'Ed25519',
-      'Ed448',
-      'EdDSA',
-      'X25519',
-      'X448',
-      'Curve25519',
-      'Curve448',
-      'OKP',
-      'MLDSA44',
-      'ML-DSA-44',
-      'ML-DSA-65',
-      'ML-DSA-87',
-      'ML-KEM-512',
-      'ML-KEM-768',
-      'ML-KEM-1024',
-    ],
+    ...Object.entries(keyTypes).flatMap(([name, row]) => ('seedPrefix' in row ? [name] : [])),
+    ...['EdDSA', 'Ed448', 'X448', 'Curve25519', 'Curve448', 'OKP'],
     ...[
       'ChaCha20',
       'ChaCha20Poly1305',

@@ -3,31 +3,42 @@ import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/promises'
 import { PkiError } from '@warder/pki/error'
 import { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from '@warder/pki/keys'
-import { curves, type FixedKeyType, keyTypes, type MaterialAlgorithm } from '../algorithms/key-types.ts'
+import {
+  curves,
+  type FixedKeyType,
+  type KeyType,
+  keyTypes,
+  type MaterialAlgorithm,
+} from '../algorithms/key-types.ts'
+import { pureSignatures } from '../algorithms/signatures.ts'
 import type { KeySpec } from './key-request.ts'
 import type { KeyMaterial } from './material.ts'
 
 const longestHmacKey = 4096
 
-/** Members that say something about a key of each kind; another one is a mistake that is better told than kept. */
+/** Members that say something about a key of each type; another one is a mistake that is better told than kept. */
 const membersOf = {
-  AES: ['k'],
-  HMAC: ['k'],
+  oct: ['k'],
   RSA: rsaMembers,
   EC: ['d', 'x', 'y'],
-  Ed25519: ['d', 'x'],
-  X25519: ['d', 'x'],
-  'ML-DSA-44': ['priv', 'pub', 'd', 'x'],
-  'ML-DSA-65': ['priv', 'pub', 'd', 'x'],
-  'ML-DSA-87': ['priv', 'pub', 'd', 'x'],
-  'ML-KEM-512': ['priv', 'pub'],
-  'ML-KEM-768': ['priv', 'pub'],
-  'ML-KEM-1024': ['priv', 'pub'],
-} as const satisfies Readonly<Record<MaterialAlgorithm, readonly string[]>>
+  OKP: ['d', 'x'],
+  AKP: ['priv', 'pub'],
+} as const satisfies Readonly<Record<KeyType, readonly string[]>>
 
-/** Members that are material, of whichever kind of key and half. */
-export type MaterialMember = (typeof membersOf)[MaterialAlgorithm][number]
+/** Members that are material, of whichever type of key and half. */
+export type MaterialMember = (typeof membersOf)[KeyType][number]
 export const materialMembers: readonly MaterialMember[] = [...new Set(Object.values(membersOf).flat())]
+
+/** Those of a signing key of kty AKP may have the names of kty OKP, too. */
+function isMember(name: string, algorithm: MaterialAlgorithm): boolean {
+  const { kty } = keyTypes[algorithm]
+  const own: readonly string[] = membersOf[kty]
+  return own.includes(name) || (kty === 'AKP' && signs(algorithm) && ['d', 'x'].includes(name))
+}
+
+function signs(algorithm: MaterialAlgorithm): boolean {
+  return pureSignatures.some(({ material }) => material === algorithm)
+}
 
 /** Decoded members of an import request. The caller wipes them. */
 export type ImportMembers = { readonly [Member in MaterialMember]?: Uint8Array }
@@ -50,9 +61,8 @@ export function importKey(
 ): KeyMaterial
 export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial>
 export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<KeyMaterial> {
-  const known: readonly string[] = membersOf[spec.algorithm]
   for (const [name, bytes] of Object.entries(members)) {
-    if (bytes !== undefined && !known.includes(name))
+    if (bytes !== undefined && !isMember(name, spec.algorithm))
       throw failure('bad_request', `${name}: is not a member of this type of key`)
   }
   switch (spec.algorithm) {

@@ -2,7 +2,7 @@ import type { TagName, ValueName } from '@warder/kmip/tables'
 import {
   type ByteKeyAlgorithm,
   type ByteKeyFamily,
-  byteKeysByName,
+  byteKeyFamilies,
   type Curve,
   curveByName as curveByOpensslName,
   type ParsedKey as PkiKey,
@@ -66,38 +66,29 @@ export function curveByName(name: CurveName): Curve | undefined {
   return openssl === undefined ? undefined : curveByOpensslName(openssl)
 }
 
-/** The names of the keys that are strings of bytes: some of them are named by their curve. */
-const byteKeys: Readonly<
-  Record<ByteKeyAlgorithm, { readonly algorithm: AlgorithmName; readonly curve?: CurveName }>
-> = {
+type Curved = 'X25519' | 'X448' | 'Ed25519' | 'Ed448'
+type Underscored<Name extends string> = Name extends `${infer First}-${infer Rest}`
+  ? `${First}_${Underscored<Rest>}`
+  : Name
+
+/** Keys that are strings of bytes and are named by their curve, too. */
+const curved: Readonly<Record<Curved, { readonly algorithm: AlgorithmName; readonly curve: CurveName }>> = {
   X25519: { algorithm: 'ECDH', curve: 'CURVE25519' },
   X448: { algorithm: 'ECDH', curve: 'CURVE448' },
   Ed25519: { algorithm: 'Ed25519', curve: 'CURVEED25519' },
   Ed448: { algorithm: 'Ed448', curve: 'CURVEED448' },
-  'ML-KEM-512': { algorithm: 'ML_KEM_512' },
-  'ML-KEM-768': { algorithm: 'ML_KEM_768' },
-  'ML-KEM-1024': { algorithm: 'ML_KEM_1024' },
-  'ML-DSA-44': { algorithm: 'ML_DSA_44' },
-  'ML-DSA-65': { algorithm: 'ML_DSA_65' },
-  'ML-DSA-87': { algorithm: 'ML_DSA_87' },
-  'SLH-DSA-SHA2-128s': { algorithm: 'SLH_DSA_SHA2_128s' },
-  'SLH-DSA-SHA2-128f': { algorithm: 'SLH_DSA_SHA2_128f' },
-  'SLH-DSA-SHA2-192s': { algorithm: 'SLH_DSA_SHA2_192s' },
-  'SLH-DSA-SHA2-192f': { algorithm: 'SLH_DSA_SHA2_192f' },
-  'SLH-DSA-SHA2-256s': { algorithm: 'SLH_DSA_SHA2_256s' },
-  'SLH-DSA-SHA2-256f': { algorithm: 'SLH_DSA_SHA2_256f' },
-  'SLH-DSA-SHAKE-128s': { algorithm: 'SLH_DSA_SHAKE_128s' },
-  'SLH-DSA-SHAKE-128f': { algorithm: 'SLH_DSA_SHAKE_128f' },
-  'SLH-DSA-SHAKE-192s': { algorithm: 'SLH_DSA_SHAKE_192s' },
-  'SLH-DSA-SHAKE-192f': { algorithm: 'SLH_DSA_SHAKE_192f' },
-  'SLH-DSA-SHAKE-256s': { algorithm: 'SLH_DSA_SHAKE_256s' },
-  'SLH-DSA-SHAKE-256f': { algorithm: 'SLH_DSA_SHAKE_256f' },
 }
 
-const families = (Object.keys(byteKeys) as ByteKeyAlgorithm[]).map((name) => ({
-  ...byteKeys[name],
-  family: byteKeysByName(name),
-}))
+/** The names of keys that are strings of bytes: `ML-DSA-44` of FIPS 204 is `ML_DSA_44`. Does not compile for names that KMIP does not have. */
+function kmipNamesOf(name: ByteKeyAlgorithm): {
+  readonly algorithm: AlgorithmName
+  readonly curve?: CurveName
+} {
+  if (Object.hasOwn(curved, name)) return curved[name as Curved]
+  return { algorithm: name.replaceAll('-', '_') as Underscored<Exclude<ByteKeyAlgorithm, Curved>> }
+}
+
+const families = byteKeyFamilies.map((family) => ({ ...kmipNamesOf(family.algorithm), family }))
 
 /** The family of an algorithm, or of the curve where the algorithm leaves that open (EC, ECDH …). */
 export function byteKeysOf(
@@ -111,7 +102,7 @@ export function byteKeysOf(
 
 /** RecommendedCurve of a family; undefined for those that are no curve. */
 export function curveOfFamily({ algorithm }: ByteKeyFamily): CurveName | undefined {
-  return byteKeys[algorithm].curve
+  return kmipNamesOf(algorithm).curve
 }
 
 /** A key that was read, with the members that it came with when a transparent form had not all of them. */
@@ -129,6 +120,6 @@ export function inKmipNames({ algorithm, curve, ...rest }: ReadKey): ParsedKey {
       return { ...rest, algorithm, ...(name !== undefined && { curve: name }) }
     }
     default:
-      return { ...rest, ...byteKeys[algorithm] }
+      return { ...rest, ...kmipNamesOf(algorithm) }
   }
 }

@@ -2,7 +2,7 @@ import { Enumeration, Tag, type TagName, valueByName, valueName } from '@warder/
 import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import type { ManagedObject, MaterialForm } from '../../../keys/index.ts'
 import { abeFormat } from '../stored/abe-attributes.ts'
-import { storedKeyKind } from '../stored/stored-algorithm.ts'
+import { storedKeyKind, usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { storedWithTag } from '../stored/stored-attributes.ts'
 import { defaultFormat } from './asymmetric.ts'
 import { certificateAttributes } from './certificate-facts.ts'
@@ -127,21 +127,10 @@ function formatOf(
   }
 }
 
-const hmacs: Readonly<Record<string, CryptographicAlgorithm>> = {
-  HS256: 'HMAC_SHA256',
-  HS384: 'HMAC_SHA384',
-  HS512: 'HMAC_SHA512',
-}
-
 /** The algorithm of an object in KMIP's name. */
 export function algorithmOf(object: ManagedObject): CryptographicAlgorithm | undefined {
-  const value = stored(object, Tag.CryptographicAlgorithm)
-  if (value !== undefined) return valueName('CryptographicAlgorithm', value)
-  const { algorithm, boundAlg } = object
-  if (algorithm === undefined) return undefined
-  if (algorithm === 'HMAC') return hmacs[boundAlg ?? ''] ?? 'HMAC_SHA256'
-  const number = valueByName('CryptographicAlgorithm', algorithm)
-  return number === undefined ? undefined : valueName('CryptographicAlgorithm', number)
+  const value = stored(object, Tag.CryptographicAlgorithm) ?? usualAlgorithm(object)?.value
+  return value === undefined ? undefined : valueName('CryptographicAlgorithm', value)
 }
 
 function stored(object: ManagedObject, tag: number): number | undefined {

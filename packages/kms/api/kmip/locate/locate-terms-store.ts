@@ -12,6 +12,7 @@ import {
   usualValue,
   vendorIndexName,
 } from '../attributes/index-store.ts'
+import { columnOf } from '../stored/stored-algorithm.ts'
 import { typeText } from '../stored/typed-attributes.ts'
 import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'
@@ -169,26 +170,13 @@ function vendorCondition(node: StructureNode): Condition | undefined {
   })
 }
 
-/** KMIP's name for an algorithm, and what the column calls it where that is another name. */
-const columnNames: Readonly<Record<string, readonly string[]>> = {
-  HMAC_SHA256: ['HMAC'],
-  HMAC_SHA384: ['HMAC'],
-  HMAC_SHA512: ['HMAC'],
-  ML_DSA_44: ['ML-DSA-44'],
-  ML_DSA_65: ['ML-DSA-65'],
-  ML_DSA_87: ['ML-DSA-87'],
-  ML_KEM_512: ['ML-KEM-512'],
-  ML_KEM_768: ['ML-KEM-768'],
-  ML_KEM_1024: ['ML-KEM-1024'],
-}
-const boundHmacs: Readonly<Record<string, string>> = { HMAC_SHA384: 'HS384', HMAC_SHA512: 'HS512' }
-
 function algorithmCondition(node: TtlvNode): Condition {
   const name = typeText('CryptographicAlgorithm', typeof node.value === 'number' ? node.value : undefined)
-  const column = columnNames[name]?.[0]
-  const bound = boundHmacs[name]
+  const { algorithm: column, boundAlg } = columnOf(name) ?? {}
+  // A key that is bound to no HMAC is one with SHA-256 to clients of KMIP.
+  const bound = boundAlg === 'HS256' ? undefined : boundAlg
   const unbound =
-    name === 'HMAC_SHA256' ? " AND (o.bound_alg IS NULL OR o.bound_alg NOT IN ('HS384', 'HS512'))" : ''
+    boundAlg === 'HS256' ? " AND (o.bound_alg IS NULL OR o.bound_alg NOT IN ('HS384', 'HS512'))" : ''
   const byColumn =
     bound === undefined ? `(o.algorithm IN (?, ?)${unbound})` : '(o.algorithm = ? AND o.bound_alg = ?)'
   const params = bound === undefined ? [name, column ?? name] : [column ?? name, bound]

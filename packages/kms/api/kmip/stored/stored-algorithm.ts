@@ -1,5 +1,6 @@
 import { Enumeration, Tag, type ValueName, valueByName } from '@warder/kmip/tables'
-import { enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+import { type EnumerationNode, enumeration, type TtlvNode } from '@warder/kmip/ttlv'
+import { hmacs, keyTypes } from '../../../crypto/index.ts'
 import type { ManagedObject } from '../../../keys/index.ts'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
@@ -24,32 +25,33 @@ const curvesOfRest: Readonly<Partial<Record<CurveName, string>>> = {
   P_384: 'P-384',
   P_521: 'P-521',
 }
-const latticesOfRest: Readonly<Partial<Record<AlgorithmName, string>>> = {
-  ML_DSA_44: 'ML-DSA-44',
-  ML_DSA_65: 'ML-DSA-65',
-  ML_DSA_87: 'ML-DSA-87',
-  ML_KEM_512: 'ML-KEM-512',
-  ML_KEM_768: 'ML-KEM-768',
-  ML_KEM_1024: 'ML-KEM-1024',
-}
-const hmacsOfRest: Readonly<Partial<Record<AlgorithmName, string>>> = {
-  HMAC_SHA256: 'HS256',
-  HMAC_SHA384: 'HS384',
-  HMAC_SHA512: 'HS512',
-}
-const hmacsOfKmip: ReadonlyMap<string, AlgorithmName> = new Map(
-  Object.entries(hmacsOfRest).map(([name, ofRest]) => [ofRest, name as AlgorithmName]),
+/** Keys that are called by their one algorithm: `ML-DSA-44` is `ML_DSA_44` in KMIP. */
+const byAlgorithm: ReadonlyMap<string, string> = new Map(
+  Object.entries(keyTypes).flatMap(([name, { kty }]) =>
+    kty === 'AKP' ? [[name.replaceAll('-', '_'), name] as const] : [],
+  ),
 )
+/** JOSE's names of HMACs by KMIP's. */
+const joseHmacs: ReadonlyMap<string, string> = new Map(
+  hmacs.flatMap(({ kmip, jose }) => (jose === undefined ? [] : [[kmip, jose.name] as const])),
+)
+const kmipHmacs: ReadonlyMap<string, string> = new Map([...joseHmacs].map(([kmip, jose]) => [jose, kmip]))
 const ellipticCurve: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['EC', 'ECDSA', 'ECDH', 'ECMQV'])
+
+/** The columns of an algorithm that has another name there, whatever the curve; undefined where it has none. */
+export function columnOf(algorithm: string): Omit<StoredKeyKind, 'curve'> | undefined {
+  const boundAlg = joseHmacs.get(algorithm)
+  if (boundAlg !== undefined) return { algorithm: 'HMAC', boundAlg }
+  const name = byAlgorithm.get(algorithm)
+  return name === undefined ? undefined : { algorithm: name, boundAlg: undefined }
+}
 
 /** So that a key made over KMIP is usable over REST, whenever its type allows. */
 export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind {
-  const boundAlg = hmacsOfRest[algorithm]
-  if (boundAlg !== undefined) return { algorithm: 'HMAC', curve: undefined, boundAlg }
+  const column = columnOf(algorithm)
+  if (column !== undefined) return { ...column, curve: undefined }
   if (algorithm === 'Ed25519' || (ellipticCurve.has(algorithm) && curve === 'CURVEED25519'))
     return { algorithm: 'Ed25519', curve: undefined, boundAlg: undefined }
-  const lattice = latticesOfRest[algorithm]
-  if (lattice !== undefined) return { algorithm: lattice, curve: undefined, boundAlg: undefined }
   if (ellipticCurve.has(algorithm))
     return { algorithm: 'EC', curve: curve && (curvesOfRest[curve] ?? curve), boundAlg: undefined }
   return { algorithm, curve, boundAlg: undefined }
@@ -64,11 +66,11 @@ export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
 export function usualAlgorithm({
   algorithm: name,
   boundAlg,
-}: Pick<ManagedObject, 'algorithm' | 'boundAlg'>): TtlvNode | undefined {
+}: Pick<ManagedObject, 'algorithm' | 'boundAlg'>): EnumerationNode | undefined {
   if (name === undefined) return undefined
   const value =
     name === 'HMAC'
-      ? Enumeration.CryptographicAlgorithm[hmacsOfKmip.get(boundAlg ?? '') ?? 'HMAC_SHA256']
+      ? valueByName('CryptographicAlgorithm', kmipHmacs.get(boundAlg ?? '') ?? 'HMAC_SHA256')
       : valueByName('CryptographicAlgorithm', name)
   return value === undefined ? undefined : enumeration(Tag.CryptographicAlgorithm, value)
 }
