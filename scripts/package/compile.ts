@@ -25,7 +25,8 @@ export function compile(
   const config = {
     extends: join(root, 'tsconfig.json'),
     compilerOptions: {
-      ...{ noEmit: false, declaration: types, rewriteRelativeImportExtensions: true, target },
+      ...{ noEmit: false, incremental: false, declaration: types, target },
+      rewriteRelativeImportExtensions: true,
       ...{ outDir: out, rootDir: packages, typeRoots: [join(root, 'node_modules/@types')] },
     },
     include: sources.map((source) => join(packages, source, '**/*.ts')),
