@@ -79,6 +79,8 @@ function scene(
     delete: async () => assert.fail('nothing is deleted'),
   }
   const gone: EndedName[] = []
+  const told: string[] = []
+  const tell = (_fields: unknown, message: string): void => void told.push(message)
   const memory = endedMemory(1000)
   const ended = readEnded(memory, config, clock)
   const follower = follow({
@@ -93,7 +95,7 @@ function scene(
     nameOf: (realm, username) => (realm === '_' ? username : `${realm}/${username}`),
     endNames: async (names) => void gone.push(...names),
     clock,
-    log: quietLog,
+    log: { ...quietLog, info: tell, warn: tell },
   })
   return {
     ended,
@@ -103,6 +105,7 @@ function scene(
     questions,
     asked: () => asked,
     names: gone,
+    told,
     add(...more: Entry[]) {
       entries.push(...more)
       wake()
@@ -227,6 +230,24 @@ const wrongPages: Readonly<Record<string, unknown>> = {
   'numbers past what is kept': { after: 0, last: 2 ** 40, head: 2 ** 40, entries: [session(2 ** 40, 'x')] },
   'entries that are objects': { after: 0, last: 1, head: 1, entries: [{ seq: 1 }] },
 }
+
+test('a start waits for the other service without a warning; a feed that is lost later is told once', async () => {
+  let lost = true
+  const answering = (page: Page): void => {
+    if (lost) page.status = 503
+  }
+  await using kms = scene([session(1, randomUUID())], answering)
+  await soon(() => kms.asked() >= 2)
+  lost = false
+  await kms.follower.ready(10_000)
+  assert.deepEqual(kms.told, [])
+  const asked = kms.asked()
+  lost = true
+  await soon(() => kms.asked() > asked + 1)
+  lost = false
+  await soon(() => kms.told.length === 2)
+  assert.deepEqual(kms.told, ['the feed of ends cannot be followed', 'the feed of ends is followed again'])
+})
 
 for (const [what, tamper] of [
   ...Object.entries(forgeries),

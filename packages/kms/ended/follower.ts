@@ -32,6 +32,8 @@ export interface Follower {
 /** The authentication service finishes what waits before it stops. */
 const waitSeconds = 2
 const retryMs = [250, 500, 1000, 2000]
+/** Failures before a first start warns: both services start at the same time, and this one may be ready first. */
+const failuresOfAStart = 4
 /** Tokens are accepted for a minute after their end. */
 const leewaySeconds = 120
 
@@ -58,6 +60,7 @@ export function follow(options: FollowerOptions): Follower {
   let complete = false
   let ahead: Asked | undefined
   let failures = 0
+  let warned = false
   let whenReady: () => void = () => undefined
   const firstComplete = new Promise<void>((resolve) => {
     whenReady = resolve
@@ -152,13 +155,17 @@ export function follow(options: FollowerOptions): Follower {
     while (!stopping.signal.aborted) {
       try {
         await once()
-        if (failures > 0) log.info({}, 'the feed of ends is followed again')
+        if (warned) log.info({}, 'the feed of ends is followed again')
+        warned = false
         failures = 0
       } catch (error) {
         if (stopping.signal.aborted) return
-        if (failures === 0) log.warn({ error, url: source.url }, 'the feed of ends cannot be followed')
         const ms = retryMs[Math.min(failures, retryMs.length - 1)]
         failures += 1
+        if (!warned && failures > (complete ? 0 : failuresOfAStart)) {
+          warned = true
+          log.warn({ error, url: source.url }, 'the feed of ends cannot be followed')
+        }
         await sleep(ms, undefined, { signal: stopping.signal, ref: false }).catch(() => undefined)
       }
     }
