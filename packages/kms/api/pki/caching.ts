@@ -1,6 +1,6 @@
 import type { IncomingRequest } from '@warder/foundation/operations'
 
-/** What caches are told about a reply. Times in Unix milliseconds. */
+/** Facts for caches about a reply. Times in Unix milliseconds. */
 export interface Freshness {
   readonly etag: string
   readonly modified: number

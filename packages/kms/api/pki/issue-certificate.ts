@@ -115,7 +115,7 @@ async function issued(body: IssueBody, stored: StoredAuthority, context: Operati
   }
 }
 
-/** What is answered about a certificate that was issued. */
+/** Reply about an issued certificate. */
 export function issuedReply(
   { certificate, chain }: StoredAuthority,
   { id, serial, der }: { readonly id: string; readonly serial: Uint8Array; readonly der: Uint8Array },
@@ -143,7 +143,7 @@ export function datesOf(
   const wanted = validityOf(now, days ?? Math.min(usualDays, maxDays ?? usualDays), parsed.notBefore)
   const notAfter = days === undefined ? Math.min(wanted.notAfter, parsed.notAfter) : wanted.notAfter
   if (maxDays === undefined) return { notBefore: wanted.notBefore, notAfter }
-  // What begins a little before now is not for longer than the authority permits.
+  // The time before now does not extend what the authority permits.
   const latest = Math.floor(now / 1000) * 1000
   return { notBefore: Math.max(wanted.notBefore, Math.min(latest, notAfter - maxDays * day)), notAfter }
 }

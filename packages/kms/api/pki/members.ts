@@ -7,7 +7,7 @@ import { algorithmNames } from '../../crypto/index.ts'
 
 /** Members of requests that several operations have. */
 
-/** What requests and replies call the profiles. */
+/** Names of the profiles in requests and replies. */
 export const profileNames = {
   server: 'server',
   client: 'client',
@@ -79,7 +79,7 @@ export function constraintsOf(texts: readonly string[]): readonly Buffer[] {
 }
 
 const day = 86_400_000
-/** What is issued begins a little before now: clocks of relying parties differ. */
+/** A certificate is valid from a little before now: clocks of relying parties differ. */
 const skewMs = 60_000
 
 /** Unix milliseconds, whole seconds. @param earliest the certificate of the issuer begins then */

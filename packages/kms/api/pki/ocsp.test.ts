@@ -44,7 +44,7 @@ function response({ status, headers, bytes }: Answer) {
   return read
 }
 
-/** What an answer says about a certificate, checked as a relying party does. */
+/** Status of a certificate in an answer, checked as a relying party does. */
 function told(answer: Answer, issuer: Pem, certificate: Pem, at: number, nonce?: Uint8Array) {
   const question = { issuer: parsed(issuer), certificate: parsed(certificate), at }
   const verdict = ocspVerdict(response(answer), { ...question, ...(nonce !== undefined && { nonce }) })

@@ -51,7 +51,7 @@ function crlHeaders({ etag, thisUpdate, nextUpdate }: StoredCrl, now: number, lo
 
 const certificateType = 'application/pkix-cert'
 
-/** Where the certificates that an authority issued say that its own is found (RFC 5280 §4.2.2.1). */
+/** Address of an authority's own certificate, as the certificates that it issued name it (RFC 5280 §4.2.2.1). */
 export const issuerCertificate = define({
   name: 'pki.issuer',
   route: get('/public/certificates/{issuer_id}/certificate'),

@@ -168,7 +168,7 @@ test('the record of a revocation names the authority and the reason; who has no 
   await grant(id, 'getattributes')
   assert.equal((await revoke(bob)).status, 403)
   assert.equal((await bob.get(`/v1/pki/certificates/${id}`)).json.state, 'valid')
-  // Who looks after the authority looks after what it issued.
+  // A user with the right on the authority has it on the certificates that it issued.
   await grant(issuing.id, 'revoke')
   assert.equal((await revoke(bob)).status, 200)
   const { operation, object, outcome, details } = kms.audit.at(-1) ?? {}

@@ -143,7 +143,7 @@ async function issueFor(
   }
 }
 
-/** What the client says that it replaces (RFC 9773 §5), where it is here and was not replaced otherwise. */
+/** The certificate that the client says it replaces (RFC 9773 §5), if it is here and was not replaced otherwise. */
 async function replacedObject(
   { db }: KmsServices,
   objects: UnitOfWork,
@@ -172,7 +172,7 @@ function requireGoodKey(spki: Uint8Array, { policy, fips }: KmsServices): void {
   }
 }
 
-/** What the authority refuses about a certificate is wrong with the request for it. */
+/** A refusal of the authority means a wrong request here. */
 function told(error: unknown): unknown {
   if (error instanceof GuardFailed)
     return acmeProblem('conflict', 'Another request changed the order at the same time.')

@@ -11,7 +11,7 @@ import { identifierText } from '../order/identifiers.ts'
 import { acmeProblem } from '../protocol/problem.ts'
 import type { Identifier } from '../stored/challenge.ts'
 
-/** What a certificate is to be made of. */
+/** Contents of a certificate to issue. */
 export interface OrderedKey {
   readonly spki: Uint8Array
   /** One of the names of the order, short enough. */

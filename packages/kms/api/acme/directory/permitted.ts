@@ -7,7 +7,7 @@ import { asObjectId, findObject } from '../../../keys/index.ts'
 import { type KmsServices, signedIn } from '../../../services.ts'
 import { type Directory, findDirectory } from '../stored/directory-store.ts'
 
-/** What the operations have in common that look after ACME, for signed-in users. */
+/** Common part of the operations with which signed-in users manage ACME. */
 export const managementRow = {
   tag: 'PKI',
   access: signedIn,

@@ -4,7 +4,7 @@ import { type CaaRecord, checkCaa } from './caa.ts'
 
 const account = 'https://kms.example/acme/1/account/7'
 
-/** What is said of a name, with these records in the DNS. */
+/** Verdict about a name with these records in the DNS. */
 async function verdict(
   zone: Readonly<Record<string, readonly CaaRecord[] | string>>,
   name = 'www.acme.example',

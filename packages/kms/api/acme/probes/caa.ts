@@ -15,7 +15,7 @@ export interface CaaQuestion {
   readonly account: string
 }
 
-/** What a name is asked with. @throws with a `code` of `node:dns` */
+/** Resolves the CAA records of a name. @throws with a `code` of `node:dns` */
 export type ResolveCaa = (name: string) => Promise<readonly CaaRecord[]>
 
 const understood: ReadonlySet<string> = new Set(['critical', 'issue', 'issuewild', 'iodef'])

@@ -2,7 +2,7 @@ import type { Resolver } from 'node:dns/promises'
 import type { PlainFetch, TlsProbe } from '@warder/foundation/outbound'
 import type { Identifier } from '../stored/challenge.ts'
 
-/** What is to be found where an identifier leads. */
+/** The proof to be found at an identifier's address. */
 export interface Proof {
   readonly identifier: Identifier
   readonly token: string

@@ -4,7 +4,7 @@ import Type from 'typebox'
 import type { Nonces } from './nonces.ts'
 import { type ProblemType, urnOf } from './problem.ts'
 
-/** What a failure is told as that has no type: one of another part of the service, or from before the handler. */
+/** Problem type of a failure without one: a failure of another part of the service, or from before the handler. */
 const typesByKind: Partial<Readonly<Record<ErrorKind, ProblemType>>> = {
   unauthorized: 'unauthorized',
   forbidden: 'unauthorized',

@@ -17,7 +17,7 @@ type Members = Readonly<Record<string, unknown>>
 export interface Jws {
   readonly header: Members
   readonly payload: Buffer
-  /** What is signed. */
+  /** The signed bytes. */
   readonly input: Buffer
   readonly signature: Buffer
 }

@@ -15,7 +15,7 @@ import { type Account, findAccount } from '../stored/account-store.ts'
 import { type Directory, findDirectory } from '../stored/directory-store.ts'
 import { type AcmeEnvironment, AcmeUrls } from './environment.ts'
 
-/** Who signed a request, and what it says. */
+/** The account that signed a request, and the contents of the request. */
 export interface AcmeCaller {
   readonly directory: Directory
   readonly urls: AcmeUrls

@@ -4,7 +4,7 @@ import type { Database } from '@warder/foundation/sql'
 import type { ChallengeProbes } from '../probes/probes.ts'
 import type { Nonces } from '../protocol/nonces.ts'
 
-/** What the interface works with besides the services. */
+/** Everything the interface uses besides the services. */
 export interface AcmeEnvironment {
   readonly db: Database
   readonly clock: Clock

@@ -2,7 +2,7 @@ import { rawReply } from '@warder/foundation/http'
 import { largestBody } from './caller.ts'
 import type { AcmeEnvironment, AcmeUrls } from './environment.ts'
 
-/** What the rows of all resources share. */
+/** Common part of the rows of all resources. */
 export function resourceRow({ errorShape }: AcmeEnvironment) {
   return {
     tag: 'ACME',

@@ -4,7 +4,7 @@ import type { Problem } from '../protocol/problem.ts'
 export const challengeTypes = ['http-01', 'dns-01', 'tls-alpn-01'] as const
 export type ChallengeType = (typeof challengeTypes)[number]
 
-/** What a certificate is for: a DNS name, or an address (RFC 8738). */
+/** Identifier in a certificate: a DNS name, or an address (RFC 8738). */
 export interface Identifier {
   readonly type: 'dns' | 'ip'
   readonly value: string

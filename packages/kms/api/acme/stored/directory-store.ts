@@ -1,7 +1,7 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 import type { ChallengeType } from './challenge.ts'
 
-/** What an authority issues by ACME, and to whom. */
+/** Settings of ACME on an authority: what it issues, and to whom. */
 export interface DirectorySettings {
   readonly profile: 'server' | 'client'
   /** Validity of certificates. */
@@ -20,7 +20,7 @@ export interface DirectorySettings {
 export interface Directory {
   readonly authorityId: string
   readonly settings: DirectorySettings
-  /** Who opened it: certificates of accounts without a credential belong to this user. */
+  /** The user who opened it, and who owns certificates of accounts without a credential. */
   readonly openedBy: string
   /** Unix milliseconds. */
   readonly createdAt: number

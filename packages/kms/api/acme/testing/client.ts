@@ -23,7 +23,7 @@ export interface Credential {
   readonly hmac_key: string
 }
 
-/** What addresses in answers begin with (`startKms` does not know its port). */
+/** Base of the addresses in answers (`startKms` does not know its port). */
 export const base = 'https://localhost'
 
 export function acmeClient(caller: Caller, authority: string, key: AccountKey = accountKey()): AcmeClient {

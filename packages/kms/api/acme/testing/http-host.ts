@@ -8,7 +8,7 @@ export interface HttpHost extends AsyncDisposable {
   readonly answers: Map<string, string>
   /** Paths that were asked for. */
   readonly asked: string[]
-  /** Where every request is sent to instead. */
+  /** Address to which every request is redirected. */
   redirect: string | undefined
 }
 

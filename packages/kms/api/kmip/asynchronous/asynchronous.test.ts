@@ -225,7 +225,7 @@ test('Process does a request at once, before those that came first, and the next
   assert.deepEqual(payload, [])
   const { items } = await gina.send([{ operation: 'Poll', payload: [value(last)] }])
   assert.deepEqual([items[0]?.operation, items[0]?.status], ['Create', 'Success'])
-  // What is done stays done.
+  // A finished operation stays finished.
   await gina.do('Process', [value(last)])
   await kmipClient(kms.user('mallory')).fails(
     'Process',

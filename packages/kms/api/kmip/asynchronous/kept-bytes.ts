@@ -1,7 +1,7 @@
 import type { RequestItem } from '@warder/kmip/messages'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 
-/** What a decoded node takes beside the bytes of the message, about. */
+/** Approximate memory of a decoded node beside the bytes of the message. */
 const nodeBytes = 200
 
 /**

@@ -13,7 +13,7 @@ import { correlationValue } from './result.ts'
 /** Requests of one user that are pending or whose answers wait. */
 export const mostOfUser = 100
 
-/** What is answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38, §6.1.39). */
+/** Operations answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38, §6.1.39). */
 const immediate: ReadonlySet<OperationName> = new Set<OperationName>([
   'Poll',
   'Cancel',

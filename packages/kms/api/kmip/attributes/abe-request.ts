@@ -67,7 +67,7 @@ export function requiredJson(attributes: readonly TtlvNode[], name: string): unk
   }
 }
 
-/** What is left for the object: without what asked for it, and what its bytes say. */
+/** The attributes of the object itself: without those that asked for it, and those that its bytes hold. */
 export function ordinaryAttributes(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   return attributes.filter(
     (node) =>

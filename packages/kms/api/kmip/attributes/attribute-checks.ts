@@ -19,7 +19,7 @@ const longestKey = 1024
 /** Numbers from here on are for vendors to give (KMIP 2.1 §11). */
 const firstExtension = 0x80000000
 
-/** Who says it: a client, or another server through the client that brings its object (KMIP 2.1 §6.1.25). */
+/** Source of an attribute: a client, or another server through the client that imports its object (KMIP 2.1 §6.1.25). */
 export type AttributeSource = 'client' | 'server'
 
 /**

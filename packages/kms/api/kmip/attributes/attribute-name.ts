@@ -26,7 +26,7 @@ export function referredName(reference: TtlvNode): AttributeName | undefined {
   return { tag: Tag.Attribute, vendor }
 }
 
-/** What an attribute is called. @throws kmipFailure InvalidAttribute when its tag is none of an attribute */
+/** Name of an attribute. @throws kmipFailure InvalidAttribute when its tag is none of an attribute */
 export function nameOfAttribute(node: TtlvNode): AttributeName {
   requireRule(node.tag)
   if (node.tag !== Tag.Attribute) return { tag: node.tag, vendor: undefined }

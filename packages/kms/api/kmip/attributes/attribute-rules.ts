@@ -11,11 +11,11 @@ import {
 } from '@warder/kmip/tables'
 import { kmipFailure } from '../failure/failure.ts'
 
-/** What the standard says of an attribute besides its name, type and versions (KMIP 2.1 §4, KMIP 1.4 §3). */
+/** Rules of the standard for an attribute besides its name, type and versions (KMIP 2.1 §4, KMIP 1.4 §3). */
 export interface AttributeRule extends AttributeRow {
   /** Names of the object types that may have it. */
   readonly appliesTo: ReadonlySet<string>
-  /** Who gives it its first value. `server`: never a client. `either`: a client may, else the server does. */
+  /** Source of its first value. `server`: never a client. `either`: a client may, else the server does. */
   readonly setBy: 'server' | 'client' | 'either'
   /** Every object that it applies to has it, so that it can be neither added nor deleted. */
   readonly always: boolean

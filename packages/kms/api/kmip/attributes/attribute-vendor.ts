@@ -12,7 +12,7 @@ import {
 import { type ManagedObject, maxTags } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 
-/** Who named an attribute that is not the standard's, and how (KMIP 2.1 §4.60). */
+/** Name of an attribute that is not the standard's, with its vendor (KMIP 2.1 §4.60). */
 export interface VendorName {
   readonly vendor: string
   readonly name: string
@@ -27,7 +27,7 @@ const tagAttribute = 'tag'
 const serverVendor = 'y'
 const longestName = 256
 
-/** What a vendor attribute, or a reference to one, is called; undefined when it does not say. */
+/** Name of a vendor attribute, or of a reference to one; undefined when it has none. */
 export function vendorNameOf(node: TtlvNode): VendorName | undefined {
   if (node.type !== 'Structure') return undefined
   const vendor = memberText(node, Tag.VendorIdentification)
@@ -84,7 +84,7 @@ export function tagsNode(tags: readonly string[], vendor = ownVendor): Structure
   ])
 }
 
-/** What withholds an object from use, for which the standard has no attribute; no client changes them. */
+/** Attributes for the reasons that withhold an object from use, which the standard does not have; no client changes them. */
 export function withholdingAttributes({
   disabledAt,
   destructionAt,

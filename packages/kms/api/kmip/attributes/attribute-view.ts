@@ -132,7 +132,7 @@ const fromColumns: ReadonlyMap<number, FromObject> = new Map<number, FromObject>
   [Tag.RevocationReason, revocationReason],
 ])
 
-/** What attributes say that nobody stored: keys made over REST have no others. */
+/** Values of attributes that nobody stored: keys made over REST have no others. */
 const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.CertificateIdentifier, certificateIdentifier],
   [Tag.CertificateIssuer, certificateIssuer],

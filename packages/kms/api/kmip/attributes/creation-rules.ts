@@ -12,7 +12,7 @@ import type { ObjectType } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { requireRule } from './attribute-rules.ts'
 
-/** What a user wants of every new object of theirs. */
+/** A user's rules for all of their new objects. */
 export interface CreationRules {
   /**
    * DefaultsInformation (KMIP 2.1 §7.11, §7.22): attributes that new objects of a type or group get when nothing is said
@@ -100,7 +100,7 @@ function attributesOfRule(rule: StructureNode): readonly TtlvNode[] {
   return typed(attributes, 'Structure').value
 }
 
-/** What a client says of a new object, and the defaults for what it does not say; of two defaults the first. */
+/** Attributes of a new object from the client, with defaults for those that are absent; of two defaults the first. */
 export function withDefaults(
   { defaults }: CreationRules,
   type: ObjectType,

@@ -84,12 +84,12 @@ function rowsOf(object: IndexedObject, node: TtlvNode): readonly ValueRow[] {
   return node.value.map((member) => ({ name: memberIndexName(node, member), value: indexValue(member) }))
 }
 
-/** Where the values of a member of a structure stand. */
+/** Index name for the values of a member of a structure. */
 export function memberIndexName(parent: StructureNode, member: TtlvNode): string {
   return `${tagText(parent.tag)}.${tagText(member.tag)}`
 }
 
-/** Where the values of a vendor's attribute stand. */
+/** Index name for the values of a vendor's attribute. */
 export function vendorIndexName({ vendor, name }: VendorName): string {
   return indexedText(`Attribute ${JSON.stringify([vendor, name])}`)
 }

@@ -43,11 +43,11 @@ export interface NewObjectRequest {
   readonly material: Uint8Array | undefined
   /** Attributes as the client gave them, in any order. */
   readonly attributes: readonly TtlvNode[]
-  /** Who said them first. */
+  /** Source of the attributes. */
   readonly source?: AttributeSource
   /** Attributes that the server gives; they take the place of what a client said of them. */
   readonly given?: readonly TtlvNode[]
-  /** What the material is where type and algorithm do not say it. Default: canonical. */
+  /** Form of the material if type and algorithm do not determine it. Default: canonical. */
   readonly form?: MaterialForm
   /** Chosen before, for halves that have to know each other; else the client's or a new one. */
   readonly id?: ObjectId
@@ -85,7 +85,7 @@ export function stageNewObject(
   return context.objects.create(newObjectOf(context, request))
 }
 
-/** What the creation of an object depends on, beside the request. */
+/** Everything that the creation of an object depends on, beside the request. */
 export interface CreationContext {
   readonly rules: CreationRules
   /** Unix milliseconds. */
@@ -94,7 +94,7 @@ export interface CreationContext {
   readonly principal: { readonly name: string }
 }
 
-/** What `stageNewObject` stages, for operations that change it before. */
+/** Makes the object that `stageNewObject` stages, for operations that change it before. */
 export function newObjectOf(context: CreationContext, request: NewObjectRequest): NewObject {
   const { type, given = [], now } = { ...request, now: context.now }
   const read = readAttributes(request, now)
@@ -134,7 +134,7 @@ export function newObjectOf(context: CreationContext, request: NewObjectRequest)
   }
 }
 
-/** What the columns and the type tell of most keys (`attributesOf`) is not stored as well. */
+/** Attributes that follow from the columns and the type of most keys (`attributesOf`) are not stored as well. */
 function isImplied(node: TtlvNode, { type, algorithm, boundAlg }: NewObjectRequest): boolean {
   if (node.tag === Tag.KeyFormatType)
     return type === 'SymmetricKey' && node.value === Enumeration.KeyFormatType.Raw
@@ -247,7 +247,7 @@ function latches(stored: readonly TtlvNode[]): readonly TtlvNode[] {
 
 const generator = commonAttribute(randomNumberGenerator(Tag.RandomNumberGenerator))
 
-/** Where a generated key comes from: OpenSSL's generator, CTR_DRBG with AES-256 (SP 800-90A §10.2). */
+/** Origin of a generated key: OpenSSL's generator, CTR_DRBG with AES-256 (SP 800-90A §10.2). */
 function origin({ generated }: NewObjectRequest, now: number): readonly TtlvNode[] {
   if (generated !== true) return []
   return [dateTime(Tag.OriginalCreationDate, Math.floor(now / 1000)), generator]
@@ -263,7 +263,7 @@ export function randomNumberGenerator(tag: number): TtlvNode {
   ])
 }
 
-/** What a key may be used for when its owner says nothing: all that it is good for. */
+/** Default usage mask of a key: every use that it is good for. */
 export function usualMask({
   objectType,
   algorithm,

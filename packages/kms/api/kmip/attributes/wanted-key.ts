@@ -4,7 +4,7 @@ import { kmipFailure } from '../failure/failure.ts'
 import type { KeyFormat } from '../key-blocks/key-format.ts'
 import type { AlgorithmName } from '../stored/stored-algorithm.ts'
 
-// What a request says of a key that the server is to make, and of where it is to be kept.
+// Reads from a request which key the server is to make, and where it is to be kept.
 
 /** CryptographicAlgorithm among attributes. @throws kmipFailure MissingData, InvalidField */
 export function requiredAlgorithm(attributes: readonly TtlvNode[]): AlgorithmName {
@@ -50,7 +50,7 @@ export function requireQuantumSafe(attributes: readonly TtlvNode[], algorithm: s
 }
 
 const { Software, OnSystem } = Enumeration.ProtectionStorageMask
-/** What this server is: software that keeps sealed keys in its own database. */
+/** Storage of this server: software that keeps sealed keys in its own database. */
 const available = Software | OnSystem
 
 /**

@@ -5,7 +5,7 @@ import type { KmipAccess } from './types.ts'
 /** Everybody who is authenticated. */
 export const signedIn: KmipAccess = { kind: 'signed in' }
 
-/** Who may create objects. */
+/** Requires the right to create objects. */
 export const creates: KmipAccess = { kind: 'create' }
 
 export interface ObjectAccessOptions {
@@ -15,7 +15,7 @@ export interface ObjectAccessOptions {
   readonly creates?: boolean
 }
 
-/** Who has `right` on the object that the payload names; `context.object` is it. */
+/** Requires `right` on the object that the payload names; `context.object` is it. */
 export function objectRight(right: Right, options: ObjectAccessOptions = {}): KmipAccess {
   return objectAccess(right, options, false)
 }

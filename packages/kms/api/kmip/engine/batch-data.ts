@@ -16,7 +16,7 @@ const sources: ReadonlyMap<number, readonly [operation: OperationName, tag: numb
   [Enumeration.Data.SignatureVerify, ['SignatureVerify', Tag.Data]],
 ])
 
-/** What the operations of a batch have put out: later items may take it in without the client seeing it. */
+/** Output of the operations of a batch: later items may take it in without the client seeing it. */
 export class BatchData {
   readonly #last = new Map<string, Uint8Array>()
 

@@ -46,7 +46,7 @@ const pair = (privateId: string, publicId: string): Ask => ({
 })
 const exists = async (id: string): Promise<boolean> =>
   (await findObject(kms.environment.db, id as ObjectId)) !== undefined
-/** What became of each item: the reason, or the status. */
+/** Outcome of each item: the reason, or the status. */
 async function undo(...items: readonly Ask[]): Promise<readonly string[]> {
   const answer = await alice.send(items, { batchErrorContinuation: 'Undo' })
   return answer.items.map(({ reason, status }) => reason ?? status)

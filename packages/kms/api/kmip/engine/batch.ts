@@ -125,7 +125,7 @@ async function commitWhole(
   return answers.map((answered) => ({ ...answered, recorded: reject }))
 }
 
-/** What the answer to an item that is taken back still says (BL-M-2). */
+/** Members that the answer to an undone item keeps (BL-M-2). */
 const stillSaid: ReadonlySet<number> = new Set([
   Tag.UniqueIdentifier,
   Tag.PrivateKeyUniqueIdentifier,

@@ -2,7 +2,7 @@ import { type OperationName, Tag, valueName } from '@warder/kmip/tables'
 import { type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
 
-/** What earlier items of a batch made or found: what later ones may mean without naming it (KMIP 2.1 §6.1, §11.58). */
+/** Objects that earlier items of a batch made or found, and later ones may use without naming them (KMIP 2.1 §6.1, §11.58). */
 export class BatchIdentifiers {
   /** undefined = the ID placeholder is empty. */
   placeholder: string | undefined

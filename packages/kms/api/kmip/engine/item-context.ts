@@ -38,7 +38,7 @@ const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
 /** Rights of operations that choose a version of the key that they name. */
 const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'])
 
-/** What one item is done with; see `KmipContext`. */
+/** Context of one item; see `KmipContext`. */
 export class ItemContext implements KmipContext {
   readonly objects: UnitOfWork
   readonly now: number
@@ -145,7 +145,7 @@ export class ItemContext implements KmipContext {
     )
   }
 
-  /** What the caller means by an identifier; one that no object can have stays as it is, and is not found. */
+  /** Resolves an identifier; one that no object can have stays as it is, and is not found. */
   #resolved(id: string): MaybePromise<string> {
     const form = versionForm(id)
     if (form === undefined) return this.#meant(id)
@@ -166,7 +166,7 @@ export class ItemContext implements KmipContext {
     return (await versionOf(this.services.db, key, version))?.id ?? `${name}@`
   }
 
-  /** What is unknown is looked up like what is not, so that both take the same time and read the same. */
+  /** An unknown object is looked up like a forbidden one, so that both take the same time and read the same. */
   #judged<Found>(
     id: string,
     object: ManagedObject | undefined,

@@ -20,9 +20,9 @@ export interface AnsweredItem {
   readonly event: AuditEvent
   /** The record of the event is on disk already. */
   readonly recorded: boolean
-  /** What it put out, also what the client does not see. */
+  /** Its output, with the parts that the client does not see. */
   readonly outputs: readonly TtlvNode[]
-  /** What failed, for bare operations. */
+  /** The failure, for bare operations. */
   readonly failure: Failure | undefined
   /** true: the answer to its commit was lost, so that it may have happened. */
   readonly unknown?: boolean
@@ -30,7 +30,7 @@ export interface AnsweredItem {
   readonly announced?: AnnouncedCommit | undefined
 }
 
-/** What has to be written together with the changes of an item that is done later. */
+/** Changes to be written together with those of an item that is done later. */
 export interface Settlement {
   change(response: ResponseItem): Change
   /** Is somebody still waiting for it? */
@@ -85,9 +85,9 @@ export class ItemRun {
   #recorded = false
   /** The audit log holds a success that came before the commit. */
   #announced = false
-  /** That commit, the same in all attempts; undefined: nothing ties it to the record. */
+  /** The announced commit, the same in all attempts; undefined: nothing ties it to the record. */
   #commitAnnounced: AnnouncedCommit | undefined
-  /** What became of the changes that failed. */
+  /** Fate of the changes that failed. */
   #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
   #attempt = 1
 
@@ -250,7 +250,7 @@ export class ItemRun {
     return {
       response: { operation, uniqueBatchItemId, status: 'OperationFailed', reason, message },
       event: this.event(failure.status, reason),
-      // What the record on disk said too early is put right by a second one.
+      // A second record corrects the one that was written too early.
       recorded: false,
       outputs: none,
       failure,
@@ -259,14 +259,14 @@ export class ItemRun {
     }
   }
 
-  /** What the item said and found is not so. */
+  /** Discards what the item said and found. */
   #takeBack(): void {
     this.#message.identifiers.placeholder = this.#placeholder
     if (this.#taken !== undefined) this.#message.room?.give(this.#taken)
     this.#taken = undefined
   }
 
-  /** What the audit log is told. */
+  /** Event for the audit log. */
   event(status: number, reason: string | undefined): AuditEvent {
     const { caller, principal, options } = this.#message
     const { clock } = options.services

@@ -33,7 +33,7 @@ export interface Jobs {
 export interface JobLimits {
   /** Jobs that may wait. */
   readonly waiting: number
-  /** What all jobs keep in memory until they are done, in bytes. */
+  /** Memory of all unfinished jobs in bytes. */
   readonly bytes: number
   /** The same of one owner. */
   readonly bytesOfOwner: number

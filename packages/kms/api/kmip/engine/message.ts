@@ -8,7 +8,7 @@ import type { Jobs } from './jobs.ts'
 import { ResponseRoom } from './response-room.ts'
 import type { KmipCaller, KmipOperation } from './types.ts'
 
-/** What the engine works with. */
+/** Options of the engine. */
 export interface KmipEngineOptions {
   readonly services: KmsServices
   readonly operations: ReadonlyMap<OperationName, KmipOperation>
@@ -16,7 +16,7 @@ export interface KmipEngineOptions {
   readonly metrics: Metrics
 }
 
-/** What is common to the items of one message on their way through the engine. */
+/** State shared by the items of one message on their way through the engine. */
 export interface Message {
   readonly options: KmipEngineOptions
   readonly caller: KmipCaller
@@ -32,7 +32,7 @@ export interface Message {
   readonly room: ResponseRoom | undefined
 }
 
-/** What the message says of itself. */
+/** Options in the header of a message. */
 interface Asked {
   readonly version: KmipVersion
   readonly size: number

@@ -59,7 +59,7 @@ test('all of it runs on PostgreSQL, over two nodes', {
       ['OperationUndone', 'OperationUndone', 'OperationFailed'],
     )
     assert.equal((await one.user('alice').get('/access/owned')).json.length, 1)
-    // What one node puts off the other is asked about.
+    // An operation put off by one node is polled at the other.
     const { items } = await here.send([make], { asynchronous: 'Mandatory' })
     const value = byteString(
       Tag.AsynchronousCorrelationValue,

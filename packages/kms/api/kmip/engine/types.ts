@@ -23,7 +23,7 @@ export interface KmipOperation {
   act(payload: StructureNode, context: KmipContext): MaybePromise<KmipAnswer>
 }
 
-/** What an operation answers: the members of its payload, or (Poll alone) the whole item. */
+/** Answer of an operation: the members of its payload, or (Poll alone) the whole item. */
 export type KmipAnswer = readonly (TtlvNode | undefined)[] | WholeAnswer
 
 /** An item that is answered in another name or with another status than success. */
@@ -35,13 +35,13 @@ export class WholeAnswer {
   }
 }
 
-/** Who may do it and to what; made by the functions of `access.ts`. The engine checks it before `act`. */
+/** Access rule of an operation; made by the functions of `access.ts`. The engine checks it before `act`. */
 export type KmipAccess =
   /** Everybody who is authenticated. Objects it touches are asked for by `context.permitted`. */
   | { readonly kind: 'signed in' }
-  /** Who may create objects. */
+  /** Requires the right to create objects. */
   | { readonly kind: 'create' }
-  /** Who has `right` on the object that a member of the payload names (or the ID placeholder). */
+  /** Requires `right` on the object that a member of the payload names (or the ID placeholder). */
   | {
       readonly kind: 'object'
       readonly right: Right
@@ -53,11 +53,11 @@ export type KmipAccess =
       readonly creates: boolean
     }
 
-/** What an operation works with; one for each batch item. */
+/** Context of an operation; one for each batch item. */
 export interface KmipContext {
   readonly services: KmsServices
   readonly principal: Principal
-  /** What the client speaks. Payloads are in the form of 2.x all the same. */
+  /** Version of the client. Payloads are in the form of 2.x all the same. */
   readonly version: KmipVersion
   /** Unix milliseconds: one moment for the whole item. */
   readonly now: number
@@ -73,7 +73,7 @@ export interface KmipContext {
   use(version: Key): void
   /** Requests that this worker does later. */
   readonly jobs: Jobs
-  /** What the caller wants of new objects; read with the right to create, empty without it. */
+  /** The caller's rules for new objects; read with the right to create, empty without it. */
   readonly rules: CreationRules
   /** The ID placeholder of the batch (KMIP 2.1 §6.1): read by the engine, set by operations that make or find objects. */
   placeholder: string | undefined
@@ -93,7 +93,7 @@ export interface KmipContext {
   audit(fields: AuditFields): void
 }
 
-/** Who sends a message, as the transport knows. */
+/** Sender of a message, as the transport knows it. */
 export interface KmipCaller {
   /** undefined: nobody yet; only credentials in the header can help. */
   readonly principal: Principal | undefined

@@ -63,14 +63,14 @@ export function withKmipReasons<T>(act: () => T): T {
   }
 }
 
-/** What was thrown, as the client, the audit record and HTTP are told of it. */
+/** A thrown error as the client, the audit record and HTTP are told of it. */
 export interface Told {
   readonly reason: ResultReason
   readonly message: string
   readonly failure: Failure
 }
 
-/** What to tell of anything thrown. What is in no registry is an internal error, whose cause only the log learns. */
+/** Translates anything thrown. An error outside of the registry is an internal error, whose cause goes only to the log. */
 export function toldOf(thrown: unknown): Told {
   if (thrown instanceof KmipFailure) {
     const { reason, message, detail } = thrown

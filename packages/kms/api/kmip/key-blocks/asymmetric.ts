@@ -32,7 +32,7 @@ import { rsaPrivateFromTransparent, rsaPublicFromTransparent, rsaToTransparent }
 
 export type HalfType = 'PrivateKey' | 'PublicKey'
 
-/** What the attributes say about a key whose bytes alone do not. */
+/** Facts from the attributes about a key whose bytes alone do not tell them. */
 export interface KeyHints {
   readonly algorithm: CryptographicAlgorithm | undefined
   readonly curve: CurveName | undefined

@@ -24,7 +24,7 @@ export interface WrappingKeyInformation {
   readonly parameters: StructureNode | undefined
 }
 
-/** What a client asks for with KeyWrappingSpecification (KMIP 2.1 §7.18). */
+/** Contents of a KeyWrappingSpecification (KMIP 2.1 §7.18). */
 export interface WrappingSpecification {
   readonly method: WrappingMethod
   readonly encryption: WrappingKeyInformation | undefined

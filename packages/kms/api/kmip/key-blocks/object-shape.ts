@@ -11,7 +11,7 @@ import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
 import type { StoredObject } from './read-object.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
 
-/** What `stageNewObject` needs to be told of an object that was read out of a request. */
+/** Members for `stageNewObject` from an object that was read out of a request. */
 export function storedColumns({ shape, certificate, wrapping, material }: StoredObject) {
   const { algorithm, bits, curve, form } = shape
   const kind = algorithm === undefined ? undefined : storedKeyKind({ algorithm, curve })

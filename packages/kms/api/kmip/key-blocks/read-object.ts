@@ -19,7 +19,7 @@ import type { CurveName, ParsedKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, KmipObjectType, StoredShape } from './stored-shape.ts'
 import { readSymmetric, symmetricBits } from './symmetric.ts'
 
-/** What the attributes of a request say beside the object itself. */
+/** Facts from the attributes of a request beside the object itself. */
 export interface ObjectHints {
   readonly algorithm?: CryptographicAlgorithm | undefined
   readonly bits?: number | undefined
@@ -165,7 +165,7 @@ type Claims = {
   readonly curve: CurveName | undefined
 }
 
-/** What block and attributes say together. @throws InvalidField when they contradict each other */
+/** Joins the facts of block and attributes. @throws InvalidField when they contradict each other */
 function agreed(block: KeyBlock, hints: ObjectHints): Claims {
   for (const name of ['algorithm', 'bits'] as const) {
     if (block[name] !== undefined && hints[name] !== undefined && block[name] !== hints[name])
@@ -276,7 +276,7 @@ function requireMembers(
   for (const name of names) required(node, Tag[name], type)
 }
 
-/** What a decoder gives is a view of the whole message. */
+/** The decoder returns views of the whole message. */
 function copy(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from(bytes)
 }

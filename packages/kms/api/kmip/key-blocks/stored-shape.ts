@@ -7,7 +7,7 @@ export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'User' | 'Group'>
 export type CryptographicAlgorithm = ValueName<'CryptographicAlgorithm'>
 export type PointCompression = ValueName<'KeyCompressionType'>
 
-/** What has to be known beside its bytes to give an object back as it was registered. Holds nothing secret. */
+/** Facts needed beside its bytes to return an object as it was registered. Holds nothing secret. */
 export interface StoredShape {
   readonly objectType: KmipObjectType
   /**

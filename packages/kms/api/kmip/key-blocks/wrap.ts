@@ -43,7 +43,7 @@ export interface WrappingKeys {
   readonly mac: Authenticator | undefined
 }
 
-/** What takes the place of a KeyValue in clear. */
+/** Replaces a KeyValue in clear. */
 export interface WrappedKeyValue {
   readonly value: TtlvNode
   readonly data: WrappingData

@@ -31,7 +31,7 @@ export function narrowed(tag: number, found: Condition | undefined): Condition |
   return { ...found, text: `(${found.text} AND o.object_type IN (${types}))` }
 }
 
-/** What holds of objects without an attribute: whatever the column says, of types that cannot have it as well. */
+/** Condition that also matches objects without the attribute: any value of the column, of types that cannot have it. */
 export function widened(tag: number, found: Condition): Condition {
   const types = typesWith(tag)
   return types === undefined

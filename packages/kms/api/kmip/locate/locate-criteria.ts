@@ -22,7 +22,7 @@ export type Term =
   /** A user key of attribute-based encryption. */
   | { readonly kind: 'user key' }
 
-/** What a Locate request asks for (KMIP 2.1 §6.1.28). */
+/** Criteria of a Locate request (KMIP 2.1 §6.1.28). */
 export interface Criteria {
   /** All of them must hold. */
   readonly terms: readonly Term[]
@@ -134,7 +134,7 @@ function isTags(node: TtlvNode): boolean {
   return isTagName(named)
 }
 
-/** What the database can look for comes first. */
+/** Terms that the database can search come first. */
 const userKeyTerms: readonly Term[] = [
   { kind: 'value', node: enumeration(Tag.ObjectType, Enumeration.ObjectType.PrivateKey) },
   {

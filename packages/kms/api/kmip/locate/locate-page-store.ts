@@ -11,14 +11,14 @@ export interface Statement<R> {
   readonly params: readonly SqlValue[]
 }
 
-/** Whose objects are searched. */
+/** Owner of the objects that are searched. */
 export interface Searcher {
   readonly name: string
   /** true: crypto officers find every object. */
   readonly all: boolean
 }
 
-/** What is selected of each object: its identifier alone, or the whole row. */
+/** Selected columns of each object: its identifier alone, or the whole row. */
 export type Columns = 'id' | 'row'
 
 /**
@@ -47,7 +47,7 @@ interface Source {
 /** Every object that meets the conditions and the caller may find: by owning it, or by a grant of `locate`. */
 function sourcesOf({ name, all }: Searcher, conditions: readonly Condition[]): readonly Source[] {
   if (all) return [source(undefined, conditions)]
-  // Where another condition leads to the rows, an index of owners would lead to many more: it is kept out of the way.
+  // If another condition is selective, the index of owners would read many more rows: the expression avoids it.
   const owner = conditions.some(({ selective }) => selective) ? "o.owner || ''" : 'o.owner'
   return [
     source({ where: `${owner} = ?`, params: [name] }, conditions),
@@ -105,7 +105,7 @@ export function pageStatement<C extends Columns>(
   ])
 }
 
-/** What one statement counts. */
+/** Counts of one statement. */
 export interface Counted {
   readonly total: number
   /** The lowest identifier that was counted: the next statement goes on below. null = there was none. */

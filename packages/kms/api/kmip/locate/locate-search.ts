@@ -70,7 +70,7 @@ interface Page {
   readonly most: number
 }
 
-/** What the database is asked, and what has to be looked at afterwards. */
+/** Query for the database, and the conditions to check afterwards. */
 interface Plan {
   readonly conditions: readonly Condition[]
   readonly left: readonly Term[]

@@ -18,7 +18,7 @@ import { kmipFailure } from '../failure/failure.ts'
 import { readCriteria } from './locate-criteria.ts'
 import { search } from './locate-search.ts'
 
-/** What the search for templates works with: see `KmipContext`. */
+/** Context of the search for templates: see `KmipContext`. */
 export interface TemplateContext {
   readonly services: AccessServices
   readonly principal: { readonly name: string }
@@ -28,7 +28,7 @@ export interface TemplateContext {
   audit(fields: AuditFields): void
 }
 
-/** Where a payload holds attributes of new objects, and with them the names of templates (KMIP 1.4 §2.1.8). */
+/** Members of a payload that hold attributes of new objects, and with them the names of templates (KMIP 1.4 §2.1.8). */
 const places: ReadonlySet<number> = new Set([
   Tag.Attributes,
   Tag.CommonAttributes,
@@ -67,7 +67,7 @@ export function requireTemplates(version: KmipVersion, reason: 'InvalidField' | 
   if (!isLegacy(version)) throw kmipFailure(reason, 'Templates are of KMIP 1.x alone.')
 }
 
-/** What a template may hold: attributes that a client may give to an object. @throws kmipFailure */
+/** Checks a template: only attributes that a client may give to an object. @throws kmipFailure */
 export function checkTemplate(template: StructureNode): void {
   for (const node of heldBy(template)) {
     const rule = requireRule(node.tag)

@@ -43,7 +43,7 @@ import {
 } from './fixtures/crypto-world.ts'
 import { attributesOf, created, idsIn, symmetric } from './fixtures/peer-requests.ts'
 
-// What other servers of this kind were found to do wrong, one test each, on the live server.
+// Defects found in other servers of this kind, one test each, on the live server.
 
 const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())

@@ -19,7 +19,7 @@ import { aesKey, inside, mask, nameNode, wrappingSpecification } from '../testin
 import { bytesOf, data, hashing, parameters, startCryptoWorld, use } from './fixtures/crypto-world.ts'
 import { attributesOf, created, idsIn, revocation, symmetric } from './fixtures/peer-requests.ts'
 
-// What other servers of this kind were found to do wrong, one test each, on the live server.
+// Defects found in other servers of this kind, one test each, on the live server.
 
 const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())

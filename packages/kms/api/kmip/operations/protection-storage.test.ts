@@ -31,7 +31,7 @@ const splitting = [
 const half = keyOf('EC', 256)
 const split = [objectType('SplitKey'), ...splitting]
 
-/** Where an object says that it is. */
+/** ProtectionStorageMask of an object. */
 const placeOf = async (id: string) =>
   (await attributesOf(alice, id)).find(({ tag }) => tag === Tag.ProtectionStorageMask)?.value
 

@@ -164,7 +164,7 @@ test('a ciphertext of others’ is not opened by registering it as a wrapped key
     assert.equal((await world.bob.ask('Encrypt', [uid(kept.id), text])).status, 'OperationFailed')
   }
   await open('WrappingObjectNotFound')
-  // Who may encrypt with the wrapping key may not unwrap with it.
+  // The right to encrypt with the wrapping key does not permit unwrapping.
   await grant(kek, 'encrypt', 'get', 'getattributes')
   await open('PermissionDenied')
 })
@@ -245,7 +245,7 @@ test('a placeholder and what stands for earlier results are of one message alone
   ]
   for (const who of [world.alice, world.bob])
     for (const meant of means) await who.fails('Get', [meant], 'ObjectNotFound')
-  // What a failed item would have made is not there for the next one.
+  // An object that a failed item would have made is not there for the next one.
   const id = await createdBy(world.alice)
   const { items } = await world.alice.send(
     [{ operation: 'Create', payload: [symmetric, aesAttributes(256, uid(id))] }, { operation: 'Destroy' }],
@@ -290,7 +290,7 @@ test('who may renew a key does not take it away: the new one belongs to whom the
   ]
   assert.equal(renewed.length, 3)
   for (const made of renewed) {
-    // What was granted on a key holds for all of its versions, and no more than that.
+    // A grant on a key holds for all of its versions, and permits nothing else.
     for (const operation of ['GetAttributes', 'Get'] as const)
       await world.bob.fails(operation, [uid(made)], 'PermissionDenied')
     await world.alice.do('Get', [uid(made)])

@@ -13,7 +13,7 @@ import { kmipClient } from '../testing/index.ts'
 const day = 86_400_000
 const begin = Date.UTC(2026, 5, 1)
 
-/** What the primary does every five minutes. */
+/** Runs the job that the primary runs every five minutes. */
 async function runRenewal(kms: Started): Promise<void> {
   const job = kmsService.periodic.find(({ name }) => name.includes('renew themselves'))
   if (await job?.due?.(kms.environment)) await job?.run(kms.environment)

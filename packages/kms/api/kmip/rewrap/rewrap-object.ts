@@ -107,7 +107,7 @@ async function newestOf(objects: UnitOfWork, old: Key): Promise<Key> {
   return first === undefined ? old : protectingVersion(reader, first)
 }
 
-/** What was wrapped by a public key is opened by its private half. */
+/** The private half opens an object wrapped by a public key. */
 async function openerOf(objects: UnitOfWork, old: Key): Promise<Key | undefined> {
   if (old.object.type !== 'PublicKey') return old
   const id = privateKeyOf(old.object)

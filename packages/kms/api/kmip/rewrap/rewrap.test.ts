@@ -16,7 +16,7 @@ const job = kmsService.periodic.find(({ name }) => name === 'kms objects of rota
 
 let left = (): number => Number.NaN
 
-/** What one node does once a minute. */
+/** Runs the job that one node runs once a minute. */
 async function look({ environment }: Started, db: Database = environment.db): Promise<void> {
   const gauge = (name: string, _help: string, read: () => number): void => {
     if (name === 'wrapped_objects_left') left = read

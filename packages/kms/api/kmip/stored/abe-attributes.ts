@@ -9,7 +9,7 @@ import {
 } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../keys/index.ts'
 
-/** Who names the attributes of attribute-based keys: the deployed product. */
+/** Vendor of the attributes of attribute-based keys: the deployed product's name. */
 export const abeVendor = 'cosmian'
 export const policyAttribute = 'cover_crypt_access_policy'
 
@@ -20,7 +20,7 @@ export function abeFormat(
   return object.type === 'PublicKey' ? 'CoverCryptPublicKey' : 'CoverCryptSecretKey'
 }
 
-/** What the form of an attribute-based key says as attributes; none of other objects. No client changes them. */
+/** Attributes that follow from the form of an attribute-based key; none for other objects. No client changes them. */
 export function abeAttributes(object: Pick<ManagedObject, 'form' | 'type'>): readonly TtlvNode[] {
   const { abe } = object.form
   if (abe === undefined) return []

@@ -11,7 +11,7 @@ import { isTyped, membersOf, type TypedMembers, typedNodes } from './typed-attri
  */
 export type IndexGaps = Readonly<Record<string, readonly number[]>>
 
-/** What stands in the column `kmip`. */
+/** Contents of the column `kmip`. */
 interface Own {
   readonly nodes: readonly TtlvNode[]
   readonly gaps: IndexGaps

@@ -21,7 +21,7 @@ import {
   type UsageLimits,
 } from '../../../keys/index.ts'
 
-/** What these members are of an object of which nobody said anything; their names are the members. */
+/** Defaults of these members for an object without attributes; their names are the members. */
 const unbounded = Object.freeze({
   processStartAt: newObjectDefaults.processStartAt,
   protectStopAt: newObjectDefaults.protectStopAt,

@@ -37,7 +37,7 @@ function keptBy({ services }: KmipContext): Map<string, Kept> {
   return made
 }
 
-/** What the first part of the stream asked for; of one whose cipher is kept here without its data. */
+/** Request of the first part of the stream, without its data if its cipher is kept here. */
 export function firstOf(row: StreamRow, context: KmipContext): MaybePromise<CryptographicRequest> {
   const found = keptBy(context).get(row.id)
   return found !== undefined && found.tip === row.tip ? found.first : storedFirst(row, context)

@@ -111,7 +111,7 @@ export function requireSameParameters(
     throw kmipFailure('BadCryptographicParameters', 'CryptographicParameters are those of the first part.')
 }
 
-/** What a part that was staged is known by. */
+/** Identity of a staged part. */
 export interface StagedPart {
   readonly id: string
   readonly tip: string

@@ -42,7 +42,7 @@ export interface MasterIds {
   readonly publicKey: string
 }
 
-/** What a user of attribute-based encryption over KMIP does. */
+/** A user of attribute-based encryption over KMIP. */
 export class AbeClient {
   readonly kmip: KmipClient
 

@@ -15,7 +15,7 @@ export function attributes(...nodes: readonly TtlvNode[]): TtlvNode {
   return structure(Tag.Attributes, nodes)
 }
 
-/** What asks Create for an AES key that encrypts, with `more` attributes. */
+/** Attributes with which Create makes an AES key that encrypts, with `more`. */
 export function aesAttributes(bits = 256, ...more: readonly TtlvNode[]): TtlvNode {
   return attributes(
     enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),

@@ -7,7 +7,7 @@ import { type ClientRevocation, presentedChain, verifiedPeerCertificate } from '
 
 const nothing = new Uint8Array()
 
-/** Who holds a connection, and until when: a certificate that has run out speaks for nobody any more. */
+/** Holder of a connection, and the end of its certificate: an expired certificate is rejected. */
 export interface ConnectionOwner {
   /**
    * Who asks with the next message; undefined = nobody.
@@ -44,7 +44,7 @@ export function ownerOf(
   if (refused !== undefined) throw failure('unauthorized', undefined, { detail: refused })
   const request = connectionAsRequest(certificate, address, id)
   const owner: ConnectionOwner = { principal: () => authenticate(request), validUntil, problem }
-  // Who cannot be known is not connected.
+  // A client that cannot be identified is not connected.
   return andThen(owner.principal(), () => owner)
 }
 

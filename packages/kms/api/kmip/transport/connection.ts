@@ -13,7 +13,7 @@ import type { ConnectionOwner } from './caller.ts'
 import type { SocketLimits } from './limits.ts'
 import { MessageReader, type ReadBudget } from './message-reader.ts'
 
-/** What every connection of a worker shares. */
+/** State shared by the connections of a worker. */
 export interface ConnectionEnvironment {
   readonly engine: Pick<KmipEngine, 'answer'>
   readonly clock: Clock
@@ -67,7 +67,7 @@ export class KmipConnection implements SweptConnection {
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.on('end', () => {
       this.#ended = true
-      // What has come may still wait for its turn.
+      // Received messages may still wait for their turn.
       if (!this.#staged) this.#next()
     })
     socket.on('drain', () => this.#next())
@@ -240,7 +240,7 @@ export class KmipConnection implements SweptConnection {
     this.#socket.destroy()
   }
 
-  /** What comes behind the message in work cannot be kept: it gets its answer, and the connection then ends. */
+  /** Bytes behind the message in work cannot be kept: it gets its answer, and the connection then ends. */
   #endBehindAnswer(): void {
     this.#socket.pause()
     this.#reader.close()

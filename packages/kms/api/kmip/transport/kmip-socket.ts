@@ -31,7 +31,7 @@ export interface KmipSocketOptions {
   readonly rateLimiter?: TokenBuckets | undefined
   /** Asked with each message; undefined = there are no CRLs. */
   readonly clientRevocation?: ClientRevocation | undefined
-  /** What is not named has its value of `defaultSocketLimits`. */
+  /** Limits that are absent have their value of `defaultSocketLimits`. */
   readonly limits?: Partial<SocketLimits>
 }
 

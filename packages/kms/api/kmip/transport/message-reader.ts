@@ -37,7 +37,7 @@ export class MessageReader {
   /** @throws KmipDecodeError `too_large` when the worker holds as many unfinished messages as it may */
   push(chunk: Buffer): void {
     if (this.pending === 0) {
-      // What came last is looked at where it is; only an unfinished message is copied.
+      // The newest bytes are read in place; only an unfinished message is copied.
       this.#buffer = chunk
       this.#start = 0
       this.#end = chunk.length

@@ -17,7 +17,7 @@ export interface NewAbeKey {
   readonly id?: ObjectId
   readonly linkedId?: ObjectId
   readonly generated: boolean
-  /** Who said the attributes first. */
+  /** Source of the attributes. */
   readonly source?: AttributeSource
 }
 
@@ -54,7 +54,7 @@ export function newAbeKey({
   }
 }
 
-/** What is common to both halves of a pair may name the format of either. */
+/** Attributes common to both halves of a pair may name the format of either. */
 const formats: ReadonlySet<string> = new Set(['CoverCryptSecretKey', 'CoverCryptPublicKey'])
 
 function requireFormat(attributes: readonly TtlvNode[]): void {

@@ -36,7 +36,7 @@ function onlyMember(holder: StructureNode, context: KmipContext): TtlvNode {
   return withIdentifier(node, context)
 }
 
-/** What stands for an identifier (placeholder, result of this batch) is replaced by it. */
+/** Replaces what stands for an identifier (placeholder, result of this batch) by the identifier. */
 export function withIdentifier(node: TtlvNode, context: KmipContext): TtlvNode {
   if (node.tag === Tag.UniqueIdentifier && node.type !== 'TextString')
     return textString(Tag.UniqueIdentifier, context.identifier(node))

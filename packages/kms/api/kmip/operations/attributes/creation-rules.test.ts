@@ -133,7 +133,7 @@ test('rules that say nothing, too much or what no client may say are refused', a
   ]
   for (const [rules, reason] of [...refused, ...wrong]) await alice.fails('SetDefaults', [rules], reason)
   await alice.fails('SetConstraints', [], 'MissingData')
-  // Who may not create has no rules for it.
+  // A user who may not create has no rules for it.
   await kmipClient(kms.user('mallory')).fails('SetConstraints', [constraints], 'PermissionDenied')
 })
 

@@ -23,13 +23,13 @@ import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
 import { requireUse, takeUse } from '../crypto/key-use.ts'
 
-/** Who issues, and until when what is issued can be valid. */
+/** The issuer, and the end of the validity that it can give. */
 export interface ChosenIssuer extends Issuer {
   /** Identifier of its certificate; undefined: what it issues is signed by itself. */
   readonly certificate: string | undefined
   /** Unix milliseconds. */
   readonly notAfter: number | undefined
-  /** Who keeps the register of what it issues; undefined: what it issues is signed by itself. */
+  /** The authority with its register; undefined: the certificate is self-signed. */
   readonly authority: Authority | undefined
 }
 
@@ -182,7 +182,7 @@ function requireAuthority(extensions: readonly Extension[]): void {
     throw kmipFailure('InvalidField', 'The certificate of the issuer is not one of an authority.')
 }
 
-/** Who signs for itself. @param name DER of its name */
+/** Issuer that signs for itself. @param name DER of its name */
 export async function selfIssuer(
   context: KmipContext,
   keyId: string | undefined,

@@ -89,7 +89,7 @@ async function signed(
   try {
     return await certify(services.db, objects, authority, { ...wanted, profile: 'unknown' }, now)
   } catch (error) {
-    // What the authority does not issue is a mistake in the attributes.
+    // A certificate that the authority refuses to issue is a mistake in the attributes.
     if (error instanceof Failure && error.kind === 'bad_request')
       throw kmipFailure('InvalidField', error.message)
     throw error
@@ -118,7 +118,7 @@ async function openAuthorityOf(
   }
 }
 
-/** Where one learns that it was revoked: what an authority of here issues. */
+/** Addresses of revocation information: in certificates of an authority of this service. */
 function addressesFor(
   { services }: KmipContext,
   { authority }: ChosenIssuer,
@@ -132,7 +132,7 @@ function addressesFor(
   ]
 }
 
-/** What the certificate itself decides. */
+/** Attributes that the certificate itself decides. */
 const replaced: ReadonlySet<number> = new Set([
   Tag.ActivationDate,
   Tag.DeactivationDate,

@@ -23,7 +23,7 @@ import { stagePair } from '../objects/create-key-pair.ts'
 import { pairPlan } from '../objects/pair-kinds.ts'
 import { hintsOf } from '../objects/registered-object.ts'
 
-/** Whose key is certified. */
+/** The key to certify, and its holder. */
 export interface CertificateSubject {
   /** DER of the name; undefined when only the attributes can give one. */
   readonly name: Uint8Array | undefined

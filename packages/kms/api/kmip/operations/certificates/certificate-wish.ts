@@ -6,7 +6,7 @@ import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from
 import { vendorNameOf } from '../../attributes/index.ts'
 import { kmipFailure } from '../../engine/index.ts'
 
-/** What a client wants of a certificate, as the attributes of Certify and ReCertify say it. */
+/** A client's wishes for a certificate, from the attributes of Certify and ReCertify. */
 export interface CertificateWish {
   /** DER of the subject's name, when the attributes give one. */
   readonly subject: Uint8Array | undefined

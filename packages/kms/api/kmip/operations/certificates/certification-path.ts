@@ -106,7 +106,7 @@ async function permitted(context: KmipContext, id: string): Promise<ManagedObjec
   }
 }
 
-/** What the registers of here say about the certificates of a path; `others` are of issuers that are not here. */
+/** Entries of this service's registers about the certificates of a path; `others` are of issuers elsewhere. */
 async function registered({ services }: KmipContext, { path }: PathResult) {
   const others: ParsedCertificate[] = []
   for (const [index, der] of path.slice(0, -1).entries()) {

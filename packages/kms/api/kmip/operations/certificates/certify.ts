@@ -69,7 +69,7 @@ async function subjectFor(
   return subject
 }
 
-/** Who issues: as named, else the subject itself. */
+/** The named issuer, else the subject itself. */
 export function issuerFor(
   context: KmipContext,
   { issuerKey, issuerCertificate }: Pick<CertificateWish, 'issuerKey' | 'issuerCertificate'>,

@@ -92,7 +92,7 @@ async function validityOf(
   try {
     return await chainValidity(context, chain, at)
   } catch (error) {
-    // What is no certificate is no valid one.
+    // Bytes that are no certificate are not a valid one.
     if (error instanceof PkiError) return 'Invalid'
     throw error
   }

@@ -47,7 +47,7 @@ async function begun(
   if (plan.mode === 'GCM' && request.iv === undefined) await takeInvocation(context, context.key.object)
   const cipher = parts.openEncryption(plan, request)
   const out = cipher.update(request.data ?? nothing)
-  // What was made here is kept with the part, so that the cipher can be made again.
+  // A generated IV is kept with the part, so that the cipher can be made again.
   const first = { ...request, iv: cipher.iv ?? request.iv }
   const staged = await stagePart('Encrypt', undefined, first, context)
   keep(staged, { first, cipher }, context)

@@ -20,7 +20,7 @@ import { withheldReasons } from '../../failure/withheld-reasons.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
 import { storedWithTag } from '../../stored/stored-attributes.ts'
 
-/** What a refusal of the rule of use is called in KMIP (KMIP 2.1 §11.48). */
+/** KMIP reasons for refusals of the rule of use (KMIP 2.1 §11.48). */
 const reasons: Readonly<Record<Exclude<UseRefusal, 'policy'>, readonly [ResultReason, message: string]>> = {
   destroyed: ['ObjectDestroyed', 'DENIED'],
   ...withheldReasons,

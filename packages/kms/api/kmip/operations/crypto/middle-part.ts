@@ -24,7 +24,7 @@ export async function middlePart(
   ]
 }
 
-/** What a part puts out: nothing as long as the cipher waits for a whole block. */
+/** Output of a part: nothing as long as the cipher waits for a whole block. */
 export function partOut(out: Uint8Array): TtlvNode | undefined {
   return out.length === 0 ? undefined : byteString(Tag.Data, out)
 }

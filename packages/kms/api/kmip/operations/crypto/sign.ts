@@ -49,7 +49,7 @@ export function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSi
   return { data }
 }
 
-/** What the audit record calls it. */
+/** Name in the audit record. */
 export function nameOf(plan: SignaturePlan, { key }: KmipContext): string {
   const algorithm = algorithmInUse(key.object)
   return plan.scheme === 'pure' ? algorithm : `${algorithm} ${plan.scheme} ${plan.hash.name}`

@@ -85,7 +85,7 @@ async function tried(
   const named = context.key
   const request = receivedRequest(payload, context)
   const reader = { db: context.services.db, keys: readerOf(context.objects) }
-  // Where nothing tells versions apart the name of the key means generation 0: it has protected nothing so since then.
+  // If nothing distinguishes versions, the name of the key means generation 0: all earlier data was protected by it.
   const exact = context.isVersionNamed || isPart(request)
   if (exact || (isDecrypt && !tellsVersions(await heldKeyOf(context), request, context))) {
     context.use(await processingVersion(reader.keys, named))

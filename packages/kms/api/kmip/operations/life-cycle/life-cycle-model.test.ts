@@ -53,7 +53,7 @@ const only =
     allowed.includes(state) ? undefined : 'WrongKeyLifecycleState'
 const archived = ({ archived }: Model) => (archived ? 'ObjectArchived' : undefined)
 const text = byteString(Tag.Data, Buffer.from('a message'))
-/** What Encrypt made of `text` with the key of the history. */
+/** Result of Encrypt for `text` with the key of the history. */
 let sealed: readonly TtlvNode[] = []
 
 const steps: Readonly<Record<string, Step>> = {
@@ -152,7 +152,7 @@ const minute = 60
 const when = fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined })
 
 test('whatever is asked of a key in whatever order, it goes the ways of the standard and no others', async () => {
-  // What a decryption finds is of no matter here, that it is allowed is.
+  // Only whether a decryption is allowed matters here, not its result.
   const history = fc.array(fc.oneof(fc.constantFrom(...Object.keys(steps)), fc.constant('a minute passes')), {
     minLength: 4,
     maxLength: 14,

@@ -41,7 +41,7 @@ function isTrue(node: TtlvNode): boolean {
   return value === true || value === 1 || value === 'true'
 }
 
-/** What staging a new ceremony takes of its surroundings. */
+/** Context needed to stage a new ceremony. */
 export interface CeremonyContext {
   readonly services: KmsServices
   readonly principal: { readonly name: string }

@@ -54,7 +54,7 @@ const made: readonly (readonly [wish: TtlvNode, type: string, name: string])[] =
   [wish('DH', 2048), 'dh', 'DH'],
 ]
 
-/** What REST knows has its name. */
+/** Algorithms that REST knows have its names. */
 const storedAs: Readonly<Record<string, string>> = { ML_KEM_768: 'ML-KEM-768', ML_DSA_87: 'ML-DSA-87' }
 
 for (const [common, type, name] of made) {
@@ -75,7 +75,7 @@ for (const [common, type, name] of made) {
   })
 }
 
-/** What Get answers when no format is asked for, and the format whose bytes Digest is of (KMIP 2.1 §4.20, §4.26). */
+/** Default formats of Get, and the format whose bytes Digest is of (KMIP 2.1 §4.20, §4.26). */
 const formats: readonly (readonly [wish: TtlvNode, secret: FormatName, open: FormatName])[] = [
   [wish('RSA', 2048), 'PKCS_1', 'PKCS_1'],
   [wish('EC', 256), 'TransparentECPrivateKey', 'TransparentECPublicKey'],

@@ -107,7 +107,7 @@ function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
   ]
 }
 
-/** What is said of one half takes the place of what is said of both (KMIP 2.1 §6.1.9). */
+/** Attributes of one half replace those of both (KMIP 2.1 §6.1.9). */
 export function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
   const tags = new Set(own.map(({ tag }) => tag))
   return [...common.filter(({ tag }) => attributeOf(tag)?.multiple === true || !tags.has(tag)), ...own]

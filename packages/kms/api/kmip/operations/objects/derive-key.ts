@@ -70,7 +70,7 @@ export const deriveKey: KmipOperation = {
   },
 }
 
-/** What is derived from: the object of the row and, if there is another identifier, that one. */
+/** Objects to derive from: that of the row and, if there is another identifier, that one. */
 async function basesOf(payload: StructureNode, context: KmipContext): Promise<readonly ManagedObject[]> {
   const [, second, third] = membersOf(payload, Tag.UniqueIdentifier)
   if (third !== undefined) throw kmipFailure('InvalidField', 'A key is derived from at most two objects.')

@@ -43,7 +43,7 @@ const objectTags: ReadonlySet<number> = new Set([
   Tag.Template,
 ])
 
-/** What the attributes of a request say about the key itself. */
+/** Facts from the attributes of a request about the key itself. */
 export function hintsOf(attributes: readonly TtlvNode[]): ObjectHints {
   const named = (tag: number) => {
     const node = attributes.find((attribute) => attribute.tag === tag)
@@ -99,7 +99,7 @@ export function newBrought(
     ...columns,
     given: [
       ...columns.given.filter(({ tag }) => tag !== Tag.Link),
-      // What is brought may have been given out elsewhere: the client knows (KMIP 2.1 §4.24).
+      // A registered object may have been given out elsewhere: the client knows (KMIP 2.1 §4.24).
       ...attributes.filter(({ tag, type }) => tag === Tag.Fresh && type === 'Boolean'),
       ...generatorOf(attributes),
     ],

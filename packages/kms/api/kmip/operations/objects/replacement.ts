@@ -154,7 +154,7 @@ export function link(type: keyof typeof Enumeration.LinkType, id: string): TtlvN
   ])
 }
 
-/** What is replaced goes on as a version of the same key. Certificates have no versions: each names its own dates. */
+/** A replaced object goes on as a version of the same key. Certificates have no versions: each names its own dates. */
 function hasVersions({ type }: ManagedObject): boolean {
   return type === 'SymmetricKey' || type === 'PrivateKey' || type === 'PublicKey'
 }

@@ -21,7 +21,7 @@ import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { readKeyBlock, storedBlock } from '../../key-blocks/index.ts'
 import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
 
-/** What all parts of one key say. */
+/** Description shared by all parts of one key. */
 export interface PartDescription {
   readonly method: SplitKeyMethod
   readonly parts: number

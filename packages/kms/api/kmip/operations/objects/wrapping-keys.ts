@@ -119,7 +119,7 @@ async function versionOf({ objects }: KmipContext, key: Key, use: Usage): Promis
   }
 }
 
-/** What was wrapped for a public key names that one; the private half opens it. */
+/** An object wrapped for a public key names that one; the private half opens it. */
 async function unwrapping(context: KmipContext, named: string): Promise<string> {
   const object = await context.objects.read(named)
   const isOpen = object?.type === 'PublicKey' || object?.type === 'Certificate'

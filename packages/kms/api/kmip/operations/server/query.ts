@@ -24,7 +24,7 @@ import { randomNumberGenerator } from '../../attributes/new-object.ts'
 import { type KmipOperation, signedIn } from '../../engine/index.ts'
 import { capabilities, profiles } from './query-capabilities.ts'
 
-/** Who says so: VendorIdentification. */
+/** VendorIdentification. */
 const vendorIdentification = 'Warder'
 
 /**

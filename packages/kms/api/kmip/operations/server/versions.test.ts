@@ -29,7 +29,7 @@ after(() => kms[Symbol.asyncDispose]())
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const sec1 = privateKey.export({ format: 'der', type: 'sec1' })
 
-/** What each version has, from 1.0 on. */
+/** Operations of each version, from 1.0 on. */
 for (const encoding of ['ttlv', 'json', 'xml'] as const) {
   for (const version of kmipVersions) {
     test(`keys go in and out, wrapped and replaced, in KMIP ${version} as ${encoding}`, async () => {

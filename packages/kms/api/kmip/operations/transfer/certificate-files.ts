@@ -34,7 +34,7 @@ export function isPkcs12(format: KeyFormat | undefined): boolean {
   return format === 'PKCS_12' || format === 'PKCS_12Legacy'
 }
 
-/** What a PKCS#12 file brings. */
+/** Contents of an imported PKCS#12 file. */
 export interface BroughtFile {
   readonly key: StoredObject
   /** DER; that of the key first. */

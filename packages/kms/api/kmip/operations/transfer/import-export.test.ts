@@ -195,6 +195,6 @@ test('what only servers say is kept when it is imported, if a server can have sa
   await alice.fails('Import', bring(textString(Tag.RotateGeneration, '3')), 'InvalidAttributeValue')
   await alice.fails('Import', bring(generation, generation), 'AttributeSingleValued')
   await alice.fails('Import', bring(textString(Tag.AlwaysSensitive, 'x')), 'InvalidAttributeValue')
-  // What is true of the object here is not taken from elsewhere.
+  // Facts about the object here are not taken from elsewhere.
   await alice.do('Import', bring(textString(Tag.LastChangeDate, 'never')))
 })

@@ -48,7 +48,7 @@ export const importObject: KmipOperation = {
   },
 }
 
-/** Where an imported object goes, and with what. */
+/** Place and columns of an imported object. */
 interface Placement {
   readonly attributes: SortedAttributes
   readonly id: ObjectId | undefined

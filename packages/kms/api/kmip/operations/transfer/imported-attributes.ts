@@ -8,7 +8,7 @@ import { kmipFailure } from '../../engine/index.ts'
 
 type Described = NewObject['object']
 
-/** What an object that comes from another server says of its life, in the columns that hold it here. */
+/** Life of an object that comes from another server, in the columns that hold it here. */
 type Life = Partial<
   Pick<
     Described,
@@ -42,9 +42,9 @@ const ofThisServer: ReadonlySet<number> = new Set([
 ])
 
 export interface SortedAttributes {
-  /** What any client may say of a new object. */
+  /** Attributes that any client may set on a new object. */
   readonly ordinary: readonly TtlvNode[]
-  /** What only servers say: kept as it is (KMIP 2.1 §6.1.25). */
+  /** Attributes that only servers set: kept as they are (KMIP 2.1 §6.1.25). */
   readonly kept: readonly TtlvNode[]
   readonly life: Life
   /** Unix milliseconds; no column, but a member of what is stored (see Archive). */
@@ -129,7 +129,7 @@ export function asImported(created: NewObject, sorted: SortedAttributes, now: nu
   const { kept, life, archivedAt } = sorted
   const { object } = created
   const state = life.state ?? object.state
-  // What was made of Sensitive and Extractable here knows nothing of their past (KMIP 2.1 §4.3, §4.33).
+  // Attributes derived here from Sensitive and Extractable know nothing of their past (KMIP 2.1 §4.3, §4.33).
   const before = storedAttributes(object).filter(
     ({ tag }) => !pastOf.has(tag) || !kept.some((node) => node.tag === tag),
   )

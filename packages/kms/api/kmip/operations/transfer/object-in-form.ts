@@ -33,7 +33,7 @@ import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import type { WantedObject } from './wanted-object.ts'
 import { wrappedAttributes } from './wrapped-attributes.ts'
 
-/** What Get and Export give. */
+/** Result of Get and Export. */
 export interface GivenObject {
   /** The one that was asked for; of a certificate as a PKCS#12 file the private key that it belongs to. */
   readonly object: ManagedObject
