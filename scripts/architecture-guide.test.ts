@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const guide = readFileSync(join(root, 'docs/guides/architecture.md'), 'utf8')
+
+/** `packages/x/<name>` of what is yet to be made names the folder that it goes to. */
+function pathsIn(text: string): readonly string[] {
+  return [...text.matchAll(/`(packages\/[^`\s]+)`/g)]
+    .map(([, path = '']) => path)
+    .filter((path) => !path.includes('…'))
+    .map((path) => (path.includes('<') ? dirname(path.slice(0, path.indexOf('<') + 1)) : path))
+}
+
+/** The row of the table of what is new. */
+function rowOf(what: string): string {
+  return guide.split('\n').find((line) => line.startsWith(`| ${what} |`)) ?? ''
+}
+
+test('every path that the guide to the code names is there', () => {
+  const paths = pathsIn(guide)
+  assert.ok(paths.length > 40)
+  assert.deepEqual(
+    paths.filter((path) => !existsSync(join(root, path))),
+    [],
+  )
+})
+
+test('the guide names the folder and the files for each kind of extension', () => {
+  for (const [what, folder] of [
+    ['a new signature algorithm', 'packages/kms/crypto/algorithms/signatures.ts'],
+    ['a new login method', 'packages/auth/methods'],
+    ['a new external key store', 'packages/kms/api/external'],
+    ['a new public PKI endpoint', 'packages/kms/api/pki'],
+  ] as const) {
+    const [first, ...others] = pathsIn(rowOf(what))
+    assert.equal(first, folder, what)
+    assert.ok(others.length > 0, what)
+  }
+})
