@@ -2,7 +2,7 @@ import java.io.FileInputStream;
 import java.security.cert.*;
 import java.util.*;
 
-/** What the JDK says about a certificate: java Pkix.java ROOT ISSUING CERTIFICATE ocsp|crl MILLISECONDS */
+/** What the JDK says about a certificate: java Pkix.java ROOT ISSUING CERTIFICATE ocsp|crl */
 public class Pkix {
     public static void main(String[] args) throws Exception {
         CertificateFactory factory = CertificateFactory.getInstance("X.509");
@@ -17,7 +17,6 @@ public class Pkix {
         if (args[3].equals("crl")) options.add(PKIXRevocationChecker.Option.PREFER_CRLS);
         checker.setOptions(options);
         PKIXParameters parameters = new PKIXParameters(Set.of(new TrustAnchor(read[0], null)));
-        parameters.setDate(new Date(Long.parseLong(args[4])));
         parameters.addCertPathChecker(checker);
         try {
             validator.validate(factory.generateCertPath(List.of(read[2], read[1])), parameters);

@@ -4,10 +4,11 @@ import { request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '@warder/foundation/runtime'
 import { query } from '@warder/foundation/sql'
 import { type Started, startKms } from '@warder/kms/testing'
 
-/** A service with an authority below a root, behind a proxy that speaks plain HTTP, and four certificates in files. */
+/** A service with an authority below a root, behind a proxy that speaks plain HTTP, and certificates in files. */
 export interface PkiWorld extends AsyncDisposable {
   /** `http://127.0.0.1:…`, as the certificates say. */
   readonly url: string
@@ -20,7 +21,12 @@ export interface PkiWorld extends AsyncDisposable {
 
 const forget = query<[id: string], unknown>('DELETE FROM pki_issued WHERE certificate_id = ?')
 
-/** `good`, `revoked`, and `unknown`: one that the register does not know, as if somebody else had the key. */
+const day = 86_400_000
+
+/**
+ * `good`, `revoked`, `expired`, and `unknown`: one that the register does not know, as if somebody else had the key. The
+ * authorities are ten days old, so that lists and responders have been renewed.
+ */
 export async function startPkiWorld(signDue: (kms: Started) => Promise<void>): Promise<PkiWorld> {
   await using opened = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'warder-pkix-'))
@@ -46,11 +52,12 @@ export async function startPkiWorld(signDue: (kms: Started) => Promise<void>): P
     proxy.close()
   })
   const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-  const kms = opened.use(await startKms({ config: { pki_public_url: url } }))
+  let age = 10 * day
+  const clock = { ...systemClock, now: () => Date.now() - age }
+  const kms = opened.use(await startKms({ clock, config: { pki_public_url: url } }))
   Object.assign(target, { port: kms.port, ca: kms.ca })
-  const alice = kms.user('alice')
   const make = async (body: object) =>
-    (await alice.post('/v1/pki/authorities', { alg: 'ES256', ...body })).json
+    (await kms.user('alice').post('/v1/pki/authorities', { alg: 'ES256', ...body })).json
   const root = await make({ subject: 'CN=Root, O=Acme' })
   const issuing = await make({
     subject: 'CN=Issuing, O=Acme',
@@ -61,7 +68,9 @@ export async function startPkiWorld(signDue: (kms: Started) => Promise<void>): P
   const path = (name: string): string => join(folder, `${name}.pem`)
   writeFileSync(path('root'), root.certificate)
   writeFileSync(path('issuing'), issuing.certificate)
-  for (const name of ['good', 'revoked', 'unknown']) {
+  for (const name of ['expired', 'good', 'revoked', 'unknown']) {
+    if (name === 'good') age = 0
+    const alice = kms.user('alice')
     const body = { alg: 'ES256', names: [`${name}.example`], days: 2 }
     const made = (await alice.post(`/v1/pki/authorities/${issuing.id}/certificates`, body)).json
     writeFileSync(path(name), made.certificate)

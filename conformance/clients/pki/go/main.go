@@ -1,4 +1,4 @@
-// What Go says about a certificate: pki ROOT ISSUING CERTIFICATE CRL-OF-ISSUING SECONDS HOST
+// What Go says about a certificate: pki ROOT ISSUING CERTIFICATE CRL-OF-ISSUING HOST
 package main
 
 import (
@@ -6,8 +6,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
-	"strconv"
-	"time"
 )
 
 func check(err error) {
@@ -32,13 +30,11 @@ func certificate(path string) *x509.Certificate {
 
 func main() {
 	root, issuing, leaf := certificate(os.Args[1]), certificate(os.Args[2]), certificate(os.Args[3])
-	seconds, err := strconv.ParseInt(os.Args[5], 10, 64)
-	check(err)
 	roots, between := x509.NewCertPool(), x509.NewCertPool()
 	roots.AddCert(root)
 	between.AddCert(issuing)
-	_, err = leaf.Verify(x509.VerifyOptions{
-		DNSName: os.Args[6], Roots: roots, Intermediates: between, CurrentTime: time.Unix(seconds, 0),
+	_, err := leaf.Verify(x509.VerifyOptions{
+		DNSName: os.Args[5], Roots: roots, Intermediates: between,
 	})
 	check(err)
 	list, err := x509.ParseRevocationList(read(os.Args[4]))

@@ -1,5 +1,7 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 
 /** A web server of somebody who wants a certificate: it answers http-01 challenges. */
 export interface HttpHost extends AsyncDisposable {
@@ -12,7 +14,8 @@ export interface HttpHost extends AsyncDisposable {
   redirect: string | undefined
 }
 
-export async function httpHost(): Promise<HttpHost> {
+/** @param folder where a client that writes files puts its answers (`--webroot` of certbot) */
+export async function httpHost(folder?: string): Promise<HttpHost> {
   const answers = new Map<string, string>()
   const asked: string[] = []
   const host = { redirect: undefined as string | undefined }
@@ -23,7 +26,7 @@ export async function httpHost(): Promise<HttpHost> {
       return
     }
     const token = /^\/\.well-known\/acme-challenge\/([A-Za-z0-9_-]+)$/.exec(request.url ?? '')?.[1]
-    const answer = token === undefined ? undefined : answers.get(token)
+    const answer = token === undefined ? undefined : (answers.get(token) ?? inFile(folder, token))
     if (answer === undefined) response.writeHead(404).end()
     else response.end(`${answer}\n`)
   })
@@ -37,4 +40,10 @@ export async function httpHost(): Promise<HttpHost> {
       await new Promise((resolve) => server.close(resolve))
     },
   })
+}
+
+function inFile(folder: string | undefined, token: string): string | undefined {
+  if (folder === undefined) return undefined
+  const file = join(folder, '.well-known', 'acme-challenge', token)
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }

@@ -18,6 +18,8 @@ export interface TlsHost extends AsyncDisposable {
   readonly asked: string[]
   /** Shows this answer from now on. */
   answer(name: string, keyAuthorization: string, options?: { readonly critical?: boolean }): Promise<void>
+  /** Shows a certificate that somebody else made. PEM */
+  show(made: { readonly key: string; readonly cert: string }): void
 }
 
 export async function tlsHost(): Promise<TlsHost> {
@@ -41,6 +43,7 @@ export async function tlsHost(): Promise<TlsHost> {
     async answer(name, keyAuthorization, { critical = true } = {}) {
       server.setSecureContext(await certificateFor(key, name, keyAuthorization, critical))
     },
+    show: (made) => server.setSecureContext(made),
     [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
   }
 }

@@ -3,60 +3,22 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Agent } from 'node:https'
 import { after, before, test } from 'node:test'
-import { type DnsHost, dnsHost, type HttpHost, httpHost } from '@warder/kms/api/acme/testing'
 import acme from 'acme-client'
-import { type Installation, startInstallation } from 'warder/testing'
+import { type AcmeWorld, startAcmeWorld } from './world.ts'
 
 /** acme-client (npm) as it is published, against a started Warder: http-01 and dns-01. */
-let warder: Installation
-let web: HttpHost
-let dns: DnsHost
-let path: string
-let token: string
+let world: AcmeWorld
 before(async () => {
-  web = await httpHost()
-  dns = await dnsHost()
-  warder = await startInstallation({
-    env: {
-      KMS_ACME_ALLOW_PRIVATE_NETWORKS: 'true',
-      KMS_ACME_HTTP_PORT: String(web.port),
-      KMS_ACME_DNS_SERVERS: `127.0.0.1:${dns.port}`,
-      KMS_WORKERS: '2',
-    },
-  })
-  token = await warder.adminToken()
-  const root = await ask('POST', '/v1/pki/authorities', { subject: 'CN=Root', alg: 'ES256' })
-  const made = await ask('POST', '/v1/pki/authorities', {
-    subject: 'CN=Issuing',
-    alg: 'ES256',
-    issuer: root.id,
-    path_length: 0,
-  })
-  path = `/v1/pki/authorities/${made.id}/acme`
-  await ask('PUT', path, { days: 30 })
-  acme.axios.defaults.httpsAgent = new Agent({ ca: readFileSync(warder.caFile) })
+  world = await startAcmeWorld()
+  acme.axios.defaults.httpsAgent = new Agent({ ca: readFileSync(world.warder.caFile) })
 })
 after(async () => {
   acme.axios.defaults.httpsAgent.destroy()
-  await warder.stop()
-  await web[Symbol.asyncDispose]()
-  await dns[Symbol.asyncDispose]()
+  await world[Symbol.asyncDispose]()
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: members of whatever was answered
-async function ask(method: string, url: string, json: object): Promise<any> {
-  const client = warder.client('kms')
-  try {
-    const answer = await client.ask(url, { method, json, headers: { authorization: `Bearer ${token}` } })
-    assert.ok(answer.status < 300, answer.text)
-    return JSON.parse(answer.text)
-  } finally {
-    client.close()
-  }
-}
-
 async function newClient(): Promise<acme.Client> {
-  const { kid, hmac_key: hmacKey, directory } = await ask('POST', `${path}/credentials`, {})
+  const { kid, hmac_key: hmacKey, directory } = await world.credential()
   return new acme.Client({
     directoryUrl: directory,
     accountKey: await acme.crypto.createPrivateEcdsaKey(),
@@ -68,6 +30,7 @@ async function newClient(): Promise<acme.Client> {
 
 /** Gets a certificate by the automatic mode of the client. */
 async function certificateFor(client: acme.Client, names: readonly string[], type: 'http-01' | 'dns-01') {
+  const { web, dns } = world
   const [commonName = ''] = names
   const [key, csr] = await acme.crypto.createCsr({ commonName, altNames: [...names] })
   const pem = await client.auto({
@@ -112,7 +75,7 @@ test('acme-client gets a wildcard certificate by dns-01', async () => {
 
 test('acme-client sees why a challenge failed', async () => {
   const client = await newClient()
-  dns.missing.add('gone.acme.test')
+  world.dns.missing.add('gone.acme.test')
   await assert.rejects(certificateFor(client, ['gone.acme.test'], 'http-01'), /cannot be resolved/)
 })
 
