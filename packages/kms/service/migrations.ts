@@ -389,4 +389,14 @@ export const kmsMigrations: readonly Migration[] = [
       "CREATE INDEX managed_object_not_active ON managed_object (state, id) WHERE state <> 'Active'",
     ],
   },
+  {
+    number: 28,
+    name: 'index that holds all that a revocation list tells',
+    older: true,
+    statements: [
+      'DROP INDEX pki_issued_revoked',
+      `CREATE INDEX pki_issued_on_crl ON pki_issued
+         (issuer, id, revoked_at, reason, invalidity_at, not_after, changed_at) WHERE revoked_at IS NOT NULL`,
+    ],
+  },
 ]

@@ -1,5 +1,5 @@
-import type { CrlEntry } from '@warder/pki/x509/crl'
-import type { PlainEntry } from './crl-store.ts'
+import type { CrlEntry, RevocationReason } from '@warder/pki/x509/crl'
+import type { PackedEntries } from './crl-store.ts'
 
 /** Times in Unix milliseconds. */
 export interface CrlDates {
@@ -18,7 +18,7 @@ export interface CrlIssuer {
 }
 
 export type ToCrlThread =
-  | { readonly type: 'entries'; readonly entries: readonly PlainEntry[] }
+  | { readonly type: 'entries'; readonly packed: PackedEntries }
   | { readonly type: 'issue'; readonly dates: CrlDates; readonly issuer: CrlIssuer }
   | { readonly type: 'signature'; readonly signature: Uint8Array }
 
@@ -27,11 +27,16 @@ export type FromCrlThread =
   | { readonly type: 'crl'; readonly der: Uint8Array }
   | { readonly type: 'failed'; readonly problem: string }
 
-export function entryOf([serial, revokedAt, reason, invalidityDate]: PlainEntry): CrlEntry {
-  return {
-    serial: Buffer.from(serial, 'hex'),
-    revokedAt,
-    ...(reason !== null && { reason }),
-    ...(invalidityDate !== null && { invalidityDate }),
+/** The entries of a page, one at a time. */
+export function* unpacked(packed: PackedEntries): Generator<CrlEntry, void> {
+  if (packed === '') return
+  for (const entry of packed.split(',')) {
+    const [serial = '', revokedAt, reason = '', invalidityDate = ''] = entry.split(' ')
+    yield {
+      serial: Buffer.from(serial, 'hex'),
+      revokedAt: Number(revokedAt),
+      ...(reason !== '' && { reason: reason as RevocationReason }),
+      ...(invalidityDate !== '' && { invalidityDate: Number(invalidityDate) }),
+    }
   }
 }

@@ -1,5 +1,4 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import type { RevocationReason } from '@warder/pki/x509'
 
 /** Topic of `Database.changed` for revocation lists, by the identifiers of the authorities that they are found under. */
 export const crlTopic = 'pki_crl'
@@ -42,18 +41,17 @@ const crlDue = query<[now: number, limit: number], { readonly id: string }>(
 const responderDue = query<[now: number, limit: number], { readonly id: string }>(
   'SELECT id FROM pki_issuer WHERE responder_due_at <= ? ORDER BY responder_due_at LIMIT ?',
 )
+/** One row for a page, out of an index that holds all of it: a hundred thousand rows would be as many objects here. */
 const listed = query<
-  [issuer: string, after: string, last: number, last2: number, limit: number],
-  {
-    readonly id: string
-    readonly revoked_at: number
-    readonly reason: RevocationReason | null
-    readonly invalidity_at: number | null
-  }
+  [skipped: number, issuer: string, after: string, last: number, last2: number, limit: number],
+  { readonly entries: number; readonly end: string | null; readonly packed: string | null }
 >(
-  `SELECT id, revoked_at, reason, invalidity_at FROM pki_issued
-     WHERE issuer = ? AND revoked_at IS NOT NULL AND id > ? AND (not_after >= ? OR changed_at >= ?)
-     ORDER BY issuer, id LIMIT ?`,
+  `SELECT COUNT(*) AS entries, MAX(id) AS end,
+       string_agg(substr(id, ?) || ' ' || CAST(revoked_at AS TEXT) || ' ' || COALESCE(reason, '') || ' '
+         || COALESCE(CAST(invalidity_at AS TEXT), ''), ',') AS packed
+     FROM (SELECT id, revoked_at, reason, invalidity_at FROM pki_issued
+       WHERE issuer = ? AND revoked_at IS NOT NULL AND id > ? AND (not_after >= ? OR changed_at >= ?)
+       ORDER BY issuer, id LIMIT ?) AS page`,
 )
 const store = query<
   [issuer: string, number: number, thisUpdate: number, nextUpdate: number, etag: string, der: Uint8Array],
@@ -108,13 +106,11 @@ export async function crlPlace(db: Database, issuer: string) {
   }
 }
 
-/** One entry: serial number in hexadecimal, and when and why it was revoked. Plain values, for another thread. */
-export type PlainEntry = readonly [
-  serial: string,
-  revokedAt: number,
-  reason: RevocationReason | null,
-  invalidityAt: number | null,
-]
+/**
+ * Entries in one string, which costs little to read and to hand to another thread: divided by commas; of each the serial
+ * number in hexadecimal, when it was revoked, why, and since when it was not to be trusted, divided by blanks.
+ */
+export type PackedEntries = string
 
 /**
  * Certificates that are revoked or on hold, but those that were over before the last list: that one told about them for
@@ -126,13 +122,10 @@ export async function revokedPage(
   db: Database,
   issuer: string,
   { after, last, limit }: { readonly after: string; readonly last: number; readonly limit: number },
-): Promise<{ readonly entries: readonly PlainEntry[]; readonly next: string | undefined }> {
-  const rows = await db.all(listed, [issuer, after, last, last, limit])
-  const skipped = issuer.length + 1
-  return {
-    entries: rows.map((row) => [row.id.slice(skipped), row.revoked_at, row.reason, row.invalidity_at]),
-    next: rows.length < limit ? undefined : rows.at(-1)?.id,
-  }
+): Promise<{ readonly count: number; readonly packed: PackedEntries; readonly next: string | undefined }> {
+  const row = await db.get(listed, [issuer.length + 2, issuer, after, last, last, limit])
+  const { entries: count = 0, end = null, packed = null } = row ?? {}
+  return { count, packed: packed ?? '', next: count < limit ? undefined : (end ?? undefined) }
 }
 
 /**

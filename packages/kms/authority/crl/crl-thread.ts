@@ -1,25 +1,31 @@
 // The thread that puts a long revocation list together. What is to be signed goes back to who has the key.
 import { parentPort } from 'node:worker_threads'
 import { giveWay } from '@warder/foundation/threads'
-import { issueCrl } from '@warder/pki/x509/crl'
+import { encodeEntries, issueCrl } from '@warder/pki/x509/crl'
 import {
   type CrlDates,
   type CrlIssuer,
-  entryOf,
   type FromCrlThread,
   type ToCrlThread,
+  unpacked,
 } from './crl-messages.ts'
-import type { PlainEntry } from './crl-store.ts'
+import type { PackedEntries } from './crl-store.ts'
 
-const chunks: (readonly PlainEntry[])[] = []
+/** Encoded as they come, while the next ones are read. */
+const chunks: Uint8Array[] = []
+let problem: unknown
 let signed: ((signature: Buffer) => void) | undefined
 
-function send(message: FromCrlThread): void {
-  parentPort?.postMessage(message)
+function send(message: FromCrlThread, moved: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, moved)
 }
 
-function* entries() {
-  for (const chunk of chunks) for (const entry of chunk) yield entryOf(entry)
+function take(packed: PackedEntries): void {
+  try {
+    chunks.push(...encodeEntries(unpacked(packed)).chunks)
+  } catch (error) {
+    problem ??= error
+  }
 }
 
 async function issue(dates: CrlDates, { algorithm, ...issuer }: CrlIssuer): Promise<void> {
@@ -34,8 +40,12 @@ async function issue(dates: CrlDates, { algorithm, ...issuer }: CrlIssuer): Prom
     },
   }
   try {
-    const crl = { ...dates, number: BigInt(dates.number), entries: entries() }
-    send({ type: 'crl', der: await issueCrl(crl, { ...issuer, key }) })
+    if (problem !== undefined) throw problem
+    const crl = { ...dates, number: BigInt(dates.number), entries: { chunks } }
+    const der = await issueCrl(crl, { ...issuer, key })
+    // Its bytes go over without a copy: a list for which there is a thread is no piece of a pool.
+    const { buffer, byteLength } = der
+    send({ type: 'crl', der }, buffer.byteLength === byteLength ? [buffer as ArrayBuffer] : [])
   } catch (error) {
     send({ type: 'failed', problem: String(error) })
   }
@@ -45,7 +55,7 @@ giveWay()
 parentPort?.on('message', (message: ToCrlThread) => {
   switch (message.type) {
     case 'entries':
-      chunks.push(message.entries)
+      take(message.packed)
       return
     case 'issue':
       void issue(message.dates, message.issuer)

@@ -1,12 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { CertificateSigner, Issuer } from '@warder/pki/x509'
-import { issueCrl } from '@warder/pki/x509/crl'
-import { type CrlDates, entryOf, type FromCrlThread, type ToCrlThread } from './crl-messages.ts'
-import type { PlainEntry } from './crl-store.ts'
+import { encodeEntries, issueCrl } from '@warder/pki/x509/crl'
+import { type CrlDates, type FromCrlThread, type ToCrlThread, unpacked } from './crl-messages.ts'
+import type { PackedEntries } from './crl-store.ts'
 
 /** Lists of up to so many entries are made where they are asked for: starting a thread costs more. */
 const mostInPlace = 2000
+
+/** Some entries, as they were read together. */
+export interface CrlPage {
+  readonly count: number
+  readonly packed: PackedEntries
+}
 
 /** Who signs, by a key that may be kept elsewhere. */
 export type CrlSigner = Issuer & { readonly key: CertificateSigner }
@@ -18,21 +24,24 @@ export type CrlSigner = Issuer & { readonly key: CertificateSigner }
  * @returns DER
  */
 export async function makeCrl(
-  pages: AsyncIterator<readonly PlainEntry[]>,
+  pages: AsyncIterator<CrlPage>,
   dates: CrlDates,
   issuer: CrlSigner,
 ): Promise<Buffer> {
-  const first: PlainEntry[] = []
+  const first: PackedEntries[] = []
+  let count = 0
   for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
-    first.push(...page.value)
-    if (first.length > mostInPlace) return inThread(first, pages, dates, issuer)
+    first.push(page.value.packed)
+    count += page.value.count
+    if (count > mostInPlace) return inThread(first, pages, dates, issuer)
   }
-  return issueCrl({ ...dates, number: BigInt(dates.number), entries: first.map(entryOf) }, issuer)
+  const chunks = first.flatMap((packed) => encodeEntries(unpacked(packed)).chunks)
+  return issueCrl({ ...dates, number: BigInt(dates.number), entries: { chunks } }, issuer)
 }
 
 async function inThread(
-  first: readonly PlainEntry[],
-  rest: AsyncIterator<readonly PlainEntry[]>,
+  first: readonly PackedEntries[],
+  rest: AsyncIterator<CrlPage>,
   dates: CrlDates,
   { key, name, spki, keyIdentifier }: CrlSigner,
 ): Promise<Buffer> {
@@ -55,9 +64,9 @@ async function inThread(
   // What goes wrong while the pages are read is told by `made`, once they are.
   made.catch(() => undefined)
   try {
-    send({ type: 'entries', entries: first })
+    for (const packed of first) send({ type: 'entries', packed })
     for (let page = await rest.next(); page.done !== true; page = await rest.next()) {
-      send({ type: 'entries', entries: page.value })
+      send({ type: 'entries', packed: page.value.packed })
       await setImmediate()
     }
     send({ type: 'issue', dates, issuer: { name, spki, keyIdentifier, algorithm: key.algorithm } })

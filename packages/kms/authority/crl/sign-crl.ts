@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
 import type { RevocationConfig } from '../register/settings.ts'
-import { crlChanges, crlPlace, type PlainEntry, revokedPage } from './crl-store.ts'
-import { type CrlSigner, makeCrl } from './make-crl.ts'
+import { crlChanges, crlPlace, revokedPage } from './crl-store.ts'
+import { type CrlPage, type CrlSigner, makeCrl } from './make-crl.ts'
 
 /** Entries that are read at a time: some milliseconds of the database. */
 const pageEntries = 1000
@@ -34,11 +34,7 @@ export async function signCrl(
   await db.commit(crlChanges(db, issuer.id, { ...dates, etag, der }, dueAt, issuer.authorities))
 }
 
-async function* pagesOf(
-  db: Database,
-  issuer: string,
-  last: number,
-): AsyncGenerator<readonly PlainEntry[], void> {
+async function* pagesOf(db: Database, issuer: string, last: number): AsyncGenerator<CrlPage, void> {
   let after: string | undefined = ''
   while (after !== undefined) {
     const page: Awaited<ReturnType<typeof revokedPage>> = await revokedPage(db, issuer, {
@@ -46,7 +42,7 @@ async function* pagesOf(
       last,
       limit: pageEntries,
     })
-    yield page.entries
+    yield page
     after = page.next
   }
 }

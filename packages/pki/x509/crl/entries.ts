@@ -30,12 +30,18 @@ const longestSerial = 64
 const chunkBytes = 65_536
 const longestEntry = 256
 
+/** Entries in DER, one behind the other, in pieces: a list of any length is copied once, into the CRL. */
+export interface EncodedEntries {
+  readonly chunks: readonly Uint8Array[]
+}
+
 /**
- * The entries in DER, in chunks of 64 KiB, so that a list of any length is copied once, into the CRL.
+ * Entries that are encoded as they come, before all of them are there: the chunks of several calls one behind the other
+ * are one list.
  * @param delta reasons that only a delta CRL has are allowed
  * @throws PkiError `invalid_value`
  */
-export function encodeEntries(entries: Iterable<CrlEntry>, delta: boolean): readonly Buffer[] {
+export function encodeEntries(entries: Iterable<CrlEntry>, delta = false): EncodedEntries {
   const chunks: Buffer[] = []
   let chunk = Buffer.allocUnsafe(chunkBytes)
   let used = 0
@@ -68,7 +74,7 @@ export function encodeEntries(entries: Iterable<CrlEntry>, delta: boolean): read
     used += extensions.length
   }
   chunks.push(chunk.subarray(0, used))
-  return chunks
+  return { chunks }
 }
 
 /** X.690 §8.3.2. A negative number is none that RFC 5280 allows, but certificates with one are there to be revoked. */

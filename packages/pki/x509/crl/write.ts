@@ -11,7 +11,7 @@ import {
 import type { Issuer } from '../issue.ts'
 import { writeSigned } from '../signed.ts'
 import { signerOf } from '../signing.ts'
-import { type CrlEntry, encodeEntries } from './entries.ts'
+import { type CrlEntry, type EncodedEntries, encodeEntries } from './entries.ts'
 import { type CrlScope, issuingDistributionPoint } from './scope.ts'
 
 export interface NewCrl {
@@ -20,8 +20,8 @@ export interface NewCrl {
   /** Unix milliseconds; whole seconds are kept. */
   readonly thisUpdate: number
   readonly nextUpdate: number
-  /** Of the issuer's certificates, each serial once. Taken one at a time, so that they can come from a cursor. */
-  readonly entries: Iterable<CrlEntry>
+  /** Of the issuer's certificates, each serial once. Taken one at a time, or encoded before by `encodeEntries`. */
+  readonly entries: Iterable<CrlEntry> | EncodedEntries
   /** When the CRL is not about all certificates of its issuer, or is found under a certain URL. */
   readonly scope?: CrlScope
   /** Makes it a delta CRL on top of the CRL of this number (RFC 5280 §5.2.4). */
@@ -39,7 +39,8 @@ export async function issueCrl(wanted: NewCrl, issuer: Issuer): Promise<Buffer> 
     throw pkiError('invalid_value', 'The next update of a CRL comes after this one.')
   const signer = signerOf(issuer)
   const extensions = crlExtensions(wanted, issuer)
-  const chunks = encodeEntries(wanted.entries, wanted.baseNumber !== undefined)
+  const { entries } = wanted
+  const { chunks } = 'chunks' in entries ? entries : encodeEntries(entries, wanted.baseNumber !== undefined)
   const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   const data = derSequence(
     derNumber(1),
