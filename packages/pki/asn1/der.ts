@@ -168,18 +168,43 @@ function notDer(what: string) {
 
 /** An element of this tag around the parts. */
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
-  const length = parts.reduce((sum, part) => sum + part.length, 0)
-  return Buffer.concat([derHeader(tag, length), ...parts])
+  let length = 0
+  for (const part of parts) length += part.length
+  const header = headerLength(length)
+  const bytes = Buffer.allocUnsafe(header + length)
+  writeHeader(bytes, tag, length)
+  let at = header
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.length
+  }
+  return bytes
 }
 
 /** Identifier and length of an element whose content, of `length` bytes, is written elsewhere. */
 export function derHeader(tag: number, length: number): Buffer {
-  const size = length < 0x80 ? 0 : length < 0x100 ? 1 : length < 0x10000 ? 2 : length < 0x1000000 ? 3 : 4
-  const header = Buffer.alloc(2 + size)
-  header[0] = tag
-  header[1] = size === 0 ? length : 0x80 | size
-  if (size > 0) header.writeUIntBE(length, 2, size)
+  const header = Buffer.allocUnsafe(headerLength(length))
+  writeHeader(header, tag, length)
   return header
+}
+
+function headerLength(length: number): number {
+  return 2 + (length < 0x80 ? 0 : lengthBytes(length))
+}
+
+function lengthBytes(length: number): number {
+  return length < 0x100 ? 1 : length < 0x10000 ? 2 : length < 0x1000000 ? 3 : 4
+}
+
+function writeHeader(bytes: Buffer, tag: number, length: number): void {
+  bytes[0] = tag
+  if (length < 0x80) {
+    bytes[1] = length
+    return
+  }
+  const size = lengthBytes(length)
+  bytes[1] = 0x80 | size
+  bytes.writeUIntBE(length, 2, size)
 }
 
 export function derSequence(...parts: readonly Uint8Array[]): Buffer {
@@ -207,8 +232,10 @@ export function derOctets(bytes: Uint8Array): Buffer {
 }
 
 export function derBitString(bytes: Uint8Array): Buffer {
-  return der(derTag.bitString, Buffer.alloc(1), bytes)
+  return der(derTag.bitString, noUnusedBits, bytes)
 }
+
+const noUnusedBits = Uint8Array.of(0)
 
 export function derBoolean(value: boolean): Buffer {
   return der(derTag.boolean, Uint8Array.of(value ? 0xff : 0))
@@ -216,8 +243,21 @@ export function derBoolean(value: boolean): Buffer {
 
 export const derNull: Buffer = der(derTag.null)
 
+/** Written before: nearly all of them are a few of the standards. Who gets one does not change it. */
+const writtenIdentifiers = new Map<string, Buffer>()
+const mostWritten = 256
+
 /** An OBJECT IDENTIFIER from dotted numbers. @throws PkiError for numbers that are none (X.660 §7.6) */
 export function derObjectIdentifier(dotted: string): Buffer {
+  const before = writtenIdentifiers.get(dotted)
+  if (before !== undefined) return before
+  // In bytes of its own: a view would keep the pool that it is a piece of.
+  const written = Buffer.from(Uint8Array.from(writeIdentifier(dotted)).buffer)
+  if (writtenIdentifiers.size < mostWritten) writtenIdentifiers.set(dotted, written)
+  return written
+}
+
+function writeIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
   if (!/^[0-2](\.(0|[1-9]\d{0,12}))+$/.test(dotted) || (first < 2 && second > 39))
     throw pkiError('invalid_value', 'The object identifier is not one.')

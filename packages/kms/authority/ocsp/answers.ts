@@ -49,6 +49,13 @@ interface Status {
 
 const unknown: Status = { status: { kind: 'unknown' }, version: 0 }
 
+/** Times in Unix milliseconds. */
+interface SignedAnswer {
+  readonly der: Uint8Array
+  readonly producedAt: number
+  readonly nextUpdate: number
+}
+
 interface KeptAnswer {
   readonly reply: OcspReply
   /** Of the entry in the register; 0: there was none. */
@@ -105,12 +112,14 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     const pending = signing.get(`${status.version} ${key}`)
     if (pending !== undefined) return pending
     const made = sign([{ certId, status }], known, undefined)
-      .then((reply) => {
-        if (reply.fresh === undefined) return reply
-        const until = reply.fresh.producedAt + (reply.fresh.nextUpdate - reply.fresh.producedAt) / 2
-        const kept = { ...reply, der: Uint8Array.from(reply.der) }
-        setBounded(answers, key, { reply: kept, version: status.version, until }, mostAnswers)
-        return kept
+      .then((signed) => {
+        if (!('nextUpdate' in signed)) return signed
+        const { producedAt, nextUpdate } = signed
+        const etag = `"${createHash('sha1').update(signed.der).digest('hex')}"`
+        const reply = { der: Uint8Array.from(signed.der), fresh: { etag, producedAt, nextUpdate } }
+        const until = producedAt + (nextUpdate - producedAt) / 2
+        setBounded(answers, key, { reply, version: status.version, until }, mostAnswers)
+        return reply
       })
       .finally(() => signing.delete(`${status.version} ${key}`))
     signing.set(`${status.version} ${key}`, made)
@@ -129,15 +138,15 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     const about = []
     for (const certId of certIds)
       about.push({ certId, status: (await statuses.get(registerId(known.issuer, certId.serial))) ?? unknown })
-    const reply = await sign(about, known, nonce)
-    return { der: reply.der }
+    const { der } = await sign(about, known, nonce)
+    return { der }
   }
 
   const sign = async (
     about: readonly { readonly certId: CertId; readonly status: Status }[],
     known: KnownIssuer,
     nonce: Uint8Array | undefined,
-  ): Promise<OcspReply> => {
+  ): Promise<SignedAnswer | OcspReply> => {
     if (!budget.take()) return refused('tryLater')
     try {
       const responder = await known.responder()
@@ -147,8 +156,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
       const times = { thisUpdate: producedAt, nextUpdate }
       const single = about.map(({ certId, status: { status } }) => ({ certId, status, ...times }))
       const der = await issueOcspResponse({ answers: single, producedAt, nonce }, responder.by)
-      const etag = `"${createHash('sha1').update(der).digest('hex')}"`
-      return { der, fresh: { etag, producedAt, nextUpdate } }
+      return { der, producedAt, nextUpdate }
     } finally {
       budget.done()
     }

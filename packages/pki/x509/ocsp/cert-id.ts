@@ -89,7 +89,8 @@ export function isCertIdOf(certId: CertId, issuer: CertIdIssuer): boolean {
 /** For a map of issuers: the key under which the issuer of a CertID is found; undefined when no issuer can be meant. */
 export function issuerKeyOf({ hash, issuerNameHash, issuerKeyHash }: CertId): string | undefined {
   if (hash === undefined) return undefined
-  const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+  const hex = (bytes: Uint8Array) =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
   return `${hash}:${hex(issuerNameHash)}:${hex(issuerKeyHash)}`
 }
 

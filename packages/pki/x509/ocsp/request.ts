@@ -70,6 +70,17 @@ export function ocspRequest(certIds: readonly CertId[], nonce?: Uint8Array): Buf
   return derSequence(derSequence(list, ...extensions))
 }
 
+/** How clients write the characters that are not letters or digits; a blank is a plus sign that was unescaped as in a form. */
+const forms: Readonly<Record<string, string>> = {
+  '%2B': '+',
+  '-': '+',
+  '%20': '+',
+  ' ': '+',
+  '%2F': '/',
+  _: '/',
+  '%3D': '=',
+}
+
 const longestText = Math.ceil(longestOcspRequest / 3) * 4 * 3
 
 /**
@@ -79,14 +90,7 @@ const longestText = Math.ceil(longestOcspRequest / 3) * 4 * 3
  */
 export function ocspRequestFromPath(path: string): Buffer {
   if (path.length > longestText) throw malformed('is too long')
-  const text = path
-    .replaceAll(/%2[Bb]/g, '+')
-    .replaceAll(/%2[Ff]/g, '/')
-    .replaceAll(/%3[Dd]/g, '=')
-    .replaceAll('-', '+')
-    .replaceAll('_', '/')
-    // A plus sign that was unescaped as that of a form.
-    .replaceAll(/%20| /g, '+')
+  const text = path.replaceAll(/%2[BbFf0]|%3[Dd]|[-_ ]/g, (form) => forms[form.toUpperCase()] ?? form)
   const unpadded = text.replace(/={1,2}$/, '')
   if (!/^[A-Za-z0-9+/]+$/.test(unpadded) || unpadded.length % 4 === 1)
     throw malformed('is not base64 in the path')
